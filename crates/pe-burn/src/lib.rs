@@ -1,1 +1,56 @@
+//! Positional encodings for [Burn](https://burn.dev) transformers: exact, fast, and the same on
+//! every backend.
+//!
+//! ```
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use pe_burn::SinusoidalPositionalEncodingConfig;
+//!
+//! let device = Device::flex();
+//! let pe = SinusoidalPositionalEncodingConfig::new(512).init(&device);
+//!
+//! let embeddings = Tensor::<3>::random([8, 128, 512], Distribution::Default, &device);
+//! let x = pe.forward(embeddings); // [batch, seq, d_model], positions added
+//! # assert_eq!(x.dims(), [8, 128, 512]);
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | add the fixed encoding of *Attention Is All You Need* | [`SinusoidalPositionalEncodingConfig`] → [`SinusoidalPositionalEncoding`] |
+//! | add a trained row per position | [`LearnedPositionalEmbeddingConfig`] → [`LearnedPositionalEmbedding`] |
+//! | say which position each token has (offsets, ids, padding, packing) | [`Positions`] |
+//! | choose a scheme by name or from a file | [`PositionalConfig`] → [`PositionalScheme`] |
+//! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
+//!
+//! Every method that can fail on its input has a `try_` form that returns a [`PositionError`]; the
+//! plain form panics with the same message.
+//!
+//! # Features
+//!
+//! `std` (default). Without it the crate is `no_std` and needs `alloc`. The backend is the
+//! business of the application: enable it on its own `burn` dependency.
 
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod double;
+mod error;
+mod input;
+mod learned;
+mod positions;
+mod scheme;
+mod sinusoidal;
+mod spectrum;
+mod table;
+
+pub use error::PositionError;
+pub use input::InputScale;
+pub use learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit};
+pub use positions::Positions;
+pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
+pub use sinusoidal::{
+    Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
+};
+pub use spectrum::{DEFAULT_BASE, Layout, Shift, Spectrum};
+pub use table::{Entry, MAX_POSITION};

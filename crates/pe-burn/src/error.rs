@@ -1,0 +1,159 @@
+//! The one error of this crate.
+
+use alloc::string::String;
+use burn::tensor::DType;
+
+/// What was wrong with a configuration, an input or its positions.
+///
+/// Every variant carries the numbers that were wrong and the bound that they broke. The `try_*`
+/// methods return it; the plain methods panic with the same message.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PositionError {
+    /// `d_model` is 0.
+    #[error("d_model must be at least 1, got 0")]
+    ZeroDModel,
+
+    /// `max_len` is 0.
+    #[error("max_len must be at least 1, got 0")]
+    ZeroMaxLen,
+
+    /// The last axis of the input is not the `d_model` that the module was built for.
+    #[error("the input has d_model {got}, but this encoding was built for d_model {expected}")]
+    DModel {
+        /// The width that the module was built for.
+        expected: usize,
+        /// The width of the input.
+        got: usize,
+    },
+
+    /// The base of the wavelengths does not give a decreasing, finite spectrum.
+    #[error(
+        "base must be a finite number greater than 1, so that the frequencies base^(-2i/d_model) decrease; got {base}"
+    )]
+    Base {
+        /// The base that was given.
+        base: f64,
+    },
+
+    /// The dropout probability is outside `[0, 1)`.
+    #[error("dropout must be a probability in [0, 1), got {dropout}")]
+    Dropout {
+        /// The probability that was given.
+        dropout: f64,
+    },
+
+    /// A factor (the gain, the input scale) is not a finite number.
+    #[error("{name} must be a finite number, got {value}")]
+    NotFinite {
+        /// Which factor.
+        name: &'static str,
+        /// The value that was given.
+        value: f64,
+    },
+
+    /// An explicit position is negative or past the largest one.
+    #[error("position id {id} at row {row}, token {token} is out of range: ids go from 0 to {max}")]
+    IdOutOfRange {
+        /// The id.
+        id: i64,
+        /// Its row in the batch.
+        row: usize,
+        /// Its place in the row.
+        token: usize,
+        /// The largest id allowed.
+        max: usize,
+    },
+
+    /// `start + seq` goes past the largest position, [`MAX_POSITION`](crate::MAX_POSITION).
+    #[error("start {start} + seq {seq} goes past the largest position, {max}")]
+    Overflow {
+        /// The first position.
+        start: usize,
+        /// How many follow.
+        seq: usize,
+        /// The largest position allowed.
+        max: usize,
+    },
+
+    /// Ids, a mask or segment ids do not have the shape of the input.
+    #[error(
+        "{what} has shape [{}, {}], but the input needs [{}, {}]",
+        got[0], got[1], expected[0], expected[1]
+    )]
+    Shape {
+        /// What has the wrong shape.
+        what: &'static str,
+        /// `[batch, seq]` of the input.
+        expected: [usize; 2],
+        /// `[batch, seq]` of what was given.
+        got: [usize; 2],
+    },
+
+    /// The rows of a list of ids differ in length.
+    #[error(
+        "row {row} has {got} position ids, but row 0 has {expected}: every row needs the same number"
+    )]
+    Ragged {
+        /// The first row that differs.
+        row: usize,
+        /// The length of row 0.
+        expected: usize,
+        /// The length of that row.
+        got: usize,
+    },
+
+    /// A position is past the last one that the module has a row for.
+    #[error("position {position} is past the end: this encoding has positions 0 to {} (max_len {max_len})", max_len - 1)]
+    TooLong {
+        /// The largest position asked for.
+        position: usize,
+        /// The number of positions that there are.
+        max_len: usize,
+    },
+
+    /// The device cannot compute in the data type asked for.
+    #[error("{device} cannot compute in {}", dtype.name())]
+    DType {
+        /// The data type.
+        dtype: DType,
+        /// The device.
+        device: String,
+    },
+
+    /// The input is on another device than the module.
+    #[error("the input is on {input}, but this module is on {module}: move one with to_device")]
+    Device {
+        /// The device of the input.
+        input: String,
+        /// The device of the module.
+        module: String,
+    },
+
+    /// An odd `d_model` leaves a sine without its cosine, and no linear map shifts that one.
+    #[error(
+        "d_model {d_model} is odd: its last sine has no cosine, so no linear map from PE(p) to PE(p + k) exists"
+    )]
+    OddDModel {
+        /// The width.
+        d_model: usize,
+    },
+
+    /// No scheme has this name.
+    #[error("there is no positional scheme named \"{name}\"; there are: {known}")]
+    UnknownScheme {
+        /// The name that was given.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+}
+
+/// Unwraps the result of a `try_*` method for its panicking twin.
+#[track_caller]
+pub(crate) fn expect<T>(result: Result<T, PositionError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}

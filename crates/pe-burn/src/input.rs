@@ -1,0 +1,120 @@
+//! What the encodings share when they meet an input: which type to sum in, and the sum.
+
+use alloc::format;
+
+use burn::nn::Dropout;
+use burn::tensor::{DType, Device, FloatDType, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::error::PositionError;
+use crate::positions::Positions;
+
+/// What the token embeddings are multiplied by before the encoding is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputScale {
+    /// Nothing: the embeddings are added as they are.
+    #[default]
+    None,
+    /// √d_model, as in the original paper (§3.4): embeddings that start small would otherwise be
+    /// drowned by an encoding of norm √(d_model/2).
+    SqrtDModel,
+    /// Any other finite factor.
+    Factor(f64),
+}
+
+impl InputScale {
+    /// The factor for a model width, or `None` where there is nothing to multiply.
+    pub(crate) fn factor(self, d_model: usize) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::SqrtDModel => Some(libm::sqrt(d_model as f64)),
+            Self::Factor(factor) => Some(factor),
+        }
+    }
+
+    pub(crate) fn check(self) -> Result<(), PositionError> {
+        match self {
+            Self::Factor(factor) => check_finite("input_scale", factor),
+            Self::None | Self::SqrtDModel => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), PositionError> {
+    if value.is_finite() {
+        Ok(())
+    } else {
+        Err(PositionError::NotFinite { name, value })
+    }
+}
+
+pub(crate) fn check_dropout(dropout: f64) -> Result<(), PositionError> {
+    if (0.0..1.0).contains(&dropout) {
+        Ok(())
+    } else {
+        Err(PositionError::Dropout { dropout })
+    }
+}
+
+/// Checks an input `[batch, seq, d_model]` and its positions against a module.
+pub(crate) fn check_input(
+    x: &Tensor<3>,
+    positions: &Positions,
+    d_model: usize,
+    device: &Device,
+) -> Result<(), PositionError> {
+    let [batch, seq, got] = x.dims();
+    if got != d_model {
+        return Err(PositionError::DModel {
+            expected: d_model,
+            got,
+        });
+    }
+    let input = x.device();
+    if input != *device {
+        return Err(PositionError::Device {
+            input: format!("{input:?}"),
+            module: format!("{device:?}"),
+        });
+    }
+    if !x.dtype().is_float() {
+        return Err(unsupported(x.dtype(), &input));
+    }
+    positions.check(Some(batch), seq)
+}
+
+pub(crate) fn unsupported(dtype: DType, device: &Device) -> PositionError {
+    PositionError::DType {
+        dtype,
+        device: format!("{device:?}"),
+    }
+}
+
+/// The type that a sum with an input of type `dtype` is computed in: `f64` for `f64`, else `f32`.
+pub(crate) fn sum_dtype(dtype: FloatDType) -> FloatDType {
+    match dtype {
+        FloatDType::F64 => FloatDType::F64,
+        FloatDType::F32 | FloatDType::Flex32 | FloatDType::F16 | FloatDType::BF16 => {
+            FloatDType::F32
+        }
+    }
+}
+
+/// `dropout(x · scale + encoding)`, in the type of the encoding, rounded once to that of `x`.
+///
+/// `x` is taken by value: where nobody else holds it, the backends add in place.
+pub(crate) fn add(
+    x: Tensor<3>,
+    encoding: Tensor<3>,
+    scale: Option<f64>,
+    dropout: &Dropout,
+) -> Tensor<3> {
+    let dtype: FloatDType = x.dtype().into();
+    let x = x.cast(FloatDType::from(encoding.dtype()));
+    let x = match scale {
+        Some(factor) => x.mul_scalar(factor),
+        None => x,
+    };
+    dropout.forward(x.add(encoding)).cast(dtype)
+}

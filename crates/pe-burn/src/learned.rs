@@ -1,0 +1,386 @@
+//! The learned table of positions.
+
+use alloc::vec;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::nn::{Dropout, DropoutConfig, Initializer};
+use burn::tensor::module::embedding;
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{PositionError, expect};
+use crate::input::{self, InputScale, check_dropout, check_input};
+use crate::positions::{Kind, Positions, index_tensor};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
+
+/// What the rows of a learned table start as.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TableInit {
+    /// Values from any of Burn's initializers.
+    Values(Initializer),
+    /// The fixed sinusoidal encoding of the same positions, base 10 000, interleaved.
+    Sinusoidal,
+}
+
+impl Default for TableInit {
+    /// N(0, 0.02), as in GPT-2 and BERT.
+    fn default() -> Self {
+        Self::Values(Initializer::Normal {
+            mean: 0.0,
+            std: 0.02,
+        })
+    }
+}
+
+/// The configuration of a [`LearnedPositionalEmbedding`].
+///
+/// As data (JSON, TOML) only `d_model` and `max_len` are required, and an unknown field is an
+/// error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnedPositionalEmbeddingConfig {
+    /// The width of the embeddings, at least 1.
+    pub d_model: usize,
+    /// The number of positions, at least 1. It is a hard limit: there is no row past it.
+    pub max_len: usize,
+    /// What the rows start as. Default: N(0, 0.02).
+    #[serde(default)]
+    pub init: TableInit,
+    /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
+    #[serde(default)]
+    pub dropout: f64,
+    /// What the input is multiplied by first. Default: nothing.
+    #[serde(default)]
+    pub input_scale: InputScale,
+    /// The row that padded tokens use. Default: none, they share the row of position 0.
+    ///
+    /// As in fairseq and RoBERTa: this row starts as zeros and is never trained, and position `p`
+    /// uses row `padding_index + 1 + p`, so that the table has `max_len + padding_index + 1` rows.
+    #[serde(default)]
+    pub padding_index: Option<usize>,
+}
+
+impl Config for LearnedPositionalEmbeddingConfig {}
+
+impl LearnedPositionalEmbeddingConfig {
+    /// `max_len` trainable rows of width `d_model`; every option at its default.
+    pub fn new(max_len: usize, d_model: usize) -> Self {
+        Self {
+            d_model,
+            max_len,
+            init: TableInit::default(),
+            dropout: 0.0,
+            input_scale: InputScale::default(),
+            padding_index: None,
+        }
+    }
+
+    /// Sets what the rows start as: a [`TableInit`] or one of Burn's initializers.
+    pub fn with_init(self, init: impl Into<TableInit>) -> Self {
+        Self {
+            init: init.into(),
+            ..self
+        }
+    }
+
+    /// Sets the dropout probability, in `[0, 1)`.
+    pub fn with_dropout(self, dropout: f64) -> Self {
+        Self { dropout, ..self }
+    }
+
+    /// Sets what the input is multiplied by before the embedding is added.
+    pub fn with_input_scale(self, input_scale: InputScale) -> Self {
+        Self {
+            input_scale,
+            ..self
+        }
+    }
+
+    /// Sets the row that padded tokens use.
+    pub fn with_padding_index(self, padding_index: Option<usize>) -> Self {
+        Self {
+            padding_index,
+            ..self
+        }
+    }
+
+    /// Builds the module on `device`. The table is made at its first use, as Burn's own are,
+    /// unless it starts as a sinusoid or has a padding row.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_init`](Self::try_init) returns an error.
+    pub fn init(&self, device: &Device) -> LearnedPositionalEmbedding {
+        expect(self.try_init(device))
+    }
+
+    /// As [`init`](Self::init).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroDModel`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
+    /// [`Dropout`](PositionError::Dropout), [`NotFinite`](PositionError::NotFinite) (the input
+    /// scale), and [`Overflow`](PositionError::Overflow) when `max_len` rows and the padding row
+    /// go past the largest position.
+    pub fn try_init(&self, device: &Device) -> Result<LearnedPositionalEmbedding, PositionError> {
+        if self.d_model == 0 {
+            return Err(PositionError::ZeroDModel);
+        }
+        if self.max_len == 0 {
+            return Err(PositionError::ZeroMaxLen);
+        }
+        check_dropout(self.dropout)?;
+        self.input_scale.check()?;
+        let offset = self
+            .padding_index
+            .map_or(0, |index| index.saturating_add(1));
+        Positions::from(offset).check(None, self.max_len)?;
+
+        Ok(LearnedPositionalEmbedding {
+            weight: self.table(offset, device)?,
+            dropout: DropoutConfig::new(self.dropout).init(),
+            config: self.clone(),
+        })
+    }
+
+    /// The table of `offset` rows that are not positions and `max_len` that are.
+    fn table(&self, offset: usize, device: &Device) -> Result<Param<Tensor<2>>, PositionError> {
+        let shape = [offset + self.max_len, self.d_model];
+        match &self.init {
+            TableInit::Values(values) => {
+                let table = values.init_with(shape, Some(shape[0]), Some(shape[1]), device);
+                let Some(index) = self.padding_index else {
+                    return Ok(table);
+                };
+                let zeros = Tensor::zeros([1, self.d_model], device);
+                let table = table.into_value().set_require_grad(false);
+                Ok(Param::from_tensor(
+                    table.slice_assign([index..index + 1, 0..self.d_model], zeros),
+                ))
+            }
+            TableInit::Sinusoidal => {
+                let mut rows = vec![0.0; offset * self.d_model];
+                let spectrum = Spectrum::try_new(self.d_model, DEFAULT_BASE)?;
+                rows.extend(spectrum.try_rows::<f64>(0..self.max_len)?);
+                Ok(Param::from_data(TensorData::new(rows, shape), device))
+            }
+        }
+    }
+}
+
+impl From<Initializer> for TableInit {
+    fn from(initializer: Initializer) -> Self {
+        Self::Values(initializer)
+    }
+}
+
+/// Adds a trained row per position to token embeddings:
+///
+/// ```text
+/// forward(x) = dropout(scale · x + weight[position])
+/// ```
+///
+/// Gehring et al., [*Convolutional Sequence to Sequence
+/// Learning*](https://arxiv.org/abs/1705.03122), 2017, §3.1; the variant that Vaswani et al. 2017
+/// (table 3, row E) compare with the sinusoidal one, and the one that BERT and GPT-2 use. Made by
+/// [`LearnedPositionalEmbeddingConfig`].
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::LearnedPositionalEmbeddingConfig;
+///
+/// let device = Device::flex();
+/// let pe = LearnedPositionalEmbeddingConfig::new(128, 512).init(&device);
+/// assert_eq!(pe.num_params(), 128 * 512);
+///
+/// let embeddings = Tensor::<3>::random([8, 100, 512], Distribution::Default, &device);
+/// let x = pe.forward(embeddings); // [8, 100, 512]
+/// assert_eq!(x.dims(), [8, 100, 512]);
+///
+/// // There is no row past the last one.
+/// let long = Tensor::<3>::zeros([8, 129, 512], &device);
+/// let error = pe.try_forward(long).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "position 128 is past the end: this encoding has positions 0 to 127 (max_len 128)"
+/// );
+/// ```
+///
+/// - **Parameters.** `max_len × d_model`, under the name `weight` in the record.
+/// - **Gradients** reach only the rows that a batch uses.
+/// - **Any float type.** The sum is computed in `f32` (`f64` for `f64` inputs) and rounded once to
+///   the type of the input.
+/// - A model that is trained with gradient checkpointing is built on that device, this module with
+///   the rest: Burn refuses to mix two checkpointing strategies in one graph.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+pub struct LearnedPositionalEmbedding {
+    /// The table, `[max_len, d_model]`, with `padding_index + 1` rows in front where there is one.
+    pub weight: Param<Tensor<2>>,
+    dropout: Dropout,
+    #[module(skip)]
+    config: LearnedPositionalEmbeddingConfig,
+}
+
+impl LearnedPositionalEmbedding {
+    /// Adds the rows of positions 0, 1, 2, … to `x`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, seq, d_model]`, any float type; `batch` and `seq` may be 0
+    /// - output: as `x`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_forward`](Self::try_forward) returns an error.
+    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        expect(self.try_forward(x))
+    }
+
+    /// As [`forward`](Self::forward).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_forward_at`](Self::try_forward_at).
+    pub fn try_forward(&self, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
+        self.try_forward_at(x, &Positions::default())
+    }
+
+    /// Adds the rows of `positions` to `x`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, seq, d_model]`, any float type; `batch` and `seq` may be 0
+    /// - output: as `x`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_forward_at`](Self::try_forward_at) returns an error.
+    pub fn forward_at(&self, x: Tensor<3>, positions: &Positions) -> Tensor<3> {
+        expect(self.try_forward_at(x, positions))
+    }
+
+    /// As [`forward_at`](Self::forward_at).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::TooLong`] from position `max_len` on,
+    /// [`DModel`](PositionError::DModel) when `x` is of another width,
+    /// [`Device`](PositionError::Device) when it is elsewhere,
+    /// [`DType`](PositionError::DType) when it is quantized, and
+    /// [`Shape`](PositionError::Shape) when the positions are for another shape.
+    pub fn try_forward_at(
+        &self,
+        x: Tensor<3>,
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        check_input(
+            &x,
+            positions,
+            self.config.d_model,
+            &self.weight.lazy_device(),
+        )?;
+        let [batch, seq, d_model] = x.dims();
+        positions.check_limit(seq, self.config.max_len)?;
+        if batch * seq == 0 {
+            return Ok(x);
+        }
+        let rows = self.rows(positions, seq);
+        let rows = rows.cast(input::sum_dtype(x.dtype().into()));
+        let scale = self.config.input_scale.factor(d_model);
+        Ok(input::add(x, rows, scale, &self.dropout))
+    }
+
+    /// The rows of `positions` alone, in the type of the table.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1, seq, d_model]` where every row of a batch has the same positions, else
+    ///   `[batch, seq, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_encode`](Self::try_encode) returns an error.
+    pub fn encode(&self, positions: &Positions, seq: usize) -> Tensor<3> {
+        expect(self.try_encode(positions, seq))
+    }
+
+    /// As [`encode`](Self::encode).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Shape`] when the positions are not for `seq` tokens, and
+    /// [`TooLong`](PositionError::TooLong) from position `max_len` on.
+    pub fn try_encode(
+        &self,
+        positions: &Positions,
+        seq: usize,
+    ) -> Result<Tensor<3>, PositionError> {
+        positions.check(None, seq)?;
+        positions.check_limit(seq, self.config.max_len)?;
+        let shape = [positions.rows(), seq, self.config.d_model];
+        if shape.contains(&0) {
+            return Ok(Tensor::empty(shape, &self.weight.lazy_device()));
+        }
+        Ok(self.rows(positions, seq))
+    }
+
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &LearnedPositionalEmbeddingConfig {
+        &self.config
+    }
+
+    /// The rows of at least one token at checked positions.
+    fn rows(&self, positions: &Positions, seq: usize) -> Tensor<3> {
+        let weight = self.weight.val();
+        let device = weight.device().without_autodiff();
+        let padding_index = self.config.padding_index;
+        let offset = padding_index.map_or(0, |index| index + 1);
+        match (&positions.0, positions.host_ids(seq)) {
+            (Kind::Run(start), _) => {
+                let first = offset + start;
+                weight.slice([first..first + seq]).unsqueeze()
+            }
+            (_, Some(mut ids)) => {
+                ids.iter_mut().for_each(|id| *id += offset);
+                embedding(weight, index_tensor(&ids, seq, &device))
+            }
+            (Kind::Counted { ids, padding }, None) => {
+                let ids = ids.clone().to_device(&device).add_scalar(offset as i64);
+                let (Some(index), Some(padding)) = (padding_index, padding) else {
+                    return embedding(weight, ids);
+                };
+                let padding = padding.clone().to_device(&device);
+                let ids = ids.mask_fill(padding.clone(), index as i64);
+                let rows = embedding(weight, ids);
+                // The padding row is used as it is, but no gradient reaches it.
+                let [batch, seq, d_model] = rows.dims();
+                let padding = padding.unsqueeze_dim::<3>(2).expand([batch, seq, d_model]);
+                rows.clone().mask_where(padding, rows.detach())
+            }
+            (Kind::Runs(_) | Kind::Ids { .. }, None) => unreachable!("these are on the host"),
+        }
+    }
+}
+
+impl ModuleDisplay for LearnedPositionalEmbedding {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        DisplaySettings::new()
+            .with_new_line_after_attribute(false)
+            .optional()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_model", &self.config.d_model)
+            .add("max_len", &self.config.max_len)
+            .add_debug_attribute("init", &self.config.init)
+            .add("dropout", &self.config.dropout)
+            .add_debug_attribute("input_scale", &self.config.input_scale)
+            .add_debug_attribute("padding_index", &self.config.padding_index)
+            .optional()
+    }
+}

@@ -1,0 +1,351 @@
+//! Which position every token has: the one contract that all encodings share.
+
+use alloc::{vec, vec::Vec};
+
+use burn::tensor::{Bool, Device, Int, Tensor};
+
+use crate::error::{PositionError, expect};
+use crate::table::MAX_POSITION;
+
+/// The position of every token of a `[batch, seq]` input.
+///
+/// | made by | the tokens of a row are at | for |
+/// |---|---|---|
+/// | [`Positions::default()`] | `0, 1, 2, …` | a batch of whole sequences |
+/// | [`Positions::from(start)`](#impl-From<usize>-for-Positions) | `start, start + 1, …` | cached decoding |
+/// | [`from_starts`](Self::from_starts) | `starts[row], starts[row] + 1, …` | cached decoding of rows of several lengths |
+/// | [`from_ids`](Self::from_ids), [`from_id_rows`](Self::from_id_rows) | the ids given | anything else |
+/// | [`from_token_mask`](Self::from_token_mask), [`from_mask_pad`](Self::from_mask_pad) | the count of real tokens before them | left or right padding |
+/// | [`from_segment_ids`](Self::from_segment_ids) | the distance from the start of their document | packed rows |
+///
+/// What is known on the host stays there, so that a bound is checked before anything is computed;
+/// masks and segment ids stay on their device, where positions follow from them without a
+/// read-back, since none can reach `seq`.
+///
+/// ```
+/// use burn::tensor::{Bool, Device, Tensor};
+/// use pe_burn::Positions;
+///
+/// # let device = Device::flex();
+/// // Two rows of four tokens; the second is padded on the left by two.
+/// let real = Tensor::<2, Bool>::from_data([[true, true, true, true], [false, false, true, true]], &device);
+/// let positions = Positions::from_token_mask(real);
+/// assert_eq!(positions.to_rows(4), [[0, 1, 2, 3], [0, 0, 0, 1]]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Positions(pub(crate) Kind);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// Every row runs on from one start.
+    Run(usize),
+    /// Every row runs on from its own start.
+    Runs(Vec<usize>),
+    /// Explicit ids, row by row.
+    Ids { ids: Vec<usize>, shape: [usize; 2] },
+    /// Ids on a device that are all below `seq`, and which of them stand for padding.
+    Counted {
+        ids: Tensor<2, Int>,
+        padding: Option<Tensor<2, Bool>>,
+    },
+}
+
+impl Default for Positions {
+    /// `0, 1, 2, …` for every row.
+    fn default() -> Self {
+        Self::from(0)
+    }
+}
+
+impl From<usize> for Positions {
+    /// `start, start + 1, …` for every row, as in decoding with a cache of `start` tokens.
+    fn from(start: usize) -> Self {
+        Self(Kind::Run(start))
+    }
+}
+
+impl Positions {
+    /// `starts[row], starts[row] + 1, …`: one start per row of the batch.
+    pub fn from_starts(starts: impl Into<Vec<usize>>) -> Self {
+        Self(Kind::Runs(starts.into()))
+    }
+
+    /// Explicit positions, in any order, repeated or with gaps.
+    ///
+    /// This reads the ids back to the host once, to know the largest. Make them once for all layers
+    /// of a model; where they are known on the host use [`from_id_rows`](Self::from_id_rows).
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, seq]`, or `[1, seq]` for the same positions in every row
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_from_ids`](Self::try_from_ids) returns an error.
+    pub fn from_ids(ids: Tensor<2, Int>) -> Self {
+        expect(Self::try_from_ids(ids))
+    }
+
+    /// As [`from_ids`](Self::from_ids).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::IdOutOfRange`] for a negative id or one past [`MAX_POSITION`].
+    pub fn try_from_ids(ids: Tensor<2, Int>) -> Result<Self, PositionError> {
+        let shape = ids.dims();
+        let ids = ids
+            .into_data()
+            .iter::<i64>()
+            .enumerate()
+            .map(|(i, id)| match usize::try_from(id) {
+                Ok(position) if position <= MAX_POSITION => Ok(position),
+                _ => Err(out_of_range(id, i, shape)),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self(Kind::Ids { ids, shape }))
+    }
+
+    /// Explicit positions from the host, one list per row.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_from_id_rows`](Self::try_from_id_rows) returns an error.
+    pub fn from_id_rows<R: AsRef<[usize]>>(rows: &[R]) -> Self {
+        expect(Self::try_from_id_rows(rows))
+    }
+
+    /// As [`from_id_rows`](Self::from_id_rows).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Ragged`] when the rows differ in length;
+    /// [`PositionError::IdOutOfRange`] for an id past [`MAX_POSITION`].
+    pub fn try_from_id_rows<R: AsRef<[usize]>>(rows: &[R]) -> Result<Self, PositionError> {
+        let seq = rows.first().map_or(0, |row| row.as_ref().len());
+        let shape = [rows.len(), seq];
+        let mut ids = Vec::with_capacity(rows.len() * seq);
+        for (i, row) in rows.iter().map(AsRef::as_ref).enumerate() {
+            if row.len() != seq {
+                return Err(PositionError::Ragged {
+                    row: i,
+                    expected: seq,
+                    got: row.len(),
+                });
+            }
+            ids.extend_from_slice(row);
+        }
+        match ids.iter().position(|&id| id > MAX_POSITION) {
+            Some(i) => Err(out_of_range(
+                i64::try_from(ids[i]).unwrap_or(i64::MAX),
+                i,
+                shape,
+            )),
+            None => Ok(Self(Kind::Ids { ids, shape })),
+        }
+    }
+
+    /// Positions that count real tokens only, so that a padded row encodes as the same row
+    /// unpadded. A padded token is at position 0: attention has to mask it out in any case.
+    ///
+    /// `true` means a real token, as in Hugging Face's `attention_mask`. For Burn's `mask_pad`,
+    /// which is the other way round, there is [`from_mask_pad`](Self::from_mask_pad).
+    ///
+    /// # Shapes
+    ///
+    /// - `real`: `[batch, seq]`
+    pub fn from_token_mask(real: Tensor<2, Bool>) -> Self {
+        let real = real.without_autodiff();
+        let counts = real.clone().int();
+        let ids = if has_no_tokens(&real) {
+            counts
+        } else {
+            // The cumulative sum counts the token itself as well.
+            (counts.cumsum(1) - 1).mask_fill(real.clone().bool_not(), 0)
+        };
+        Self(Kind::Counted {
+            ids,
+            padding: Some(real.bool_not()),
+        })
+    }
+
+    /// As [`from_token_mask`](Self::from_token_mask), from Burn's own padding mask, as its
+    /// transformer takes it: `true` means padding.
+    ///
+    /// # Shapes
+    ///
+    /// - `mask_pad`: `[batch, seq]`
+    pub fn from_mask_pad(mask_pad: Tensor<2, Bool>) -> Self {
+        Self::from_token_mask(mask_pad.bool_not())
+    }
+
+    /// Positions of packed rows: they restart at 0 wherever the segment id differs from that of
+    /// the token before, so that every document encodes as it would alone.
+    ///
+    /// # Shapes
+    ///
+    /// - `segments`: `[batch, seq]`, any integers
+    pub fn from_segment_ids(segments: Tensor<2, Int>) -> Self {
+        let segments = segments.without_autodiff();
+        let [batch, seq] = segments.dims();
+        if has_no_tokens(&segments) {
+            return Self(Kind::Counted {
+                ids: segments,
+                padding: None,
+            });
+        }
+        let device = segments.device();
+        let places = Tensor::<1, Int>::arange(0..seq as i64, &device)
+            .unsqueeze::<2>()
+            .expand([batch, seq]);
+        // The place of each document's first token, carried along the row by the running maximum.
+        let before = segments.clone().slice([0..batch, 0..seq - 1]);
+        let same = segments.slice([0..batch, 1..seq]).equal(before);
+        let first = Tensor::<2, Bool>::from_bool(vec_of_true(batch), &device);
+        let same = Tensor::cat(vec![first, same], 1);
+        let starts = places.clone().mask_fill(same, 0).cummax(1);
+        Self(Kind::Counted {
+            ids: places - starts,
+            padding: None,
+        })
+    }
+
+    /// The positions of a `[_, seq]` input as lists: one per row, or a single one when every row has
+    /// the same. It reads back from the device what was made from a mask or segment ids.
+    ///
+    /// # Panics
+    ///
+    /// When these positions are not for `seq` tokens, or run past [`MAX_POSITION`].
+    pub fn to_rows(&self, seq: usize) -> Vec<Vec<usize>> {
+        expect(self.check(None, seq));
+        match &self.0 {
+            Kind::Run(start) => vec![(*start..start + seq).collect()],
+            Kind::Runs(starts) => starts.iter().map(|&s| (s..s + seq).collect()).collect(),
+            _ if seq == 0 => vec![Vec::new(); self.rows()],
+            Kind::Ids { ids, .. } => ids.chunks_exact(seq).map(<[usize]>::to_vec).collect(),
+            Kind::Counted { ids, .. } => {
+                read(ids).chunks_exact(seq).map(<[usize]>::to_vec).collect()
+            }
+        }
+    }
+
+    /// How many rows these positions are for; 1 stands for any number.
+    pub(crate) fn rows(&self) -> usize {
+        match &self.0 {
+            Kind::Run(_) => 1,
+            Kind::Runs(starts) => starts.len(),
+            Kind::Ids { shape, .. } => shape[0],
+            Kind::Counted { ids, .. } => ids.dims()[0],
+        }
+    }
+
+    /// Checks that these are positions for `seq` tokens in each of `batch` rows, where one row
+    /// stands for any number, and that none is past [`MAX_POSITION`].
+    pub(crate) fn check(&self, batch: Option<usize>, seq: usize) -> Result<(), PositionError> {
+        let rows = self.rows();
+        let (what, got) = match &self.0 {
+            Kind::Run(_) | Kind::Runs(_) => ("the list of starts", seq),
+            Kind::Ids { shape, .. } => ("the tensor of position ids", shape[1]),
+            Kind::Counted {
+                ids,
+                padding: Some(_),
+            } => ("the padding mask", ids.dims()[1]),
+            Kind::Counted { ids, padding: None } => ("the tensor of segment ids", ids.dims()[1]),
+        };
+        if got != seq || batch.is_some_and(|batch| rows != 1 && rows != batch) {
+            return Err(PositionError::Shape {
+                what,
+                expected: [batch.unwrap_or(rows), seq],
+                got: [rows, got],
+            });
+        }
+        if let Some(start) = self.last_start() {
+            let end = start.checked_add(seq);
+            if end.is_none_or(|end| end > MAX_POSITION + 1) {
+                return Err(PositionError::Overflow {
+                    start,
+                    seq,
+                    max: MAX_POSITION,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// One more than the largest position of `seq` tokens, or a bound on it where the positions
+    /// are on a device. For positions that [`check`](Self::check) has passed.
+    pub(crate) fn end(&self, seq: usize) -> usize {
+        match &self.0 {
+            Kind::Ids { ids, .. } => ids.iter().max().map_or(0, |max| max + 1),
+            Kind::Counted { .. } => seq,
+            Kind::Run(_) | Kind::Runs(_) if seq == 0 => 0,
+            Kind::Run(_) | Kind::Runs(_) => self.last_start().map_or(0, |start| start + seq),
+        }
+    }
+
+    /// Refuses positions from `limit` on. Positions on a device are read back only when their
+    /// bound is past the limit.
+    pub(crate) fn check_limit(&self, seq: usize, limit: usize) -> Result<(), PositionError> {
+        let mut end = self.end(seq);
+        if let Kind::Counted { ids, .. } = &self.0
+            && end > limit
+        {
+            end = read(ids).iter().max().map_or(0, |max| max + 1);
+        }
+        match end {
+            end if end > limit => Err(PositionError::TooLong {
+                position: end - 1,
+                max_len: limit,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The positions that are known on the host, row by row, unless they are one run for all.
+    pub(crate) fn host_ids(&self, seq: usize) -> Option<Vec<usize>> {
+        match &self.0 {
+            Kind::Runs(starts) => Some(starts.iter().flat_map(|&s| s..s + seq).collect()),
+            Kind::Ids { ids, .. } => Some(ids.clone()),
+            Kind::Run(_) | Kind::Counted { .. } => None,
+        }
+    }
+
+    fn last_start(&self) -> Option<usize> {
+        match &self.0 {
+            Kind::Run(start) => Some(*start),
+            Kind::Runs(starts) => starts.iter().max().copied(),
+            Kind::Ids { .. } | Kind::Counted { .. } => None,
+        }
+    }
+}
+
+/// Row numbers as an integer tensor.
+///
+/// # Shapes
+///
+/// - output: `[rows.len() / seq, seq]`
+pub(crate) fn index_tensor(rows: &[usize], seq: usize, device: &Device) -> Tensor<2, Int> {
+    let data: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    Tensor::<1, Int>::from_data(data.as_slice(), device).reshape([rows.len() / seq, seq])
+}
+
+fn has_no_tokens<K: burn::tensor::kind::Basic>(tensor: &Tensor<2, K>) -> bool {
+    tensor.dims().contains(&0)
+}
+
+fn vec_of_true(rows: usize) -> burn::tensor::TensorData {
+    burn::tensor::TensorData::new(vec![true; rows], [rows, 1])
+}
+
+/// The ids of a tensor that this file made: none is negative.
+fn read(ids: &Tensor<2, Int>) -> Vec<usize> {
+    ids.to_data().iter::<i64>().map(|id| id as usize).collect()
+}
+
+fn out_of_range(id: i64, i: usize, shape: [usize; 2]) -> PositionError {
+    PositionError::IdOutOfRange {
+        id,
+        row: i / shape[1],
+        token: i % shape[1],
+        max: MAX_POSITION,
+    }
+}

@@ -1,0 +1,499 @@
+//! The fixed sinusoidal encoding.
+
+use alloc::{vec, vec::Vec};
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::nn::{Dropout, DropoutConfig};
+use burn::tensor::module::embedding;
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{PositionError, expect};
+use crate::input::{self, InputScale, check_dropout, check_finite, check_input};
+use crate::positions::{Kind, Positions, index_tensor};
+use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
+use crate::table::Entry;
+
+/// A scalar that the encoding is multiplied by before it is added.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gain {
+    /// A constant.
+    Fixed(f64),
+    /// A parameter of shape `[1]` that training adjusts, with its initial value.
+    Learned(f64),
+}
+
+impl Default for Gain {
+    fn default() -> Self {
+        Self::Fixed(1.0)
+    }
+}
+
+/// What happens at positions from `max_len` on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LengthLimit {
+    /// Their rows are computed for the call: `max_len` is the size of the cached buffer, no more.
+    #[default]
+    None,
+    /// [`PositionError::TooLong`].
+    Error,
+}
+
+/// The configuration of a [`SinusoidalPositionalEncoding`].
+///
+/// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SinusoidalPositionalEncodingConfig {
+    /// The width of the embeddings, at least 1. Odd is fine: the last cosine is left out.
+    pub d_model: usize,
+    /// The number of rows in the cached buffer. Default: 5000.
+    #[serde(default = "default_max_len")]
+    pub max_len: usize,
+    /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
+    #[serde(default = "default_base")]
+    pub base: f64,
+    /// Which column holds which sine and cosine. Default: interleaved.
+    #[serde(default)]
+    pub layout: Layout,
+    /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
+    #[serde(default)]
+    pub dropout: f64,
+    /// What the input is multiplied by first. Default: nothing.
+    #[serde(default)]
+    pub input_scale: InputScale,
+    /// What the encoding is multiplied by. Default: `Gain::Fixed(1.0)`.
+    #[serde(default)]
+    pub gain: Gain,
+    /// Whether positions from `max_len` on are computed or refused. Default: computed.
+    #[serde(default)]
+    pub length_limit: LengthLimit,
+}
+
+fn default_max_len() -> usize {
+    5_000
+}
+
+fn default_base() -> f64 {
+    DEFAULT_BASE
+}
+
+impl Config for SinusoidalPositionalEncodingConfig {}
+
+impl SinusoidalPositionalEncodingConfig {
+    /// The paper's encoding for embeddings of width `d_model`; every option at its default.
+    pub fn new(d_model: usize) -> Self {
+        Self {
+            d_model,
+            max_len: default_max_len(),
+            base: default_base(),
+            layout: Layout::default(),
+            dropout: 0.0,
+            input_scale: InputScale::default(),
+            gain: Gain::default(),
+            length_limit: LengthLimit::default(),
+        }
+    }
+
+    /// Sets the number of rows in the cached buffer, at least 1.
+    pub fn with_max_len(self, max_len: usize) -> Self {
+        Self { max_len, ..self }
+    }
+
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    pub fn with_base(self, base: f64) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Sets which column holds which sine and cosine.
+    pub fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// Sets the dropout probability, in `[0, 1)`.
+    pub fn with_dropout(self, dropout: f64) -> Self {
+        Self { dropout, ..self }
+    }
+
+    /// Sets what the input is multiplied by before the encoding is added.
+    pub fn with_input_scale(self, input_scale: InputScale) -> Self {
+        Self {
+            input_scale,
+            ..self
+        }
+    }
+
+    /// Sets what the encoding is multiplied by.
+    pub fn with_gain(self, gain: Gain) -> Self {
+        Self { gain, ..self }
+    }
+
+    /// Sets what happens at positions from `max_len` on.
+    pub fn with_length_limit(self, length_limit: LengthLimit) -> Self {
+        Self {
+            length_limit,
+            ..self
+        }
+    }
+
+    /// Builds the module and its buffer on `device`.
+    ///
+    /// The buffer is of type `f64` where that is the default float type of the device, else `f32`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_init`](Self::try_init) returns an error.
+    pub fn init(&self, device: &Device) -> SinusoidalPositionalEncoding {
+        expect(self.try_init(device))
+    }
+
+    /// As [`init`](Self::init).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroDModel`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
+    /// [`Base`](PositionError::Base), [`Dropout`](PositionError::Dropout),
+    /// [`NotFinite`](PositionError::NotFinite) (the gain or the input scale), and
+    /// [`Overflow`](PositionError::Overflow) when `max_len` is past the largest position.
+    pub fn try_init(&self, device: &Device) -> Result<SinusoidalPositionalEncoding, PositionError> {
+        let spectrum = Spectrum::try_new(self.d_model, self.base)?.with_layout(self.layout);
+        if self.max_len == 0 {
+            return Err(PositionError::ZeroMaxLen);
+        }
+        check_dropout(self.dropout)?;
+        self.input_scale.check()?;
+        let (Gain::Fixed(gain) | Gain::Learned(gain)) = self.gain;
+        check_finite("gain", gain)?;
+        Positions::default().check(None, self.max_len)?;
+
+        let dtype = input::sum_dtype(device.settings().float_dtype);
+        let buffer_device = device.clone().without_autodiff();
+        let learned = matches!(self.gain, Gain::Learned(_));
+        Ok(SinusoidalPositionalEncoding {
+            table: Rows::Run(0, self.max_len).tensor(&spectrum, self.gain, dtype, &buffer_device),
+            gain: learned.then(|| Param::from_tensor(Tensor::full([1], gain, device))),
+            dropout: DropoutConfig::new(self.dropout).init(),
+            spectrum,
+            config: self.clone(),
+        })
+    }
+}
+
+/// Adds the fixed sinusoidal encoding of §3.5 of [*Attention Is All You
+/// Need*](https://arxiv.org/abs/1706.03762) (Vaswani et al., 2017) to token embeddings:
+///
+/// ```text
+/// PE(p, 2i) = sin(p / base^(2i/d_model))      PE(p, 2i+1) = cos(p / base^(2i/d_model))
+/// forward(x) = dropout(scale · x + gain · PE)
+/// ```
+///
+/// Made by [`SinusoidalPositionalEncodingConfig`].
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{Positions, SinusoidalPositionalEncodingConfig};
+///
+/// let device = Device::flex();
+/// let pe = SinusoidalPositionalEncodingConfig::new(512).with_dropout(0.1).init(&device);
+///
+/// let embeddings = Tensor::<3>::random([8, 128, 512], Distribution::Default, &device);
+/// let x = pe.forward(embeddings); // [8, 128, 512]
+///
+/// // Decoding with a cache of 128 tokens: the next token is at position 128.
+/// let token = Tensor::<3>::random([8, 1, 512], Distribution::Default, &device);
+/// let y = pe.forward_at(token, &Positions::from(128));
+/// # assert_eq!((x.dims(), y.dims()), ([8, 128, 512], [8, 1, 512]));
+/// ```
+///
+/// - **Exact.** An entry is within 3.0e-8 of the true value at every position (`f64`: 1e-15 below
+///   2^20). Tables computed in `f32`, as most are, are off by 4e-4 at position 5 000.
+/// - **No limit.** Rows from `max_len` on are computed for the call, unless the configuration says
+///   [`LengthLimit::Error`].
+/// - **No parameters** (one with [`Gain::Learned`]). The table is a buffer: it moves with the
+///   module, is never trained, and is not in the record; it is there again after a load, because
+///   `init` makes it.
+/// - **Any float type.** The sum is computed in `f32` (`f64` for `f64` inputs) and rounded once to
+///   the type of the input, `f16` and `bf16` included.
+/// - **In place.** Pass `x` by value and do not keep a clone of it: the backends then add into its
+///   memory instead of allocating as much again.
+///
+/// To concatenate position and content instead of adding them, take the encoding alone:
+///
+/// ```
+/// # use burn::tensor::{Device, Distribution, Tensor};
+/// # use pe_burn::{Positions, SinusoidalPositionalEncodingConfig};
+/// # let device = Device::flex();
+/// let pe = SinusoidalPositionalEncodingConfig::new(64).init(&device);
+/// let x = Tensor::<3>::random([8, 20, 512], Distribution::Default, &device);
+/// let encoding = pe.encode(&Positions::default(), 20); // [1, 20, 64]
+/// let both = Tensor::cat(vec![x, encoding.expand([8, 20, 64])], 2);
+/// assert_eq!(both.dims(), [8, 20, 576]);
+/// ```
+#[derive(Module, Debug)]
+#[module(custom_display)]
+pub struct SinusoidalPositionalEncoding {
+    /// The buffer, `[max_len, d_model]`, a fixed gain included.
+    table: Tensor<2>,
+    /// The learned gain, `[1]`.
+    gain: Option<Param<Tensor<1>>>,
+    dropout: Dropout,
+    #[module(skip)]
+    spectrum: Spectrum,
+    #[module(skip)]
+    config: SinusoidalPositionalEncodingConfig,
+}
+
+impl SinusoidalPositionalEncoding {
+    /// Adds the encodings of positions 0, 1, 2, … to `x`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, seq, d_model]`, any float type; `batch` and `seq` may be 0
+    /// - output: as `x`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_forward`](Self::try_forward) returns an error.
+    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        expect(self.try_forward(x))
+    }
+
+    /// As [`forward`](Self::forward).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_forward_at`](Self::try_forward_at).
+    pub fn try_forward(&self, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
+        self.try_forward_at(x, &Positions::default())
+    }
+
+    /// Adds the encodings of `positions` to `x`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, seq, d_model]`, any float type; `batch` and `seq` may be 0
+    /// - output: as `x`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_forward_at`](Self::try_forward_at) returns an error.
+    pub fn forward_at(&self, x: Tensor<3>, positions: &Positions) -> Tensor<3> {
+        expect(self.try_forward_at(x, positions))
+    }
+
+    /// As [`forward_at`](Self::forward_at).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::DModel`] when `x` is of another width, [`Device`](PositionError::Device)
+    /// when it is elsewhere, [`DType`](PositionError::DType) when it is quantized,
+    /// [`Shape`](PositionError::Shape) when the positions are for another shape,
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
+    /// [`TooLong`](PositionError::TooLong) past `max_len` under [`LengthLimit::Error`].
+    pub fn try_forward_at(
+        &self,
+        x: Tensor<3>,
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        check_input(&x, positions, self.config.d_model, &self.table.device())?;
+        let [batch, seq, d_model] = x.dims();
+        self.check_limit(positions, seq)?;
+        if batch * seq == 0 {
+            return Ok(x);
+        }
+        let dtype = input::sum_dtype(x.dtype().into());
+        let encoding = self.encoding(positions, seq, dtype);
+        let scale = self.config.input_scale.factor(d_model);
+        Ok(input::add(x, encoding, scale, &self.dropout))
+    }
+
+    /// The encodings of `positions` alone, the gain included, in the type of the buffer.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1, seq, d_model]` where every row of a batch has the same positions, else
+    ///   `[batch, seq, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_encode`](Self::try_encode) returns an error.
+    pub fn encode(&self, positions: &Positions, seq: usize) -> Tensor<3> {
+        expect(self.try_encode(positions, seq))
+    }
+
+    /// As [`encode`](Self::encode).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Shape`] when the positions are not for `seq` tokens,
+    /// [`Overflow`](PositionError::Overflow) and [`TooLong`](PositionError::TooLong) as in
+    /// [`try_forward_at`](Self::try_forward_at).
+    pub fn try_encode(
+        &self,
+        positions: &Positions,
+        seq: usize,
+    ) -> Result<Tensor<3>, PositionError> {
+        self.try_encode_as(positions, seq, self.table.dtype().into())
+    }
+
+    /// As [`encode`](Self::encode), in another float type: `f64` entries are computed as such, the
+    /// shorter types are rounded from `f32`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_encode_as`](Self::try_encode_as) returns an error.
+    pub fn encode_as(&self, positions: &Positions, seq: usize, dtype: FloatDType) -> Tensor<3> {
+        expect(self.try_encode_as(positions, seq, dtype))
+    }
+
+    /// As [`encode_as`](Self::encode_as).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_encode`](Self::try_encode), and [`PositionError::DType`] when the device cannot
+    /// compute in `dtype`.
+    pub fn try_encode_as(
+        &self,
+        positions: &Positions,
+        seq: usize,
+        dtype: FloatDType,
+    ) -> Result<Tensor<3>, PositionError> {
+        let device = self.table.device();
+        if !device.supports_dtype(dtype) {
+            return Err(input::unsupported(dtype.into(), &device));
+        }
+        positions.check(None, seq)?;
+        self.check_limit(positions, seq)?;
+        let shape = [positions.rows(), seq, self.config.d_model];
+        if shape.contains(&0) {
+            let options = (&device.without_autodiff(), dtype.into());
+            return Ok(Tensor::empty(shape, options));
+        }
+        let encoding = self.encoding(positions, seq, input::sum_dtype(dtype));
+        Ok(encoding.cast(dtype))
+    }
+
+    /// The frequencies of this encoding, for looking into it.
+    pub fn spectrum(&self) -> &Spectrum {
+        &self.spectrum
+    }
+
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &SinusoidalPositionalEncodingConfig {
+        &self.config
+    }
+
+    fn check_limit(&self, positions: &Positions, seq: usize) -> Result<(), PositionError> {
+        match self.config.length_limit {
+            LengthLimit::None => Ok(()),
+            LengthLimit::Error => positions.check_limit(seq, self.config.max_len),
+        }
+    }
+
+    /// The encoding of at least one token at checked positions, in `f32` or `f64`.
+    fn encoding(&self, positions: &Positions, seq: usize, dtype: FloatDType) -> Tensor<3> {
+        let device = self.table.device().without_autodiff();
+        // Rows of the buffer serve when they reach far enough and are not of a shorter type.
+        let buffered = positions.end(seq) <= self.config.max_len
+            && (dtype == FloatDType::F32 || self.table.dtype() == dtype.into());
+        let compute = |rows: Rows| rows.tensor(&self.spectrum, self.config.gain, dtype, &device);
+        // A device may hold the buffer in an autodiff context of its own: a constant needs none.
+        let buffer = || self.table.clone().without_autodiff();
+
+        let encoding = match (&positions.0, positions.host_ids(seq)) {
+            (Kind::Run(start), _) if buffered => buffer().slice([*start..start + seq]).unsqueeze(),
+            (Kind::Run(start), _) => compute(Rows::Run(*start, start + seq)).unsqueeze(),
+            (_, Some(ids)) if buffered => embedding(buffer(), index_tensor(&ids, seq, &device)),
+            (_, Some(ids)) => {
+                let mut distinct = ids.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let index = |id: &usize| distinct.partition_point(|other| other < id);
+                let indices: Vec<usize> = ids.iter().map(index).collect();
+                let indices = index_tensor(&indices, seq, &device);
+                embedding(compute(Rows::At(distinct)), indices)
+            }
+            (Kind::Counted { ids, .. }, None) => {
+                let rows = if buffered {
+                    buffer()
+                } else {
+                    compute(Rows::Run(0, seq))
+                };
+                embedding(rows, ids.clone().to_device(&device))
+            }
+            (Kind::Runs(_) | Kind::Ids { .. }, None) => unreachable!("these are on the host"),
+        };
+        let encoding = encoding.cast(dtype);
+        match &self.gain {
+            Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
+            None => encoding,
+        }
+    }
+}
+
+/// Rows to compute.
+enum Rows {
+    Run(usize, usize),
+    At(Vec<usize>),
+}
+
+impl Rows {
+    /// The rows times a fixed gain, as a tensor `[rows, d_model]` of type `f32` or `f64`.
+    fn tensor(
+        self,
+        spectrum: &Spectrum,
+        gain: Gain,
+        dtype: FloatDType,
+        device: &Device,
+    ) -> Tensor<2> {
+        let data = match dtype {
+            FloatDType::F64 => self.data::<f64>(spectrum, gain, |gain| gain),
+            _ => self.data::<f32>(spectrum, gain, |gain| gain as f32),
+        };
+        Tensor::from_data(data, (device, dtype.into()))
+    }
+
+    fn data<T>(self, spectrum: &Spectrum, gain: Gain, convert: fn(f64) -> T) -> TensorData
+    where
+        T: Entry + core::ops::Mul<Output = T> + burn::tensor::Element,
+    {
+        let mut rows: Vec<T> = match self {
+            Self::Run(start, end) => spectrum.rows(start..end),
+            Self::At(positions) => spectrum.rows_at(&positions),
+        };
+        match gain {
+            Gain::Fixed(gain) if gain != 1.0 => {
+                let gain = convert(gain);
+                rows.iter_mut().for_each(|entry| *entry = *entry * gain);
+            }
+            Gain::Fixed(_) | Gain::Learned(_) => {}
+        }
+        let d_model = spectrum.d_model();
+        let shape = vec![rows.len() / d_model, d_model];
+        TensorData::new(rows, shape)
+    }
+}
+
+impl ModuleDisplay for SinusoidalPositionalEncoding {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        DisplaySettings::new()
+            .with_new_line_after_attribute(false)
+            .optional()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_model", &self.config.d_model)
+            .add("max_len", &self.config.max_len)
+            .add("base", &self.config.base)
+            .add_debug_attribute("layout", &self.config.layout)
+            .add("dropout", &self.config.dropout)
+            .add_debug_attribute("input_scale", &self.config.input_scale)
+            .add_debug_attribute("gain", &self.config.gain)
+            .add_debug_attribute("length_limit", &self.config.length_limit)
+            .optional()
+    }
+}

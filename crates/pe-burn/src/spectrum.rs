@@ -1,0 +1,302 @@
+//! The angular frequencies of a sinusoidal encoding, in `f64`, without a tensor in sight.
+
+use alloc::{vec, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::double::Double;
+use crate::error::{PositionError, expect};
+
+/// The base of the original paper: wavelengths from 2π to 10 000 · 2π.
+pub const DEFAULT_BASE: f64 = 10_000.0;
+
+/// Which column of an encoding holds which sine and cosine.
+///
+/// Code that mixes the two up trains, but cannot use the other's weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: the paper's. An odd width ends in a sine.
+    #[default]
+    Interleaved,
+    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: tensor2tensor's, fairseq's and Hugging Face's.
+    /// In an odd width the last cosine is the one left out.
+    Halves,
+}
+
+/// The angular frequencies ω_i = base^(−2i/d_model), `i` from 0 to ⌈d_model/2⌉ − 1, and the
+/// layout of their sines and cosines in a row of width `d_model`.
+///
+/// The encoding of position `p` is the row of all `sin(ω_i p)` and `cos(ω_i p)`: §3.5 of Vaswani
+/// et al., [*Attention Is All You Need*](https://arxiv.org/abs/1706.03762), 2017. The frequencies
+/// are held to about 100 bits, so that the rows made from them ([`rows`](Self::rows)) are exact at
+/// far positions too.
+///
+/// ```
+/// use pe_burn::Spectrum;
+///
+/// let spectrum = Spectrum::new(512, 10_000.0);
+/// assert_eq!(spectrum.frequencies()[0], 1.0); // radians per position
+/// assert_eq!(spectrum.wavelengths()[0], core::f64::consts::TAU); // positions per turn
+/// // How alike the encodings of two positions are depends on their distance alone.
+/// assert!((spectrum.similarity(8) - 0.7225201).abs() < 1e-7);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spectrum {
+    d_model: usize,
+    base: f64,
+    layout: Layout,
+    frequencies: Vec<Double>,
+}
+
+impl Spectrum {
+    /// The paper's spectrum of a width and a base (the paper's is [`DEFAULT_BASE`]), interleaved.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_new`](Self::try_new) returns an error.
+    pub fn new(d_model: usize, base: f64) -> Self {
+        expect(Self::try_new(d_model, base))
+    }
+
+    /// As [`new`](Self::new).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroDModel`]; [`PositionError::Base`] when `base` is not finite or not
+    /// greater than 1, so that the frequencies would not decrease.
+    pub fn try_new(d_model: usize, base: f64) -> Result<Self, PositionError> {
+        if d_model == 0 {
+            return Err(PositionError::ZeroDModel);
+        }
+        if !base.is_finite() || base <= 1.0 {
+            return Err(PositionError::Base { base });
+        }
+        let ratio = Double::quotient(-2.0, d_model as f64)
+            .mul(Double::ln(base))
+            .exp();
+        let frequencies = core::iter::successors(Some(Double::ONE), |last| Some(last.mul(ratio)))
+            .take(d_model.div_ceil(2))
+            .collect();
+        Ok(Self {
+            d_model,
+            base,
+            layout: Layout::default(),
+            frequencies,
+        })
+    }
+
+    /// The same frequencies with another layout of the columns.
+    pub fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// The width of a row.
+    pub fn d_model(&self) -> usize {
+        self.d_model
+    }
+
+    /// The base that the wavelengths are powers of.
+    pub fn base(&self) -> f64 {
+        self.base
+    }
+
+    /// Which column holds which sine and cosine.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// ω_i = base^(−2i/d_model) in radians per position, highest first; ⌈d_model/2⌉ of them.
+    pub fn frequencies(&self) -> Vec<f64> {
+        self.frequencies.iter().map(|omega| omega.hi).collect()
+    }
+
+    /// λ_i = 2π/ω_i = 2π · base^(2i/d_model), the positions in one turn, shortest first.
+    pub fn wavelengths(&self) -> Vec<f64> {
+        let turn = |omega: &Double| core::f64::consts::TAU / omega.hi;
+        self.frequencies.iter().map(turn).collect()
+    }
+
+    /// The cosine between the encodings of two positions that are `offset` apart, in closed form:
+    /// the mean of `cos(ω_i · offset)`, in \[−1, 1\].
+    ///
+    /// It follows from cos(a − b) = cos a cos b + sin a sin b and |PE(p)|² = d_model/2. An odd
+    /// `d_model` lacks the last cosine; it is counted as if it were there, since without it the
+    /// value would depend on the positions and not on their distance alone.
+    pub fn similarity(&self, offset: isize) -> f64 {
+        let distance = offset.unsigned_abs() as f64;
+        let sum: f64 = self
+            .frequencies
+            .iter()
+            .map(|omega| omega.sin_cos_of_multiple(distance).1)
+            .sum();
+        sum / self.frequencies.len() as f64
+    }
+
+    /// The linear map that takes PE(p) to PE(p + k), the same for every `p`: §3.5 of the paper
+    /// gives it as the reason for sines and cosines. A negative `k` shifts back.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_shift`](Self::try_shift) returns an error.
+    ///
+    /// ```
+    /// let spectrum = pe_burn::Spectrum::new(4, 10_000.0);
+    /// let (here, there) = (spectrum.rows::<f64>(3..4), spectrum.rows::<f64>(10..11));
+    /// for (shifted, exact) in spectrum.shift(7).apply(&here).iter().zip(&there) {
+    ///     assert!((shifted - exact).abs() < 1e-15);
+    /// }
+    /// ```
+    pub fn shift(&self, k: isize) -> Shift {
+        expect(self.try_shift(k))
+    }
+
+    /// As [`shift`](Self::shift).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::OddDModel`]: the last sine of an odd width has no cosine to turn with.
+    pub fn try_shift(&self, k: isize) -> Result<Shift, PositionError> {
+        if !self.d_model.is_multiple_of(2) {
+            return Err(PositionError::OddDModel {
+                d_model: self.d_model,
+            });
+        }
+        let distance = k.unsigned_abs() as f64;
+        let turns = self.frequencies.iter().map(|omega| {
+            let (sin, cos) = omega.sin_cos_of_multiple(distance);
+            (if k < 0 { -sin } else { sin }, cos)
+        });
+        Ok(Shift {
+            layout: self.layout,
+            turns: turns.collect(),
+        })
+    }
+
+    pub(crate) fn doubles(&self) -> &[Double] {
+        &self.frequencies
+    }
+}
+
+/// The linear map from PE(p) to PE(p + k): every (sin, cos) pair turned by its own angle ω_i k.
+///
+/// From [`Spectrum::shift`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shift {
+    layout: Layout,
+    /// `(sin ω_i k, cos ω_i k)`
+    turns: Vec<(f64, f64)>,
+}
+
+impl Shift {
+    /// The row that this map makes of `row`, both of width `d_model`.
+    ///
+    /// # Panics
+    ///
+    /// When `row` is of another width.
+    pub fn apply(&self, row: &[f64]) -> Vec<f64> {
+        let d_model = 2 * self.turns.len();
+        assert_eq!(row.len(), d_model, "the row must be of width {d_model}");
+        let mut out = vec![0.0; d_model];
+        for (i, (sin, cos)) in self.turns.iter().enumerate() {
+            let (s, c) = self.columns(i);
+            out[s] = row[s] * cos + row[c] * sin;
+            out[c] = row[c] * cos - row[s] * sin;
+        }
+        out
+    }
+
+    /// The matrix R(k), `[d_model][d_model]`, with PE(p + k) = R(k) · PE(p): 2×2 rotations on the
+    /// diagonal in the interleaved layout.
+    pub fn matrix(&self) -> Vec<Vec<f64>> {
+        let d_model = 2 * self.turns.len();
+        let mut matrix = vec![vec![0.0; d_model]; d_model];
+        for (i, (sin, cos)) in self.turns.iter().enumerate() {
+            let (s, c) = self.columns(i);
+            (matrix[s][s], matrix[s][c]) = (*cos, *sin);
+            (matrix[c][c], matrix[c][s]) = (*cos, -sin);
+        }
+        matrix
+    }
+
+    /// The columns of the sine and the cosine of pair `i`.
+    fn columns(&self, i: usize) -> (usize, usize) {
+        match self.layout {
+            Layout::Interleaved => (2 * i, 2 * i + 1),
+            Layout::Halves => (i, self.turns.len() + i),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_and_wavelengths_follow_the_formula() {
+        let spectrum = Spectrum::new(7, 500.0);
+        assert_eq!(spectrum.frequencies().len(), 4);
+        for (i, (omega, lambda)) in spectrum
+            .frequencies()
+            .iter()
+            .zip(spectrum.wavelengths())
+            .enumerate()
+        {
+            let power = libm::pow(500.0, 2.0 * i as f64 / 7.0);
+            assert!((omega * power - 1.0).abs() < 1e-14);
+            assert!((lambda / (core::f64::consts::TAU * power) - 1.0).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn similarity_of_the_write_ups() {
+        // Cosine of positions 2 and 10 at d = 512; base 1e8 is what a doubled exponent computes.
+        assert!((Spectrum::new(512, 1e4).similarity(8) - 0.722_520_1).abs() < 5e-8);
+        assert!((Spectrum::new(512, 1e8).similarity(-8) - 0.860_001_3).abs() < 5e-8);
+        assert_eq!(Spectrum::new(3, 1e4).similarity(0), 1.0);
+    }
+
+    #[test]
+    fn similarity_is_the_cosine_of_two_rows() {
+        let spectrum = Spectrum::new(64, 1e4);
+        let rows: Vec<f64> = spectrum.rows(5..30);
+        let (a, b) = (&rows[..64], &rows[24 * 64..]);
+        let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+        assert!((dot / 32.0 - spectrum.similarity(24)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn shift_matrix_equals_apply_in_both_layouts() {
+        for layout in [Layout::Interleaved, Layout::Halves] {
+            let spectrum = Spectrum::new(6, 1e4).with_layout(layout);
+            let row: Vec<f64> = spectrum.rows(1_000..1_001);
+            let shift = spectrum.shift(-400);
+            let applied = shift.apply(&row);
+            let exact: Vec<f64> = spectrum.rows(600..601);
+            for (j, line) in shift.matrix().iter().enumerate() {
+                let product: f64 = line.iter().zip(&row).map(|(m, x)| m * x).sum();
+                assert!((product - applied[j]).abs() < 1e-15);
+                assert!((applied[j] - exact[j]).abs() < 1e-15);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_input_is_refused_with_its_numbers() {
+        assert_eq!(Spectrum::try_new(0, 1e4), Err(PositionError::ZeroDModel));
+        for base in [1.0, 0.5, 0.0, -3.0, f64::INFINITY] {
+            assert_eq!(
+                Spectrum::try_new(4, base),
+                Err(PositionError::Base { base })
+            );
+        }
+        assert!(matches!(
+            Spectrum::try_new(4, f64::NAN),
+            Err(PositionError::Base { .. })
+        ));
+        assert_eq!(
+            Spectrum::new(3, 1e4).try_shift(1),
+            Err(PositionError::OddDModel { d_model: 3 })
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Every option of the learned embedding does what it says.
+
+use burn::nn::Initializer;
+use burn::tensor::{Device, Tensor};
+use pe_burn::{
+    InputScale, LearnedPositionalEmbeddingConfig, PositionError, Positions, Spectrum, TableInit,
+};
+use pe_tests::devices;
+
+use crate::{distance, embeddings, values};
+
+#[test]
+fn initial_values() {
+    let device = Device::flex();
+    let config = LearnedPositionalEmbeddingConfig::new(200, 64);
+    let weight = values(config.init(&device).weight.val());
+    let mean = weight.iter().sum::<f32>() / weight.len() as f32;
+    let variance = weight.iter().map(|w| (w - mean).powi(2)).sum::<f32>() / weight.len() as f32;
+    assert!(
+        mean.abs() < 1e-3 && (variance.sqrt() - 0.02).abs() < 1e-3,
+        "{mean} {variance}"
+    );
+
+    let constant = config
+        .clone()
+        .with_init(Initializer::Constant { value: 3.0 })
+        .init(&device);
+    assert!(values(constant.weight.val()).iter().all(|w| *w == 3.0));
+    for fan in [
+        Initializer::XavierNormal { gain: 1.0 },
+        Initializer::KaimingUniform {
+            gain: 1.0,
+            fan_out_only: false,
+        },
+    ] {
+        let module = config.clone().with_init(fan).init(&device);
+        assert!(values(module.weight.val()).iter().any(|w| *w != 0.0));
+    }
+    let sinusoid = config.with_init(TableInit::Sinusoidal).init(&device);
+    assert_eq!(
+        values(sinusoid.weight.val()),
+        Spectrum::new(64, 1e4).rows::<f32>(0..200)
+    );
+}
+
+#[test]
+fn every_source_of_positions_picks_its_rows() {
+    for device in devices() {
+        let pe = LearnedPositionalEmbeddingConfig::new(12, 3)
+            .with_input_scale(InputScale::Factor(0.5))
+            .init(&device);
+        let weight = values(pe.weight.val());
+        let x = embeddings(2, 3, 3, &device);
+        let mask = [[false, true, true], [true, true, true]];
+        for positions in [
+            Positions::default(),
+            Positions::from(9),
+            Positions::from_starts([9, 2]),
+            Positions::from_id_rows(&[[11, 0, 11], [4, 3, 2]]),
+            Positions::from_token_mask(Tensor::from_data(mask, &device)),
+            Positions::from_segment_ids(Tensor::from_ints([[1, 2, 2], [1, 1, 1]], &device)),
+        ] {
+            let encoding = pe.encode(&positions, 3);
+            let expected: Vec<f32> = positions
+                .to_rows(3)
+                .concat()
+                .iter()
+                .flat_map(|p| weight[p * 3..p * 3 + 3].to_vec())
+                .collect();
+            assert_eq!(
+                values(encoding.clone()),
+                expected,
+                "{device:?} {positions:?}"
+            );
+            let y = pe.forward_at(x.clone(), &positions);
+            assert_eq!(distance(y, x.clone() * 0.5 + encoding), 0.0);
+        }
+    }
+}
+
+#[test]
+fn its_length_is_a_limit() {
+    let device = Device::flex();
+    let pe = LearnedPositionalEmbeddingConfig::new(4, 3).init(&device);
+    for (positions, seq, position) in [
+        (Positions::default(), 5, 4),
+        (Positions::from(4), 1, 4),
+        (Positions::from_starts([0, 3]), 2, 4),
+        (Positions::from_id_rows(&[[7, 0]]), 2, 7),
+        (
+            Positions::from_token_mask(Tensor::from_data([[true; 6]], &device)),
+            6,
+            5,
+        ),
+    ] {
+        let error = pe.try_encode(&positions, seq).unwrap_err();
+        assert_eq!(
+            error,
+            PositionError::TooLong {
+                position,
+                max_len: 4
+            }
+        );
+        let x = Tensor::zeros([positions.to_rows(seq).len(), seq, 3], &device);
+        assert_eq!(pe.try_forward_at(x, &positions).unwrap_err(), error);
+    }
+    // Six tokens of which four are real fit.
+    let mask = Positions::from_token_mask(Tensor::from_data(
+        [[false, false, true, true, true, true]],
+        &device,
+    ));
+    assert_eq!(pe.encode(&mask, 6).dims(), [1, 6, 3]);
+}
+
+/// As in fairseq and RoBERTa: real tokens start after the padding row, which no gradient reaches.
+#[test]
+fn the_padding_row() {
+    for device in devices() {
+        let device = device.autodiff();
+        for init in [TableInit::default(), TableInit::Sinusoidal] {
+            let pe = LearnedPositionalEmbeddingConfig::new(3, 2)
+                .with_padding_index(Some(1))
+                .with_init(init)
+                .init(&device);
+            assert_eq!(pe.weight.dims(), [5, 2]);
+            let weight = values(pe.weight.val());
+            assert_eq!(weight[2..4], [0.0, 0.0]);
+
+            let mask = Tensor::from_data([[false, true, true], [true, true, true]], &device);
+            let positions = Positions::from_token_mask(mask);
+            let rows = pe.encode(&positions, 3);
+            let picked: Vec<f32> = [1, 2, 3, 2, 3, 4]
+                .iter()
+                .flat_map(|row| weight[row * 2..row * 2 + 2].to_vec())
+                .collect();
+            assert_eq!(values(rows.clone()), picked);
+            let gradients = rows.sum().backward();
+            let gradient = values(pe.weight.grad(&gradients).unwrap());
+            assert_eq!(gradient, [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]);
+
+            // Without a mask positions are offset all the same.
+            assert_eq!(values(pe.encode(&Positions::from(1), 2)), weight[6..]);
+            let ids = Positions::from_id_rows(&[[2, 0]]);
+            assert_eq!(
+                values(pe.encode(&ids, 2)),
+                [&weight[8..], &weight[4..6]].concat()
+            );
+            let error = pe.try_encode(&Positions::default(), 4).unwrap_err();
+            assert_eq!(
+                error,
+                PositionError::TooLong {
+                    position: 3,
+                    max_len: 3
+                }
+            );
+        }
+    }
+}
+
+#[test]
+fn a_config_as_data() {
+    let config: LearnedPositionalEmbeddingConfig =
+        serde_json::from_str(r#"{"d_model": 12, "max_len": 9}"#).unwrap();
+    assert_eq!(config, LearnedPositionalEmbeddingConfig::new(9, 12));
+    let full = config
+        .with_init(TableInit::Sinusoidal)
+        .with_dropout(0.2)
+        .with_input_scale(InputScale::SqrtDModel)
+        .with_padding_index(Some(1));
+    let json = serde_json::to_string(&full).unwrap();
+    assert_eq!(
+        json,
+        r#"{"d_model":12,"max_len":9,"init":"sinusoidal","dropout":0.2,"input_scale":"sqrt_d_model","padding_index":1}"#
+    );
+    assert_eq!(
+        serde_json::from_str::<LearnedPositionalEmbeddingConfig>(&json).unwrap(),
+        full
+    );
+    let values = full.with_init(Initializer::Zeros);
+    let json = serde_json::to_string(&values).unwrap();
+    assert_eq!(
+        serde_json::from_str::<LearnedPositionalEmbeddingConfig>(&json).unwrap(),
+        values
+    );
+}
+
+#[test]
+fn an_empty_input_is_no_error() {
+    let device = Device::flex();
+    let pe = LearnedPositionalEmbeddingConfig::new(4, 3).init(&device);
+    assert_eq!(
+        pe.forward(Tensor::empty([2, 0, 3], &device)).dims(),
+        [2, 0, 3]
+    );
+    assert_eq!(pe.encode(&Positions::default(), 0).dims(), [1, 0, 3]);
+}

@@ -1,0 +1,37 @@
+//! `pe-burn` from outside: what it promises, on every backend in the build.
+#![recursion_limit = "256"]
+
+mod dtypes;
+mod errors;
+mod exactness;
+mod learned;
+mod module;
+mod options;
+mod positions;
+mod properties;
+mod scheme;
+mod transformer;
+mod write_ups;
+
+use burn::tensor::{Device, Distribution, Tensor};
+
+/// Random embeddings, `[batch, seq, d_model]`, in f32.
+fn embeddings(batch: usize, seq: usize, d_model: usize, device: &Device) -> Tensor<3> {
+    Tensor::random(
+        [batch, seq, d_model],
+        Distribution::Normal(0.0, 1.0),
+        device,
+    )
+}
+
+/// The values of a tensor in row-major order.
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
+
+/// The largest difference between two tensors of one shape.
+fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
+    assert_eq!(a.dims(), b.dims());
+    let pairs = values(a).into_iter().zip(values(b));
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}

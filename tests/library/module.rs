@@ -1,0 +1,234 @@
+//! Both encodings as Burn modules: parameters, records, devices, autodiff.
+
+use burn::module::Module;
+use burn::store::ModuleRecord;
+use burn::tensor::{Device, Tensor};
+use pe_burn::{
+    Gain, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, Spectrum,
+};
+use pe_tests::devices;
+
+use crate::{distance, embeddings, values};
+
+fn sinusoidal(device: &Device) -> SinusoidalPositionalEncoding {
+    SinusoidalPositionalEncodingConfig::new(8)
+        .with_max_len(20)
+        .init(device)
+}
+
+#[test]
+fn parameters() {
+    let device = Device::flex();
+    assert_eq!(sinusoidal(&device).num_params(), 0);
+    assert_eq!(
+        LearnedPositionalEmbeddingConfig::new(20, 8)
+            .init(&device)
+            .num_params(),
+        160
+    );
+    let gained = SinusoidalPositionalEncodingConfig::new(8).with_gain(Gain::Learned(1.0));
+    assert_eq!(gained.init(&device).num_params(), 1);
+}
+
+#[test]
+fn the_buffer_is_not_in_the_record_and_is_there_after_a_load() {
+    let device = Device::flex();
+    let record = sinusoidal(&device).into_record();
+    assert!(record.is_empty());
+    let bytes = record.into_bytes().unwrap();
+    let loaded = sinusoidal(&device).load_record(ModuleRecord::from_bytes(bytes).unwrap());
+    let rows: Vec<f32> = Spectrum::new(8, 1e4).rows(0..20);
+    assert_eq!(values(loaded.encode(&Positions::default(), 20)), rows);
+}
+
+#[test]
+fn the_learned_table_goes_through_a_record() {
+    let device = Device::flex();
+    let config = LearnedPositionalEmbeddingConfig::new(20, 8);
+    let (first, second) = (config.init(&device), config.init(&device));
+    let rows = first.encode(&Positions::default(), 20);
+    assert!(distance(rows.clone(), second.encode(&Positions::default(), 20)) > 0.0);
+    let record = first.into_record();
+    assert_eq!(record.len(), 1);
+    let bytes = record.into_bytes().unwrap();
+    let loaded = second.load_record(ModuleRecord::from_bytes(bytes).unwrap());
+    assert_eq!(
+        distance(loaded.encode(&Positions::default(), 20), rows),
+        0.0
+    );
+}
+
+/// The buffer follows the module to every device in the build, and works there.
+#[test]
+fn moves_to_other_devices() {
+    let rows: Vec<f32> = Spectrum::new(8, 1e4).rows(0..4);
+    for from in devices() {
+        for to in devices() {
+            for moved in [
+                sinusoidal(&from).to_device(&to),
+                sinusoidal(&from).fork(&to),
+            ] {
+                assert_eq!(moved.devices(), [to.clone()]);
+                let x = Tensor::zeros([1, 4, 8], &to);
+                assert_eq!(values(moved.forward(x)), rows, "{from:?} to {to:?}");
+            }
+            let learned = LearnedPositionalEmbeddingConfig::new(20, 8).init(&from);
+            let weight = values(learned.encode(&Positions::default(), 4));
+            let x = Tensor::zeros([1, 4, 8], &to);
+            assert_eq!(
+                values(learned.fork(&to).forward(x)),
+                weight,
+                "{from:?} to {to:?}"
+            );
+        }
+    }
+}
+
+/// Wherever the module and the input stand with autodiff, the sum is the same.
+#[test]
+fn autodiff_on_and_off() {
+    for device in devices() {
+        let x = embeddings(2, 5, 8, &device);
+        let expected = values(sinusoidal(&device).forward(x.clone()));
+        let contexts = [
+            device.clone(),
+            device.clone().autodiff(),
+            device.clone().autodiff().gradient_checkpointing(),
+        ];
+        for module_device in &contexts {
+            let module = sinusoidal(module_device);
+            for module in [
+                module.clone(),
+                module.valid(),
+                module.clone().train(),
+                module.valid().train(),
+            ] {
+                for input_device in &contexts {
+                    let x = Tensor::<3>::from_data(x.to_data(), input_device);
+                    let y = module.forward(x);
+                    assert_eq!(y.is_autodiff(), input_device.is_autodiff());
+                    assert_eq!(values(y), expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_gradient_into_x_is_the_identity() {
+    for device in devices() {
+        for device in [
+            device.clone().autodiff(),
+            device.autodiff().gradient_checkpointing(),
+        ] {
+            let pe = sinusoidal(&device);
+            let x = embeddings(2, 5, 8, &device).require_grad();
+            let weight = embeddings(2, 5, 8, &device);
+            let y = pe.forward_at(x.clone(), &Positions::from_starts([3, 18]));
+            let gradients = (y * weight.clone()).sum().backward();
+            let gradient = x.grad(&gradients).unwrap();
+            assert_eq!(distance(gradient, weight.inner()), 0.0);
+        }
+    }
+}
+
+/// d/dw of sum(w[p] * c) is c at the rows used, summed over their uses, and zero elsewhere.
+#[test]
+fn the_gradient_into_the_learned_table() {
+    for device in devices() {
+        for device in [
+            device.clone().autodiff(),
+            device.autodiff().gradient_checkpointing(),
+        ] {
+            let pe = LearnedPositionalEmbeddingConfig::new(6, 2).init(&device);
+            let x = embeddings(2, 3, 2, &device).require_grad();
+            let c = Tensor::<1>::from_floats(
+                [
+                    1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0,
+                ],
+                &device,
+            )
+            .reshape([2, 3, 2]);
+            let check = |positions: Positions, expected: [f32; 12]| {
+                let y = pe.forward_at(x.clone(), &positions);
+                let gradients = (y * c.clone()).sum().backward();
+                let gradient = pe.weight.grad(&gradients).unwrap();
+                assert_eq!(values(gradient), expected, "{device:?} {positions:?}");
+                assert_eq!(
+                    distance(x.grad(&gradients).unwrap(), c.clone().inner()),
+                    0.0
+                );
+            };
+            check(
+                Positions::from(2),
+                [0., 0., 0., 0., 11., 22., 33., 44., 55., 66., 0., 0.],
+            );
+            check(
+                Positions::from_starts([0, 3]),
+                [1., 2., 3., 4., 5., 6., 10., 20., 30., 40., 50., 60.],
+            );
+            check(
+                Positions::from_id_rows(&[[0, 0, 5], [5, 1, 0]]),
+                [54., 66., 30., 40., 0., 0., 0., 0., 0., 0., 15., 26.],
+            );
+        }
+    }
+}
+
+/// Dropout acts in training only, on the sum, and keeps its mean.
+#[test]
+fn dropout() {
+    let device = Device::flex();
+    let training = device.clone().autodiff();
+    let config = SinusoidalPositionalEncodingConfig::new(64).with_dropout(0.25);
+    let plain = SinusoidalPositionalEncodingConfig::new(64).init(&device);
+    let x = embeddings(4, 100, 64, &device);
+    let exact = plain.forward(x.clone());
+    assert_eq!(
+        distance(config.init(&device).forward(x.clone()), exact.clone()),
+        0.0
+    );
+    let module = config.init(&training);
+    assert_eq!(
+        distance(module.valid().forward(x.clone()), exact.clone()),
+        0.0
+    );
+
+    let dropped = module.forward(Tensor::from_data(x.to_data(), &training));
+    let (dropped, exact) = (values(dropped), values(exact));
+    let mut zeros = 0;
+    for (got, exact) in dropped.iter().zip(&exact) {
+        if *got == 0.0 {
+            zeros += 1;
+        } else {
+            assert!((got - exact / 0.75).abs() <= 1e-5 * exact.abs());
+        }
+    }
+    let share = f64::from(zeros) / dropped.len() as f64;
+    assert!((share - 0.25).abs() < 0.02, "{share}");
+    let learned = LearnedPositionalEmbeddingConfig::new(100, 64)
+        .with_dropout(0.5)
+        .init(&training);
+    let dropped = values(learned.forward(Tensor::ones([1, 100, 64], &training)));
+    assert!(dropped.iter().filter(|x| **x == 0.0).count() > 2_500);
+}
+
+#[test]
+fn display() {
+    let device = Device::flex();
+    let pe = SinusoidalPositionalEncodingConfig::new(8)
+        .with_dropout(0.1)
+        .init(&device);
+    assert_eq!(
+        pe.to_string(),
+        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, base: 10000, layout: Interleaved, \
+         dropout: 0.1, input_scale: None, gain: Fixed(1.0), length_limit: None}"
+    );
+    let pe = LearnedPositionalEmbeddingConfig::new(20, 8).init(&device);
+    assert_eq!(
+        pe.to_string(),
+        "LearnedPositionalEmbedding {d_model: 8, max_len: 20, init: Values(Normal { mean: 0.0, std: 0.02 }), \
+         dropout: 0, input_scale: None, padding_index: None, params: 160}"
+    );
+}

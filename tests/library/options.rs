@@ -1,0 +1,175 @@
+//! Every option of the sinusoidal encoding does what it says.
+
+use burn::config::Config;
+use burn::tensor::{Device, Tensor};
+use pe_burn::{
+    Gain, InputScale, Layout, LengthLimit, PositionError, Positions,
+    SinusoidalPositionalEncodingConfig, Spectrum,
+};
+
+use crate::{distance, embeddings, values};
+
+#[test]
+fn base_and_layout() {
+    let device = Device::flex();
+    let pe = SinusoidalPositionalEncodingConfig::new(6)
+        .with_base(500.0)
+        .with_layout(Layout::Halves)
+        .init(&device);
+    let rows: Vec<f32> = Spectrum::new(6, 500.0)
+        .with_layout(Layout::Halves)
+        .rows(0..9);
+    assert_eq!(values(pe.encode(&Positions::default(), 9)), rows);
+    assert_eq!(pe.spectrum().layout(), Layout::Halves);
+    assert_eq!(rows[6 * 8], 8_f32.sin());
+    assert_eq!(rows[6 * 8 + 3], 8_f32.cos());
+}
+
+#[test]
+fn input_scale() {
+    let device = Device::flex();
+    let x = embeddings(2, 5, 16, &device);
+    for (scale, factor) in [
+        (InputScale::None, 1.0),
+        (InputScale::SqrtDModel, 4.0),
+        (InputScale::Factor(-0.5), -0.5),
+    ] {
+        let pe = SinusoidalPositionalEncodingConfig::new(16)
+            .with_input_scale(scale)
+            .init(&device);
+        let expected = x.clone() * factor + pe.encode(&Positions::default(), 5);
+        assert_eq!(distance(pe.forward(x.clone()), expected), 0.0);
+    }
+}
+
+#[test]
+fn a_fixed_gain() {
+    let device = Device::flex();
+    let config = SinusoidalPositionalEncodingConfig::new(6).with_max_len(4);
+    let plain = config.init(&device);
+    let gained = config.with_gain(Gain::Fixed(0.3)).init(&device);
+    // In the buffer, across its end, and picked past it.
+    for positions in [
+        Positions::default(),
+        Positions::from(3),
+        Positions::from_starts([900, 2]),
+    ] {
+        let expected = plain.encode(&positions, 4) * 0.3;
+        assert_eq!(distance(gained.encode(&positions, 4), expected), 0.0);
+    }
+}
+
+#[test]
+fn a_learned_gain_is_trained() {
+    let device = Device::flex().autodiff();
+    let pe = SinusoidalPositionalEncodingConfig::new(6)
+        .with_gain(Gain::Learned(2.0))
+        .init(&device);
+    let x = Tensor::<3>::zeros([2, 4, 6], &device).require_grad();
+    let table: Vec<f32> = Spectrum::new(6, 1e4).rows(0..4);
+    let y = pe.forward(x.clone());
+    assert_eq!(
+        values(y.clone()),
+        [table.clone(), table.clone()]
+            .concat()
+            .iter()
+            .map(|t| 2.0 * t)
+            .collect::<Vec<_>>()
+    );
+    // The gradient of sum(gain * PE) over two rows is twice the sum of the table.
+    struct Visitor<'a>(&'a burn::tensor::Gradients, Vec<f32>);
+    impl burn::module::ModuleVisitor for Visitor<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &burn::module::Param<Tensor<D>>) {
+            self.1.extend(values(param.grad(self.0).unwrap()));
+        }
+    }
+    let gradients = y.sum().backward();
+    let mut visitor = Visitor(&gradients, vec![]);
+    burn::module::Module::visit(&pe, &mut visitor);
+    let expected = 2.0 * table.iter().sum::<f32>();
+    assert!(
+        (visitor.1[0] - expected).abs() < 1e-4 * expected.abs(),
+        "{:?} {expected}",
+        visitor.1
+    );
+}
+
+#[test]
+fn the_length_limit() {
+    let device = Device::flex();
+    let config = SinusoidalPositionalEncodingConfig::new(6).with_max_len(10);
+    let open = config.init(&device);
+    let limited = config.with_length_limit(LengthLimit::Error).init(&device);
+    let mask = Tensor::from_data([[true; 12], [false; 12]], &device);
+    let padded = Tensor::from_data(
+        [[
+            false, false, true, true, true, true, true, true, true, true, true, true,
+        ]],
+        &device,
+    );
+    for (positions, seq, last) in [
+        (Positions::default(), 10, None),
+        (Positions::default(), 11, Some(10)),
+        (Positions::from(10), 0, None),
+        (Positions::from(9), 1, None),
+        (Positions::from(9), 2, Some(10)),
+        (Positions::from_starts([0, 8]), 3, Some(10)),
+        (Positions::from_id_rows(&[[3, 10, 2]]), 3, Some(10)),
+        (Positions::from_id_rows(&[[3, 9, 2]]), 3, None),
+        (Positions::from_token_mask(mask), 12, Some(11)),
+        // Twelve tokens, ten of them real: the last position is 9.
+        (Positions::from_token_mask(padded), 12, None),
+    ] {
+        let result = limited.try_encode(&positions, seq);
+        match last {
+            None => assert_eq!(distance(result.unwrap(), open.encode(&positions, seq)), 0.0),
+            Some(position) => {
+                let error = result.unwrap_err();
+                assert_eq!(
+                    error,
+                    PositionError::TooLong {
+                        position,
+                        max_len: 10
+                    }
+                );
+                let message = format!(
+                    "position {position} is past the end: this encoding has positions 0 to 9 (max_len 10)"
+                );
+                assert_eq!(error.to_string(), message);
+                assert!(open.try_encode(&positions, seq).is_ok());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_config_as_data() {
+    let config: SinusoidalPositionalEncodingConfig =
+        serde_json::from_str(r#"{"d_model": 12}"#).unwrap();
+    assert_eq!(config, SinusoidalPositionalEncodingConfig::new(12));
+    let full = config
+        .with_max_len(7)
+        .with_base(3.5)
+        .with_layout(Layout::Halves)
+        .with_dropout(0.2)
+        .with_input_scale(InputScale::Factor(2.0))
+        .with_gain(Gain::Learned(0.5))
+        .with_length_limit(LengthLimit::Error);
+    let json = serde_json::to_string(&full).unwrap();
+    assert_eq!(
+        json,
+        r#"{"d_model":12,"max_len":7,"base":3.5,"layout":"halves","dropout":0.2,"input_scale":{"factor":2.0},"gain":{"learned":0.5},"length_limit":"error"}"#
+    );
+    assert_eq!(
+        SinusoidalPositionalEncodingConfig::load_binary(json.as_bytes()).unwrap(),
+        full
+    );
+    let error =
+        serde_json::from_str::<SinusoidalPositionalEncodingConfig>(r#"{"d_model": 1, "bass": 2}"#);
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("unknown field `bass`")
+    );
+}

@@ -1,0 +1,178 @@
+//! The one contract of positions, on every backend in the build.
+
+use burn::tensor::{Bool, Device, Int, Tensor};
+use pe_burn::{PositionError, Positions, SinusoidalPositionalEncodingConfig};
+use pe_tests::devices;
+
+use crate::{distance, embeddings};
+
+#[test]
+fn a_start_for_every_row() {
+    assert_eq!(Positions::default().to_rows(3), [[0, 1, 2]]);
+    assert_eq!(Positions::from(7).to_rows(3), [[7, 8, 9]]);
+    assert_eq!(Positions::from_starts([4, 0]).to_rows(2), [[4, 5], [0, 1]]);
+    assert_eq!(Positions::from(7).to_rows(0), [[0; 0]]);
+}
+
+#[test]
+fn explicit_ids() {
+    for device in devices() {
+        let ids = Tensor::<2, Int>::from_ints([[5, 5, 0], [2, 9, 1]], &device);
+        assert_eq!(Positions::from_ids(ids).to_rows(3), [[5, 5, 0], [2, 9, 1]]);
+        assert_eq!(Positions::from_id_rows(&[[3, 1]]).to_rows(2), [[3, 1]]);
+    }
+}
+
+#[test]
+fn a_mask_counts_real_tokens() {
+    let mask = [
+        [true, true, true, true],
+        [false, false, true, true],
+        [true, true, false, false],
+        [false, true, false, true],
+        [false, false, false, false],
+    ];
+    let expected = [
+        [0, 1, 2, 3],
+        [0, 0, 0, 1],
+        [0, 1, 0, 0],
+        [0, 0, 0, 1],
+        [0, 0, 0, 0],
+    ];
+    for device in devices() {
+        let real = Tensor::<2, Bool>::from_data(mask, &device);
+        assert_eq!(
+            Positions::from_token_mask(real.clone()).to_rows(4),
+            expected
+        );
+        assert_eq!(
+            Positions::from_mask_pad(real.bool_not()).to_rows(4),
+            expected
+        );
+    }
+}
+
+#[test]
+fn segments_restart() {
+    for device in devices() {
+        let segments = Tensor::<2, Int>::from_ints(
+            [
+                [1, 1, 1, 2, 2, 3],
+                [0, 0, 0, 0, 0, 0],
+                [9, -4, -4, 9, 9, 9],
+                [1, 2, 1, 2, 1, 2],
+            ],
+            &device,
+        );
+        let expected = [
+            [0, 1, 2, 0, 1, 0],
+            [0, 1, 2, 3, 4, 5],
+            [0, 0, 1, 0, 1, 2],
+            [0, 0, 0, 0, 0, 0],
+        ];
+        assert_eq!(Positions::from_segment_ids(segments).to_rows(6), expected);
+    }
+}
+
+/// Every source of positions gives each token the encoding of its position, in the buffer and
+/// past it.
+#[test]
+fn every_source_reaches_the_same_rows() {
+    for device in devices() {
+        let long = SinusoidalPositionalEncodingConfig::new(6)
+            .with_max_len(64)
+            .init(&device);
+        for max_len in [64, 5, 1] {
+            let pe = SinusoidalPositionalEncodingConfig::new(6)
+                .with_max_len(max_len)
+                .init(&device);
+            let mask = [[false, true, true, true], [true, true, true, true]];
+            let segments = [[1, 1, 2, 2], [1, 2, 2, 2]];
+            let sources = [
+                Positions::from(3),
+                Positions::from_starts([50, 0]),
+                Positions::from_ids(Tensor::from_ints([[40, 2, 2, 0], [7, 6, 5, 4]], &device)),
+                Positions::from_id_rows(&[[40, 2, 2, 0]]),
+                Positions::from_token_mask(Tensor::from_data(mask, &device)),
+                Positions::from_segment_ids(Tensor::from_ints(segments, &device)),
+            ];
+            for positions in sources {
+                let encoding = pe.encode(&positions, 4);
+                let rows = positions.to_rows(4);
+                assert_eq!(encoding.dims(), [rows.len(), 4, 6]);
+                for (i, row) in rows.iter().enumerate() {
+                    for (j, &p) in row.iter().enumerate() {
+                        let one = long.encode(&Positions::from(p), 1);
+                        let got = encoding.clone().slice([i..i + 1, j..j + 1, 0..6]);
+                        assert_eq!(
+                            distance(got, one),
+                            0.0,
+                            "{device:?} {positions:?} position {p}"
+                        );
+                    }
+                }
+                let x = embeddings(2, 4, 6, &device);
+                let y = pe.forward_at(x.clone(), &positions);
+                assert_eq!(distance(y, x + encoding), 0.0, "{device:?} {positions:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_inputs() {
+    for device in devices() {
+        let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
+        assert_eq!(
+            pe.forward(Tensor::empty([2, 0, 6], &device)).dims(),
+            [2, 0, 6]
+        );
+        assert_eq!(
+            pe.forward(Tensor::empty([0, 3, 6], &device)).dims(),
+            [0, 3, 6]
+        );
+        assert_eq!(pe.encode(&Positions::default(), 0).dims(), [1, 0, 6]);
+        assert_eq!(pe.encode(&Positions::from_starts([]), 4).dims(), [0, 4, 6]);
+        let none: [&[usize]; 2] = [&[], &[]];
+        let ids = Positions::from_id_rows(&none);
+        assert_eq!(
+            pe.forward_at(Tensor::empty([2, 0, 6], &device), &ids)
+                .dims(),
+            [2, 0, 6]
+        );
+    }
+    let device = Device::flex();
+    let mask = Positions::from_token_mask(Tensor::empty([2, 0], &device));
+    assert_eq!(mask.to_rows(0), [[0; 0], [0; 0]]);
+    let segments = Positions::from_segment_ids(Tensor::empty([0, 3], &device));
+    assert_eq!(segments.to_rows(3), [[0; 0]; 0]);
+}
+
+#[test]
+fn ids_out_of_range() {
+    let device = Device::flex();
+    let error = Positions::try_from_ids(Tensor::from_ints([[0, 1], [4, -3]], &device)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "position id -3 at row 1, token 1 is out of range: ids go from 0 to 4503599627370495"
+    );
+    let error = Positions::try_from_id_rows(&[[0, 1 << 60]]).unwrap_err();
+    assert!(
+        matches!(error, PositionError::IdOutOfRange { id, row: 0, token: 1, .. } if id == 1 << 60)
+    );
+    let error = Positions::try_from_id_rows(&[vec![0, 1], vec![2]]).unwrap_err();
+    assert_eq!(
+        error,
+        PositionError::Ragged {
+            row: 1,
+            expected: 2,
+            got: 1
+        }
+    );
+}
+
+#[test]
+#[should_panic(expected = "position id -1 at row 0, token 0 is out of range")]
+fn the_plain_form_panics_with_the_same_words() {
+    Positions::from_ids(Tensor::from_ints([[-1]], &Device::flex()));
+}

@@ -1,0 +1,112 @@
+//! Schemes by name, as data, and the hooks.
+
+use burn::tensor::{Device, Distribution, Tensor};
+use pe_burn::{
+    LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
+    SinusoidalPositionalEncodingConfig,
+};
+
+use crate::{distance, embeddings};
+
+#[test]
+fn by_name_and_as_data() {
+    for name in PositionalConfig::NAMES {
+        let config = PositionalConfig::by_name(name, 16, 30).unwrap();
+        assert_eq!(config.name(), *name);
+        let json = serde_json::to_string(&config).unwrap();
+        assert!(json.starts_with(&format!(r#"{{"kind":"{name}""#)), "{json}");
+        assert_eq!(
+            serde_json::from_str::<PositionalConfig>(&json).unwrap(),
+            config
+        );
+    }
+    let config: PositionalConfig = serde_json::from_str(
+        r#"{"kind": "learned", "d_model": 16, "max_len": 30, "dropout": 0.1}"#,
+    )
+    .unwrap();
+    let expected = LearnedPositionalEmbeddingConfig::new(30, 16).with_dropout(0.1);
+    assert_eq!(config, PositionalConfig::Learned(expected));
+    let error = PositionalConfig::by_name("rotory", 16, 30).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned"
+    );
+    for bad in [
+        r#"{"kind": "rotory"}"#,
+        r#"{"kind": "none", "d_model": 3}"#,
+        r#"{"kind": "sinusoidal"}"#,
+    ] {
+        assert!(
+            serde_json::from_str::<PositionalConfig>(bad).is_err(),
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn each_scheme_embeds_as_its_module() {
+    let device = Device::flex();
+    let x = embeddings(2, 7, 16, &device);
+    let positions = Positions::from(3);
+    let none = PositionalConfig::by_name("none", 16, 30)
+        .unwrap()
+        .init(&device);
+    assert_eq!(distance(none.embed(x.clone(), &positions), x.clone()), 0.0);
+    let sinusoidal = PositionalConfig::by_name("sinusoidal", 16, 30)
+        .unwrap()
+        .init(&device);
+    let module = SinusoidalPositionalEncodingConfig::new(16).init(&device);
+    assert_eq!(
+        distance(
+            sinusoidal.embed(x.clone(), &positions),
+            module.forward_at(x.clone(), &positions)
+        ),
+        0.0
+    );
+    let learned = PositionalConfig::by_name("learned", 16, 30)
+        .unwrap()
+        .init(&device);
+    let PositionalScheme::Learned(module) = &learned else {
+        panic!("not learned: {learned}");
+    };
+    assert_eq!(
+        distance(
+            learned.embed(x.clone(), &positions),
+            module.forward_at(x, &positions)
+        ),
+        0.0
+    );
+}
+
+#[test]
+fn no_positions_still_checks_them() {
+    let device = Device::flex();
+    let none = PositionalConfig::None {}.init(&device);
+    let x = embeddings(2, 7, 16, &device);
+    let error = none
+        .try_embed(x, &Positions::from_starts([1, 2, 3]))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the list of starts has shape [3, 7], but the input needs [2, 7]"
+    );
+}
+
+#[test]
+fn additive_schemes_leave_attention_alone() {
+    let device = Device::flex();
+    for name in PositionalConfig::NAMES {
+        let scheme = PositionalConfig::by_name(name, 16, 30)
+            .unwrap()
+            .init(&device);
+        let q = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
+        let k = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
+        let (rotated_q, rotated_k) = scheme.rotate(q.clone(), k.clone(), &Positions::default());
+        assert_eq!(distance(rotated_q, q) + distance(rotated_k, k), 0.0);
+        assert!(
+            scheme
+                .bias(&Positions::default(), &Positions::default())
+                .is_none()
+        );
+    }
+}

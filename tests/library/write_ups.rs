@@ -1,0 +1,113 @@
+//! The numbers of the write-ups that explain this encoding.
+
+use std::collections::HashSet;
+
+use burn::tensor::{Device, Tensor};
+use pe_burn::{InputScale, Positions, SinusoidalPositionalEncodingConfig, Spectrum};
+
+use crate::{distance, embeddings, values};
+
+/// "I am a robot": n = 100, d = 4, four positions.
+#[test]
+fn i_am_a_robot() {
+    let expected = [
+        [0.0, 1.0, 0.0, 1.0],
+        [0.841_470_98, 0.540_302_31, 0.099_833_42, 0.995_004_17],
+        [0.909_297_43, -0.416_146_84, 0.198_669_33, 0.980_066_58],
+        [0.141_120_01, -0.989_992_5, 0.295_520_21, 0.955_336_49],
+    ];
+    let rows: Vec<f64> = Spectrum::new(4, 100.0).rows(0..4);
+    for (entry, expected) in rows.iter().zip(expected.as_flattened()) {
+        assert!((entry - expected).abs() < 5.1e-9, "{entry} {expected}");
+    }
+}
+
+#[test]
+fn a_table_of_100_by_512() {
+    let pe = SinusoidalPositionalEncodingConfig::new(512).init(&Device::flex());
+    let table = pe.encode(&Positions::default(), 100);
+    assert_eq!(table.dims(), [1, 100, 512]);
+    let table = values(table);
+    assert!(table.iter().all(|entry| (-1.0..=1.0).contains(entry)));
+    let rows: HashSet<Vec<u32>> = table
+        .chunks(512)
+        .map(|row| row.iter().map(|entry| entry.to_bits()).collect())
+        .collect();
+    assert_eq!(rows.len(), 100);
+}
+
+/// Rows of `start_pos` alone equal those of the whole table, through the module.
+#[test]
+fn rows_from_a_start() {
+    for base in [1e2, 1e4, 1e8] {
+        let config = SinusoidalPositionalEncodingConfig::new(128).with_base(base);
+        let whole = config.clone().with_max_len(100).init(&Device::flex());
+        let whole = values(whole.encode(&Positions::default(), 100));
+        for max_len in [100, 75, 1] {
+            let pe = config.clone().with_max_len(max_len).init(&Device::flex());
+            let rows = values(pe.encode(&Positions::from(50), 50));
+            assert_eq!(rows, whole[50 * 128..], "base {base}, max_len {max_len}");
+        }
+    }
+}
+
+/// The module of the PyTorch tutorials computes its table in f32:
+/// `div = exp(arange(0, d, 2) * (-ln(10000) / d))`, `pe[:, 0::2] = sin(position * div)`.
+#[test]
+fn the_pytorch_module() {
+    let (max_len, d_model) = (5_000, 128);
+    let step = -(10_000_f64.ln() as f32) / d_model as f32;
+    let mut table = vec![0.0_f32; max_len * d_model];
+    for (p, row) in table.chunks_mut(d_model).enumerate() {
+        for (i, pair) in row.chunks_mut(2).enumerate() {
+            let angle = p as f32 * (2.0 * i as f32 * step).exp();
+            (pair[0], pair[1]) = (angle.sin(), angle.cos());
+        }
+    }
+    let device = Device::flex();
+    let pytorch =
+        Tensor::<1>::from_floats(table.as_slice(), &device).reshape([1, max_len, d_model]);
+    let pe = SinusoidalPositionalEncodingConfig::new(d_model)
+        .with_dropout(0.1)
+        .init(&device);
+    let x = embeddings(2, max_len, d_model, &device);
+    assert!(distance(pe.forward(x.clone()), x + pytorch) < 5e-4);
+}
+
+#[test]
+fn embeddings_scaled_by_the_root_of_d_model() {
+    let device = Device::flex();
+    let config =
+        SinusoidalPositionalEncodingConfig::new(512).with_input_scale(InputScale::SqrtDModel);
+    let y = embeddings(3, 20, 512, &device);
+    let table: Vec<f32> = Spectrum::new(512, 1e4).rows(0..20);
+    let root = 512_f64.sqrt() as f32;
+    let expected: Vec<f32> = values(y.clone())
+        .iter()
+        .zip(table.iter().cycle())
+        .map(|(y, pe)| y * root + pe)
+        .collect();
+    assert_eq!(values(config.init(&device).forward(y)), expected);
+}
+
+#[test]
+fn an_odd_width_ends_in_a_sine() {
+    let device = Device::flex();
+    let pe = SinusoidalPositionalEncodingConfig::new(5).init(&device);
+    let x = Tensor::zeros([2, 7, 5], &device);
+    let y = values(pe.forward(x));
+    let last = 6.0 * 10_000_f64.powf(-4.0 / 5.0);
+    assert_eq!(y[6 * 5 + 4], last.sin() as f32);
+}
+
+/// Concatenation instead of a sum, through `encode`.
+#[test]
+fn concatenation() {
+    let device = Device::flex();
+    let pe = SinusoidalPositionalEncodingConfig::new(3).init(&device);
+    let x = embeddings(2, 4, 5, &device);
+    let encoding = pe.encode(&Positions::default(), 4).expand([2, 4, 3]);
+    let both = Tensor::cat(vec![x.clone(), encoding.clone()], 2);
+    assert_eq!(both.dims(), [2, 4, 8]);
+    assert_eq!(distance(both.slice([0..2, 0..4, 5..8]), encoding), 0.0);
+}
