@@ -33,6 +33,8 @@
 #![warn(missing_docs)]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std; // tells at run time which vector instructions the processor has
 
 mod double;
 mod error;

@@ -17,6 +17,9 @@ use alloc::{vec, vec::Vec};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
+use multiversion::multiversion;
+
+use crate::double::Double;
 use crate::error::{PositionError, expect};
 use crate::spectrum::{Layout, Spectrum};
 
@@ -202,10 +205,7 @@ impl Angles {
     fn of(spectrum: &Spectrum, position: usize) -> Self {
         let frequencies = spectrum.doubles();
         let mut angles = Self::zeros(frequencies.len());
-        let out = angles.sin.iter_mut().zip(&mut angles.cos);
-        for ((sin, cos), omega) in out.zip(frequencies) {
-            (*sin, *cos) = omega.sin_cos_of_multiple(position as f64);
-        }
+        fill(&mut angles, frequencies, position as f64);
         angles
     }
 
@@ -227,26 +227,48 @@ fn sum((sin_a, cos_a): (f64, f64), (sin_b, cos_b): (f64, f64)) -> (f64, f64) {
     (sin_a * cos_b + cos_a * sin_b, cos_a * cos_b - sin_a * sin_b)
 }
 
+#[multiversion(targets("x86_64+avx2"))]
+fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
+    let out = angles.sin.iter_mut().zip(&mut angles.cos);
+    for ((sin, cos), omega) in out.zip(frequencies) {
+        (*sin, *cos) = omega.sin_cos_of_multiple(position);
+    }
+}
+
+/// Writes the row of the sum of two angles.
+///
+/// Compiled twice where the processor is only known at run time, the second time for 256-bit
+/// vectors. No fused multiply-add: the bits are the same on every processor.
+#[multiversion(targets("x86_64+avx2"))]
 fn write_row<T: Entry>(row: &mut [MaybeUninit<T>], layout: Layout, a: &Angles, b: &Angles) {
-    let mut pairs = a.pairs().zip(b.pairs()).map(|(a, b)| sum(a, b));
+    // Plain indices into slices of one known length: iterator adapters would not be inlined into
+    // a function compiled for other instructions than theirs.
+    let (pairs, full) = (row.len().div_ceil(2), row.len() / 2);
+    let (sin_a, cos_a) = (&a.sin[..pairs], &a.cos[..pairs]);
+    let (sin_b, cos_b) = (&b.sin[..pairs], &b.cos[..pairs]);
     match layout {
         Layout::Interleaved => {
-            let mut out = row.chunks_exact_mut(2);
-            for (out, (sin, cos)) in out.by_ref().zip(pairs.by_ref()) {
-                out[0].write(T::round(sin));
-                out[1].write(T::round(cos));
+            let (out, last) = row.as_chunks_mut::<2>();
+            for i in 0..full {
+                let (sin, cos) = sum((sin_a[i], cos_a[i]), (sin_b[i], cos_b[i]));
+                out[i][0].write(T::round(sin));
+                out[i][1].write(T::round(cos));
             }
-            if let ([last], Some((sin, _))) = (out.into_remainder(), pairs.next()) {
+            if let [last] = last {
+                let (sin, _) = sum((sin_a[full], cos_a[full]), (sin_b[full], cos_b[full]));
                 last.write(T::round(sin));
             }
         }
         Layout::Halves => {
-            let (sines, cosines) = row.split_at_mut(row.len().div_ceil(2));
-            for (i, (sin, cos)) in pairs.enumerate() {
+            let (sines, cosines) = row.split_at_mut(pairs);
+            for i in 0..full {
+                let (sin, cos) = sum((sin_a[i], cos_a[i]), (sin_b[i], cos_b[i]));
                 sines[i].write(T::round(sin));
-                if let Some(out) = cosines.get_mut(i) {
-                    out.write(T::round(cos));
-                }
+                cosines[i].write(T::round(cos));
+            }
+            if let Some(last) = sines.get_mut(full) {
+                let (sin, _) = sum((sin_a[full], cos_a[full]), (sin_b[full], cos_b[full]));
+                last.write(T::round(sin));
             }
         }
     }
