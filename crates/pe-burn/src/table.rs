@@ -227,6 +227,7 @@ fn sum((sin_a, cos_a): (f64, f64), (sin_b, cos_b): (f64, f64)) -> (f64, f64) {
     (sin_a * cos_b + cos_a * sin_b, cos_a * cos_b - sin_a * sin_b)
 }
 
+/// Sets the exact angles of one position.
 #[multiversion(targets("x86_64+avx2"))]
 fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
     let out = angles.sin.iter_mut().zip(&mut angles.cos);
