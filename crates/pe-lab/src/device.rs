@@ -1,0 +1,169 @@
+//! From a name to a Burn device. The one place that knows the backends.
+
+use burn::tensor::Device;
+
+use crate::error::LabError;
+
+/// Where a device computes, which decides how many trials run side by side by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// On the processor: trials share its cores.
+    Cpu,
+    /// On an accelerator: one trial at a time has it.
+    Gpu,
+}
+
+/// A device that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceName {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// The cargo feature that brings it into the program.
+    pub feature: &'static str,
+    /// Where it computes.
+    pub kind: Kind,
+    /// One line about it.
+    pub about: &'static str,
+}
+
+const fn entry(
+    name: &'static str,
+    feature: &'static str,
+    kind: Kind,
+    about: &'static str,
+) -> DeviceName {
+    DeviceName {
+        name,
+        feature,
+        kind,
+        about,
+    }
+}
+
+/// Every name there is, whether in this build or not.
+pub const DEVICES: &[DeviceName] = &[
+    entry(
+        "flex",
+        "flex",
+        Kind::Cpu,
+        "processor, pure Rust (the default)",
+    ),
+    entry(
+        "ndarray",
+        "ndarray",
+        Kind::Cpu,
+        "processor, the older pure-Rust backend",
+    ),
+    entry("tch", "tch", Kind::Cpu, "processor, LibTorch"),
+    entry("tch-cuda", "tch", Kind::Gpu, "NVIDIA card, LibTorch"),
+    entry(
+        "wgpu",
+        "wgpu",
+        Kind::Gpu,
+        "any graphics card, the interface found at run time",
+    ),
+    entry("vulkan", "vulkan", Kind::Gpu, "any graphics card, Vulkan"),
+    entry("metal", "metal", Kind::Gpu, "Apple graphics, Metal"),
+    entry("webgpu", "webgpu", Kind::Gpu, "any graphics card, WebGPU"),
+    entry("cuda", "cuda", Kind::Gpu, "NVIDIA card, CUDA"),
+    entry("rocm", "rocm", Kind::Gpu, "AMD card, ROCm"),
+];
+
+/// What is known about a device name.
+///
+/// # Errors
+///
+/// [`LabError::UnknownDevice`] with the list of names.
+pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
+    DEVICES
+        .iter()
+        .find(|device| device.name == name)
+        .copied()
+        .ok_or_else(|| LabError::UnknownDevice {
+            name: name.to_string(),
+            known: DEVICES
+                .iter()
+                .map(|device| device.name.to_string())
+                .collect(),
+        })
+}
+
+/// The Burn device of this name, without autodiff.
+///
+/// # Errors
+///
+/// [`LabError::UnknownDevice`] for a name that does not exist, and [`LabError::DeviceNotBuilt`],
+/// with the command that builds it in, for one that this program was compiled without.
+#[allow(deprecated)] // Burn discourages ndarray and LibTorch; this project still offers both.
+pub fn open(name: &str) -> Result<Device, LabError> {
+    let known = lookup(name)?;
+    match known.name {
+        #[cfg(feature = "flex")]
+        "flex" => Ok(Device::flex()),
+        #[cfg(feature = "ndarray")]
+        "ndarray" => Ok(Device::ndarray()),
+        #[cfg(feature = "tch")]
+        "tch" => Ok(Device::libtorch()),
+        #[cfg(feature = "tch")]
+        "tch-cuda" => Ok(Device::libtorch_cuda(burn::tensor::DeviceIndex::Default)),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "vulkan")]
+        "vulkan" => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "metal")]
+        "metal" => Ok(Device::metal(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "webgpu")]
+        "webgpu" => Ok(Device::webgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(Device::cuda(burn::tensor::DeviceIndex::Default)),
+        #[cfg(feature = "rocm")]
+        "rocm" => Ok(Device::rocm(burn::tensor::DeviceIndex::Default)),
+        _ => Err(LabError::DeviceNotBuilt {
+            name: known.name.to_string(),
+            feature: known.feature.to_string(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_lists_the_names() {
+        let message = open("gpu").unwrap_err().to_string();
+        assert!(message.contains("there is no device `gpu`"), "{message}");
+        assert!(
+            message.contains("flex, ndarray, tch, tch-cuda, wgpu"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn every_known_name_opens_or_says_how_to_build_it() {
+        for device in DEVICES.iter().filter(|device| device.kind == Kind::Cpu) {
+            match open(device.name) {
+                Ok(opened) => assert!(!opened.is_autodiff(), "{}", device.name),
+                Err(error) => assert_eq!(
+                    error.to_string(),
+                    format!(
+                        "`{0}` is not in this build: cargo run --release --features {1} -- compare \
+                         --device {0}",
+                        device.name, device.feature
+                    )
+                ),
+            }
+        }
+    }
+
+    #[cfg(not(feature = "wgpu"))]
+    #[test]
+    fn a_device_left_out_names_its_own_command() {
+        let error = open("wgpu").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`wgpu` is not in this build: cargo run --release --features wgpu -- compare --device wgpu"
+        );
+        assert_eq!(error.exit_code(), 2);
+    }
+}

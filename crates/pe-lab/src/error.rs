@@ -1,0 +1,131 @@
+//! What can go wrong, said so that the reader knows what to do next.
+
+use std::path::{Path, PathBuf};
+
+use pe_burn::PositionError;
+
+/// An error of the laboratory.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A task name that does not exist.
+    #[error("there is no task `{name}`; the tasks are: {}", known.join(", "))]
+    UnknownTask {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A scheme name that does not exist.
+    #[error("there is no scheme `{name}`; the schemes are: {}", known.join(", "))]
+    UnknownScheme {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A device name that does not exist.
+    #[error("there is no device `{name}`; the devices are: {}", known.join(", "))]
+    UnknownDevice {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A device whose cargo feature is not in this build.
+    #[error(
+        "`{name}` is not in this build: cargo run --release --features {feature} -- compare --device {name}"
+    )]
+    DeviceNotBuilt {
+        /// What was asked for.
+        name: String,
+        /// The cargo feature that brings it.
+        feature: String,
+    },
+    /// The same thing was named twice, or nothing was named.
+    #[error("{0}")]
+    Usage(String),
+    /// The output folder holds another study.
+    #[error(
+        "{} holds another study (it differs in: {}); results are never mixed. \
+         Choose a new folder with --out, or delete this one",
+        folder.display(),
+        differs.join(", ")
+    )]
+    ChangedStudy {
+        /// The output folder.
+        folder: PathBuf,
+        /// The parts of the study that differ.
+        differs: Vec<String>,
+    },
+    /// The output folder holds something else.
+    #[error(
+        "{} is not empty and holds no study; choose a new or an empty folder with --out",
+        folder.display()
+    )]
+    NotAStudy {
+        /// The output folder.
+        folder: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file holds something unexpected.
+    #[error("{} cannot be read: {reason}; delete it and run again", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A chart could not be drawn.
+    #[error("{}: the chart could not be drawn: {reason}", path.display())]
+    Chart {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A scheme refused its configuration.
+    #[error(transparent)]
+    Position(#[from] PositionError),
+    /// A trial got no result.
+    #[error("the trial stopped: {0}")]
+    Trial(String),
+}
+
+impl LabError {
+    /// An error about a file.
+    pub fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::File { path, source }
+    }
+
+    /// An error about what a file holds.
+    pub fn content(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
+        let path = path.to_path_buf();
+        move |error| Self::Content {
+            path,
+            reason: error.to_string(),
+        }
+    }
+
+    /// The exit code of the program: 2 for wrong use, 1 for everything else.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::UnknownTask { .. }
+            | Self::UnknownScheme { .. }
+            | Self::UnknownDevice { .. }
+            | Self::DeviceNotBuilt { .. }
+            | Self::Usage(_)
+            | Self::ChangedStudy { .. }
+            | Self::NotAStudy { .. }
+            | Self::Position(_) => 2,
+            Self::File { .. } | Self::Content { .. } | Self::Chart { .. } | Self::Trial(_) => 1,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How well a trained model does, length by length and position by position.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::batch::TensorBatch;
+use crate::error::LabError;
+use crate::model::Model;
+use crate::task::{Readout, Sample, Task};
+
+/// Sequences per forward pass.
+const CHUNK: usize = 128;
+
+/// The score on the test set of one length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LengthScore {
+    /// Length of the sequences, without BOS and EOS.
+    pub length: usize,
+    /// Whether training saw this length.
+    pub inside: bool,
+    /// Sequences tested.
+    pub samples: usize,
+    /// Share of right answers.
+    pub accuracy: f64,
+    /// Share of sequences with every answer right.
+    pub exact: f64,
+    /// What the best answer without positions scores.
+    pub floor: f64,
+    /// Share of right answers by the position at which they are read. Empty under mean pooling.
+    pub by_position: Vec<PositionScore>,
+}
+
+/// The score at one position.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PositionScore {
+    /// Index into the input; with a BOS, the first real token is 1.
+    pub position: usize,
+    /// Share of right answers.
+    pub accuracy: f64,
+}
+
+impl LengthScore {
+    /// The accuracy on a scale from the floor (0) to perfect (1).
+    pub fn normalized(&self) -> f64 {
+        (self.accuracy - self.floor) / (1.0 - self.floor)
+    }
+}
+
+/// Tests a model (in its evaluation form) on every test set of a task.
+///
+/// # Errors
+///
+/// [`LabError::Trial`] when the device fails to give its answers back.
+pub fn evaluate(
+    model: &Model,
+    task: &dyn Task,
+    device: &Device,
+) -> Result<Vec<LengthScore>, LabError> {
+    task.test_lengths()
+        .into_iter()
+        .map(|length| {
+            let set = task.test_set(length);
+            let mut predicted = Vec::new();
+            for chunk in set.chunks(CHUNK) {
+                let batch = TensorBatch::new(chunk, task.readout(), device);
+                let logits: Tensor<2> = model.forward(batch.tokens, batch.read);
+                let classes = logits.argmax(1).into_data();
+                predicted.extend(classes.iter::<i64>().map(|class| class as usize));
+            }
+            let count = set.iter().map(|sample| sample.answers.len()).sum::<usize>();
+            if predicted.len() != count {
+                return Err(LabError::Trial(format!(
+                    "{} answers came back for {count} questions",
+                    predicted.len()
+                )));
+            }
+            Ok(score(task, length, &set, &predicted))
+        })
+        .collect()
+}
+
+/// Compares predictions, in the order of the answers, with what is right.
+fn score(task: &dyn Task, length: usize, set: &[Sample], predicted: &[usize]) -> LengthScore {
+    let mut predictions = predicted.iter();
+    let (mut right, mut asked, mut exact) = (0, 0, 0);
+    let mut by_position: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for sample in set {
+        let mut all_right = true;
+        for (answer, predicted) in sample.answers.iter().zip(predictions.by_ref()) {
+            let hit = answer.class == *predicted;
+            let place = by_position.entry(answer.position).or_default();
+            place.0 += usize::from(hit);
+            place.1 += 1;
+            right += usize::from(hit);
+            asked += 1;
+            all_right &= hit;
+        }
+        exact += usize::from(all_right);
+    }
+    let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
+    let by_position = by_position
+        .into_iter()
+        .map(|(position, (right, asked))| PositionScore {
+            position,
+            accuracy: share(right, asked),
+        })
+        .collect();
+    LengthScore {
+        length,
+        inside: task.train_lengths().contains(&length),
+        samples: set.len(),
+        accuracy: share(right, asked),
+        exact: share(exact, set.len()),
+        floor: task.floor(length),
+        by_position: match task.readout() {
+            Readout::PerToken => by_position,
+            Readout::MeanPooled => Vec::new(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Reverse;
+
+    #[test]
+    fn a_score_counted_by_hand() {
+        let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
+        let mut predicted: Vec<usize> = set
+            .iter()
+            .flat_map(|s| &s.answers)
+            .map(|a| a.class)
+            .collect();
+        predicted[3] = (predicted[3] + 1) % 8;
+        let score = score(&Reverse, 10, &set, &predicted);
+        assert_eq!((score.accuracy, score.exact, score.samples), (0.95, 0.5, 2));
+        assert!(score.inside);
+        assert_eq!(score.by_position.len(), 10);
+        for place in &score.by_position {
+            let expected = if place.position == 4 { 0.5 } else { 1.0 };
+            assert_eq!(place.accuracy, expected);
+        }
+        let normalized = (0.95 - score.floor) / (1.0 - score.floor);
+        assert_eq!(score.normalized(), normalized);
+    }
+}

@@ -1,0 +1,234 @@
+//! The reference model: a small transformer encoder around one positional scheme.
+
+use std::sync::Mutex;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::nn::loss::CrossEntropyLossConfig;
+use burn::nn::transformer::{
+    TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
+};
+use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
+use burn::tensor::{Device, Int, Tensor};
+use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use serde::{Deserialize, Serialize};
+
+use crate::batch::TensorBatch;
+use crate::error::LabError;
+use crate::task::Task;
+
+/// The sizes of the model. The default is the reference model of every study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSpec {
+    /// Numbers per token.
+    pub d_model: usize,
+    /// Encoder layers.
+    pub layers: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Width of the feed-forward part.
+    pub d_ff: usize,
+}
+
+impl Default for ModelSpec {
+    fn default() -> Self {
+        Self {
+            d_model: 64,
+            layers: 2,
+            heads: 4,
+            d_ff: 256,
+        }
+    }
+}
+
+/// Tokens → embedding → positional scheme → pre-norm encoder → norm → readout.
+///
+/// Without dropout, so that training draws no random numbers. The norm after the last layer is
+/// what a pre-norm encoder needs: its residual stream leaves the layers unnormalized.
+#[derive(Module, Debug)]
+pub struct Model {
+    tokens: Embedding,
+    scheme: PositionalScheme,
+    encoder: TransformerEncoder,
+    norm: LayerNorm,
+    readout: Linear,
+}
+
+/// Burn's random generator belongs to the process, so models are built one at a time.
+static GENERATOR: Mutex<()> = Mutex::new(());
+
+impl Model {
+    /// Builds the model for a task.
+    ///
+    /// Everything but the scheme gets the same initial values for every scheme at one seed: each
+    /// part is seeded on its own, and its values are drawn before the next part is seeded.
+    ///
+    /// # Errors
+    ///
+    /// When the scheme refuses its configuration.
+    pub fn init(
+        spec: &ModelSpec,
+        task: &dyn Task,
+        scheme: &PositionalConfig,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Self, LabError> {
+        let _alone = GENERATOR
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let seeded = |part: u64| device.seed(seed.wrapping_mul(1_000_003).wrapping_add(part));
+
+        seeded(1);
+        let tokens = drawn(EmbeddingConfig::new(task.vocabulary(), spec.d_model).init(device));
+        seeded(2);
+        let encoder =
+            TransformerEncoderConfig::new(spec.d_model, spec.d_ff, spec.heads, spec.layers)
+                .with_norm_first(true)
+                .with_dropout(0.0);
+        let encoder = drawn(encoder.init(device));
+        seeded(3);
+        let norm = drawn(LayerNormConfig::new(spec.d_model).init(device));
+        seeded(4);
+        let readout = drawn(LinearConfig::new(spec.d_model, task.classes()).init(device));
+        seeded(5);
+        let scheme = drawn(scheme.try_init(device)?);
+        Ok(Self {
+            tokens,
+            scheme,
+            encoder,
+            norm,
+            readout,
+        })
+    }
+
+    /// Logits of every answer asked for, `[answers, classes]`, in the order of the batch.
+    pub fn forward(&self, tokens: Tensor<2, Int>, read: Option<Tensor<1, Int>>) -> Tensor<2> {
+        let x = self.tokens.forward(tokens);
+        let x = self.scheme.embed(x, &Positions::default());
+        let x = self.encoder.forward(TransformerEncoderInput::new(x));
+        let x = self.norm.forward(x);
+        let [rows, seq, d_model] = x.dims();
+        let read_from = match read {
+            Some(flat) => x.reshape([rows * seq, d_model]).select(0, flat),
+            None => x.mean_dim(1).reshape([rows, d_model]),
+        };
+        self.readout.forward(read_from)
+    }
+
+    /// The mean cross-entropy over the answers of a batch.
+    pub fn loss(&self, batch: TensorBatch) -> Tensor<1> {
+        let device = batch.tokens.device();
+        let logits = self.forward(batch.tokens, batch.read);
+        CrossEntropyLossConfig::new()
+            .init(&device)
+            .forward(logits, batch.targets)
+    }
+
+    /// Parameters of the positional scheme alone.
+    pub fn position_parameters(&self) -> usize {
+        self.scheme.num_params()
+    }
+}
+
+/// Burn draws a parameter's values at first use. This is the first use.
+fn drawn<M: Module>(module: M) -> M {
+    struct Touch;
+    impl ModuleVisitor for Touch {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            drop(param.val());
+        }
+    }
+    module.visit(&mut Touch);
+    module
+}
+
+/// The values of a module's parameters as bits, in the order in which Burn visits them.
+pub fn parameter_bits<M: Module>(module: &M) -> Vec<Vec<u32>> {
+    struct Bits(Vec<Vec<u32>>);
+    impl ModuleVisitor for Bits {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let values = param.val().into_data().convert::<f32>();
+            self.0
+                .push(values.iter::<f32>().map(f32::to_bits).collect());
+        }
+    }
+    let mut bits = Bits(Vec::new());
+    module.visit(&mut bits);
+    bits.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{Digits, Reverse};
+
+    fn init(scheme: &str, seed: u64) -> Model {
+        let device = Device::flex().autodiff();
+        let scheme = PositionalConfig::by_name(scheme, 64, 82).unwrap();
+        Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
+    }
+
+    /// Every shared weight, part by part, without the scheme.
+    fn shared(model: &Model) -> Vec<Vec<Vec<u32>>> {
+        vec![
+            parameter_bits(&model.tokens),
+            parameter_bits(&model.encoder),
+            parameter_bits(&model.norm),
+            parameter_bits(&model.readout),
+        ]
+    }
+
+    #[test]
+    fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_another() {
+        let of_none = shared(&init("none", 1));
+        assert_eq!(of_none, shared(&init("sinusoidal", 1)));
+        assert_eq!(of_none, shared(&init("learned", 1)));
+        let other = shared(&init("none", 2));
+        for part in [0, 1, 3] {
+            assert_ne!(of_none[part], other[part]);
+        }
+        let drawn: usize = of_none.iter().flatten().map(Vec::len).sum();
+        assert_eq!(drawn, init("none", 1).num_params());
+    }
+
+    #[test]
+    fn a_learned_table_has_a_seed_of_its_own() {
+        assert_eq!(
+            parameter_bits(&init("learned", 1)),
+            parameter_bits(&init("learned", 1))
+        );
+        let table = |seed| parameter_bits(&init("learned", seed).scheme);
+        assert_ne!(table(1), table(2));
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_reference_model() {
+        // Per layer: 4 projections 64×64 + 64, two norms, 64→256→64; around them: 10 tokens, the
+        // last norm and 8 classes.
+        let layer = 4 * (64 * 64 + 64) + 2 * 128 + (64 * 256 + 256) + (256 * 64 + 64);
+        let shared = 10 * 64 + 2 * layer + 128 + (64 * 8 + 8);
+        let none = init("none", 1);
+        assert_eq!((none.num_params(), none.position_parameters()), (shared, 0));
+        assert_eq!(init("sinusoidal", 1).num_params(), shared);
+        assert_eq!(init("learned", 1).position_parameters(), 82 * 64);
+    }
+
+    #[test]
+    fn answers_are_read_where_asked_or_from_the_mean() {
+        let device = Device::flex();
+        let model = init("sinusoidal", 1).valid();
+        let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
+        let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);
+        let every = model.forward(tokens.clone(), Some(all)).into_data();
+        let picked = Tensor::<1, Int>::from_ints([6, 1], &device);
+        let some = model.forward(tokens, Some(picked)).into_data();
+        let every = every.try_to_vec::<f32>().unwrap();
+        let some = some.try_to_vec::<f32>().unwrap();
+        assert_eq!(some[..8], every[48..56]);
+        assert_eq!(some[8..], every[8..16]);
+
+        let scheme = PositionalConfig::by_name("none", 64, 64).unwrap();
+        let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+        let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
+        assert_eq!(digits.forward(tokens, None).dims(), [3, 10]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The report as data.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::summary::Summary;
+use crate::error::LabError;
+use crate::study::{Study, write_json, write_whole};
+use crate::trial::{Outcome, TrialResult};
+
+/// A row of `results.csv`: one length of one trial. A failed trial has one row without scores.
+#[derive(Serialize)]
+struct Row<'a> {
+    task: &'a str,
+    scheme: &'a str,
+    seed: u64,
+    steps: usize,
+    device: &'a str,
+    length: Option<usize>,
+    inside_training: Option<bool>,
+    samples: Option<usize>,
+    accuracy: Option<f64>,
+    exact_match: Option<f64>,
+    floor: Option<f64>,
+    normalized: Option<f64>,
+    parameters: Option<usize>,
+    position_parameters: Option<usize>,
+    ms_per_step: Option<f64>,
+    tokens_per_second: Option<f64>,
+    failure: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn of(result: &'a TrialResult) -> Self {
+        let spec = &result.spec;
+        Row {
+            task: &spec.task,
+            scheme: spec.scheme.name(),
+            seed: spec.seed,
+            steps: spec.steps,
+            device: &spec.device,
+            length: None,
+            inside_training: None,
+            samples: None,
+            accuracy: None,
+            exact_match: None,
+            floor: None,
+            normalized: None,
+            parameters: None,
+            position_parameters: None,
+            ms_per_step: None,
+            tokens_per_second: None,
+            failure: None,
+        }
+    }
+}
+
+fn rows(result: &TrialResult) -> Vec<Row<'_>> {
+    match &result.outcome {
+        Outcome::Failed(reason) => vec![Row {
+            failure: Some(reason),
+            ..Row::of(result)
+        }],
+        Outcome::Finished(measures) => measures
+            .scores
+            .iter()
+            .map(|score| Row {
+                length: Some(score.length),
+                inside_training: Some(score.inside),
+                samples: Some(score.samples),
+                accuracy: Some(score.accuracy),
+                exact_match: Some(score.exact),
+                floor: Some(score.floor),
+                normalized: Some(score.normalized()),
+                parameters: Some(measures.parameters),
+                position_parameters: Some(measures.position_parameters),
+                ms_per_step: Some(measures.timing.ms_per_step),
+                tokens_per_second: Some(measures.timing.tokens_per_second),
+                ..Row::of(result)
+            })
+            .collect(),
+    }
+}
+
+/// Writes `results.csv`, `results.jsonl` and `summary.json`.
+pub fn write(study: &Study, summary: &Summary, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let table = folder.join("results.csv");
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in study.results.iter().flat_map(rows) {
+        writer
+            .serialize(row)
+            .map_err(|error| LabError::file(&table)(error.into()))?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| LabError::file(&table)(error.into_error()))?;
+    write_whole(&table, &bytes)?;
+
+    let lines = folder.join("results.jsonl");
+    let mut text = String::new();
+    for result in &study.results {
+        text.push_str(&serde_json::to_string(result).map_err(LabError::content(&lines))?);
+        text.push('\n');
+    }
+    write_whole(&lines, text.as_bytes())?;
+
+    let summary_file = folder.join("summary.json");
+    write_json(&summary_file, summary)?;
+    Ok(vec![table, lines, summary_file])
+}

@@ -1,0 +1,69 @@
+//! The schemes as the laboratory uses them.
+
+use burn::module::Initializer;
+use pe_burn::PositionalConfig;
+
+use crate::error::LabError;
+
+/// The names of the schemes that can be compared.
+pub fn names() -> &'static [&'static str] {
+    PositionalConfig::NAMES
+}
+
+/// A line about a scheme.
+pub fn about(name: &str) -> &'static str {
+    match name {
+        "none" => "no positions at all: the control of every comparison",
+        "sinusoidal" => "a fixed pattern of sines and cosines (Vaswani et al. 2017)",
+        "learned" => "a trained vector for every position (Gehring et al. 2017; BERT, GPT-2)",
+        _ => "",
+    }
+}
+
+/// The configuration of a scheme for a model of width `d_model` and inputs of up to `max_tokens`.
+///
+/// Every option is at its default but one: a learned table starts as large as the token embeddings
+/// that it is added to, N(0, 1), and not at N(0, 0.02). Beside tokens of that size a table of 0.02
+/// is drowned out, and `reverse` is not learned in the steps that suffice for the sinusoidal
+/// pattern, whose values are of the tokens' size by definition.
+///
+/// The table has a row for every position up to the longest test, so that its rows beyond the
+/// training lengths exist, and are as random as on the first day.
+///
+/// # Errors
+///
+/// [`LabError::UnknownScheme`], which lists the names there are.
+pub fn config(name: &str, d_model: usize, max_tokens: usize) -> Result<PositionalConfig, LabError> {
+    if !names().contains(&name) {
+        return Err(LabError::UnknownScheme {
+            name: name.to_string(),
+            known: names().iter().map(|name| name.to_string()).collect(),
+        });
+    }
+    let config = PositionalConfig::by_name(name, d_model, max_tokens)?;
+    Ok(match config {
+        PositionalConfig::Learned(table) => {
+            let like_tokens = Initializer::Normal {
+                mean: 0.0,
+                std: 1.0,
+            };
+            PositionalConfig::Learned(table.with_init(like_tokens))
+        }
+        other => other,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_has_a_configuration_and_a_line_about_it() {
+        for name in names() {
+            assert_eq!(config(name, 64, 22).unwrap().name(), *name);
+            assert!(!about(name).is_empty(), "{name}");
+        }
+        let message = config("cosine", 64, 22).unwrap_err().to_string();
+        assert!(message.contains("none, sinusoidal, learned"), "{message}");
+    }
+}

@@ -1,0 +1,239 @@
+//! `digits`: read a handwritten digit pixel by pixel. Real data.
+
+use std::io::Read;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
+
+use super::{Answer, Readout, Sample, Task};
+use crate::rng::{generator, permutation};
+
+const FILE: &[u8] = include_bytes!("../../data/digits.csv.gz");
+const PIXELS: usize = 64;
+const INTENSITIES: usize = 17;
+const CLASSES: usize = 10;
+const HELD_OUT: usize = 397;
+const EPOCHS: usize = 15;
+const USUAL_BATCH: usize = 64;
+
+/// Which of ten digits an 8×8 image shows, read as a sequence of 64 tokens, row by row, from a
+/// vocabulary of 17 intensities. The answer is read from the mean over all tokens.
+///
+/// Position carries most of the information: the multiset of intensities alone says little about
+/// the digit. There is one length, 64, and neither BOS nor EOS.
+///
+/// Of the 1,797 images, 397 are held out for the test and 1,400 are trained on; the split is one
+/// fixed shuffle, the same for every seed and scheme. A training stream goes through all 1,400 in
+/// an order of its own each epoch. The floor is the share of the most frequent digit among those
+/// held out: what the best constant answer scores.
+///
+/// Data: E. Alpaydin and C. Kaynak, *Optical Recognition of Handwritten Digits*, UCI Machine
+/// Learning Repository, 1998, DOI 10.24432/C50P49, CC BY 4.0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Digits;
+
+struct Split {
+    train: Vec<Sample>,
+    held_out: Vec<Sample>,
+}
+
+static SPLIT: LazyLock<Split> = LazyLock::new(|| {
+    let mut text = String::new();
+    GzDecoder::new(FILE)
+        .read_to_string(&mut text)
+        .expect("the embedded digits are gzip");
+    let samples = parse(&text).expect("the embedded digits are well formed");
+    let order = permutation(samples.len(), &mut generator("digits/split", 0, 0));
+    let mut shuffled: Vec<Sample> = order.into_iter().map(|i| samples[i].clone()).collect();
+    let held_out = shuffled.split_off(shuffled.len() - HELD_OUT);
+    Split {
+        train: shuffled,
+        held_out,
+    }
+});
+
+/// Rows of 64 intensities and a label.
+fn parse(text: &str) -> Result<Vec<Sample>, String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let mut samples = Vec::new();
+    for row in reader.deserialize::<Vec<usize>>() {
+        let mut tokens = row.map_err(|error| error.to_string())?;
+        let line = samples.len() + 1;
+        if tokens.len() != PIXELS + 1 {
+            return Err(format!(
+                "row {line} has {} fields, not {}",
+                tokens.len(),
+                PIXELS + 1
+            ));
+        }
+        let class = tokens.remove(PIXELS);
+        if class >= CLASSES || tokens.iter().any(|token| *token >= INTENSITIES) {
+            return Err(format!("row {line} has a value out of range"));
+        }
+        samples.push(Sample {
+            tokens,
+            answers: vec![Answer { position: 0, class }],
+        });
+    }
+    Ok(samples)
+}
+
+impl Task for Digits {
+    fn name(&self) -> &str {
+        "digits"
+    }
+
+    fn about(&self) -> &str {
+        "real data: which digit a handwritten 8x8 image shows, read pixel by pixel"
+    }
+
+    fn source(&self) -> &str {
+        "Alpaydin and Kaynak 1998, UCI, DOI 10.24432/C50P49, CC BY 4.0"
+    }
+
+    fn vocabulary(&self) -> usize {
+        INTENSITIES
+    }
+
+    fn classes(&self) -> usize {
+        CLASSES
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::MeanPooled
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        PIXELS..=PIXELS
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        vec![PIXELS]
+    }
+
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let train = &SPLIT.train;
+        let mut shuffled = None;
+        (step * size..(step + 1) * size)
+            .map(|drawn| {
+                let epoch = drawn / train.len();
+                let order = match shuffled.take() {
+                    Some((of, order)) if of == epoch => order,
+                    _ => permutation(
+                        train.len(),
+                        &mut generator("digits/train", seed, epoch as u64),
+                    ),
+                };
+                let sample = train[order[drawn % train.len()]].clone();
+                shuffled = Some((epoch, order));
+                sample
+            })
+            .collect()
+    }
+
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        if length == PIXELS {
+            SPLIT.held_out.clone()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn floor(&self, _length: usize) -> f64 {
+        let held_out = &SPLIT.held_out;
+        let count = |class| {
+            held_out
+                .iter()
+                .filter(|s| s.answers[0].class == class)
+                .count()
+        };
+        (0..CLASSES).map(count).max().unwrap_or(0) as f64 / held_out.len() as f64
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        None
+    }
+
+    fn steps(&self) -> usize {
+        (SPLIT.train.len() * EPOCHS).div_ceil(USUAL_BATCH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_image_is_the_published_zero() {
+        let mut text = String::new();
+        GzDecoder::new(FILE).read_to_string(&mut text).unwrap();
+        let samples = parse(&text).unwrap();
+        assert_eq!(samples.len(), 1797);
+        assert_eq!(samples[0].tokens[..8], [0, 0, 5, 13, 9, 1, 0, 0]);
+        assert_eq!(
+            samples[0].answers,
+            [Answer {
+                position: 0,
+                class: 0
+            }]
+        );
+        // Class counts as the data's own description gives them.
+        let count = |class| {
+            samples
+                .iter()
+                .filter(|s| s.answers[0].class == class)
+                .count()
+        };
+        let counts: Vec<usize> = (0..10).map(count).collect();
+        assert_eq!(counts, [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]);
+    }
+
+    #[test]
+    fn a_bad_row_is_named() {
+        let mut row = vec!["1"; 65].join(",");
+        assert_eq!(parse(&row).unwrap()[0].answers[0].class, 1);
+        assert!(parse("1,2,3").unwrap_err().contains("row 1 has 3 fields"));
+        row.replace_range(0..1, "17");
+        assert!(
+            parse(&row)
+                .unwrap_err()
+                .contains("row 1 has a value out of range")
+        );
+        row.replace_range(0..2, "x");
+        assert!(parse(&row).is_err());
+    }
+
+    #[test]
+    fn the_split_is_1400_and_397_and_loses_nothing() {
+        assert_eq!((SPLIT.train.len(), SPLIT.held_out.len()), (1400, 397));
+        let total: usize = SPLIT
+            .train
+            .iter()
+            .chain(&SPLIT.held_out)
+            .map(|s| s.answers[0].class)
+            .sum();
+        let counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180];
+        let expected: usize = counts.iter().enumerate().map(|(class, n)| class * n).sum();
+        assert_eq!(total, expected);
+        assert!((0.1..0.14).contains(&Digits.floor(64)));
+    }
+
+    #[test]
+    fn an_epoch_shows_every_image_once_also_across_batches() {
+        let mut seen: Vec<Sample> = (0..28)
+            .flat_map(|step| Digits.train_batch(9, step, 50))
+            .collect();
+        let mut train = SPLIT.train.clone();
+        let key = |s: &Sample| (s.tokens.clone(), s.answers[0].class);
+        seen.sort_by_key(key);
+        train.sort_by_key(key);
+        assert_eq!(seen, train);
+        // A batch that straddles two epochs takes its tail from the next epoch's order.
+        let straddling = Digits.train_batch(9, 21, 64);
+        let next: Vec<Sample> = Digits.train_batch(9, 28, 50);
+        assert_eq!(straddling[56..], next[..8]);
+    }
+}

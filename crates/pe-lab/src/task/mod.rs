@@ -1,0 +1,192 @@
+//! The tasks: what a model is trained on and tested on.
+//!
+//! A task is one file with one type that implements [`Task`], and one line in [`all`]. It works on
+//! the host and knows nothing about tensors, models or encodings, so every scheme gets the same
+//! batches and the same test sets.
+
+mod digits;
+pub mod floor;
+mod reverse;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+pub use digits::Digits;
+pub use reverse::Reverse;
+
+use crate::error::LabError;
+
+/// How the model's output is turned into answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readout {
+    /// One answer at each position named by the sample.
+    PerToken,
+    /// One answer per sequence, from the mean over all its tokens.
+    MeanPooled,
+}
+
+/// A class to predict, and the position (in the input) at which it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Index into [`Sample::tokens`]; without meaning under [`Readout::MeanPooled`].
+    pub position: usize,
+    /// The right class.
+    pub class: usize,
+}
+
+/// One sequence and what is asked about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The input, with BOS and EOS where the task has them.
+    pub tokens: Vec<usize>,
+    /// What to predict. Only these count in the loss and in the score.
+    pub answers: Vec<Answer>,
+}
+
+/// A task: data to train on, data to test on, and how well one can do without positions.
+///
+/// Both kinds of data are pure functions of their arguments, and all samples of a batch or of a
+/// test set have the same number of tokens and of answers.
+pub trait Task: Send + Sync {
+    /// The name on the command line and in files.
+    fn name(&self) -> &str;
+
+    /// One line: what has to be predicted from what.
+    fn about(&self) -> &str;
+
+    /// Where the task or its data comes from.
+    fn source(&self) -> &str;
+
+    /// The number of different input tokens, BOS and EOS included.
+    fn vocabulary(&self) -> usize;
+
+    /// The number of different answers.
+    fn classes(&self) -> usize;
+
+    /// How answers are read.
+    fn readout(&self) -> Readout;
+
+    /// The lengths seen in training. A length counts the task's own tokens, without BOS and EOS.
+    fn train_lengths(&self) -> RangeInclusive<usize>;
+
+    /// The lengths tested, shortest first.
+    fn test_lengths(&self) -> Vec<usize>;
+
+    /// Tokens put around a sequence, such as BOS and EOS.
+    fn framing(&self) -> usize {
+        0
+    }
+
+    /// Training batch number `step` of the stream that `seed` starts.
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample>;
+
+    /// The fixed test set of one length.
+    fn test_set(&self, length: usize) -> Vec<Sample>;
+
+    /// The accuracy at this length of the best answer that uses no positions.
+    fn floor(&self, length: usize) -> f64;
+
+    /// The accuracy that counts as solved inside the training lengths, for a task that has an
+    /// exact solution.
+    fn solved_at(&self) -> Option<f64> {
+        Some(0.95)
+    }
+
+    /// Training steps of a study that names none.
+    fn steps(&self) -> usize;
+
+    /// The longest input in tokens, the framing included.
+    fn max_tokens(&self) -> usize {
+        let tested = self.test_lengths().into_iter().max().unwrap_or(0);
+        tested.max(*self.train_lengths().end()) + self.framing()
+    }
+}
+
+/// Every task, in the order in which they are listed.
+pub fn all() -> Vec<Arc<dyn Task>> {
+    vec![Arc::new(Digits), Arc::new(Reverse)]
+}
+
+/// The task of this name.
+///
+/// # Errors
+///
+/// [`LabError::UnknownTask`], which lists the names there are.
+pub fn by_name(name: &str) -> Result<Arc<dyn Task>, LabError> {
+    all()
+        .into_iter()
+        .find(|task| task.name() == name)
+        .ok_or_else(|| LabError::UnknownTask {
+            name: name.to_string(),
+            known: all().iter().map(|task| task.name().to_string()).collect(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the rest of the laboratory relies on, for every task there is.
+    #[test]
+    fn every_task_keeps_its_promises() {
+        for task in all() {
+            let name = task.name();
+            let mut sets = Vec::new();
+            for step in 0..20 {
+                let batch = task.train_batch(3, step, 16);
+                assert_eq!(batch.len(), 16, "{name}");
+                let length = batch[0].tokens.len() - task.framing();
+                assert!(task.train_lengths().contains(&length), "{name}: {length}");
+                sets.push(batch);
+            }
+            for length in task.test_lengths() {
+                let set = task.test_set(length);
+                assert_eq!(
+                    set,
+                    task.test_set(length),
+                    "{name}: a test set must be fixed"
+                );
+                assert_eq!(set[0].tokens.len(), length + task.framing(), "{name}");
+                let floor = task.floor(length);
+                assert!(floor > 0.0 && floor < 1.0, "{name}: floor {floor}");
+                sets.push(set);
+            }
+            for sample in sets.iter().flat_map(|set| {
+                let shape = (set[0].tokens.len(), set[0].answers.len());
+                set.iter().inspect(move |sample| {
+                    assert_eq!((sample.tokens.len(), sample.answers.len()), shape);
+                })
+            }) {
+                assert!(!sample.answers.is_empty(), "{name}");
+                assert!(sample.tokens.len() <= task.max_tokens(), "{name}");
+                assert!(
+                    sample.tokens.iter().all(|t| *t < task.vocabulary()),
+                    "{name}"
+                );
+                for answer in &sample.answers {
+                    assert!(answer.class < task.classes(), "{name}");
+                    assert!(answer.position < sample.tokens.len(), "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_training_stream_is_a_function_of_seed_and_step() {
+        for task in all() {
+            let batch = task.train_batch(1, 5, 8);
+            assert_eq!(batch, task.train_batch(1, 5, 8));
+            assert_ne!(batch, task.train_batch(2, 5, 8));
+            assert_ne!(batch, task.train_batch(1, 6, 8));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_names() {
+        let message = by_name("sort").map(|_| ()).unwrap_err().to_string();
+        assert!(
+            message.contains("`sort`") && message.contains("digits, reverse"),
+            "{message}"
+        );
+    }
+}

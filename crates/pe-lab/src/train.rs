@@ -1,0 +1,399 @@
+//! Training on `burn-train`: the task as a data loader, the model as a learner, the progress as a
+//! renderer that draws nothing.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
+use burn::data::dataset::DatasetError;
+use burn::lr_scheduler::LrSchedulerConfig;
+use burn::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
+use burn::lr_scheduler::linear::LinearLrSchedulerConfig;
+use burn::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+use burn::lr_scheduler::sequential::SequentialLrSchedulerConfig;
+use burn::optim::AdamConfig;
+use burn::tensor::{Device, ExecutionError, Tensor};
+use burn::train::logger::MetricLogger;
+use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
+use burn::train::metric::{Adaptor, LossInput, LossMetric, MetricDefinition, NumericEntry};
+use burn::train::{
+    InferenceStep, Interrupter, ItemLazy, Learner, SupervisedTraining, TrainOutput, TrainStep,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::batch::TensorBatch;
+use crate::error::LabError;
+use crate::model::Model;
+use crate::silent::SilentRenderer;
+use crate::task::Task;
+
+/// Steps between two reports of progress, which is what `burn-train` calls an epoch.
+const EPOCH: usize = 50;
+
+/// How every model of a study is trained.
+///
+/// Adam with a learning rate that grows evenly over the warm-up and then falls along half a cosine
+/// to a hundredth of its peak. With β₂ = 0.98, as for the original transformer, and the decay, the
+/// toy tasks are solved in the steps that they are given; at a constant rate they are not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Sequences per step.
+    pub batch_size: usize,
+    /// The learning rate at its peak.
+    pub learning_rate: f64,
+    /// Steps until the peak.
+    pub warmup_steps: usize,
+    /// Adam's memory of squared gradients.
+    pub beta_2: f32,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            batch_size: 64,
+            learning_rate: 2e-3,
+            warmup_steps: 100,
+            beta_2: 0.98,
+        }
+    }
+}
+
+impl Recipe {
+    /// The learning rate of every step.
+    fn schedule(&self, steps: usize) -> Result<ModuleLrScheduler, LabError> {
+        // A run shorter than the warm-up still gets to see the peak.
+        let rise = self.warmup_steps.min(steps / 2).max(1);
+        let fall = steps.saturating_sub(rise).max(1);
+        let peak = self.learning_rate;
+        let up = LinearLrSchedulerConfig::new(peak / rise as f64, peak, rise);
+        let down = CosineAnnealingLrSchedulerConfig::new(peak, fall).with_min_lr(peak / 100.0);
+        let phases = vec![
+            LrSchedulerConfig::Linear(up),
+            LrSchedulerConfig::Cosine(down),
+        ];
+        SequentialLrSchedulerConfig::new(phases, vec![rise])
+            .init()
+            .map_err(LabError::Usage)
+    }
+}
+
+/// What training leaves behind.
+pub struct Trained {
+    /// The model, ready for evaluation.
+    pub model: Model,
+    /// The loss of every step.
+    pub losses: Vec<f64>,
+    /// Input tokens trained on.
+    pub tokens: usize,
+    /// From the start of the first step to the end of the last.
+    pub elapsed: Duration,
+}
+
+/// The data a model is trained on, and where.
+pub struct Job<'a> {
+    /// The task.
+    pub task: Arc<dyn Task>,
+    /// The seed of the data stream.
+    pub seed: u64,
+    /// Optimizer steps.
+    pub steps: usize,
+    /// How to train.
+    pub recipe: &'a Recipe,
+    /// A folder for files of the training.
+    pub folder: &'a Path,
+    /// The device, with autodiff.
+    pub device: &'a Device,
+}
+
+/// Trains a model. `on_step` is told the number of steps done.
+///
+/// # Errors
+///
+/// [`LabError::Trial`] when the loss is no longer a number, or when a step fails.
+pub fn train(
+    model: Model,
+    job: Job<'_>,
+    on_step: Box<dyn FnMut(usize) + Send + Sync>,
+) -> Result<Trained, LabError> {
+    let Job {
+        task,
+        seed,
+        steps,
+        recipe,
+        folder,
+        device,
+    } = job;
+    let tokens = Arc::new(AtomicUsize::new(0));
+    let training = Arc::new(Batches {
+        task,
+        batch_size: recipe.batch_size,
+        steps,
+        seed,
+        device: device.clone(),
+        next_step: Arc::new(AtomicUsize::new(0)),
+        tokens: tokens.clone(),
+    });
+    let losses = Arc::new(Mutex::new(Vec::new()));
+    let interrupter = Interrupter::new();
+    let optimizer = AdamConfig::new()
+        .with_beta_2(recipe.beta_2)
+        .with_epsilon(1e-8)
+        .init();
+    let schedule = recipe.schedule(steps)?;
+
+    let started = Instant::now();
+    let result = SupervisedTraining::new(folder, training, Arc::new(NoBatches))
+        .metric_train_numeric(LossMetric::new())
+        .with_metric_logger(LossLog {
+            losses: losses.clone(),
+            interrupter: interrupter.clone(),
+        })
+        .with_application_logger(None)
+        .with_interrupter(interrupter)
+        .renderer(Box::new(SilentRenderer::new(on_step)))
+        .num_epochs(steps.div_ceil(EPOCH))
+        .launch(Learner::new(model, optimizer, schedule));
+    let elapsed = started.elapsed();
+
+    if let Some(error) = result.error {
+        return Err(LabError::Trial(error.to_string()));
+    }
+    if let Some(stop) = result.interrupted {
+        return Err(LabError::Trial(
+            stop.reason.unwrap_or_else(|| "interrupted".into()),
+        ));
+    }
+    let losses = std::mem::take(&mut *losses.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Trained {
+        model: result.model,
+        losses,
+        tokens: tokens.load(Ordering::Relaxed),
+        elapsed,
+    })
+}
+
+/// The loss of a step, which is all that `burn-train` needs to see.
+pub struct StepLoss(Tensor<1>);
+
+impl ItemLazy for StepLoss {
+    fn sync(self) -> Result<Self, ExecutionError> {
+        self.0.device().flush()?;
+        Ok(Self(self.0.without_autodiff()))
+    }
+}
+
+impl Adaptor<LossInput> for StepLoss {
+    fn adapt(&self) -> LossInput {
+        LossInput::new(self.0.clone())
+    }
+}
+
+impl TrainStep for Model {
+    type Input = TensorBatch;
+    type Output = StepLoss;
+
+    fn step(&self, batch: TensorBatch) -> TrainOutput<StepLoss> {
+        let loss = self.loss(batch);
+        TrainOutput::new(self, loss.backward(), StepLoss(loss))
+    }
+}
+
+impl InferenceStep for Model {
+    type Input = TensorBatch;
+    type Output = StepLoss;
+
+    fn step(&self, batch: TensorBatch) -> StepLoss {
+        StepLoss(self.loss(batch))
+    }
+}
+
+/// The batches of a task, an epoch at a time.
+#[derive(Clone)]
+struct Batches {
+    task: Arc<dyn Task>,
+    batch_size: usize,
+    steps: usize,
+    seed: u64,
+    device: Device,
+    next_step: Arc<AtomicUsize>,
+    tokens: Arc<AtomicUsize>,
+}
+
+struct Epoch<'a> {
+    batches: &'a Batches,
+    done: usize,
+    total: usize,
+}
+
+impl Iterator for Epoch<'_> {
+    type Item = Result<TensorBatch, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done == self.total {
+            return None;
+        }
+        self.done += 1;
+        let Batches {
+            task,
+            seed,
+            batch_size,
+            device,
+            next_step,
+            tokens,
+            ..
+        } = self.batches;
+        let step = next_step.fetch_add(1, Ordering::Relaxed);
+        let samples = task.train_batch(*seed, step, *batch_size);
+        tokens.fetch_add(
+            samples.iter().map(|s| s.tokens.len()).sum(),
+            Ordering::Relaxed,
+        );
+        Some(Ok(TensorBatch::new(&samples, task.readout(), device)))
+    }
+}
+
+impl DataLoaderIterator<TensorBatch> for Epoch<'_> {
+    fn progress(&self) -> Progress {
+        Progress::new(self.done, self.total, Some("steps".into()))
+    }
+}
+
+impl DataLoader<TensorBatch> for Batches {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<TensorBatch> + 'a> {
+        let left = self.steps - self.next_step.load(Ordering::Relaxed).min(self.steps);
+        Box::new(Epoch {
+            batches: self,
+            done: 0,
+            total: left.min(EPOCH),
+        })
+    }
+
+    fn num_items(&self) -> usize {
+        self.steps.min(EPOCH)
+    }
+
+    fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<TensorBatch>> {
+        Arc::new(Self {
+            device: device.clone(),
+            ..self.clone()
+        })
+    }
+
+    /// The stream is one: there is nothing to divide between devices.
+    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<TensorBatch>> {
+        Arc::new(self.clone())
+    }
+}
+
+/// No validation while training: test sets are for afterwards.
+struct NoBatches;
+
+struct Nothing;
+
+impl Iterator for Nothing {
+    type Item = Result<TensorBatch, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        None
+    }
+}
+
+impl DataLoaderIterator<TensorBatch> for Nothing {
+    fn progress(&self) -> Progress {
+        Progress::new(0, 0, None)
+    }
+}
+
+impl DataLoader<TensorBatch> for NoBatches {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<TensorBatch> + 'a> {
+        Box::new(Nothing)
+    }
+
+    fn num_items(&self) -> usize {
+        0
+    }
+
+    fn to_device(&self, _device: &Device) -> Arc<dyn DataLoader<TensorBatch>> {
+        Arc::new(NoBatches)
+    }
+
+    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<TensorBatch>> {
+        Arc::new(NoBatches)
+    }
+}
+
+/// Keeps the loss of every step, and stops the training when it is no longer a number.
+struct LossLog {
+    losses: Arc<Mutex<Vec<f64>>>,
+    interrupter: Interrupter,
+}
+
+impl MetricLogger for LossLog {
+    fn log(&mut self, update: MetricsUpdate, _epoch: usize, _split: &Split) {
+        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        for entry in update.entries_numeric {
+            if let Some(
+                NumericEntry::Value(loss)
+                | NumericEntry::Aggregated {
+                    aggregated_value: loss,
+                    ..
+                },
+            ) = entry.numeric_entry
+            {
+                losses.push(loss);
+                if !loss.is_finite() && !self.interrupter.should_stop() {
+                    let reason = format!("diverged: the loss is {loss} at step {}", losses.len());
+                    self.interrupter.stop(Some(&reason));
+                }
+            }
+        }
+    }
+
+    fn read_numeric(
+        &mut self,
+        _name: &str,
+        _epoch: usize,
+        _split: &Split,
+    ) -> Result<Vec<NumericEntry>, String> {
+        Ok(Vec::new())
+    }
+
+    fn log_metric_definition(&mut self, _definition: MetricDefinition) {}
+
+    fn log_epoch_summary(&mut self, _summary: EpochSummary) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(steps: usize) -> Vec<f64> {
+        let mut schedule = Recipe::default().schedule(steps).unwrap();
+        (0..steps).map(|_| schedule.step().base()).collect()
+    }
+
+    #[test]
+    fn the_rate_rises_to_its_peak_and_falls_to_a_hundredth() {
+        let rates = rates(1000);
+        let peak = Recipe::default().learning_rate;
+        assert!(rates[0] < peak / 50.0);
+        assert!((rates[99] - peak).abs() < peak * 0.02, "{}", rates[99]);
+        assert!(rates[..99].is_sorted() && rates[101..].is_sorted_by(|a, b| a >= b));
+        assert!(rates[999] < peak * 0.011, "{}", rates[999]);
+        assert!(
+            rates
+                .iter()
+                .all(|rate| *rate > 0.0 && *rate <= peak * 1.000_001)
+        );
+    }
+
+    #[test]
+    fn short_runs_have_a_schedule_too() {
+        for steps in 1..5 {
+            assert!(rates(steps).iter().all(|rate| *rate > 0.0), "{steps} steps");
+        }
+    }
+}

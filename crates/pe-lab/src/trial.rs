@@ -1,0 +1,227 @@
+//! A trial: one task, one scheme, one seed. A pure function of its spec.
+
+use std::path::Path;
+
+use burn::module::Module;
+use pe_burn::PositionalConfig;
+use serde::{Deserialize, Serialize};
+
+use crate::device;
+use crate::error::LabError;
+use crate::evaluate::{LengthScore, evaluate};
+use crate::model::{Model, ModelSpec};
+use crate::task;
+use crate::train::{Job, Recipe, train};
+
+/// The version of Burn in the lock file; Burn itself does not say.
+const BURN: &str = "0.22.1";
+
+/// Points of a learning curve.
+const CURVE_POINTS: usize = 100;
+
+/// Everything that determines the numbers of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// The task's name.
+    pub task: String,
+    /// The positional scheme.
+    pub scheme: PositionalConfig,
+    /// The seed of the initial weights and of the data stream.
+    pub seed: u64,
+    /// Optimizer steps.
+    pub steps: usize,
+    /// How to train.
+    pub recipe: Recipe,
+    /// The sizes of the model.
+    pub model: ModelSpec,
+    /// The device's name.
+    pub device: String,
+}
+
+impl TrialSpec {
+    /// A name for the trial that is unique in its study and fit for a folder.
+    pub fn id(&self) -> String {
+        format!("{}-{}-{}", self.task, self.scheme.name(), self.seed)
+    }
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// What was run.
+    pub spec: TrialSpec,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The versions that ran it.
+    pub versions: Versions,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was trained and tested.
+    Finished(Measures),
+    /// It has no scores, for this reason.
+    Failed(String),
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measures {
+    /// The scores, by length.
+    pub scores: Vec<LengthScore>,
+    /// Parameters of the whole model.
+    pub parameters: usize,
+    /// Parameters of the positional scheme.
+    pub position_parameters: usize,
+    /// The training loss, averaged over stretches of steps.
+    pub curve: Vec<CurvePoint>,
+    /// How long it took. The one part that differs from run to run.
+    pub timing: Timing,
+}
+
+/// The mean loss of a stretch of steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// The last step of the stretch.
+    pub step: usize,
+    /// The mean loss.
+    pub loss: f64,
+}
+
+/// How long a trial took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Milliseconds per training step.
+    pub ms_per_step: f64,
+    /// Input tokens trained on per second.
+    pub tokens_per_second: f64,
+    /// Threads the trial was given, where that was set.
+    pub threads: Option<usize>,
+}
+
+/// Versions of what ran a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// The laboratory.
+    pub pe_lab: String,
+    /// The framework.
+    pub burn: String,
+}
+
+impl Versions {
+    /// Those of this program.
+    pub fn current() -> Self {
+        Self {
+            pe_lab: env!("CARGO_PKG_VERSION").into(),
+            burn: BURN.into(),
+        }
+    }
+}
+
+impl TrialResult {
+    /// The measures, unless the trial failed.
+    pub fn measures(&self) -> Option<&Measures> {
+        match &self.outcome {
+            Outcome::Finished(measures) => Some(measures),
+            Outcome::Failed(_) => None,
+        }
+    }
+}
+
+/// Trains and tests. `on_step` is told the number of steps done; `folder` may be used for files.
+///
+/// A training that diverges is a result like any other.
+///
+/// # Errors
+///
+/// When the spec names something that does not exist.
+pub fn run(
+    spec: &TrialSpec,
+    folder: &Path,
+    on_step: impl FnMut(usize) + Send + Sync + 'static,
+) -> Result<TrialResult, LabError> {
+    let task = task::by_name(&spec.task)?;
+    let plain = device::open(&spec.device)?;
+    let device = plain.clone().autodiff();
+    let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, &device)?;
+    let (parameters, position_parameters) = (model.num_params(), model.position_parameters());
+    let job = Job {
+        task: task.clone(),
+        seed: spec.seed,
+        steps: spec.steps,
+        recipe: &spec.recipe,
+        folder,
+        device: &device,
+    };
+    let outcome = match train(model, job, Box::new(on_step)) {
+        Ok(trained) => {
+            let seconds = trained.elapsed.as_secs_f64();
+            Outcome::Finished(Measures {
+                scores: evaluate(&trained.model, task.as_ref(), &plain)?,
+                parameters,
+                position_parameters,
+                curve: curve(&trained.losses),
+                timing: Timing {
+                    ms_per_step: seconds * 1e3 / spec.steps.max(1) as f64,
+                    tokens_per_second: trained.tokens as f64 / seconds,
+                    threads: std::env::var("RAYON_NUM_THREADS")
+                        .ok()
+                        .and_then(|n| n.parse().ok()),
+                },
+            })
+        }
+        Err(LabError::Trial(reason)) => Outcome::Failed(reason),
+        Err(error) => return Err(error),
+    };
+    Ok(TrialResult {
+        spec: spec.clone(),
+        outcome,
+        versions: Versions::current(),
+    })
+}
+
+fn curve(losses: &[f64]) -> Vec<CurvePoint> {
+    let stretch = losses.len().div_ceil(CURVE_POINTS).max(1);
+    losses
+        .chunks(stretch)
+        .enumerate()
+        .map(|(i, part)| CurvePoint {
+            step: i * stretch + part.len(),
+            loss: part.iter().sum::<f64>() / part.len() as f64,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recorded_version_of_burn_is_the_locked_one() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap().replace("\r\n", "\n");
+        let entry = format!("name = \"burn\"\nversion = \"{BURN}\"\n");
+        assert!(
+            lock.contains(&entry),
+            "set BURN to the version in Cargo.lock"
+        );
+    }
+
+    #[test]
+    fn a_curve_has_at_most_a_hundred_points_and_keeps_the_mean() {
+        let losses: Vec<f64> = (0..250).map(f64::from).collect();
+        let points = curve(&losses);
+        assert_eq!(points.len(), 84);
+        assert_eq!(points[0], CurvePoint { step: 3, loss: 1.0 });
+        assert_eq!(
+            points[83],
+            CurvePoint {
+                step: 250,
+                loss: 249.0
+            }
+        );
+        assert_eq!(curve(&losses[..7]).len(), 7);
+    }
+}

@@ -1,0 +1,253 @@
+//! The program from outside: what it prints, what it writes, how it exits.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use assert_cmd::Command;
+
+/// A study of two tiny trials.
+const TINY: &[&str] = &[
+    "compare",
+    "--tasks",
+    "digits",
+    "--schemes",
+    "none,learned",
+    "--seeds",
+    "1",
+    "--steps",
+    "2",
+];
+
+fn lab(arguments: &[&str], out: Option<&Path>) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+    command.args(arguments);
+    if let Some(out) = out {
+        command.arg("--out").arg(out);
+    }
+    command
+}
+
+/// Exit code, standard output and standard error.
+fn run(arguments: &[&str], out: Option<&Path>) -> (i32, String, String) {
+    let output = lab(arguments, out).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+fn changed(file: &Path) -> SystemTime {
+    fs::metadata(file).unwrap().modified().unwrap()
+}
+
+#[test]
+fn wrong_use_exits_with_2_and_says_what_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, said) in [
+        (
+            &["compare", "--tasks", "sorting"][..],
+            "the tasks are: digits, reverse",
+        ),
+        (
+            &["compare", "--schemes", "cosine"],
+            "none, sinusoidal, learned",
+        ),
+        (&["compare", "--device", "gpu"], "the devices are: flex"),
+        (&["compare", "--seeds", "many"], "neither a number of seeds"),
+        (&["compare", "--steps", "0"], "at least 1"),
+        (&["compare", "--jobs", "0"], "at least 1"),
+        (&["compare", "--steps", "ten"], "invalid value"),
+        (&["compare", "--schemes", "none,none"], "named twice"),
+        (&["--colour"], "unexpected argument"),
+        (&["banana"], "unrecognized subcommand"),
+    ] {
+        let out = arguments
+            .first()
+            .is_some_and(|a| *a == "compare")
+            .then(|| folder.path().join("x"));
+        let (code, stdout, stderr) = run(arguments, out.as_deref());
+        assert_eq!(code, 2, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+        assert_eq!(stdout, "", "{arguments:?}");
+    }
+    assert!(
+        !folder.path().join("x").exists(),
+        "wrong use must leave nothing behind"
+    );
+}
+
+#[cfg(not(feature = "cuda"))]
+#[test]
+fn a_device_that_is_not_built_in_names_the_command() {
+    let (code, _, stderr) = run(&["--device", "cuda"], None);
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("cargo run --release --features cuda -- compare --device cuda"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn lists_and_help_name_everything() {
+    let (code, tasks, _) = run(&["tasks"], None);
+    assert_eq!(code, 0);
+    assert!(
+        tasks.lines().any(|line| line.starts_with("digits ")),
+        "{tasks}"
+    );
+    assert!(
+        tasks.lines().any(|line| line.starts_with("reverse ")),
+        "{tasks}"
+    );
+    let (_, schemes, _) = run(&["schemes"], None);
+    for name in ["none", "sinusoidal", "learned"] {
+        assert!(
+            schemes.lines().any(|line| line.starts_with(name)),
+            "{schemes}"
+        );
+    }
+    let (_, devices, _) = run(&["devices"], None);
+    assert!(
+        devices.lines().any(|line| line.starts_with("flex ")),
+        "{devices}"
+    );
+    let (code, help, _) = run(&["--help"], None);
+    assert_eq!(code, 0);
+    for word in ["compare", "--seeds", "--device", "Exit codes"] {
+        assert!(help.contains(word), "{help}");
+    }
+    assert!(
+        !help.contains("spec.json"),
+        "the worker's command is hidden: {help}"
+    );
+}
+
+#[test]
+fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (code, stdout, stderr) = run(TINY, Some(&out));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stdout.contains("Verdict") && stdout.contains("(floor)"),
+        "{stdout}"
+    );
+    assert!(
+        !stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'),
+        "no colours in a pipe"
+    );
+    let finished = stderr
+        .lines()
+        .filter(|line| line.contains("accuracy by length 64"))
+        .count();
+    assert_eq!(finished, 2, "one line per trial: {stderr}");
+
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert!(
+        csv.starts_with("task,scheme,seed,steps,device,length"),
+        "{csv}"
+    );
+    let jsonl = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    for line in jsonl.lines() {
+        let result: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(result["outcome"]["finished"]["scores"][0]["samples"], 397);
+    }
+    let summary = fs::read_to_string(out.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["tasks"][0]["schemes"].as_array().unwrap().len(), 2);
+    let svg = fs::read_to_string(out.join("chart-digits.svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains("positional scheme"),
+        "{svg}"
+    );
+    let leftover = fs::read_dir(&out).unwrap().any(|entry| {
+        entry
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .starts_with(".unfinished")
+    });
+    assert!(!leftover, "every temporary file was renamed");
+
+    // Again: nothing is trained, and the numbers are the same.
+    let result = out.join("trials/digits-learned-1/result.json");
+    let before = changed(&result);
+    let (code, again, stderr) = run(TINY, Some(&out));
+    assert_eq!((code, &again), (0, &stdout));
+    assert!(
+        stderr.contains("2 of the trials were there already"),
+        "{stderr}"
+    );
+    assert_eq!(changed(&result), before);
+
+    // A trial that is gone is run again, alone.
+    let other = changed(&out.join("trials/digits-none-1/result.json"));
+    let scores = |csv: &str| -> Vec<String> {
+        let rows = csv
+            .lines()
+            .map(|row| row.split(',').take(14).collect::<Vec<_>>().join(","));
+        rows.collect()
+    };
+    fs::remove_file(&result).unwrap();
+    assert_eq!(run(TINY, Some(&out)).0, 0);
+    assert!(result.exists());
+    assert_eq!(
+        changed(&out.join("trials/digits-none-1/result.json")),
+        other
+    );
+    let csv_again = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(scores(&csv_again), scores(&csv));
+
+    // Another study in the same folder.
+    let changed_study = [
+        "compare",
+        "--tasks",
+        "digits",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+    ];
+    let (code, _, stderr) = run(&changed_study, Some(&out));
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("holds another study") && stderr.contains("schemes"),
+        "{stderr}"
+    );
+    assert_eq!(
+        fs::read_to_string(out.join("results.csv")).unwrap(),
+        csv_again
+    );
+}
+
+#[test]
+fn a_folder_with_something_else_in_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("results.csv"), "mine").unwrap();
+    let (code, _, stderr) = run(TINY, Some(folder.path()));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("not empty"), "{stderr}");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("results.csv")).unwrap(),
+        "mine"
+    );
+}
+
+#[test]
+fn a_trial_that_breaks_is_reported_and_the_others_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    // The first run lays the folders out; then one trial's place is taken by a file.
+    assert_eq!(run(TINY, Some(&out)).0, 0);
+    let learned = out.join("trials/digits-learned-1/result.json");
+    fs::remove_file(&learned).unwrap();
+    fs::create_dir(&learned).unwrap();
+    fs::write(learned.join("in-the-way"), "").unwrap();
+    let (code, _, stderr) = run(TINY, Some(&out));
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("result.json"), "{stderr}");
+}
