@@ -78,7 +78,7 @@ fn sinusoidal_sums_are_rounded_once() {
 fn learned_sums_are_rounded_once() {
     for device in devices() {
         for (dtype, round) in CASES.into_iter().filter(|(dtype, _)| has(&device, *dtype)) {
-            let pe = LearnedPositionalEmbeddingConfig::new(6, D_MODEL)
+            let pe = LearnedPositionalEmbeddingConfig::new(D_MODEL, 6)
                 .with_init(TableInit::Sinusoidal)
                 .init(&device);
             let y = pe.forward(tensor(&device, dtype));

@@ -3,9 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, Tensor};
+use pe_burn::PositionError::TooLarge;
 use pe_burn::{
     Gain, InputScale, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, MAX_POSITION,
-    PositionError, Positions, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
+    PositionError, PositionalConfig, Positions, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, Spectrum,
 };
 
 fn config() -> SinusoidalPositionalEncodingConfig {
@@ -50,15 +52,23 @@ fn configurations() {
         (config().with_dropout(f64::NAN), "in [0, 1), got NaN"),
         (
             config().with_gain(Gain::Fixed(f64::NAN)),
-            "gain must be a finite number, got NaN",
+            "gain must be a finite number in f32, got NaN",
         ),
         (
             config().with_gain(Gain::Learned(f64::INFINITY)),
-            "gain must be a finite number, got inf",
+            "gain must be a finite number in f32, got inf",
         ),
         (
             config().with_input_scale(InputScale::Factor(f64::NAN)),
-            "input_scale must be a finite number, got NaN",
+            "input_scale must be a finite number in f32, got NaN",
+        ),
+        (
+            config().with_input_scale(InputScale::Factor(1e39)),
+            "input_scale must be a finite number in f32, got 1000000000000000000000000000000000000000",
+        ),
+        (
+            config().with_max_len(MAX_POSITION),
+            "4503599627370495 rows of width 8 are too many for the memory",
         ),
         (
             config().with_max_len(MAX_POSITION + 2),
@@ -69,14 +79,14 @@ fn configurations() {
         assert!(message.ends_with(words), "{message}");
         assert_eq!(panic_message(|| bad.init(&device)), message);
     }
-    let config = LearnedPositionalEmbeddingConfig::new(16, 8);
+    let config = LearnedPositionalEmbeddingConfig::new(8, 16);
     for (bad, words) in [
         (
-            LearnedPositionalEmbeddingConfig::new(16, 0),
+            LearnedPositionalEmbeddingConfig::new(0, 16),
             "d_model must be at least 1, got 0",
         ),
         (
-            LearnedPositionalEmbeddingConfig::new(0, 8),
+            LearnedPositionalEmbeddingConfig::new(8, 0),
             "max_len must be at least 1, got 0",
         ),
         (config.clone().with_dropout(1.5), "got 1.5"),
@@ -85,6 +95,10 @@ fn configurations() {
                 .clone()
                 .with_input_scale(InputScale::Factor(f64::INFINITY)),
             "got inf",
+        ),
+        (
+            LearnedPositionalEmbeddingConfig::new(8192, 16).with_padding_index(Some(1 << 51)),
+            "2251799813685265 rows of width 8192 are too many for the memory",
         ),
         (
             config.clone().with_padding_index(Some(usize::MAX)),
@@ -117,7 +131,7 @@ fn inputs() -> Vec<(Tensor<3>, Positions, &'static str)> {
         (
             x(2, 3),
             Positions::from_starts([0, 1, 2]),
-            "the list of starts has shape [3, 3], but the input needs [2, 3]",
+            "there are 3 starts for a batch of 2 rows",
         ),
         (
             x(2, 3),
@@ -152,7 +166,7 @@ fn sinusoidal() -> SinusoidalPositionalEncoding {
 }
 
 fn learned() -> LearnedPositionalEmbedding {
-    LearnedPositionalEmbeddingConfig::new(16, 8).init(&Device::flex())
+    LearnedPositionalEmbeddingConfig::new(8, 16).init(&Device::flex())
 }
 
 #[test]
@@ -193,13 +207,74 @@ fn other_plain_forms() {
     assert_eq!(panic_message(|| ids.to_rows(3)), words);
 }
 
+/// What the crate accepts but no memory holds is an error, and not an abort or a wrapped size.
+#[test]
+fn sizes_beyond_memory() {
+    let positions = 0..4_502_500_384_112_656;
+    for d_model in [4_096, 4_097, usize::MAX >> 20] {
+        let error = TooLarge {
+            rows: positions.len(),
+            d_model,
+        };
+        // Only the widths that fit have a spectrum to ask.
+        if d_model < 1 << 20 {
+            let spectrum = Spectrum::new(d_model, 1e4);
+            assert_eq!(
+                spectrum.try_rows::<f32>(positions.clone()),
+                Err(error.clone())
+            );
+            let pe = SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(1);
+            let encoded = pe
+                .init(&Device::flex())
+                .try_encode(&Positions::default(), positions.len());
+            assert_eq!(encoded.unwrap_err(), error);
+        }
+    }
+}
+
+#[test]
+fn looking_into_a_spectrum() {
+    let spectrum = Spectrum::new(8, 1e4);
+    let far = MAX_POSITION as isize;
+    assert!((-1.0..=1.0).contains(&spectrum.similarity(far)));
+    for offset in [far + 1, -far - 1, isize::MAX, isize::MIN] {
+        let error = PositionError::Offset {
+            offset,
+            max: MAX_POSITION,
+        };
+        assert_eq!(spectrum.try_similarity(offset), Err(error.clone()));
+        assert_eq!(spectrum.try_shift(offset), Err(error.clone()));
+        assert_eq!(
+            panic_message(|| spectrum.similarity(offset)),
+            error.to_string()
+        );
+    }
+    let error = PositionError::DModel {
+        expected: 8,
+        got: 7,
+    };
+    assert_eq!(spectrum.shift(1).try_apply(&[0.0; 7]), Err(error));
+    let error = spectrum
+        .try_rows_at::<f32>(&[3, MAX_POSITION + 1])
+        .unwrap_err();
+    assert!(
+        matches!(error, PositionError::Overflow { start, seq: 1, .. } if start == MAX_POSITION + 1)
+    );
+}
+
 #[test]
 fn a_quantized_input() {
     use burn::tensor::quantization::QuantScheme;
     let device = Device::flex();
     let x = Tensor::<3>::ones([2, 3, 8], &device).quantize_dynamic(&QuantScheme::default());
-    let error = sinusoidal().try_forward(x).unwrap_err();
-    assert!(matches!(error, PositionError::DType { .. }), "{error}");
+    let none = PositionalConfig::None {}.init(&device);
+    for error in [
+        sinusoidal().try_forward(x.clone()).unwrap_err(),
+        learned().try_forward(x.clone()).unwrap_err(),
+        none.try_embed(x, &Positions::default()).unwrap_err(),
+    ] {
+        assert!(matches!(error, PositionError::DType { .. }), "{error}");
+    }
 }
 
 /// Two devices need two backends in the build.
@@ -208,7 +283,15 @@ fn a_quantized_input() {
 fn an_input_on_another_device() {
     for device in pe_tests::devices().into_iter().skip(1) {
         let x = Tensor::zeros([2, 3, 8], &device);
-        let error = sinusoidal().try_forward(x).unwrap_err();
-        assert!(matches!(error, PositionError::Device { .. }), "{error}");
+        for error in [
+            sinusoidal().try_forward(x.clone()).unwrap_err(),
+            learned().try_forward(x).unwrap_err(),
+        ] {
+            assert!(matches!(error, PositionError::Device { .. }), "{error}");
+            assert!(
+                error.to_string().contains("move one with to_device"),
+                "{error}"
+            );
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Every option of the learned embedding does what it says.
 
+use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
@@ -12,7 +13,7 @@ use crate::{distance, embeddings, values};
 #[test]
 fn initial_values() {
     let device = Device::flex();
-    let config = LearnedPositionalEmbeddingConfig::new(200, 64);
+    let config = LearnedPositionalEmbeddingConfig::new(64, 200);
     let weight = values(config.init(&device).weight.val());
     let mean = weight.iter().sum::<f32>() / weight.len() as f32;
     let variance = weight.iter().map(|w| (w - mean).powi(2)).sum::<f32>() / weight.len() as f32;
@@ -46,7 +47,7 @@ fn initial_values() {
 #[test]
 fn every_source_of_positions_picks_its_rows() {
     for device in devices() {
-        let pe = LearnedPositionalEmbeddingConfig::new(12, 3)
+        let pe = LearnedPositionalEmbeddingConfig::new(3, 12)
             .with_input_scale(InputScale::Factor(0.5))
             .init(&device);
         let weight = values(pe.weight.val());
@@ -81,7 +82,7 @@ fn every_source_of_positions_picks_its_rows() {
 #[test]
 fn its_length_is_a_limit() {
     let device = Device::flex();
-    let pe = LearnedPositionalEmbeddingConfig::new(4, 3).init(&device);
+    let pe = LearnedPositionalEmbeddingConfig::new(3, 4).init(&device);
     for (positions, seq, position) in [
         (Positions::default(), 5, 4),
         (Positions::from(4), 1, 4),
@@ -118,7 +119,7 @@ fn the_padding_row() {
     for device in devices() {
         let device = device.autodiff();
         for init in [TableInit::default(), TableInit::Sinusoidal] {
-            let pe = LearnedPositionalEmbeddingConfig::new(3, 2)
+            let pe = LearnedPositionalEmbeddingConfig::new(2, 3)
                 .with_padding_index(Some(1))
                 .with_init(init)
                 .init(&device);
@@ -161,7 +162,7 @@ fn the_padding_row() {
 fn a_config_as_data() {
     let config: LearnedPositionalEmbeddingConfig =
         serde_json::from_str(r#"{"d_model": 12, "max_len": 9}"#).unwrap();
-    assert_eq!(config, LearnedPositionalEmbeddingConfig::new(9, 12));
+    assert_eq!(config, LearnedPositionalEmbeddingConfig::new(12, 9));
     let full = config
         .with_init(TableInit::Sinusoidal)
         .with_dropout(0.2)
@@ -187,10 +188,65 @@ fn a_config_as_data() {
 #[test]
 fn an_empty_input_is_no_error() {
     let device = Device::flex();
-    let pe = LearnedPositionalEmbeddingConfig::new(4, 3).init(&device);
+    let pe = LearnedPositionalEmbeddingConfig::new(3, 4).init(&device);
     assert_eq!(
         pe.forward(Tensor::empty([2, 0, 3], &device)).dims(),
         [2, 0, 3]
     );
     assert_eq!(pe.encode(&Positions::default(), 0).dims(), [1, 0, 3]);
+}
+
+/// The limit is that of the table that is there, also when another has been put in its place.
+#[test]
+fn a_replaced_table() {
+    let device = Device::flex();
+    let mut pe = LearnedPositionalEmbeddingConfig::new(2, 20).init(&device);
+    pe.weight = Param::from_tensor(Tensor::ones([10, 2], &device));
+    assert_eq!(pe.encode(&Positions::from(8), 2).dims(), [1, 2, 2]);
+    let error = pe
+        .try_forward_at(Tensor::zeros([1, 2, 2], &device), &Positions::from(9))
+        .unwrap_err();
+    assert_eq!(
+        error,
+        PositionError::TooLong {
+            position: 10,
+            max_len: 10
+        }
+    );
+    pe.weight = Param::from_tensor(Tensor::ones([30, 3], &device));
+    assert_eq!(pe.encode(&Positions::from(28), 2).dims(), [1, 2, 3]);
+    let error = pe
+        .try_forward(Tensor::zeros([1, 2, 2], &device))
+        .unwrap_err();
+    assert_eq!(
+        error,
+        PositionError::DModel {
+            expected: 3,
+            got: 2
+        }
+    );
+}
+
+/// Wherever module and input stand with autodiff, the sum is the same.
+#[test]
+fn autodiff_on_and_off() {
+    for device in devices() {
+        let x = embeddings(2, 5, 4, &device);
+        let config = LearnedPositionalEmbeddingConfig::new(4, 5).with_init(TableInit::Sinusoidal);
+        let expected = values(config.init(&device).forward(x.clone()));
+        for module_device in [device.clone(), device.clone().autodiff()] {
+            let module = config.init(&module_device);
+            for module in [
+                module.clone(),
+                module.valid(),
+                module.clone().train(),
+                module.valid().train(),
+            ] {
+                for input_device in [device.clone(), device.clone().autodiff()] {
+                    let y = module.forward(Tensor::from_data(x.to_data(), &input_device));
+                    assert_eq!(values(y), expected);
+                }
+            }
+        }
+    }
 }

@@ -22,7 +22,7 @@ fn parameters() {
     let device = Device::flex();
     assert_eq!(sinusoidal(&device).num_params(), 0);
     assert_eq!(
-        LearnedPositionalEmbeddingConfig::new(20, 8)
+        LearnedPositionalEmbeddingConfig::new(8, 20)
             .init(&device)
             .num_params(),
         160
@@ -45,7 +45,7 @@ fn the_buffer_is_not_in_the_record_and_is_there_after_a_load() {
 #[test]
 fn the_learned_table_goes_through_a_record() {
     let device = Device::flex();
-    let config = LearnedPositionalEmbeddingConfig::new(20, 8);
+    let config = LearnedPositionalEmbeddingConfig::new(8, 20);
     let (first, second) = (config.init(&device), config.init(&device));
     let rows = first.encode(&Positions::default(), 20);
     assert!(distance(rows.clone(), second.encode(&Positions::default(), 20)) > 0.0);
@@ -73,7 +73,7 @@ fn moves_to_other_devices() {
                 let x = Tensor::zeros([1, 4, 8], &to);
                 assert_eq!(values(moved.forward(x)), rows, "{from:?} to {to:?}");
             }
-            let learned = LearnedPositionalEmbeddingConfig::new(20, 8).init(&from);
+            let learned = LearnedPositionalEmbeddingConfig::new(8, 20).init(&from);
             let weight = values(learned.encode(&Positions::default(), 4));
             let x = Tensor::zeros([1, 4, 8], &to);
             assert_eq!(
@@ -141,7 +141,7 @@ fn the_gradient_into_the_learned_table() {
             device.clone().autodiff(),
             device.autodiff().gradient_checkpointing(),
         ] {
-            let pe = LearnedPositionalEmbeddingConfig::new(6, 2).init(&device);
+            let pe = LearnedPositionalEmbeddingConfig::new(2, 6).init(&device);
             let x = embeddings(2, 3, 2, &device).require_grad();
             let c = Tensor::<1>::from_floats(
                 [
@@ -207,7 +207,7 @@ fn dropout() {
     }
     let share = f64::from(zeros) / dropped.len() as f64;
     assert!((share - 0.25).abs() < 0.02, "{share}");
-    let learned = LearnedPositionalEmbeddingConfig::new(100, 64)
+    let learned = LearnedPositionalEmbeddingConfig::new(64, 100)
         .with_dropout(0.5)
         .init(&training);
     let dropped = values(learned.forward(Tensor::ones([1, 100, 64], &training)));
@@ -225,7 +225,7 @@ fn display() {
         "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, base: 10000, layout: Interleaved, \
          dropout: 0.1, input_scale: None, gain: Fixed(1.0), length_limit: None}"
     );
-    let pe = LearnedPositionalEmbeddingConfig::new(20, 8).init(&device);
+    let pe = LearnedPositionalEmbeddingConfig::new(8, 20).init(&device);
     assert_eq!(
         pe.to_string(),
         "LearnedPositionalEmbedding {d_model: 8, max_len: 20, init: Values(Normal { mean: 0.0, std: 0.02 }), \

@@ -1,7 +1,8 @@
 //! Every option of the sinusoidal encoding does what it says.
 
 use burn::config::Config;
-use burn::tensor::{Device, Tensor};
+use burn::module::Module;
+use burn::tensor::{DType, Device, Tensor};
 use pe_burn::{
     Gain, InputScale, Layout, LengthLimit, PositionError, Positions,
     SinusoidalPositionalEncodingConfig, Spectrum,
@@ -42,56 +43,71 @@ fn input_scale() {
     }
 }
 
+/// The product is rounded once, in the buffer, across its end and picked past it.
 #[test]
 fn a_fixed_gain() {
     let device = Device::flex();
     let config = SinusoidalPositionalEncodingConfig::new(6).with_max_len(4);
-    let plain = config.init(&device);
     let gained = config.with_gain(Gain::Fixed(0.3)).init(&device);
-    // In the buffer, across its end, and picked past it.
     for positions in [
         Positions::default(),
         Positions::from(3),
         Positions::from_starts([900, 2]),
     ] {
-        let expected = plain.encode(&positions, 4) * 0.3;
-        assert_eq!(distance(gained.encode(&positions, 4), expected), 0.0);
+        let ids = positions.to_rows(4).concat();
+        let rows: Vec<f64> = Spectrum::new(6, 1e4).rows_at(&ids);
+        let expected: Vec<f32> = rows.iter().map(|entry| (0.3 * entry) as f32).collect();
+        assert_eq!(values(gained.encode(&positions, 4)), expected);
     }
 }
 
+/// The gradient of sum(gain * PE) over two rows is twice the sum of the table, whatever the
+/// checkpointing and the type of the input.
 #[test]
 fn a_learned_gain_is_trained() {
-    let device = Device::flex().autodiff();
-    let pe = SinusoidalPositionalEncodingConfig::new(6)
-        .with_gain(Gain::Learned(2.0))
-        .init(&device);
-    let x = Tensor::<3>::zeros([2, 4, 6], &device).require_grad();
-    let table: Vec<f32> = Spectrum::new(6, 1e4).rows(0..4);
-    let y = pe.forward(x.clone());
-    assert_eq!(
-        values(y.clone()),
-        [table.clone(), table.clone()]
-            .concat()
-            .iter()
-            .map(|t| 2.0 * t)
-            .collect::<Vec<_>>()
-    );
-    // The gradient of sum(gain * PE) over two rows is twice the sum of the table.
-    struct Visitor<'a>(&'a burn::tensor::Gradients, Vec<f32>);
-    impl burn::module::ModuleVisitor for Visitor<'_> {
+    struct GradientOf<'a>(&'a burn::tensor::Gradients, Vec<f32>);
+    impl burn::module::ModuleVisitor for GradientOf<'_> {
         fn visit_float<const D: usize>(&mut self, param: &burn::module::Param<Tensor<D>>) {
             self.1.extend(values(param.grad(self.0).unwrap()));
         }
     }
-    let gradients = y.sum().backward();
-    let mut visitor = Visitor(&gradients, vec![]);
-    burn::module::Module::visit(&pe, &mut visitor);
-    let expected = 2.0 * table.iter().sum::<f32>();
-    assert!(
-        (visitor.1[0] - expected).abs() < 1e-4 * expected.abs(),
-        "{:?} {expected}",
-        visitor.1
-    );
+    let config = SinusoidalPositionalEncodingConfig::new(6).with_gain(Gain::Learned(2.0));
+    let table: Vec<f32> = Spectrum::new(6, 1e4).rows(0..4);
+    let doubled: Vec<f32> = [&table[..], &table[..]]
+        .concat()
+        .iter()
+        .map(|t| 2.0 * t)
+        .collect();
+    let sum = 2.0 * table.iter().sum::<f32>();
+    let device = Device::flex().autodiff();
+    for device in [device.clone(), device.gradient_checkpointing()] {
+        let pe = config.init(&device);
+        for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            let y = pe.forward(Tensor::zeros([2, 4, 6], (&device, dtype)));
+            assert_eq!(y.dtype(), dtype);
+            if dtype == DType::F32 {
+                assert_eq!(values(y.clone()), doubled);
+            }
+            let gradients = y.sum().backward();
+            let mut gradient = GradientOf(&gradients, vec![]);
+            pe.visit(&mut gradient);
+            assert!(
+                (gradient.1[0] - sum).abs() < 1e-4 * sum.abs(),
+                "{dtype:?} {:?} {sum}",
+                gradient.1
+            );
+        }
+    }
+    // It is in the record, unlike the buffer.
+    let record = config
+        .clone()
+        .with_gain(Gain::Learned(0.5))
+        .init(&Device::flex())
+        .into_record();
+    assert_eq!(record.len(), 1);
+    let loaded = config.init(&Device::flex()).load_record(record);
+    let expected: Vec<f32> = table.iter().map(|t| 0.5 * t).collect();
+    assert_eq!(values(loaded.encode(&Positions::default(), 4)), expected);
 }
 
 #[test]

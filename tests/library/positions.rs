@@ -1,6 +1,6 @@
 //! The one contract of positions, on every backend in the build.
 
-use burn::tensor::{Bool, Device, Int, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use pe_burn::{PositionError, Positions, SinusoidalPositionalEncodingConfig};
 use pe_tests::devices;
 
@@ -148,6 +148,52 @@ fn empty_inputs() {
     assert_eq!(segments.to_rows(3), [[0; 0]; 0]);
 }
 
+/// Positions that no token has cannot be wrong; one row of anything stands for every row.
+#[test]
+fn edges() {
+    let device = Device::flex();
+    let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
+    assert_eq!(pe.encode(&Positions::from(usize::MAX), 0).dims(), [1, 0, 6]);
+    assert_eq!(Positions::from(3).try_to_rows(2).unwrap(), [[3, 4]]);
+    let x = embeddings(4, 3, 6, &device);
+    for positions in [
+        Positions::from_starts([7]),
+        Positions::from_id_rows(&[[7, 8, 9]]),
+        Positions::from_ids(Tensor::from_ints([[7, 8, 9]], &device)),
+    ] {
+        let y = pe.forward_at(x.clone(), &positions);
+        assert_eq!(
+            distance(y, pe.forward_at(x.clone(), &Positions::from(7))),
+            0.0
+        );
+    }
+    let mask = Positions::from_token_mask(Tensor::from_data([[true; 3]], &device));
+    assert_eq!(
+        distance(pe.forward_at(x.clone(), &mask), pe.forward(x)),
+        0.0
+    );
+}
+
+/// A mask or segment ids from the training device serve a module anywhere on that device.
+#[test]
+fn masks_in_an_autodiff_context() {
+    for device in devices() {
+        let training = device.clone().autodiff();
+        let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
+        let mask = Tensor::<2, Bool>::from_data([[false, true, true]], &training);
+        assert_eq!(
+            Positions::from_token_mask(mask.clone()).to_rows(3),
+            [[0, 0, 1]]
+        );
+        assert_eq!(
+            pe.encode(&Positions::from_token_mask(mask), 3).dims(),
+            [1, 3, 6]
+        );
+        let segments = Tensor::<2, Int>::from_ints([[4], [4]], &training);
+        assert_eq!(Positions::from_segment_ids(segments).to_rows(1), [[0], [0]]);
+    }
+}
+
 #[test]
 fn ids_out_of_range() {
     let device = Device::flex();
@@ -160,6 +206,12 @@ fn ids_out_of_range() {
     assert!(
         matches!(error, PositionError::IdOutOfRange { id, row: 0, token: 1, .. } if id == 1 << 60)
     );
+    let error = Positions::try_from_id_rows(&[[usize::MAX]]).unwrap_err();
+    let expected = usize::MAX as i128;
+    assert!(matches!(error, PositionError::IdOutOfRange { id, .. } if id == expected));
+    let huge = Tensor::<2, Int>::from_data([[0, u64::MAX]], (&device, DType::U64));
+    let error = Positions::try_from_ids(huge).unwrap_err();
+    assert!(matches!(error, PositionError::IdOutOfRange { id, token: 1, .. } if id == expected));
     let error = Positions::try_from_id_rows(&[vec![0, 1], vec![2]]).unwrap_err();
     assert_eq!(
         error,

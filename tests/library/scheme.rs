@@ -24,7 +24,7 @@ fn by_name_and_as_data() {
         r#"{"kind": "learned", "d_model": 16, "max_len": 30, "dropout": 0.1}"#,
     )
     .unwrap();
-    let expected = LearnedPositionalEmbeddingConfig::new(30, 16).with_dropout(0.1);
+    let expected = LearnedPositionalEmbeddingConfig::new(16, 30).with_dropout(0.1);
     assert_eq!(config, PositionalConfig::Learned(expected));
     let error = PositionalConfig::by_name("rotory", 16, 30).unwrap_err();
     assert_eq!(
@@ -88,7 +88,7 @@ fn no_positions_still_checks_them() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the list of starts has shape [3, 7], but the input needs [2, 7]"
+        "there are 3 starts for a batch of 2 rows"
     );
 }
 

@@ -125,7 +125,7 @@ impl Double {
     }
 
     /// `(sin, cos)` of `n · self` for a whole number `n` below 2^52 and `0 < self <= 1`: each within
-    /// 0.6 ulp of the larger of the two for `n` below 2^32, and within 1e-15 beyond.
+    /// 0.6 ulp of the larger of the two for `n` below 2^32, and within 1e-13 beyond.
     ///
     /// Straight-line arithmetic, so that a loop over frequencies compiles to vector instructions.
     #[inline(always)]

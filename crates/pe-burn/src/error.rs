@@ -43,8 +43,8 @@ pub enum PositionError {
         dropout: f64,
     },
 
-    /// A factor (the gain, the input scale) is not a finite number.
-    #[error("{name} must be a finite number, got {value}")]
+    /// A factor (the gain, the input scale) is not a finite number in `f32`, the type of the sum.
+    #[error("{name} must be a finite number in f32, got {value}")]
     NotFinite {
         /// Which factor.
         name: &'static str,
@@ -56,7 +56,7 @@ pub enum PositionError {
     #[error("position id {id} at row {row}, token {token} is out of range: ids go from 0 to {max}")]
     IdOutOfRange {
         /// The id.
-        id: i64,
+        id: i128,
         /// Its row in the batch.
         row: usize,
         /// Its place in the row.
@@ -76,9 +76,36 @@ pub enum PositionError {
         max: usize,
     },
 
+    /// An offset between two positions is larger than any two positions are apart.
+    #[error("offset {offset} is out of range: positions are at most {max} apart")]
+    Offset {
+        /// The offset.
+        offset: isize,
+        /// The largest distance.
+        max: usize,
+    },
+
+    /// A table is too large for the memory.
+    #[error("{rows} rows of width {d_model} are too many for the memory")]
+    TooLarge {
+        /// The number of rows.
+        rows: usize,
+        /// Their width.
+        d_model: usize,
+    },
+
+    /// There is not one start for each row of the batch.
+    #[error("there are {got} starts for a batch of {expected} rows")]
+    Starts {
+        /// The number of rows.
+        expected: usize,
+        /// The number of starts.
+        got: usize,
+    },
+
     /// Ids, a mask or segment ids do not have the shape of the input.
     #[error(
-        "{what} has shape [{}, {}], but the input needs [{}, {}]",
+        "the {what} has shape [{}, {}], but the input needs [{}, {}]",
         got[0], got[1], expected[0], expected[1]
     )]
     Shape {

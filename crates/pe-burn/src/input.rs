@@ -19,7 +19,7 @@ pub enum InputScale {
     /// √d_model, as in the original paper (§3.4): embeddings that start small would otherwise be
     /// drowned by an encoding of norm √(d_model/2).
     SqrtDModel,
-    /// Any other finite factor.
+    /// Any other factor that is finite in `f32`.
     Factor(f64),
 }
 
@@ -42,10 +42,19 @@ impl InputScale {
 }
 
 pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), PositionError> {
-    if value.is_finite() {
+    if (value as f32).is_finite() {
         Ok(())
     } else {
         Err(PositionError::NotFinite { name, value })
+    }
+}
+
+/// Refuses a table of more bytes than any memory holds.
+pub(crate) fn check_size(rows: usize, d_model: usize) -> Result<(), PositionError> {
+    let bytes = rows.checked_mul(d_model).and_then(|n| n.checked_mul(8));
+    match bytes {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
+        _ => Err(PositionError::TooLarge { rows, d_model }),
     }
 }
 
@@ -78,10 +87,17 @@ pub(crate) fn check_input(
             module: format!("{device:?}"),
         });
     }
-    if !x.dtype().is_float() {
-        return Err(unsupported(x.dtype(), &input));
-    }
+    check_dtype(x)?;
     positions.check(Some(batch), seq)
+}
+
+/// Refuses a quantized input: there is no sum to round.
+pub(crate) fn check_dtype(x: &Tensor<3>) -> Result<(), PositionError> {
+    if x.dtype().is_float() {
+        Ok(())
+    } else {
+        Err(unsupported(x.dtype(), &x.device()))
+    }
 }
 
 pub(crate) fn unsupported(dtype: DType, device: &Device) -> PositionError {

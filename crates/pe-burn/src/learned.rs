@@ -10,7 +10,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PositionError, expect};
-use crate::input::{self, InputScale, check_dropout, check_input};
+use crate::input::{self, InputScale, check_dropout, check_input, check_size};
 use crate::positions::{Kind, Positions, index_tensor};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
@@ -25,7 +25,7 @@ pub enum TableInit {
 }
 
 impl Default for TableInit {
-    /// N(0, 0.02), as in GPT-2 and BERT.
+    /// N(0, 0.02), as Hugging Face starts the table of GPT-2.
     fn default() -> Self {
         Self::Values(Initializer::Normal {
             mean: 0.0,
@@ -54,10 +54,11 @@ pub struct LearnedPositionalEmbeddingConfig {
     /// What the input is multiplied by first. Default: nothing.
     #[serde(default)]
     pub input_scale: InputScale,
-    /// The row that padded tokens use. Default: none, they share the row of position 0.
+    /// The row that the padded tokens of a mask use. Default: none, they share that of position 0.
     ///
     /// As in fairseq and RoBERTa: this row starts as zeros and is never trained, and position `p`
-    /// uses row `padding_index + 1 + p`, so that the table has `max_len + padding_index + 1` rows.
+    /// uses row `padding_index + 1 + p`, so that the table has `max_len + padding_index + 1` rows,
+    /// of which those before the padding row are never used.
     #[serde(default)]
     pub padding_index: Option<usize>,
 }
@@ -66,7 +67,7 @@ impl Config for LearnedPositionalEmbeddingConfig {}
 
 impl LearnedPositionalEmbeddingConfig {
     /// `max_len` trainable rows of width `d_model`; every option at its default.
-    pub fn new(max_len: usize, d_model: usize) -> Self {
+    pub fn new(d_model: usize, max_len: usize) -> Self {
         Self {
             d_model,
             max_len,
@@ -122,8 +123,8 @@ impl LearnedPositionalEmbeddingConfig {
     ///
     /// [`PositionError::ZeroDModel`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
     /// [`Dropout`](PositionError::Dropout), [`NotFinite`](PositionError::NotFinite) (the input
-    /// scale), and [`Overflow`](PositionError::Overflow) when `max_len` rows and the padding row
-    /// go past the largest position.
+    /// scale), and [`Overflow`](PositionError::Overflow) or
+    /// [`TooLarge`](PositionError::TooLarge) for more rows than there are positions or memory.
     pub fn try_init(&self, device: &Device) -> Result<LearnedPositionalEmbedding, PositionError> {
         if self.d_model == 0 {
             return Err(PositionError::ZeroDModel);
@@ -137,6 +138,7 @@ impl LearnedPositionalEmbeddingConfig {
             .padding_index
             .map_or(0, |index| index.saturating_add(1));
         Positions::from(offset).check(None, self.max_len)?;
+        check_size(offset + self.max_len, self.d_model)?;
 
         Ok(LearnedPositionalEmbedding {
             weight: self.table(offset, device)?,
@@ -193,7 +195,7 @@ impl From<Initializer> for TableInit {
 /// use pe_burn::LearnedPositionalEmbeddingConfig;
 ///
 /// let device = Device::flex();
-/// let pe = LearnedPositionalEmbeddingConfig::new(128, 512).init(&device);
+/// let pe = LearnedPositionalEmbeddingConfig::new(512, 128).init(&device);
 /// assert_eq!(pe.num_params(), 128 * 512);
 ///
 /// let embeddings = Tensor::<3>::random([8, 100, 512], Distribution::Default, &device);
@@ -209,12 +211,14 @@ impl From<Initializer> for TableInit {
 /// );
 /// ```
 ///
-/// - **Parameters.** `max_len × d_model`, under the name `weight` in the record.
+/// - **Parameters.** `max_len × d_model`, under the name `weight` in the record; with a padding
+///   row `(max_len + padding_index + 1) × d_model`.
 /// - **Gradients** reach only the rows that a batch uses.
 /// - **Any float type.** The sum is computed in `f32` (`f64` for `f64` inputs) and rounded once to
 ///   the type of the input.
 /// - A model that is trained with gradient checkpointing is built on that device, this module with
-///   the rest: Burn refuses to mix two checkpointing strategies in one graph.
+///   the rest, and not sent through `valid().train()`: Burn panics when two checkpointing
+///   strategies meet in one graph, and `train()` gives parameters the default one.
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct LearnedPositionalEmbedding {
@@ -268,23 +272,21 @@ impl LearnedPositionalEmbedding {
     /// # Errors
     ///
     /// [`PositionError::TooLong`] from position `max_len` on,
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
     /// [`DModel`](PositionError::DModel) when `x` is of another width,
     /// [`Device`](PositionError::Device) when it is elsewhere,
     /// [`DType`](PositionError::DType) when it is quantized, and
-    /// [`Shape`](PositionError::Shape) when the positions are for another shape.
+    /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
+    /// for another shape.
     pub fn try_forward_at(
         &self,
         x: Tensor<3>,
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
-        check_input(
-            &x,
-            positions,
-            self.config.d_model,
-            &self.weight.lazy_device(),
-        )?;
+        let [max_len, width] = self.size();
+        check_input(&x, positions, width, &self.weight.lazy_device())?;
         let [batch, seq, d_model] = x.dims();
-        positions.check_limit(seq, self.config.max_len)?;
+        positions.check_limit(seq, max_len)?;
         if batch * seq == 0 {
             return Ok(x);
         }
@@ -312,16 +314,18 @@ impl LearnedPositionalEmbedding {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Shape`] when the positions are not for `seq` tokens, and
-    /// [`TooLong`](PositionError::TooLong) from position `max_len` on.
+    /// [`PositionError::Shape`] when the positions are not for `seq` tokens,
+    /// [`TooLong`](PositionError::TooLong) from position `max_len` on, and
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION).
     pub fn try_encode(
         &self,
         positions: &Positions,
         seq: usize,
     ) -> Result<Tensor<3>, PositionError> {
+        let [max_len, d_model] = self.size();
         positions.check(None, seq)?;
-        positions.check_limit(seq, self.config.max_len)?;
-        let shape = [positions.rows(), seq, self.config.d_model];
+        positions.check_limit(seq, max_len)?;
+        let shape = [positions.rows(), seq, d_model];
         if shape.contains(&0) {
             return Ok(Tensor::empty(shape, &self.weight.lazy_device()));
         }
@@ -333,12 +337,23 @@ impl LearnedPositionalEmbedding {
         &self.config
     }
 
+    /// `[max_len, d_model]` of the table as it is: it may have been replaced by another.
+    fn size(&self) -> [usize; 2] {
+        let [rows, d_model] = self.weight.lazy_shape().dims();
+        [rows.saturating_sub(self.offset()), d_model]
+    }
+
+    /// The row of position 0.
+    fn offset(&self) -> usize {
+        self.config.padding_index.map_or(0, |index| index + 1)
+    }
+
     /// The rows of at least one token at checked positions.
     fn rows(&self, positions: &Positions, seq: usize) -> Tensor<3> {
         let weight = self.weight.val();
         let device = weight.device().without_autodiff();
         let padding_index = self.config.padding_index;
-        let offset = padding_index.map_or(0, |index| index + 1);
+        let offset = self.offset();
         match (&positions.0, positions.host_ids(seq)) {
             (Kind::Run(start), _) => {
                 let first = offset + start;

@@ -54,5 +54,5 @@ pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
 pub use sinusoidal::{
     Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
-pub use spectrum::{DEFAULT_BASE, Layout, Shift, Spectrum};
-pub use table::{Entry, MAX_POSITION};
+pub use spectrum::{DEFAULT_BASE, Layout, MAX_POSITION, Shift, Spectrum};
+pub use table::Entry;

@@ -2,10 +2,10 @@
 
 use alloc::{vec, vec::Vec};
 
-use burn::tensor::{Bool, Device, Int, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, IntDType, Tensor};
 
 use crate::error::{PositionError, expect};
-use crate::table::MAX_POSITION;
+use crate::spectrum::MAX_POSITION;
 
 /// The position of every token of a `[batch, seq]` input.
 ///
@@ -65,7 +65,7 @@ impl From<usize> for Positions {
 }
 
 impl Positions {
-    /// `starts[row], starts[row] + 1, …`: one start per row of the batch.
+    /// `starts[row], starts[row] + 1, …`: one start per row of the batch, or a single one for all.
     pub fn from_starts(starts: impl Into<Vec<usize>>) -> Self {
         Self(Kind::Runs(starts.into()))
     }
@@ -93,15 +93,12 @@ impl Positions {
     /// [`PositionError::IdOutOfRange`] for a negative id or one past [`MAX_POSITION`].
     pub fn try_from_ids(ids: Tensor<2, Int>) -> Result<Self, PositionError> {
         let shape = ids.dims();
-        let ids = ids
-            .into_data()
-            .iter::<i64>()
-            .enumerate()
-            .map(|(i, id)| match usize::try_from(id) {
-                Ok(position) if position <= MAX_POSITION => Ok(position),
-                _ => Err(out_of_range(id, i, shape)),
-            })
-            .collect::<Result<_, _>>()?;
+        let data = ids.into_data();
+        let ids = match data.dtype() {
+            // The one type with values that an i64 cannot hold.
+            DType::U64 => checked_ids(data.iter::<u64>(), shape)?,
+            _ => checked_ids(data.iter::<i64>(), shape)?,
+        };
         Ok(Self(Kind::Ids { ids, shape }))
     }
 
@@ -132,16 +129,10 @@ impl Positions {
                     got: row.len(),
                 });
             }
-            ids.extend_from_slice(row);
+            ids.extend(row.iter().map(|&id| id as u64));
         }
-        match ids.iter().position(|&id| id > MAX_POSITION) {
-            Some(i) => Err(out_of_range(
-                i64::try_from(ids[i]).unwrap_or(i64::MAX),
-                i,
-                shape,
-            )),
-            None => Ok(Self(Kind::Ids { ids, shape })),
-        }
+        let ids = checked_ids(ids.into_iter(), shape)?;
+        Ok(Self(Kind::Ids { ids, shape }))
     }
 
     /// Positions that count real tokens only, so that a padded row encodes as the same row
@@ -152,10 +143,11 @@ impl Positions {
     ///
     /// # Shapes
     ///
-    /// - `real`: `[batch, seq]`
+    /// - `real`: `[batch, seq]`, or `[1, seq]` for the same mask in every row
     pub fn from_token_mask(real: Tensor<2, Bool>) -> Self {
         let real = real.without_autodiff();
-        let counts = real.clone().int();
+        // The default integer type of a device may be too short to count in.
+        let counts = real.clone().cast(IntDType::I32);
         let ids = if has_no_tokens(&real) {
             counts
         } else {
@@ -173,7 +165,7 @@ impl Positions {
     ///
     /// # Shapes
     ///
-    /// - `mask_pad`: `[batch, seq]`
+    /// - `mask_pad`: `[batch, seq]`, or `[1, seq]` for the same mask in every row
     pub fn from_mask_pad(mask_pad: Tensor<2, Bool>) -> Self {
         Self::from_token_mask(mask_pad.bool_not())
     }
@@ -183,7 +175,7 @@ impl Positions {
     ///
     /// # Shapes
     ///
-    /// - `segments`: `[batch, seq]`, any integers
+    /// - `segments`: `[batch, seq]`, any integers; or `[1, seq]` for the same in every row
     pub fn from_segment_ids(segments: Tensor<2, Int>) -> Self {
         let segments = segments.without_autodiff();
         let [batch, seq] = segments.dims();
@@ -194,7 +186,7 @@ impl Positions {
             });
         }
         let device = segments.device();
-        let places = Tensor::<1, Int>::arange(0..seq as i64, &device)
+        let places = Tensor::<1, Int>::arange(0..seq as i64, (&device, DType::I32))
             .unsqueeze::<2>()
             .expand([batch, seq]);
         // The place of each document's first token, carried along the row by the running maximum.
@@ -214,10 +206,20 @@ impl Positions {
     ///
     /// # Panics
     ///
-    /// When these positions are not for `seq` tokens, or run past [`MAX_POSITION`].
+    /// Where [`try_to_rows`](Self::try_to_rows) returns an error.
     pub fn to_rows(&self, seq: usize) -> Vec<Vec<usize>> {
-        expect(self.check(None, seq));
-        match &self.0 {
+        expect(self.try_to_rows(seq))
+    }
+
+    /// As [`to_rows`](Self::to_rows).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Shape`] when these positions are not for `seq` tokens, and
+    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`].
+    pub fn try_to_rows(&self, seq: usize) -> Result<Vec<Vec<usize>>, PositionError> {
+        self.check(None, seq)?;
+        Ok(match &self.0 {
             Kind::Run(start) => vec![(*start..start + seq).collect()],
             Kind::Runs(starts) => starts.iter().map(|&s| (s..s + seq).collect()).collect(),
             _ if seq == 0 => vec![Vec::new(); self.rows()],
@@ -225,7 +227,7 @@ impl Positions {
             Kind::Counted { ids, .. } => {
                 read(ids).chunks_exact(seq).map(<[usize]>::to_vec).collect()
             }
-        }
+        })
     }
 
     /// How many rows these positions are for; 1 stands for any number.
@@ -242,33 +244,43 @@ impl Positions {
     /// stands for any number, and that none is past [`MAX_POSITION`].
     pub(crate) fn check(&self, batch: Option<usize>, seq: usize) -> Result<(), PositionError> {
         let rows = self.rows();
-        let (what, got) = match &self.0 {
-            Kind::Run(_) | Kind::Runs(_) => ("the list of starts", seq),
-            Kind::Ids { shape, .. } => ("the tensor of position ids", shape[1]),
-            Kind::Counted {
-                ids,
-                padding: Some(_),
-            } => ("the padding mask", ids.dims()[1]),
-            Kind::Counted { ids, padding: None } => ("the tensor of segment ids", ids.dims()[1]),
+        let wrong_rows = batch.filter(|&batch| rows != 1 && rows != batch);
+        let shape = match &self.0 {
+            Kind::Run(_) => None,
+            Kind::Runs(_) => match wrong_rows {
+                Some(expected) => {
+                    return Err(PositionError::Starts {
+                        expected,
+                        got: rows,
+                    });
+                }
+                None => None,
+            },
+            Kind::Ids { shape, .. } => Some(("tensor of position ids", *shape)),
+            Kind::Counted { ids, padding } => Some(match padding {
+                Some(_) => ("padding mask", ids.dims()),
+                None => ("tensor of segment ids", ids.dims()),
+            }),
         };
-        if got != seq || batch.is_some_and(|batch| rows != 1 && rows != batch) {
+        if let Some((what, got)) = shape
+            && (got[1] != seq || wrong_rows.is_some())
+        {
             return Err(PositionError::Shape {
                 what,
                 expected: [batch.unwrap_or(rows), seq],
-                got: [rows, got],
+                got,
             });
         }
-        if let Some(start) = self.last_start() {
-            let end = start.checked_add(seq);
-            if end.is_none_or(|end| end > MAX_POSITION + 1) {
-                return Err(PositionError::Overflow {
+        match self.last_start() {
+            Some(start) if seq > 0 && start.saturating_add(seq) > MAX_POSITION + 1 => {
+                Err(PositionError::Overflow {
                     start,
                     seq,
                     max: MAX_POSITION,
-                });
+                })
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// One more than the largest position of `seq` tokens, or a bound on it where the positions
@@ -341,11 +353,23 @@ fn read(ids: &Tensor<2, Int>) -> Vec<usize> {
     ids.to_data().iter::<i64>().map(|id| id as usize).collect()
 }
 
-fn out_of_range(id: i64, i: usize, shape: [usize; 2]) -> PositionError {
-    PositionError::IdOutOfRange {
-        id,
-        row: i / shape[1],
-        token: i % shape[1],
-        max: MAX_POSITION,
-    }
+/// Ids as positions, where each of them is one.
+fn checked_ids<T>(
+    ids: impl Iterator<Item = T>,
+    shape: [usize; 2],
+) -> Result<Vec<usize>, PositionError>
+where
+    T: Copy + Into<i128> + TryInto<usize>,
+{
+    ids.enumerate()
+        .map(|(i, id)| match id.try_into() {
+            Ok(position) if position <= MAX_POSITION => Ok(position),
+            _ => Err(PositionError::IdOutOfRange {
+                id: id.into(),
+                row: i / shape[1],
+                token: i % shape[1],
+                max: MAX_POSITION,
+            }),
+        })
+        .collect()
 }

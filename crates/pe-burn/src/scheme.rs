@@ -8,6 +8,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PositionError, expect};
+use crate::input::check_dtype;
 use crate::learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig};
 use crate::positions::Positions;
 use crate::sinusoidal::{SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig};
@@ -54,7 +55,7 @@ impl PositionalConfig {
                 SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(max_len),
             )),
             "learned" => Ok(Self::Learned(LearnedPositionalEmbeddingConfig::new(
-                max_len, d_model,
+                d_model, max_len,
             ))),
             _ => Err(PositionError::UnknownScheme {
                 name: name.to_string(),
@@ -151,9 +152,8 @@ impl PositionalScheme {
     ///
     /// # Errors
     ///
-    /// Those of the scheme's own `try_forward_at`; without positions, [`PositionError::Shape`] and
-    /// [`PositionError::Overflow`] all the same, so that a comparison with no positions does not
-    /// hide a mistake.
+    /// Those of the scheme's own `try_forward_at`; without positions, those about the positions
+    /// and the type of `x` all the same, so that a comparison with no positions hides no mistake.
     pub fn try_embed(
         &self,
         x: Tensor<3>,
@@ -162,6 +162,7 @@ impl PositionalScheme {
         match self {
             Self::None(_) => {
                 let [batch, seq, _] = x.dims();
+                check_dtype(&x)?;
                 positions.check(Some(batch), seq)?;
                 Ok(x)
             }

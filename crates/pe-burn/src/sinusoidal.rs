@@ -157,7 +157,8 @@ impl SinusoidalPositionalEncodingConfig {
     /// [`PositionError::ZeroDModel`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
     /// [`Base`](PositionError::Base), [`Dropout`](PositionError::Dropout),
     /// [`NotFinite`](PositionError::NotFinite) (the gain or the input scale), and
-    /// [`Overflow`](PositionError::Overflow) when `max_len` is past the largest position.
+    /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when
+    /// `max_len` is more rows than there are positions or memory.
     pub fn try_init(&self, device: &Device) -> Result<SinusoidalPositionalEncoding, PositionError> {
         let spectrum = Spectrum::try_new(self.d_model, self.base)?.with_layout(self.layout);
         if self.max_len == 0 {
@@ -172,8 +173,9 @@ impl SinusoidalPositionalEncodingConfig {
         let dtype = input::sum_dtype(device.settings().float_dtype);
         let buffer_device = device.clone().without_autodiff();
         let learned = matches!(self.gain, Gain::Learned(_));
+        let rows = Rows::Run(0, self.max_len);
         Ok(SinusoidalPositionalEncoding {
-            table: Rows::Run(0, self.max_len).tensor(&spectrum, self.gain, dtype, &buffer_device),
+            table: rows.tensor(&spectrum, self.gain, dtype, &buffer_device)?,
             gain: learned.then(|| Param::from_tensor(Tensor::full([1], gain, device))),
             dropout: DropoutConfig::new(self.dropout).init(),
             spectrum,
@@ -216,9 +218,15 @@ impl SinusoidalPositionalEncodingConfig {
 ///   module, is never trained, and is not in the record; it is there again after a load, because
 ///   `init` makes it.
 /// - **Any float type.** The sum is computed in `f32` (`f64` for `f64` inputs) and rounded once to
-///   the type of the input, `f16` and `bf16` included.
+///   the type of the input, `f16` and `bf16` included. The buffer serves `f64` inputs where `f64`
+///   is the default type of the device; elsewhere their rows are computed for the call.
 /// - **In place.** Pass `x` by value and do not keep a clone of it: the backends then add into its
 ///   memory instead of allocating as much again.
+///
+/// - A learned gain, as any parameter, cannot meet another gradient checkpointing strategy than its
+///   own: build the model on the checkpointing device, and do not send it through
+///   `valid().train()`, which restores the default strategy. Without one, any mix of autodiff
+///   contexts works.
 ///
 /// To concatenate position and content instead of adding them, take the encoding alone:
 ///
@@ -290,8 +298,8 @@ impl SinusoidalPositionalEncoding {
     ///
     /// [`PositionError::DModel`] when `x` is of another width, [`Device`](PositionError::Device)
     /// when it is elsewhere, [`DType`](PositionError::DType) when it is quantized,
-    /// [`Shape`](PositionError::Shape) when the positions are for another shape,
-    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
+    /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
+    /// for another shape, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
     /// [`TooLong`](PositionError::TooLong) past `max_len` under [`LengthLimit::Error`].
     pub fn try_forward_at(
         &self,
@@ -305,7 +313,7 @@ impl SinusoidalPositionalEncoding {
             return Ok(x);
         }
         let dtype = input::sum_dtype(x.dtype().into());
-        let encoding = self.encoding(positions, seq, dtype);
+        let encoding = self.encoding(positions, seq, dtype)?;
         let scale = self.config.input_scale.factor(d_model);
         Ok(input::add(x, encoding, scale, &self.dropout))
     }
@@ -330,7 +338,8 @@ impl SinusoidalPositionalEncoding {
     ///
     /// [`PositionError::Shape`] when the positions are not for `seq` tokens,
     /// [`Overflow`](PositionError::Overflow) and [`TooLong`](PositionError::TooLong) as in
-    /// [`try_forward_at`](Self::try_forward_at).
+    /// [`try_forward_at`](Self::try_forward_at), and [`TooLarge`](PositionError::TooLarge) when
+    /// there is no memory for so many rows past the buffer.
     pub fn try_encode(
         &self,
         positions: &Positions,
@@ -372,7 +381,7 @@ impl SinusoidalPositionalEncoding {
             let options = (&device.without_autodiff(), dtype.into());
             return Ok(Tensor::empty(shape, options));
         }
-        let encoding = self.encoding(positions, seq, input::sum_dtype(dtype));
+        let encoding = self.encoding(positions, seq, input::sum_dtype(dtype))?;
         Ok(encoding.cast(dtype))
     }
 
@@ -394,7 +403,12 @@ impl SinusoidalPositionalEncoding {
     }
 
     /// The encoding of at least one token at checked positions, in `f32` or `f64`.
-    fn encoding(&self, positions: &Positions, seq: usize, dtype: FloatDType) -> Tensor<3> {
+    fn encoding(
+        &self,
+        positions: &Positions,
+        seq: usize,
+        dtype: FloatDType,
+    ) -> Result<Tensor<3>, PositionError> {
         let device = self.table.device().without_autodiff();
         // Rows of the buffer serve when they reach far enough and are not of a shorter type.
         let buffered = positions.end(seq) <= self.config.max_len
@@ -405,7 +419,7 @@ impl SinusoidalPositionalEncoding {
 
         let encoding = match (&positions.0, positions.host_ids(seq)) {
             (Kind::Run(start), _) if buffered => buffer().slice([*start..start + seq]).unsqueeze(),
-            (Kind::Run(start), _) => compute(Rows::Run(*start, start + seq)).unsqueeze(),
+            (Kind::Run(start), _) => compute(Rows::Run(*start, start + seq))?.unsqueeze(),
             (_, Some(ids)) if buffered => embedding(buffer(), index_tensor(&ids, seq, &device)),
             (_, Some(ids)) => {
                 let mut distinct = ids.clone();
@@ -414,23 +428,23 @@ impl SinusoidalPositionalEncoding {
                 let index = |id: &usize| distinct.partition_point(|other| other < id);
                 let indices: Vec<usize> = ids.iter().map(index).collect();
                 let indices = index_tensor(&indices, seq, &device);
-                embedding(compute(Rows::At(distinct)), indices)
+                embedding(compute(Rows::At(distinct))?, indices)
             }
             (Kind::Counted { ids, .. }, None) => {
                 let rows = if buffered {
                     buffer()
                 } else {
-                    compute(Rows::Run(0, seq))
+                    compute(Rows::Run(0, seq))?
                 };
                 embedding(rows, ids.clone().to_device(&device))
             }
             (Kind::Runs(_) | Kind::Ids { .. }, None) => unreachable!("these are on the host"),
         };
         let encoding = encoding.cast(dtype);
-        match &self.gain {
+        Ok(match &self.gain {
             Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
             None => encoding,
-        }
+        })
     }
 }
 
@@ -448,32 +462,34 @@ impl Rows {
         gain: Gain,
         dtype: FloatDType,
         device: &Device,
-    ) -> Tensor<2> {
-        let data = match dtype {
-            FloatDType::F64 => self.data::<f64>(spectrum, gain, |gain| gain),
-            _ => self.data::<f32>(spectrum, gain, |gain| gain as f32),
+    ) -> Result<Tensor<2>, PositionError> {
+        let gain = match gain {
+            Gain::Fixed(gain) => gain,
+            Gain::Learned(_) => 1.0,
         };
-        Tensor::from_data(data, (device, dtype.into()))
+        let d_model = spectrum.d_model();
+        let shape = |len: usize| vec![len / d_model, d_model];
+        let data = if dtype == FloatDType::F32 && gain == 1.0 {
+            let rows: Vec<f32> = self.of(spectrum)?;
+            let shape = shape(rows.len());
+            TensorData::new(rows, shape)
+        } else {
+            // The product is rounded once as well, when it becomes f32.
+            let mut rows: Vec<f64> = self.of(spectrum)?;
+            if gain != 1.0 {
+                rows.iter_mut().for_each(|entry| *entry *= gain);
+            }
+            let shape = shape(rows.len());
+            TensorData::new(rows, shape)
+        };
+        Ok(Tensor::from_data(data, (device, dtype.into())))
     }
 
-    fn data<T>(self, spectrum: &Spectrum, gain: Gain, convert: fn(f64) -> T) -> TensorData
-    where
-        T: Entry + core::ops::Mul<Output = T> + burn::tensor::Element,
-    {
-        let mut rows: Vec<T> = match self {
-            Self::Run(start, end) => spectrum.rows(start..end),
-            Self::At(positions) => spectrum.rows_at(&positions),
-        };
-        match gain {
-            Gain::Fixed(gain) if gain != 1.0 => {
-                let gain = convert(gain);
-                rows.iter_mut().for_each(|entry| *entry = *entry * gain);
-            }
-            Gain::Fixed(_) | Gain::Learned(_) => {}
+    fn of<T: Entry>(self, spectrum: &Spectrum) -> Result<Vec<T>, PositionError> {
+        match self {
+            Self::Run(start, end) => spectrum.try_rows(start..end),
+            Self::At(positions) => spectrum.try_rows_at(&positions),
         }
-        let d_model = spectrum.d_model();
-        let shape = vec![rows.len() / d_model, d_model];
-        TensorData::new(rows, shape)
     }
 }
 

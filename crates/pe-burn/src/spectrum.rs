@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::double::Double;
 use crate::error::{PositionError, expect};
 
+/// The largest position: 2^52 − 1, up to which the angle of a position can be reduced.
+pub const MAX_POSITION: usize = if usize::BITS > 52 {
+    ((1_u64 << 52) - 1) as usize
+} else {
+    usize::MAX - 1
+};
+
 /// The base of the original paper: wavelengths from 2π to 10 000 · 2π.
 pub const DEFAULT_BASE: f64 = 10_000.0;
 
@@ -19,8 +26,9 @@ pub enum Layout {
     /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: the paper's. An odd width ends in a sine.
     #[default]
     Interleaved,
-    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: tensor2tensor's, fairseq's and Hugging Face's.
-    /// In an odd width the last cosine is the one left out.
+    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: Marian's; also tensor2tensor's and fairseq's,
+    /// whose frequencies are spaced a little otherwise. In an odd width the last cosine is the one
+    /// left out.
     Halves,
 }
 
@@ -123,14 +131,27 @@ impl Spectrum {
     /// It follows from cos(a − b) = cos a cos b + sin a sin b and |PE(p)|² = d_model/2. An odd
     /// `d_model` lacks the last cosine; it is counted as if it were there, since without it the
     /// value would depend on the positions and not on their distance alone.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_similarity`](Self::try_similarity) returns an error.
     pub fn similarity(&self, offset: isize) -> f64 {
-        let distance = offset.unsigned_abs() as f64;
+        expect(self.try_similarity(offset))
+    }
+
+    /// As [`similarity`](Self::similarity).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Offset`] when no two positions are `offset` apart.
+    pub fn try_similarity(&self, offset: isize) -> Result<f64, PositionError> {
+        let distance = distance(offset)?;
         let sum: f64 = self
             .frequencies
             .iter()
             .map(|omega| omega.sin_cos_of_multiple(distance).1)
             .sum();
-        sum / self.frequencies.len() as f64
+        Ok(sum / self.frequencies.len() as f64)
     }
 
     /// The linear map that takes PE(p) to PE(p + k), the same for every `p`: §3.5 of the paper
@@ -155,14 +176,15 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::OddDModel`]: the last sine of an odd width has no cosine to turn with.
+    /// [`PositionError::OddDModel`]: the last sine of an odd width has no cosine to turn with;
+    /// [`PositionError::Offset`] when no two positions are `k` apart.
     pub fn try_shift(&self, k: isize) -> Result<Shift, PositionError> {
         if !self.d_model.is_multiple_of(2) {
             return Err(PositionError::OddDModel {
                 d_model: self.d_model,
             });
         }
-        let distance = k.unsigned_abs() as f64;
+        let distance = distance(k)?;
         let turns = self.frequencies.iter().map(|omega| {
             let (sin, cos) = omega.sin_cos_of_multiple(distance);
             (if k < 0 { -sin } else { sin }, cos)
@@ -175,6 +197,16 @@ impl Spectrum {
 
     pub(crate) fn doubles(&self) -> &[Double] {
         &self.frequencies
+    }
+}
+
+fn distance(offset: isize) -> Result<f64, PositionError> {
+    match offset.unsigned_abs() {
+        distance if distance <= MAX_POSITION => Ok(distance as f64),
+        _ => Err(PositionError::Offset {
+            offset,
+            max: MAX_POSITION,
+        }),
     }
 }
 
@@ -193,17 +225,31 @@ impl Shift {
     ///
     /// # Panics
     ///
-    /// When `row` is of another width.
+    /// Where [`try_apply`](Self::try_apply) returns an error.
     pub fn apply(&self, row: &[f64]) -> Vec<f64> {
+        expect(self.try_apply(row))
+    }
+
+    /// As [`apply`](Self::apply).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::DModel`] when `row` is of another width.
+    pub fn try_apply(&self, row: &[f64]) -> Result<Vec<f64>, PositionError> {
         let d_model = 2 * self.turns.len();
-        assert_eq!(row.len(), d_model, "the row must be of width {d_model}");
+        if row.len() != d_model {
+            return Err(PositionError::DModel {
+                expected: d_model,
+                got: row.len(),
+            });
+        }
         let mut out = vec![0.0; d_model];
         for (i, (sin, cos)) in self.turns.iter().enumerate() {
             let (s, c) = self.columns(i);
             out[s] = row[s] * cos + row[c] * sin;
             out[c] = row[c] * cos - row[s] * sin;
         }
-        out
+        Ok(out)
     }
 
     /// The matrix R(k), `[d_model][d_model]`, with PE(p + k) = R(k) · PE(p): 2×2 rotations on the

@@ -21,14 +21,7 @@ use multiversion::multiversion;
 
 use crate::double::Double;
 use crate::error::{PositionError, expect};
-use crate::spectrum::{Layout, Spectrum};
-
-/// The largest position: 2^52 − 1, up to which the angle of a position can be reduced.
-pub const MAX_POSITION: usize = if usize::BITS > 52 {
-    ((1_u64 << 52) - 1) as usize
-} else {
-    usize::MAX - 1
-};
+use crate::spectrum::{Layout, MAX_POSITION, Spectrum};
 
 /// A number that rows can be made of: `f32` or `f64`.
 pub trait Entry: Copy + private::Sealed {
@@ -77,7 +70,8 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Overflow`] when the run goes past [`MAX_POSITION`].
+    /// [`PositionError::Overflow`] when the run goes past [`MAX_POSITION`];
+    /// [`PositionError::TooLarge`] when there is no memory for so many rows.
     pub fn try_rows<T: Entry>(&self, positions: Range<usize>) -> Result<Vec<T>, PositionError> {
         if !positions.is_empty() && positions.end - 1 > MAX_POSITION {
             return Err(PositionError::Overflow {
@@ -86,7 +80,7 @@ impl Spectrum {
                 max: MAX_POSITION,
             });
         }
-        Ok(Rotor::new(self).rows(positions))
+        Rotor::new(self).rows(positions)
     }
 
     /// The encodings of chosen positions, in their order: `positions.len() × d_model` entries with
@@ -94,16 +88,26 @@ impl Spectrum {
     ///
     /// # Panics
     ///
-    /// When a position is past [`MAX_POSITION`].
+    /// Where [`try_rows_at`](Self::try_rows_at) returns an error.
     pub fn rows_at<T: Entry>(&self, positions: &[usize]) -> Vec<T> {
-        if let Some(start) = positions.iter().copied().find(|&p| p > MAX_POSITION) {
-            expect::<()>(Err(PositionError::Overflow {
+        expect(self.try_rows_at(positions))
+    }
+
+    /// As [`rows_at`](Self::rows_at).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Overflow`] when a position is past [`MAX_POSITION`];
+    /// [`PositionError::TooLarge`] when there is no memory for so many rows.
+    pub fn try_rows_at<T: Entry>(&self, positions: &[usize]) -> Result<Vec<T>, PositionError> {
+        match positions.iter().find(|&&position| position > MAX_POSITION) {
+            Some(&start) => Err(PositionError::Overflow {
                 start,
                 seq: 1,
                 max: MAX_POSITION,
-            }));
+            }),
+            None => Rotor::new(self).rows(positions.iter().copied()),
         }
-        Rotor::new(self).rows(positions.iter().copied())
     }
 }
 
@@ -145,21 +149,33 @@ impl<'a> Rotor<'a> {
         }
     }
 
-    fn rows<T: Entry>(&mut self, positions: impl ExactSizeIterator<Item = usize>) -> Vec<T> {
+    fn rows<T: Entry>(
+        &mut self,
+        positions: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<Vec<T>, PositionError> {
         let d_model = self.spectrum.d_model();
-        let len = positions.len() * d_model;
+        let too_large = PositionError::TooLarge {
+            rows: positions.len(),
+            d_model,
+        };
+        let mut rows = Vec::new();
         // Zeroing the memory first would be a pass of its own, as long as the arithmetic.
-        let mut rows = Vec::with_capacity(len);
+        match positions.len().checked_mul(d_model) {
+            Some(len) => rows.try_reserve_exact(len).map_err(|_| too_large)?,
+            None => return Err(too_large),
+        }
+        let mut written = 0;
         let out = rows.spare_capacity_mut().chunks_exact_mut(d_model);
         for (row, position) in out.zip(positions) {
             self.turn_to_block(position / DIGIT);
             let step = self.fine.get(self.spectrum, position % DIGIT);
             write_row(row, self.spectrum.layout(), &self.block.1, step);
+            written += row.len();
         }
-        // SAFETY: the capacity is at least `len`, and the loop above wrote every entry of each of
-        // the `len / d_model` rows.
-        unsafe { rows.set_len(len) };
-        rows
+        // SAFETY: the loop wrote every entry of `written / d_model` rows that lie one after the
+        // other from the start of the spare capacity.
+        unsafe { rows.set_len(written) };
+        Ok(rows)
     }
 
     /// Makes `self.block` the angles of the first of 32 rows.
