@@ -56,3 +56,8 @@ pub use sinusoidal::{
 };
 pub use spectrum::{DEFAULT_BASE, Layout, MAX_POSITION, Shift, Spectrum};
 pub use table::Entry;
+
+/// The code in the project's README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

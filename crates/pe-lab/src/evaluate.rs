@@ -26,7 +26,7 @@ pub struct LengthScore {
     pub accuracy: f64,
     /// Share of sequences with every answer right.
     pub exact: f64,
-    /// What the best answer without positions scores.
+    /// What takes no skill: see [`Task::floor`].
     pub floor: f64,
     /// Share of right answers by the position at which they are read. Empty under mean pooling.
     pub by_position: Vec<PositionScore>,

@@ -315,7 +315,7 @@ mod tests {
         let ids: BTreeSet<String> = trials.iter().map(TrialSpec::id).collect();
         assert_eq!(ids.len(), 8);
         assert!(ids.contains("reverse-learned-2"));
-        assert_eq!(trials[0].steps, 2000);
+        assert_eq!(trials[0].steps, 1500);
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Default for Recipe {
     fn default() -> Self {
         Self {
             batch_size: 64,
-            learning_rate: 2e-3,
+            learning_rate: 4e-3,
             warmup_steps: 100,
             beta_2: 0.98,
         }

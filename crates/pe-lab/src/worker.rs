@@ -5,6 +5,7 @@
 //! the trial's folder and starts this program again with the hidden subcommand `trial`; the worker
 //! prints the number of steps done, a line each, and writes `result.json`.
 
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
@@ -86,9 +87,9 @@ pub fn run_all(
     progress: &Progress,
 ) -> Result<Vec<(TrialSpec, String)>, LabError> {
     // The longest first, so that no long trial is left to run alone at the end.
-    let mut queue: Vec<&TrialSpec> = trials.iter().collect();
-    queue.sort_by_key(|trial| cost(trial));
-    let queue = Mutex::new(queue);
+    let mut longest_first: Vec<&TrialSpec> = trials.iter().collect();
+    longest_first.sort_by_key(|trial| Reverse(cost(trial)));
+    let queue = Mutex::new(longest_first.into_iter());
     let missing = Mutex::new(Vec::new());
     let done = Mutex::new(0);
     let threads = (cores() / jobs.max(1)).max(1);
@@ -98,7 +99,7 @@ pub fn run_all(
             .map(|_| {
                 scope.spawn(|| {
                     loop {
-                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                         let Some(trial) = next else { return Ok(()) };
                         let started = Instant::now();
                         let ended = run_one(trial, folder, program, threads, progress)?;

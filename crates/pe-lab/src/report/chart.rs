@@ -184,7 +184,7 @@ fn by_length<'a>(
     let dashed = BLACK.mix(0.6).stroke_width(1);
     chart
         .draw_series(DashedLineSeries::new(floor.iter().copied(), 5, 4, dashed))?
-        .label("floor: best without positions")
+        .label(format!("floor: {}", task.floor_about))
         .legend(|(x, y)| {
             let dash = |from: i32| PathElement::new([(from, 0), (from + 6, 0)], BLACK.mix(0.6));
             EmptyElement::at((x, y)) + dash(0) + dash(10)
@@ -291,7 +291,7 @@ fn by_scheme<'a>(
                 4,
                 dashed,
             ))?
-            .label("floor: best without positions")
+            .label(format!("floor: {}", task.floor_about))
             .legend(|(x, y)| {
                 let dash = |from: i32| PathElement::new([(from, 0), (from + 6, 0)], BLACK.mix(0.6));
                 EmptyElement::at((x, y)) + dash(0) + dash(10)

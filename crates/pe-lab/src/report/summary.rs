@@ -32,8 +32,10 @@ pub struct TaskSummary {
     pub steps: usize,
     /// The tested lengths that training saw, and those beyond.
     pub lengths: [Vec<usize>; 2],
-    /// What the best answer without positions scores there, on average.
+    /// The floor there, on average.
     pub floors: [Option<f64>; 2],
+    /// What the floor is, in words.
+    pub floor_about: String,
     /// The schemes, in the order of the study.
     pub schemes: Vec<SchemeSummary>,
 }
@@ -117,6 +119,7 @@ impl TaskSummary {
             floors = [&inside, &beyond].map(|group| mean(group.iter().map(|n| task.floor(*n))));
             lengths = [inside, beyond];
         }
+        let floor_about = task.as_ref().map(|task| task.floor_about().to_string());
         let solved_at = task.and_then(|task| task.solved_at());
         let schemes = study
             .spec
@@ -148,6 +151,7 @@ impl TaskSummary {
             steps,
             lengths,
             floors,
+            floor_about: floor_about.unwrap_or_default(),
             schemes,
         }
     }

@@ -47,6 +47,10 @@ fn render_task(task: &TaskSummary) -> String {
     );
     rows.push(floor_row(task, two_parts));
     out.push_str(&align(&rows));
+    out.push_str(&format!(
+        "  floor: {}; norm.: 0 at the floor, 1 for all right\n",
+        task.floor_about
+    ));
     for scheme in &task.schemes {
         if !scheme.unsolved_inside.is_empty() {
             let seeds: Vec<String> = scheme.unsolved_inside.iter().map(u64::to_string).collect();

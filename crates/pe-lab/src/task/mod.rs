@@ -83,8 +83,11 @@ pub trait Task: Send + Sync {
     /// The fixed test set of one length.
     fn test_set(&self, length: usize) -> Vec<Sample>;
 
-    /// The accuracy at this length of the best answer that uses no positions.
+    /// The accuracy at this length that takes no skill: the zero of normalized scores.
     fn floor(&self, length: usize) -> f64;
+
+    /// What the floor is, in a few words.
+    fn floor_about(&self) -> &str;
 
     /// The accuracy that counts as solved inside the training lengths, for a task that has an
     /// exact solution.
