@@ -31,7 +31,10 @@ fn sum_f32(x: f64, pe: f64) -> f32 {
     x as f32 + pe as f32
 }
 
-const CASES: [(FloatDType, fn(f64, f64) -> f64); 4] = [
+/// The exact sum of an input and an entry, as a type holds it.
+type Round = fn(f64, f64) -> f64;
+
+const CASES: [(FloatDType, Round); 4] = [
     (FloatDType::F32, |x, pe| f64::from(sum_f32(x, pe))),
     (FloatDType::F16, |x, pe| {
         f16::from_f32(sum_f32(x, pe)).to_f64()

@@ -69,7 +69,7 @@ fn moves_to_other_devices() {
                 sinusoidal(&from).to_device(&to),
                 sinusoidal(&from).fork(&to),
             ] {
-                assert_eq!(moved.devices(), [to.clone()]);
+                assert_eq!(moved.devices(), std::slice::from_ref(&to));
                 let x = Tensor::zeros([1, 4, 8], &to);
                 assert_eq!(values(moved.forward(x)), rows, "{from:?} to {to:?}");
             }

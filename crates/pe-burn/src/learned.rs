@@ -45,7 +45,8 @@ pub struct LearnedPositionalEmbeddingConfig {
     pub d_model: usize,
     /// The number of positions, at least 1. It is a hard limit: there is no row past it.
     pub max_len: usize,
-    /// What the rows start as. Default: N(0, 0.02).
+    /// What the rows start as. Default: N(0, 0.02), for token embeddings of that size. Beside
+    /// Burn's own, which start at N(0, 1), so small a table is hardly seen: give it their size.
     #[serde(default)]
     pub init: TableInit,
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
@@ -357,7 +358,7 @@ impl LearnedPositionalEmbedding {
         match (&positions.0, positions.host_ids(seq)) {
             (Kind::Run(start), _) => {
                 let first = offset + start;
-                weight.slice([first..first + seq]).unsqueeze()
+                weight.slice(first..first + seq).unsqueeze()
             }
             (_, Some(mut ids)) => {
                 ids.iter_mut().for_each(|id| *id += offset);

@@ -36,6 +36,7 @@ use crate::spectrum::MAX_POSITION;
 pub struct Positions(pub(crate) Kind);
 
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // one for a whole batch: a box would cost more than the bytes
 pub(crate) enum Kind {
     /// Every row runs on from one start.
     Run(usize),

@@ -124,6 +124,7 @@ pub struct NoPositions {}
 /// ```
 #[derive(Module, Debug)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)] // a model has one of these
 pub enum PositionalScheme {
     /// No positions.
     None(NoPositions),

@@ -418,7 +418,7 @@ impl SinusoidalPositionalEncoding {
         let buffer = || self.table.clone().without_autodiff();
 
         let encoding = match (&positions.0, positions.host_ids(seq)) {
-            (Kind::Run(start), _) if buffered => buffer().slice([*start..start + seq]).unsqueeze(),
+            (Kind::Run(start), _) if buffered => buffer().slice(*start..start + seq).unsqueeze(),
             (Kind::Run(start), _) => compute(Rows::Run(*start, start + seq))?.unsqueeze(),
             (_, Some(ids)) if buffered => embedding(buffer(), index_tensor(&ids, seq, &device)),
             (_, Some(ids)) => {
