@@ -211,24 +211,20 @@ fn other_plain_forms() {
 #[test]
 fn sizes_beyond_memory() {
     let positions = 0..4_502_500_384_112_656;
-    for d_model in [4_096, 4_097, usize::MAX >> 20] {
+    for d_model in [4_096, 4_097] {
         let error = TooLarge {
             rows: positions.len(),
             d_model,
         };
-        // Only the widths that fit have a spectrum to ask.
-        if d_model < 1 << 20 {
-            let spectrum = Spectrum::new(d_model, 1e4);
-            assert_eq!(
-                spectrum.try_rows::<f32>(positions.clone()),
-                Err(error.clone())
-            );
-            let pe = SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(1);
-            let encoded = pe
-                .init(&Device::flex())
-                .try_encode(&Positions::default(), positions.len());
-            assert_eq!(encoded.unwrap_err(), error);
-        }
+        let spectrum = Spectrum::new(d_model, 1e4);
+        assert_eq!(
+            spectrum.try_rows::<f32>(positions.clone()),
+            Err(error.clone())
+        );
+        let pe = SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(1);
+        let pe = pe.init(&Device::flex());
+        let encoded = pe.try_encode(&Positions::default(), positions.len());
+        assert_eq!(encoded.unwrap_err(), error);
     }
 }
 
