@@ -1,6 +1,6 @@
 //! The learned table of positions.
 
-use alloc::vec;
+use alloc::{vec, vec::Vec};
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PositionError, expect};
 use crate::input::{self, InputScale, check_dropout, check_input, check_size};
-use crate::positions::{Kind, Positions, index_tensor};
+use crate::positions::{Place, Positions, index_tensor};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
 /// What the rows of a learned table start as.
@@ -355,16 +355,16 @@ impl LearnedPositionalEmbedding {
         let device = weight.device().without_autodiff();
         let padding_index = self.config.padding_index;
         let offset = self.offset();
-        match (&positions.0, positions.host_ids(seq)) {
-            (Kind::Run(start), _) => {
+        match positions.place(seq) {
+            Place::Run(start) => {
                 let first = offset + start;
                 weight.slice(first..first + seq).unsqueeze()
             }
-            (_, Some(mut ids)) => {
-                ids.iter_mut().for_each(|id| *id += offset);
-                embedding(weight, index_tensor(&ids, seq, &device))
+            Place::Host(ids) => {
+                let rows: Vec<usize> = ids.iter().map(|id| id + offset).collect();
+                embedding(weight, index_tensor(&rows, seq, &device))
             }
-            (Kind::Counted { ids, padding }, None) => {
+            Place::Device(ids, padding) => {
                 let ids = ids.clone().to_device(&device).add_scalar(offset as i64);
                 let (Some(index), Some(padding)) = (padding_index, padding) else {
                     return embedding(weight, ids);
@@ -377,7 +377,6 @@ impl LearnedPositionalEmbedding {
                 let padding = padding.unsqueeze_dim::<3>(2).expand([batch, seq, d_model]);
                 rows.clone().mask_where(padding, rows.detach())
             }
-            (Kind::Runs(_) | Kind::Ids { .. }, None) => unreachable!("these are on the host"),
         }
     }
 }

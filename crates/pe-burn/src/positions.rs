@@ -1,6 +1,6 @@
 //! Which position every token has: the one contract that all encodings share.
 
-use alloc::{vec, vec::Vec};
+use alloc::{borrow::Cow, vec, vec::Vec};
 
 use burn::tensor::{Bool, DType, Device, Int, IntDType, Tensor};
 
@@ -33,11 +33,11 @@ use crate::spectrum::MAX_POSITION;
 /// assert_eq!(positions.to_rows(4), [[0, 1, 2, 3], [0, 0, 0, 1]]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Positions(pub(crate) Kind);
+pub struct Positions(Kind);
 
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // one for a whole batch: a box would cost more than the bytes
-pub(crate) enum Kind {
+enum Kind {
     /// Every row runs on from one start.
     Run(usize),
     /// Every row runs on from its own start.
@@ -49,6 +49,16 @@ pub(crate) enum Kind {
         ids: Tensor<2, Int>,
         padding: Option<Tensor<2, Bool>>,
     },
+}
+
+/// The three ways in which an encoding looks positions up.
+pub(crate) enum Place<'a> {
+    /// One run for every row, from this start.
+    Run(usize),
+    /// Ids on the host, row by row.
+    Host(Cow<'a, [usize]>),
+    /// Ids on a device, all below `seq`, and which of them stand for padding.
+    Device(&'a Tensor<2, Int>, Option<&'a Tensor<2, Bool>>),
 }
 
 impl Default for Positions {
@@ -149,15 +159,17 @@ impl Positions {
         let real = real.without_autodiff();
         // The default integer type of a device may be too short to count in.
         let counts = real.clone().cast(IntDType::I32);
-        let ids = if has_no_tokens(&real) {
+        let empty = has_no_tokens(&real);
+        let padding = real.bool_not();
+        let ids = if empty {
             counts
         } else {
             // The cumulative sum counts the token itself as well.
-            (counts.cumsum(1) - 1).mask_fill(real.clone().bool_not(), 0)
+            (counts.cumsum(1) - 1).mask_fill(padding.clone(), 0)
         };
         Self(Kind::Counted {
             ids,
-            padding: Some(real.bool_not()),
+            padding: Some(padding),
         })
     }
 
@@ -313,12 +325,19 @@ impl Positions {
         }
     }
 
-    /// The positions that are known on the host, row by row, unless they are one run for all.
-    pub(crate) fn host_ids(&self, seq: usize) -> Option<Vec<usize>> {
+    /// Where an encoding finds these positions for `seq` tokens, which [`check`](Self::check) has
+    /// passed.
+    pub(crate) fn place(&self, seq: usize) -> Place<'_> {
         match &self.0 {
-            Kind::Runs(starts) => Some(starts.iter().flat_map(|&s| s..s + seq).collect()),
-            Kind::Ids { ids, .. } => Some(ids.clone()),
-            Kind::Run(_) | Kind::Counted { .. } => None,
+            Kind::Run(start) => Place::Run(*start),
+            Kind::Runs(starts) => Place::Host(
+                starts
+                    .iter()
+                    .flat_map(|&start| start..start + seq)
+                    .collect(),
+            ),
+            Kind::Ids { ids, .. } => Place::Host(Cow::Borrowed(ids)),
+            Kind::Counted { ids, padding } => Place::Device(ids, padding.as_ref()),
         }
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PositionError, expect};
 use crate::input::{self, InputScale, check_dropout, check_finite, check_input};
-use crate::positions::{Kind, Positions, index_tensor};
+use crate::positions::{Place, Positions, index_tensor};
 use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
 use crate::table::Entry;
 
@@ -417,12 +417,12 @@ impl SinusoidalPositionalEncoding {
         // A device may hold the buffer in an autodiff context of its own: a constant needs none.
         let buffer = || self.table.clone().without_autodiff();
 
-        let encoding = match (&positions.0, positions.host_ids(seq)) {
-            (Kind::Run(start), _) if buffered => buffer().slice(*start..start + seq).unsqueeze(),
-            (Kind::Run(start), _) => compute(Rows::Run(*start, start + seq))?.unsqueeze(),
-            (_, Some(ids)) if buffered => embedding(buffer(), index_tensor(&ids, seq, &device)),
-            (_, Some(ids)) => {
-                let mut distinct = ids.clone();
+        let encoding = match positions.place(seq) {
+            Place::Run(start) if buffered => buffer().slice(start..start + seq).unsqueeze(),
+            Place::Run(start) => compute(Rows::Run(start, start + seq))?.unsqueeze(),
+            Place::Host(ids) if buffered => embedding(buffer(), index_tensor(&ids, seq, &device)),
+            Place::Host(ids) => {
+                let mut distinct = ids.to_vec();
                 distinct.sort_unstable();
                 distinct.dedup();
                 let index = |id: &usize| distinct.partition_point(|other| other < id);
@@ -430,7 +430,7 @@ impl SinusoidalPositionalEncoding {
                 let indices = index_tensor(&indices, seq, &device);
                 embedding(compute(Rows::At(distinct))?, indices)
             }
-            (Kind::Counted { ids, .. }, None) => {
+            Place::Device(ids, _) => {
                 let rows = if buffered {
                     buffer()
                 } else {
@@ -438,7 +438,6 @@ impl SinusoidalPositionalEncoding {
                 };
                 embedding(rows, ids.clone().to_device(&device))
             }
-            (Kind::Runs(_) | Kind::Ids { .. }, None) => unreachable!("these are on the host"),
         };
         let encoding = encoding.cast(dtype);
         Ok(match &self.gain {
