@@ -66,6 +66,43 @@ pub enum LabError {
         /// The output folder.
         folder: PathBuf,
     },
+    /// Another process is at work on the study.
+    #[error(
+        "{} is in use by another pe-lab; wait until it ends, or choose another folder with --out",
+        folder.display()
+    )]
+    Busy {
+        /// The output folder.
+        folder: PathBuf,
+    },
+    /// A folder without a study.
+    #[error("{} holds no study: there is no study.json in it", folder.display())]
+    NoStudy {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A study was stopped.
+    #[error(
+        "stopped; {finished} of {total} trials are finished and kept in {}. \
+         Run the same command again to go on",
+        folder.display()
+    )]
+    StudyStopped {
+        /// Trials with a result.
+        finished: usize,
+        /// Trials of the study.
+        total: usize,
+        /// The output folder.
+        folder: PathBuf,
+    },
+    /// A training was stopped.
+    #[error("stopped after {done} of {steps} steps")]
+    Stopped {
+        /// Steps done.
+        done: usize,
+        /// Steps asked for.
+        steps: usize,
+    },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -124,8 +161,15 @@ impl LabError {
             | Self::Usage(_)
             | Self::ChangedStudy { .. }
             | Self::NotAStudy { .. }
+            | Self::Busy { .. }
+            | Self::NoStudy { .. }
             | Self::Position(_) => 2,
-            Self::File { .. } | Self::Content { .. } | Self::Chart { .. } | Self::Trial(_) => 1,
+            Self::StudyStopped { .. }
+            | Self::Stopped { .. }
+            | Self::File { .. }
+            | Self::Content { .. }
+            | Self::Chart { .. }
+            | Self::Trial(_) => 1,
         }
     }
 }

@@ -9,16 +9,20 @@
 
 pub mod batch;
 pub mod cli;
+pub mod data;
 pub mod device;
 pub mod error;
 pub mod evaluate;
+pub mod files;
 pub mod model;
+pub mod plan;
 pub mod report;
 pub mod rng;
 pub mod scheme;
 mod silent;
 pub mod study;
 pub mod task;
+pub mod tasks;
 pub mod train;
 pub mod trial;
 pub mod worker;

@@ -16,8 +16,12 @@ use crate::batch::TensorBatch;
 use crate::error::LabError;
 use crate::task::Task;
 
+/// The laboratory is for tiny models: a size beyond this is a slip of the keyboard.
+const MAX_SIZE: usize = 16_384;
+
 /// The sizes of the model. The default is the reference model of every study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
     /// Numbers per token.
     pub d_model: usize,
@@ -37,6 +41,36 @@ impl Default for ModelSpec {
             heads: 4,
             d_ff: 256,
         }
+    }
+}
+
+impl ModelSpec {
+    /// Refuses sizes that make no model.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the size and its bounds.
+    pub fn check(&self) -> Result<(), LabError> {
+        let sizes = [
+            ("d_model", self.d_model),
+            ("layers", self.layers),
+            ("heads", self.heads),
+            ("d_ff", self.d_ff),
+        ];
+        for (name, size) in sizes {
+            if !(1..=MAX_SIZE).contains(&size) {
+                return Err(LabError::Usage(format!(
+                    "{name} is {size}; it must be from 1 to {MAX_SIZE}"
+                )));
+            }
+        }
+        if !self.d_model.is_multiple_of(self.heads) {
+            return Err(LabError::Usage(format!(
+                "d_model {} is not a multiple of the {} heads that share it",
+                self.d_model, self.heads
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -121,6 +155,24 @@ impl Model {
         CrossEntropyLossConfig::new()
             .init(&device)
             .forward(logits, batch.targets)
+    }
+
+    /// What the scheme adds to the token embeddings at positions `0..positions`, a row each.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Trial`] when the device fails to give the values back.
+    pub fn encoding(&self, positions: usize) -> Result<Vec<Vec<f32>>, LabError> {
+        let weight = self.tokens.weight.val();
+        let d_model = weight.dims()[1];
+        let nothing = Tensor::zeros([1, positions, d_model], &weight.device());
+        let rows = self.scheme.embed(nothing, &Positions::default());
+        let values = rows
+            .into_data()
+            .convert::<f32>()
+            .try_to_vec::<f32>()
+            .map_err(|error| LabError::Trial(error.to_string()))?;
+        Ok(values.chunks(d_model.max(1)).map(<[f32]>::to_vec).collect())
     }
 
     /// Parameters of the positional scheme alone.

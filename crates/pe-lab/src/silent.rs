@@ -1,4 +1,4 @@
-//! A renderer for `burn-train` that writes nothing and counts steps.
+//! A renderer for `burn-train` that draws nothing.
 
 use burn::train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
 use burn::train::metric::MetricDefinition;
@@ -7,23 +7,8 @@ use burn::train::renderer::{
     MetricsRendererTraining,
 };
 
-/// Calls back with the number of steps done, and leaves the terminal alone.
-pub struct SilentRenderer {
-    finished: usize,
-    in_epoch: usize,
-    on_step: Box<dyn FnMut(usize) + Send + Sync>,
-}
-
-impl SilentRenderer {
-    /// A renderer that hands every step's number to `on_step`.
-    pub fn new(on_step: Box<dyn FnMut(usize) + Send + Sync>) -> Self {
-        Self {
-            finished: 0,
-            in_epoch: 0,
-            on_step,
-        }
-    }
-}
+/// Leaves the terminal alone. Progress is told by the log of losses, a step at a time.
+pub struct SilentRenderer;
 
 impl TrainingProgressLogger for SilentRenderer {
     fn start(
@@ -37,15 +22,9 @@ impl TrainingProgressLogger for SilentRenderer {
 
     fn update_epoch(&mut self, _epoch: usize) {}
 
-    fn start_split(&mut self, _split: &str, _total_items: usize) {
-        self.finished += self.in_epoch;
-        self.in_epoch = 0;
-    }
+    fn start_split(&mut self, _split: &str, _total_items: usize) {}
 
-    fn update_split(&mut self, items_processed: usize) {
-        self.in_epoch = items_processed;
-        (self.on_step)(self.finished + items_processed);
-    }
+    fn update_split(&mut self, _items_processed: usize) {}
 
     fn end_split(&mut self) {}
 

@@ -1,7 +1,7 @@
-//! Training on `burn-train`: the task as a data loader, the model as a learner, the progress as a
-//! renderer that draws nothing.
+//! Training on `burn-train`: the task as a data loader, the model as a learner, the losses as a log.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,15 +9,23 @@ use std::time::{Duration, Instant};
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::lr_scheduler::LrSchedulerConfig;
+use burn::lr_scheduler::LrSchedulerRecord;
 use burn::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
 use burn::lr_scheduler::linear::LinearLrSchedulerConfig;
 use burn::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::lr_scheduler::sequential::SequentialLrSchedulerConfig;
 use burn::optim::AdamConfig;
+use burn::optim::OptimizerRecord;
+use burn::store::ModuleRecord;
 use burn::tensor::{Device, ExecutionError, Tensor};
+use burn::train::checkpoint::{Checkpoint, KeepLastNCheckpoints};
 use burn::train::logger::MetricLogger;
+use burn::train::metric::store::NumericMetricUpdate;
 use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
-use burn::train::metric::{Adaptor, LossInput, LossMetric, MetricDefinition, NumericEntry};
+use burn::train::metric::{
+    Adaptor, LearningRateMetric, LossInput, LossMetric, Metric, MetricDefinition, MetricId,
+    NumericEntry,
+};
 use burn::train::{
     InferenceStep, Interrupter, ItemLazy, Learner, SupervisedTraining, TrainOutput, TrainStep,
 };
@@ -26,12 +34,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::TensorBatch;
 use crate::error::LabError;
+use crate::files::{read_json, write_json};
 use crate::model::Model;
 use crate::silent::SilentRenderer;
 use crate::task::Task;
 
-/// Steps between two reports of progress, which is what `burn-train` calls an epoch.
-const EPOCH: usize = 50;
+/// Steps between two checkpoints, which is what `burn-train` calls an epoch.
+pub const EPOCH: usize = 50;
+
+/// More sequences per step than any of the tasks has use for.
+const MAX_BATCH: usize = 65_536;
 
 /// How every model of a study is trained.
 ///
@@ -39,6 +51,7 @@ const EPOCH: usize = 50;
 /// to a hundredth of its peak. With β₂ = 0.98, as for the original transformer, and the decay, the
 /// toy tasks are solved in the steps that they are given; at a constant rate they are not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Recipe {
     /// Sequences per step.
     pub batch_size: usize,
@@ -62,6 +75,34 @@ impl Default for Recipe {
 }
 
 impl Recipe {
+    /// Refuses values that cannot train anything.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the value and its bounds.
+    pub fn check(&self) -> Result<(), LabError> {
+        let wrong = |what: &str, value: &dyn std::fmt::Display, bounds: &str| {
+            Err(LabError::Usage(format!(
+                "{what} is {value}; it must be {bounds}"
+            )))
+        };
+        if !(1..=MAX_BATCH).contains(&self.batch_size) {
+            let bounds = format!("from 1 to {MAX_BATCH}");
+            return wrong("batch_size", &self.batch_size, &bounds);
+        }
+        if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
+            return wrong(
+                "learning_rate",
+                &self.learning_rate,
+                "above 0 and at most 1",
+            );
+        }
+        if !(0.0..1.0).contains(&self.beta_2) {
+            return wrong("beta_2", &self.beta_2, "at least 0 and below 1");
+        }
+        Ok(())
+    }
+
     /// The learning rate of every step.
     fn schedule(&self, steps: usize) -> Result<ModuleLrScheduler, LabError> {
         // A run shorter than the warm-up still gets to see the peak.
@@ -86,7 +127,9 @@ pub struct Trained {
     pub model: Model,
     /// The loss of every step.
     pub losses: Vec<f64>,
-    /// Input tokens trained on.
+    /// The steps that were run now, and not before a checkpoint.
+    pub steps: usize,
+    /// Input tokens trained on in these steps.
     pub tokens: usize,
     /// From the start of the first step to the end of the last.
     pub elapsed: Duration,
@@ -108,16 +151,49 @@ pub struct Job<'a> {
     pub device: &'a Device,
 }
 
-/// Trains a model. `on_step` is told the number of steps done.
+/// Told after every step: how many are done, and the loss of the last.
+pub type OnStep = Box<dyn FnMut(usize, f64) + Send>;
+
+/// What is seen of a training while it runs, and what is kept for going on later.
+pub struct Watch {
+    /// Told about every step.
+    pub on_step: OnStep,
+    /// Whether to draw Burn's dashboard. Without a terminal Burn prints lines of its own instead.
+    pub dashboard: bool,
+    /// Whether to write checkpoints, and where to go on.
+    pub checkpoints: Checkpoints,
+    /// Stops the training from outside.
+    pub interrupter: Interrupter,
+}
+
+/// Whether a training leaves checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// None: a trial of a study is short, and is run again.
+    None,
+    /// One every [`EPOCH`] steps, of which the last two are kept; starts after this many epochs.
+    After(usize),
+}
+
+impl Watch {
+    /// Nothing but the steps.
+    pub fn steps(on_step: impl FnMut(usize, f64) + Send + 'static) -> Self {
+        Self {
+            on_step: Box::new(on_step),
+            dashboard: false,
+            checkpoints: Checkpoints::None,
+            interrupter: Interrupter::new(),
+        }
+    }
+}
+
+/// Trains a model.
 ///
 /// # Errors
 ///
-/// [`LabError::Trial`] when the loss is no longer a number, or when a step fails.
-pub fn train(
-    model: Model,
-    job: Job<'_>,
-    on_step: Box<dyn FnMut(usize) + Send + Sync>,
-) -> Result<Trained, LabError> {
+/// [`LabError::Trial`] when the loss is no longer a number, or when a step fails;
+/// [`LabError::Stopped`] when it was stopped from outside.
+pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabError> {
     let Job {
         task,
         seed,
@@ -126,6 +202,16 @@ pub fn train(
         folder,
         device,
     } = job;
+    let interrupter = watch.interrupter;
+    let (first, mut losses) = match watch.checkpoints {
+        Checkpoints::None | Checkpoints::After(0) => (0, Vec::new()),
+        Checkpoints::After(epochs) => (epochs * EPOCH, stored_losses(folder)?),
+    };
+    losses.truncate(first);
+    let losses = Arc::new(Mutex::new(Losses {
+        values: losses,
+        unwritten: None,
+    }));
     let tokens = Arc::new(AtomicUsize::new(0));
     let training = Arc::new(Batches {
         task,
@@ -133,46 +219,108 @@ pub fn train(
         steps,
         seed,
         device: device.clone(),
-        next_step: Arc::new(AtomicUsize::new(0)),
+        next_step: Arc::new(AtomicUsize::new(first)),
         tokens: tokens.clone(),
     });
-    let losses = Arc::new(Mutex::new(Vec::new()));
-    let interrupter = Interrupter::new();
     let optimizer = AdamConfig::new()
         .with_beta_2(recipe.beta_2)
         .with_epsilon(1e-8)
         .init();
     let schedule = recipe.schedule(steps)?;
 
-    let started = Instant::now();
-    let result = SupervisedTraining::new(folder, training, Arc::new(NoBatches))
+    let mut training = SupervisedTraining::new(folder, training, Arc::new(NoBatches))
         .metric_train_numeric(LossMetric::new())
         .with_metric_logger(LossLog {
             losses: losses.clone(),
+            loss: None,
+            file: (watch.checkpoints != Checkpoints::None).then(|| losses_file(folder)),
+            on_step: watch.on_step,
             interrupter: interrupter.clone(),
         })
         .with_application_logger(None)
         .with_interrupter(interrupter)
-        .renderer(Box::new(SilentRenderer::new(on_step)))
-        .num_epochs(steps.div_ceil(EPOCH))
-        .launch(Learner::new(model, optimizer, schedule));
+        .num_epochs(steps.div_ceil(EPOCH));
+    training = match watch.dashboard {
+        true => training.metric_train_numeric(LearningRateMetric::new()),
+        false => training.renderer(Box::new(SilentRenderer)),
+    };
+    if let Checkpoints::After(epochs) = watch.checkpoints {
+        training = training
+            .with_default_checkpointers()
+            .with_checkpointing_strategy(KeepLastNCheckpoints::new(2));
+        if epochs > 0 {
+            training = training.checkpoint(epochs);
+        }
+    }
+    let started = Instant::now();
+    let result = training.launch(Learner::new(model, optimizer, schedule));
     let elapsed = started.elapsed();
 
     if let Some(error) = result.error {
         return Err(LabError::Trial(error.to_string()));
     }
-    if let Some(stop) = result.interrupted {
-        return Err(LabError::Trial(
-            stop.reason.unwrap_or_else(|| "interrupted".into()),
-        ));
+    let mut kept = losses.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = kept.unwritten.take() {
+        return Err(error);
     }
-    let losses = std::mem::take(&mut *losses.lock().unwrap_or_else(PoisonError::into_inner));
+    let losses = std::mem::take(&mut kept.values);
+    if let Some(index) = losses.iter().position(|loss| !loss.is_finite()) {
+        let (loss, step) = (losses[index], index + 1);
+        let reason = format!("diverged: the loss is {loss} at step {step}");
+        return Err(LabError::Trial(reason));
+    }
+    if losses.len() < steps {
+        return Err(LabError::Stopped {
+            done: losses.len(),
+            steps,
+        });
+    }
     Ok(Trained {
         model: result.model,
         losses,
+        steps: steps - first,
         tokens: tokens.load(Ordering::Relaxed),
         elapsed,
     })
+}
+
+fn losses_file(folder: &Path) -> PathBuf {
+    folder.join("losses.json")
+}
+
+fn stored_losses(folder: &Path) -> Result<Vec<f64>, LabError> {
+    read_json(&losses_file(folder))
+}
+
+/// The number of epochs after which a training in this folder can go on: that of its newest
+/// checkpoint that is whole. A kill may leave one that is not.
+pub fn last_checkpoint(folder: &Path) -> usize {
+    let checkpoints = folder.join("checkpoint");
+    let names = fs::read_dir(&checkpoints).into_iter().flatten().flatten();
+    let mut epochs: Vec<usize> = names
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let name = name.to_str()?;
+            name.strip_prefix("scheduler-")?
+                .strip_suffix(".bpk")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    epochs.sort_unstable();
+    let losses = stored_losses(folder).map_or(0, |losses| losses.len());
+    let whole = |epoch: usize| {
+        let file = |part: &str| checkpoints.join(format!("{part}-{epoch}.bpk"));
+        losses >= epoch * EPOCH
+            && <ModuleRecord as Checkpoint>::load(file("model")).is_ok()
+            && <OptimizerRecord as Checkpoint>::load(file("optim")).is_ok()
+            && <LrSchedulerRecord as Checkpoint>::load(file("scheduler")).is_ok()
+    };
+    epochs
+        .into_iter()
+        .rev()
+        .find(|epoch| whole(*epoch))
+        .unwrap_or(0)
 }
 
 /// The loss of a step, which is all that `burn-train` needs to see.
@@ -325,16 +473,29 @@ impl DataLoader<TensorBatch> for NoBatches {
     }
 }
 
+/// The losses of a training, and why they could not be written, if so.
+struct Losses {
+    values: Vec<f64>,
+    unwritten: Option<LabError>,
+}
+
 /// Keeps the loss of every step, and stops the training when it is no longer a number.
 struct LossLog {
-    losses: Arc<Mutex<Vec<f64>>>,
+    losses: Arc<Mutex<Losses>>,
+    /// Which of the metrics is the loss.
+    loss: Option<MetricId>,
+    /// Where the losses are kept beside the checkpoints.
+    file: Option<PathBuf>,
+    on_step: OnStep,
     interrupter: Interrupter,
 }
 
 impl MetricLogger for LossLog {
     fn log(&mut self, update: MetricsUpdate, _epoch: usize, _split: &Split) {
         let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
-        for entry in update.entries_numeric {
+        let of_loss =
+            |entry: &&NumericMetricUpdate| Some(&entry.entry.metric_id) == self.loss.as_ref();
+        for entry in update.entries_numeric.iter().filter(of_loss) {
             if let Some(
                 NumericEntry::Value(loss)
                 | NumericEntry::Aggregated {
@@ -343,10 +504,10 @@ impl MetricLogger for LossLog {
                 },
             ) = entry.numeric_entry
             {
-                losses.push(loss);
-                if !loss.is_finite() && !self.interrupter.should_stop() {
-                    let reason = format!("diverged: the loss is {loss} at step {}", losses.len());
-                    self.interrupter.stop(Some(&reason));
+                losses.values.push(loss);
+                (self.on_step)(losses.values.len(), loss);
+                if !loss.is_finite() {
+                    self.interrupter.stop(Some("the loss is not a number"));
                 }
             }
         }
@@ -361,9 +522,22 @@ impl MetricLogger for LossLog {
         Ok(Vec::new())
     }
 
-    fn log_metric_definition(&mut self, _definition: MetricDefinition) {}
+    fn log_metric_definition(&mut self, definition: MetricDefinition) {
+        if *definition.name == LossMetric::new().name().as_str() {
+            self.loss = Some(definition.metric_id);
+        }
+    }
 
-    fn log_epoch_summary(&mut self, _summary: EpochSummary) {}
+    fn log_epoch_summary(&mut self, _summary: EpochSummary) {
+        if let Some(file) = &self.file {
+            let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = write_json(file, &losses.values) {
+                losses.unwritten = Some(error);
+                self.interrupter
+                    .stop(Some("the losses could not be written"));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

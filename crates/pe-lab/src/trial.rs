@@ -1,20 +1,27 @@
 //! A trial: one task, one scheme, one seed. A pure function of its spec.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::module::Module;
 use pe_burn::PositionalConfig;
 use serde::{Deserialize, Serialize};
 
+use crate::data::DataSpec;
 use crate::device;
 use crate::error::LabError;
 use crate::evaluate::{LengthScore, evaluate};
+use crate::files::write_whole;
 use crate::model::{Model, ModelSpec};
-use crate::task;
-use crate::train::{Job, Recipe, train};
+use crate::task::Task;
+use crate::train::{Job, Recipe, Watch, train};
 
 /// The version of Burn in the lock file; Burn itself does not say.
 const BURN: &str = "0.22.1";
+
+/// The file of a trained encoding, and the most rows of it.
+const ENCODING: &str = "encoding.csv";
+const ENCODING_ROWS: usize = 512;
 
 /// Points of a learning curve.
 const CURVE_POINTS: usize = 100;
@@ -24,6 +31,8 @@ const CURVE_POINTS: usize = 100;
 pub struct TrialSpec {
     /// The task's name.
     pub task: String,
+    /// The user's data, where the task is made of it.
+    pub data: Option<DataSpec>,
     /// The positional scheme.
     pub scheme: PositionalConfig,
     /// The seed of the initial weights and of the data stream.
@@ -130,19 +139,20 @@ impl TrialResult {
     }
 }
 
-/// Trains and tests. `on_step` is told the number of steps done; `folder` may be used for files.
+/// Trains and tests. `folder` is the trial's: it gets `encoding.csv`, and what `watch` asks for.
 ///
 /// A training that diverges is a result like any other.
 ///
 /// # Errors
 ///
-/// When the spec names something that does not exist.
+/// When the spec names a device or a scheme that does not exist, when a file cannot be written, or
+/// when the training was stopped from outside.
 pub fn run(
     spec: &TrialSpec,
+    task: &Arc<dyn Task>,
     folder: &Path,
-    on_step: impl FnMut(usize) + Send + Sync + 'static,
+    watch: Watch,
 ) -> Result<TrialResult, LabError> {
-    let task = task::by_name(&spec.task)?;
     let plain = device::open(&spec.device)?;
     let device = plain.clone().autodiff();
     let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, &device)?;
@@ -155,16 +165,18 @@ pub fn run(
         folder,
         device: &device,
     };
-    let outcome = match train(model, job, Box::new(on_step)) {
+    let outcome = match train(model, job, watch) {
         Ok(trained) => {
             let seconds = trained.elapsed.as_secs_f64();
+            let scores = evaluate(&trained.model, task.as_ref(), &plain)?;
+            write_encoding(&trained.model, task.max_tokens(), folder)?;
             Outcome::Finished(Measures {
-                scores: evaluate(&trained.model, task.as_ref(), &plain)?,
+                scores,
                 parameters,
                 position_parameters,
                 curve: curve(&trained.losses),
                 timing: Timing {
-                    ms_per_step: seconds * 1e3 / spec.steps.max(1) as f64,
+                    ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
                     tokens_per_second: trained.tokens as f64 / seconds,
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
@@ -180,6 +192,48 @@ pub fn run(
         outcome,
         versions: Versions::current(),
     })
+}
+
+/// Writes what the trained model adds to its tokens into `encoding.csv`: a row per position, a
+/// column per dimension. A model that adds nothing leaves no file.
+fn write_encoding(model: &Model, positions: usize, folder: &Path) -> Result<(), LabError> {
+    let rows = model.encoding(positions.min(ENCODING_ROWS))?;
+    if rows.iter().flatten().all(|value| *value == 0.0) {
+        return Ok(());
+    }
+    let file = folder.join(ENCODING);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer
+            .serialize(row)
+            .map_err(|error| LabError::file(&file)(error.into()))?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| LabError::file(&file)(error.into_error()))?;
+    write_whole(&file, &bytes)
+}
+
+/// The encoding that a finished trial left in its folder: a row per position.
+///
+/// # Errors
+///
+/// When the file is there and cannot be read.
+pub fn read_encoding(folder: &Path) -> Result<Option<Vec<Vec<f32>>>, LabError> {
+    let path = folder.join(ENCODING);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bad = |error: csv::Error| LabError::Content {
+        path: path.clone(),
+        reason: error.to_string(),
+    };
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_path(&path)
+        .map_err(bad)?;
+    let rows: Result<_, _> = reader.deserialize().collect();
+    rows.map(Some).map_err(bad)
 }
 
 fn curve(losses: &[f64]) -> Vec<CurvePoint> {

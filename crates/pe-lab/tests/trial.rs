@@ -1,13 +1,20 @@
 //! A trial is a pure function of its spec.
 
 use pe_lab::model::ModelSpec;
+use std::fs;
+use std::path::Path;
+
+use burn::train::Interrupter;
+use pe_lab::error::LabError;
 use pe_lab::scheme;
-use pe_lab::train::Recipe;
-use pe_lab::trial::{Measures, Outcome, Timing, TrialResult, TrialSpec, run};
+use pe_lab::task;
+use pe_lab::train::{Checkpoints, EPOCH, Recipe, Watch, last_checkpoint};
+use pe_lab::trial::{Measures, Outcome, Timing, TrialResult, TrialSpec, read_encoding, run};
 
 fn spec(task: &str, scheme: &str) -> TrialSpec {
     TrialSpec {
         task: task.into(),
+        data: None,
         scheme: scheme::config(scheme, 64, 82).unwrap(),
         seed: 4,
         steps: 12,
@@ -22,7 +29,11 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
 
 fn trial(spec: &TrialSpec) -> TrialResult {
     let folder = tempfile::tempdir().unwrap();
-    run(spec, folder.path(), |_| {}).unwrap()
+    watched(spec, folder.path(), Watch::steps(|_, _| {})).unwrap()
+}
+
+fn watched(spec: &TrialSpec, folder: &Path, watch: Watch) -> Result<TrialResult, LabError> {
+    run(spec, &task::by_name(&spec.task).unwrap(), folder, watch)
 }
 
 fn measures(spec: &TrialSpec) -> Measures {
@@ -79,10 +90,8 @@ fn scores_cover_every_length_and_position_and_progress_every_step() {
     };
     let steps = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = steps.clone();
-    let result = run(&spec, folder.path(), move |step| {
-        seen.lock().unwrap().push(step)
-    })
-    .unwrap();
+    let watch = Watch::steps(move |step, _| seen.lock().unwrap().push(step));
+    let result = watched(&spec, folder.path(), watch).unwrap();
     assert_eq!(*steps.lock().unwrap(), (1..=61).collect::<Vec<_>>());
     let measures = result.measures().unwrap();
     let lengths: Vec<(usize, bool)> = measures
@@ -116,4 +125,76 @@ fn a_training_that_diverges_stops_and_is_a_result_with_a_reason() {
         Outcome::Failed(reason) => assert_eq!(reason, "diverged: the loss is NaN at step 2"),
         Outcome::Finished(_) => panic!("a model full of NaN was scored"),
     }
+}
+
+#[test]
+fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers() {
+    let spec = TrialSpec {
+        steps: 2 * EPOCH + 20,
+        recipe: Recipe {
+            batch_size: 4,
+            ..Recipe::default()
+        },
+        ..spec("reverse", "learned")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let from = |epochs, stop_at: usize| {
+        let interrupter = Interrupter::new();
+        let stop = interrupter.clone();
+        Watch {
+            on_step: Box::new(move |step, _| {
+                if step == stop_at {
+                    stop.stop(None);
+                }
+            }),
+            dashboard: false,
+            checkpoints: Checkpoints::After(epochs),
+            interrupter,
+        }
+    };
+    let stopped = watched(&spec, folder.path(), from(0, 2 * EPOCH + 7)).unwrap_err();
+    assert!(
+        matches!(stopped, LabError::Stopped { done, steps } if done < steps),
+        "{stopped}"
+    );
+    assert_eq!(last_checkpoint(folder.path()), 2);
+
+    // A kill in the middle of writing leaves half a file: the checkpoint before it is taken.
+    let newest = folder.path().join("checkpoint/optim-2.bpk");
+    let whole = fs::read(&newest).unwrap();
+    fs::write(&newest, &whole[..whole.len() / 2]).unwrap();
+    assert_eq!(last_checkpoint(folder.path()), 1);
+
+    let unbroken = without_time(measures(&spec));
+    for (epochs, optimizer) in [(1, None), (2, Some(whole))] {
+        if let Some(bytes) = optimizer {
+            fs::write(&newest, bytes).unwrap();
+        }
+        assert_eq!(last_checkpoint(folder.path()), epochs);
+        let resumed = watched(&spec, folder.path(), from(epochs, usize::MAX)).unwrap();
+        let resumed = without_time(resumed.measures().unwrap().clone());
+        assert!(resumed == unbroken, "from epoch {epochs}");
+    }
+}
+
+#[test]
+fn the_trained_encoding_is_kept_beside_the_result() {
+    let rows = |scheme: &str, steps: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = TrialSpec {
+            steps,
+            ..spec("reverse", scheme)
+        };
+        watched(&spec, folder.path(), Watch::steps(|_, _| {})).unwrap();
+        read_encoding(folder.path()).unwrap()
+    };
+    assert_eq!(rows("none", 1), None);
+    let sinusoidal = rows("sinusoidal", 1).unwrap();
+    assert_eq!((sinusoidal.len(), sinusoidal[0].len()), (82, 64));
+    assert_eq!(sinusoidal[0][..4], [0.0, 1.0, 0.0, 1.0]);
+    assert!((sinusoidal[3][0] - 3f32.sin()).abs() < 1e-7);
+    // Training moves the rows it sees, up to BOS, 20 symbols and EOS, and leaves the others.
+    let (before, after) = (rows("learned", 1).unwrap(), rows("learned", 12).unwrap());
+    assert_ne!(before[3], after[3]);
+    assert_eq!(before[60], after[60]);
 }

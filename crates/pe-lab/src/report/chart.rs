@@ -9,7 +9,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::summary::TaskSummary;
 use crate::error::LabError;
-use crate::study::{Study, write_whole};
+use crate::files::write_whole;
+use crate::study::Study;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn<'a> = Result<(), Box<dyn Error + 'a>>;

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::summary::Summary;
 use crate::error::LabError;
-use crate::study::{Study, write_json, write_whole};
+use crate::files::{write_json, write_whole};
+use crate::study::Study;
 use crate::trial::{Outcome, TrialResult};
 
 /// A row of `results.csv`: one length of one trial. A failed trial has one row without scores.

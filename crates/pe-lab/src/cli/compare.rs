@@ -1,0 +1,143 @@
+//! `pe-lab compare`: run a study.
+
+use std::path::PathBuf;
+
+use crate::device::{self, Kind};
+use crate::error::LabError;
+use crate::plan::{Names, Plan, Seeds, Steps};
+use crate::report;
+use crate::study::{self, StudySpec};
+use crate::worker::{self, Crew, Progress, Stop};
+
+/// The folder of a study that names none.
+pub const OUT: &str = "pe-lab-results";
+
+/// The flags of `compare`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// How much to run: `quick` (two tasks, 2 seeds, at most 8 minutes on two cores), `standard` (all
+    /// tasks, 5 seeds, at most 90 minutes) or `full` (all, 10 seeds, hours)
+    #[arg(long, default_value = "quick", value_name = "NAME")]
+    preset: String,
+    /// A file that describes the study, in place of a preset; every study writes its own as
+    /// study.toml. The flags below override it
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    study: Option<PathBuf>,
+    /// Your own data in place of the tasks: labelled sequences (.csv with a column `label`, .jsonl),
+    /// or a plain text (.txt) whose hidden characters are to be guessed
+    #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
+    data: Option<PathBuf>,
+    /// Tasks to train on, separated by commas, or `all` (see `pe-lab tasks`)
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    tasks: Option<Vec<String>>,
+    /// Schemes to compare, separated by commas, or `all` (see `pe-lab schemes`)
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    schemes: Option<Vec<String>>,
+    /// How often to repeat each training with other random numbers: a count (3 means the seeds
+    /// 1, 2 and 3), or the seeds themselves with a comma (`7,9`, or `7,` for one)
+    #[arg(long, value_name = "N or LIST")]
+    seeds: Option<String>,
+    /// Training steps, for every task [default: each task's own]
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Folder for the results. A study that was stopped goes on where it was
+    #[arg(long, default_value = OUT, value_name = "FOLDER")]
+    out: PathBuf,
+    /// Trainings to run side by side [default: one per processor core, one alone on a graphics card]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+}
+
+impl Args {
+    /// What the flags ask for, on top of a preset or a file.
+    fn plan(&self) -> Result<Plan, LabError> {
+        let base = match &self.study {
+            Some(file) => Plan::read(file)?,
+            None => Plan::preset(&self.preset)?,
+        };
+        let flags = Plan {
+            schemes: self.schemes.clone().map(Names::from),
+            tasks: self.tasks.clone().map(Names::from),
+            data: self.data.clone(),
+            seeds: self.seeds.as_deref().map(seeds).transpose()?,
+            steps: self.steps.map(Steps::All),
+            device: self.device.clone(),
+            recipe: None,
+            model: None,
+        };
+        Ok(base.overridden_by(flags))
+    }
+
+    /// Runs the study and gives back the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        let (spec, tasks) = StudySpec::of(self.plan()?)?;
+        let cores = worker::cores();
+        let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
+            (Some(0), _) => return Err(LabError::Usage("--jobs must be at least 1".into())),
+            (Some(jobs), _) => (jobs, "as asked".to_string()),
+            (None, Kind::Cpu) => (cores, format!("one for each of {cores} cores")),
+            (None, Kind::Gpu) => (1, "the card is for one at a time".to_string()),
+        };
+        for line in tasks.data().iter().flat_map(|data| data.describe()) {
+            eprintln!("{line}");
+        }
+        eprintln!(
+            "{} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            spec.trials(&tasks)?.len(),
+            report::what_was_run(&spec),
+            spec.device,
+            self.out.display()
+        );
+        let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
+        let stop = Stop::default();
+        super::on_stop({
+            let stop = stop.clone();
+            move || stop.now()
+        })?;
+        let crew = Crew {
+            program: &program,
+            jobs,
+            progress: &Progress::to_stderr(),
+            stop: &stop,
+        };
+        let study = study::run(&spec, &tasks, &self.out, &crew)?;
+        if study.resumed > 0 {
+            eprintln!("{} of the trials were there already", study.resumed);
+        }
+        super::show(&study)
+    }
+}
+
+/// `3` is the seeds 1, 2, 3; with a comma, the seeds themselves.
+fn seeds(text: &str) -> Result<Seeds, LabError> {
+    let wrong = || {
+        LabError::Usage(format!(
+            "`{text}` is neither a number of seeds (such as 3) nor a list of them (such as 7,9)"
+        ))
+    };
+    let number = |part: &str| part.trim().parse().map_err(|_| wrong());
+    if !text.contains(',') {
+        return number(text).map(Seeds::Count);
+    }
+    let parts = text.trim_end_matches(',').split(',').map(number);
+    parts.collect::<Result<_, _>>().map(Seeds::These)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_count_or_a_list() {
+        assert_eq!(seeds("3").unwrap(), Seeds::Count(3));
+        assert_eq!(seeds("7,9").unwrap(), Seeds::These(vec![7, 9]));
+        assert_eq!(seeds("7,").unwrap(), Seeds::These(vec![7]));
+        for wrong in ["", "x", "1,x", ",", "-1", "1.5"] {
+            let message = seeds(wrong).unwrap_err().to_string();
+            assert!(message.contains("neither"), "{wrong}: {message}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Files that are there whole or not at all.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::LabError;
+
+/// How the names of files begin that are not finished yet.
+pub const UNFINISHED: &str = ".unfinished-";
+
+/// Reads a JSON file.
+///
+/// # Errors
+///
+/// When it cannot be read or holds something else.
+pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, LabError> {
+    let text = fs::read_to_string(file).map_err(LabError::file(file))?;
+    serde_json::from_str(&text).map_err(LabError::content(file))
+}
+
+/// Writes a JSON file under a temporary name and renames it, so that it is there whole or not at all.
+///
+/// # Errors
+///
+/// When the folder cannot be written.
+pub fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> {
+    let text = serde_json::to_string_pretty(value).map_err(LabError::content(file))?;
+    write_whole(file, text.as_bytes())
+}
+
+/// Writes a file under a temporary name and renames it.
+///
+/// # Errors
+///
+/// When the folder cannot be written.
+pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut temporary = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(folder)?;
+        std::io::Write::write_all(&mut temporary, bytes)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Temporary files are private; a result is as readable as any other file.
+            let readable = fs::Permissions::from_mode(0o644);
+            temporary.as_file().set_permissions(readable)?;
+        }
+        temporary.persist(file).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(LabError::file(file))
+}

@@ -1,0 +1,108 @@
+//! The tasks that a study can name: those of the laboratory, or the one made of the user's data.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::data::{DataSpec, DataTask};
+use crate::error::LabError;
+use crate::files::write_whole;
+use crate::task::{self, Task};
+
+/// Where task names are looked up.
+///
+/// A study on a person's data has that data as its only task.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    data: Option<Arc<DataTask>>,
+    /// Where the data was read from.
+    path: PathBuf,
+}
+
+impl Tasks {
+    /// The data in a file in the place of the laboratory's tasks.
+    ///
+    /// # Errors
+    ///
+    /// When the data cannot be used.
+    pub fn from_file(path: &Path) -> Result<Self, LabError> {
+        Ok(Self {
+            data: Some(Arc::new(DataTask::load(path)?)),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// The tasks of a study that lies in a folder.
+    ///
+    /// # Errors
+    ///
+    /// When the copy of its data is not there or is not what it was.
+    pub fn stored(data: Option<&DataSpec>, folder: &Path) -> Result<Self, LabError> {
+        let Some(spec) = data else {
+            return Ok(Self::default());
+        };
+        let path = folder.join(spec.stored_name());
+        let tasks = Self::from_file(&path)?;
+        if tasks
+            .data()
+            .is_none_or(|data| data.spec().sha256 != spec.sha256)
+        {
+            let reason = format!("it is no longer the {} of this study", spec.file);
+            return Err(LabError::Content { path, reason });
+        }
+        Ok(tasks)
+    }
+
+    /// Copies the data into the study's folder, so that its trials need nothing from outside.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written, or when the file was changed since it was read.
+    pub fn store(&self, folder: &Path) -> Result<(), LabError> {
+        let Some(data) = &self.data else {
+            return Ok(());
+        };
+        let copy = folder.join(data.spec().stored_name());
+        if copy.exists() {
+            return Ok(());
+        }
+        let bytes = fs::read(&self.path).map_err(LabError::file(&self.path))?;
+        if DataSpec::digest(&bytes) != data.spec().sha256 {
+            return Err(LabError::Usage(format!(
+                "{} was changed while it was read; run the command again",
+                self.path.display()
+            )));
+        }
+        write_whole(&copy, &bytes)
+    }
+
+    /// The user's data, if that is the task.
+    pub fn data(&self) -> Option<&DataTask> {
+        self.data.as_deref()
+    }
+
+    /// The names, in the order in which they are listed.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let tasks = match &self.data {
+            Some(data) => vec![data.clone() as Arc<dyn Task>],
+            None => task::all(),
+        };
+        tasks.into_iter().map(|task| task.name().to_string())
+    }
+
+    /// The task of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::UnknownTask`], which lists the names there are.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
+        match &self.data {
+            Some(data) if data.name() == name => Ok(data.clone()),
+            Some(_) => Err(LabError::UnknownTask {
+                name: name.to_string(),
+                known: self.names().collect(),
+            }),
+            None => task::by_name(name),
+        }
+    }
+}

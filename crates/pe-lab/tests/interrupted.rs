@@ -1,0 +1,184 @@
+//! A study that is killed, stopped or run twice at once.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Four trials, one after the other.
+const STUDY: &[&str] = &[
+    "compare",
+    "--tasks",
+    "reverse",
+    "--schemes",
+    "none,learned",
+    "--seeds",
+    "2",
+    "--jobs",
+    "1",
+];
+
+fn study(steps: &str, out: &Path) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+    command
+        .args(STUDY)
+        .args(["--steps", steps, "--out"])
+        .arg(out);
+    command
+}
+
+/// The study with trials of a second or two each.
+fn command(out: &Path) -> Command {
+    study("12", out)
+}
+
+fn start(out: &Path) -> Child {
+    let mut command = command(out);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Waits for the line that says that this many trials are finished.
+fn wait_for_trials(child: &mut Child, count: usize) {
+    let told = BufReader::new(child.stderr.as_mut().unwrap());
+    let finished = told.lines().filter(|line| {
+        let line = line.as_ref().unwrap();
+        line.contains("accuracy by length")
+    });
+    assert_eq!(finished.take(count).count(), count);
+}
+
+fn finish(out: &Path) -> String {
+    let output = command(out).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    stderr
+}
+
+fn send(signal: &str, child: &Child) {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Every score and loss of a study, without the times.
+fn numbers(out: &Path) -> Vec<String> {
+    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    text.lines()
+        .map(|line| {
+            let mut result: serde_json::Value = serde_json::from_str(line).unwrap();
+            result["outcome"]["finished"]["timing"].take();
+            result.to_string()
+        })
+        .collect()
+}
+
+fn results(out: &Path) -> usize {
+    let trials = fs::read_dir(out.join("trials")).into_iter().flatten();
+    trials
+        .filter(|trial| trial.as_ref().unwrap().path().join("result.json").exists())
+        .count()
+}
+
+#[test]
+fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let unbroken = folder.path().join("unbroken");
+    finish(&unbroken);
+
+    // At moments from before the folder is claimed to the middle of a training.
+    let broken = folder.path().join("broken");
+    for milliseconds in [1, 10, 40, 150, 600] {
+        let mut child = start(&broken);
+        thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // And after a trial: it is kept.
+    let mut child = start(&broken);
+    wait_for_trials(&mut child, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = results(&broken);
+    assert!((1..4).contains(&kept), "{kept}");
+    assert!(!broken.join("results.jsonl").exists());
+
+    let said = finish(&broken);
+    assert!(said.contains("of the trials were there already"), "{said}");
+    assert_eq!(numbers(&broken), numbers(&unbroken));
+    assert_eq!(numbers(&broken).len(), 4);
+}
+
+#[test]
+fn the_trial_of_a_killed_study_ends_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut child = study("100000", &out).stderr(Stdio::null()).spawn().unwrap();
+    let worker = || {
+        let name = out.join("trials").to_string_lossy().into_owned();
+        let found = Command::new("pgrep").args(["-f", &name]).output().unwrap();
+        !found.stdout.is_empty()
+    };
+    let soon = |what: &dyn Fn() -> bool| {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(60) {
+            if what() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        false
+    };
+    assert!(soon(&worker), "no worker was started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(soon(&|| !worker()), "the worker lives on");
+}
+
+#[test]
+fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("study");
+        let mut child = start(&out);
+        wait_for_trials(&mut child, 1);
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.contains("of 4 trials are finished and kept in")
+                && stderr.contains("Run the same command again to go on"),
+            "{stderr}"
+        );
+        assert!(!stderr.contains("no result"), "{stderr}");
+        assert_eq!(results(&out) + left(&finish(&out)), 4);
+    }
+}
+
+/// How many trials a run had left to do.
+fn left(stderr: &str) -> usize {
+    let line = stderr.lines().find(|line| line.contains("accuracy by"));
+    let count = line.and_then(|line| line.split_whitespace().next());
+    let total = count.and_then(|count| count.split('/').nth(1));
+    total.map_or(0, |total| total.parse().unwrap())
+}
+
+#[test]
+fn one_folder_has_one_study_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut first = start(&out);
+    wait_for_trials(&mut first, 1);
+    let second = command(&out).output().unwrap();
+    let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("in use by another pe-lab"), "{stderr}");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    finish(&out);
+}
