@@ -1,0 +1,131 @@
+//! `pe-lab train` from outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn run(arguments: &[&str], out: &Path) -> (i32, String, String) {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"))
+        .arg("train")
+        .args(arguments)
+        .arg("--out")
+        .arg(out)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let arguments = ["--task", "reverse", "--scheme", "learned", "--steps", "60"];
+    let (code, stdout, stderr) = run(&arguments, &out);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
+    let steps: Vec<&str> = stdout.lines().filter(|l| l.starts_with("step")).collect();
+    assert!(
+        steps[0].starts_with("step     50 of 60  loss "),
+        "{stdout}"
+    );
+    assert!(steps[1].starts_with("step     60 of 60  loss "), "{stdout}");
+    assert!(
+        stdout.contains("    80 ") && stdout.contains("beyond training"),
+        "{stdout}"
+    );
+    let text = fs::read_to_string(out.join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["spec"]["steps"], 60);
+    assert!(out.join("checkpoint/model-1.bpk").exists());
+
+    let (code, _, stderr) = run(&["--resume"], &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("is finished"), "{stderr}");
+    let (code, _, stderr) = run(&arguments, &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("go on with --resume"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stopped_training_says_how_to_go_on_and_goes_on() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (out, whole) = (folder.path().join("a"), folder.path().join("b"));
+    let arguments = ["--task", "reverse", "--steps", "120"];
+    for signal in ["-INT", "-KILL"] {
+        let resume = signal == "-KILL";
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+        command.arg("train");
+        match resume {
+            true => command.arg("--resume"),
+            false => command.args(arguments),
+        };
+        let mut child = command
+            .arg("--out")
+            .arg(&out)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = told.next().unwrap().unwrap();
+        let expected = if resume { "step    100" } else { "step     50" };
+        assert!(line.starts_with(expected), "{line}");
+        let id = child.id().to_string();
+        Command::new("kill").args([signal, &id]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        if resume {
+            assert!(stderr.contains("from step 50 on"), "{stderr}");
+        } else {
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            let how = format!("`pe-lab train --resume --out {}` goes on", out.display());
+            assert!(stderr.contains(&how), "{stderr}");
+        }
+    }
+    let (code, _, stderr) = run(&["--resume"], &out);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(run(&arguments, &whole).0, 0);
+    let measured = |folder: &Path| {
+        let text = fs::read_to_string(folder.join("result.json")).unwrap();
+        let mut result: serde_json::Value = serde_json::from_str(&text).unwrap();
+        result["outcome"]["finished"]["timing"].take();
+        result
+    };
+    assert_eq!(measured(&out), measured(&whole));
+}
+
+#[test]
+fn wrong_use_exits_with_2_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("x");
+    for (arguments, said) in [
+        (&["--task", "sorting"][..], "there is no task `sorting`"),
+        (&["--scheme", "cosine"], "there is no scheme `cosine`"),
+        (&["--task", "all"], "there is no task `all`"),
+        (&["--steps", "0"], "0 steps were asked for"),
+        (&["--seed", "-1"], "unexpected argument"),
+        (&["--resume"], "holds no training to go on with"),
+        (&["--resume", "--steps", "5"], "cannot be used with"),
+        (&["--device", "gpu"], "there is no device `gpu`"),
+    ] {
+        let (code, stdout, stderr) = run(arguments, &out);
+        assert_eq!(code, 2, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+        assert_eq!(stdout, "", "{arguments:?}");
+        assert!(!out.exists(), "{arguments:?}");
+    }
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("thesis.txt"), "mine").unwrap();
+    let (code, _, stderr) = run(&["--steps", "2"], &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("is not empty"), "{stderr}");
+}
