@@ -1,37 +1,165 @@
 //! What a model that cannot see positions can reach at best.
+//!
+//! Without positions, attention is blind to order: what a transformer says at a token is a function
+//! of that token and of the bag (the multiset) of all tokens. The best such answer is the most
+//! likely class given the two, so the best accuracy is `E[max_y P(y | bag, own token)]`. The
+//! functions here are this number for one kind of question each, over sequences of `n` independent,
+//! equally likely symbols. They are exact up to rounding.
+
+/// `P(k successes in t trials)` for every `t ≤ n`, as `table[t][k]`.
+fn binomial(n: usize, p: f64) -> Vec<Vec<f64>> {
+    let mut table = vec![vec![1.0]];
+    for t in 1..=n {
+        let before = &table[t - 1];
+        let row = (0..=t).map(|k| {
+            let missed = if k < t { before[k] * (1.0 - p) } else { 0.0 };
+            let hit = if k > 0 { before[k - 1] * p } else { 0.0 };
+            missed + hit
+        });
+        let row = row.collect();
+        table.push(row);
+    }
+    table
+}
+
+/// How often symbols occur in up to `n` draws.
+///
+/// The last of `v` equally likely symbols takes `k` of `t` draws with binomial probability at
+/// `1/v`, and the others share the rest evenly. So `F_v(t)`, the probability that no symbol occurs
+/// more than `cap` times, is `Σ_{k ≤ cap} Binomial(k; t, 1/v) · F_{v−1}(t − k)`.
+struct Counts {
+    n: usize,
+    /// For `v = 1, 2, …` the binomial table at `1/v`.
+    shares: Vec<Vec<Vec<f64>>>,
+}
+
+impl Counts {
+    fn new(n: usize, symbols: usize) -> Self {
+        Self {
+            n,
+            shares: (1..=symbols).map(|v| binomial(n, 1.0 / v as f64)).collect(),
+        }
+    }
+
+    /// For every `t ≤ n`, the probability that `t` draws among `symbols` hold none of them more than
+    /// `cap` times.
+    fn capped(&self, cap: usize, symbols: usize) -> Vec<f64> {
+        let mut within = vec![0.0; self.n + 1];
+        within[0] = 1.0;
+        for share in &self.shares[..symbols] {
+            within = (0..=self.n)
+                .map(|t| (0..=t.min(cap)).map(|k| share[t][k] * within[t - k]).sum())
+                .collect();
+        }
+        within
+    }
+
+    /// `P(a given symbol occurs k times)` in all `n` draws.
+    fn of_one(&self, k: usize) -> f64 {
+        self.shares.last().map_or(0.0, |share| share[self.n][k])
+    }
+
+    /// The expected count of the most frequent symbol, `Σ_m P(maximum > m)`.
+    fn expected_maximum(&self) -> f64 {
+        let symbols = self.shares.len();
+        (0..self.n)
+            .map(|cap| 1.0 - self.capped(cap, symbols)[self.n])
+            .sum()
+    }
+}
 
 /// The expected count of the most frequent of `symbols` equally likely symbols in `n` draws,
 /// divided by `n`: the token accuracy of always answering the mode of the input's bag of tokens.
 ///
-/// Exact up to rounding. With `c(m)` the number of sequences in which no symbol occurs more than
-/// `m` times, `c(m) = n! · [xⁿ] (Σ_{k≤m} x^k / k!)^symbols`, and the expected maximum is
-/// `Σ_m (1 − c(m) / symbolsⁿ)`. Dividing by `symbolsⁿ` is folded into the series as the Poisson
-/// weights `(1 / symbols)^k / k!`, which keeps every number in range.
+/// It is the best accuracy without positions where the place asked about is equally likely to be any
+/// place, the model's own included.
 pub fn expected_mode_share(n: usize, symbols: usize) -> f64 {
     if n == 0 || symbols == 0 {
         return 0.0;
     }
-    let factorial: f64 = (1..=n).map(|k| k as f64).product();
-    let mut expected_maximum = 0.0;
-    for most in 0..n {
-        let mut weights = vec![1.0];
-        for k in 1..=most {
-            weights.push(weights[k - 1] / (k * symbols) as f64);
-        }
-        let mut series = vec![0.0; n + 1];
-        series[0] = 1.0;
-        for _ in 0..symbols {
-            let mut next = vec![0.0; n + 1];
-            for (i, a) in series.iter().enumerate() {
-                for (k, w) in weights.iter().enumerate().take(n + 1 - i) {
-                    next[i + k] += a * w;
-                }
-            }
-            series = next;
-        }
-        expected_maximum += 1.0 - factorial * series[n];
+    Counts::new(n, symbols).expected_maximum() / n as f64
+}
+
+/// The best accuracy without positions where the answer is the token at a place equally likely to be
+/// any place *but* the model's own.
+///
+/// With counts `k` of mean 1/`symbols` each and maximum `M`, a token `s` knows that it is not asked
+/// about itself, so class `c` has probability `(k_c − [c = s]) / (n − 1)`. A token that is not the only
+/// mode finds another with probability `M / (n − 1)`; one that is, `(M − 1) / (n − 1)`. Weighted with
+/// how many tokens are which, a bag with one mode gives `M / n` and a bag with several `M / (n − 1)`:
+/// the mode share and `E[M; several modes] / (n (n − 1))` more. `E[M; one mode]` is
+/// `Σ_m m · symbols · P(one given symbol m times, each other less)`.
+pub fn best_other_share(n: usize, symbols: usize) -> f64 {
+    if n < 2 || symbols == 0 {
+        return 0.0;
     }
-    expected_maximum / n as f64
+    let counts = Counts::new(n, symbols);
+    let maximum = counts.expected_maximum();
+    let alone: f64 = (1..=n)
+        .map(|m| {
+            let others_less = counts.capped(m - 1, symbols - 1)[n - m];
+            (m * symbols) as f64 * counts.of_one(m) * others_less
+        })
+        .sum();
+    let n = n as f64;
+    maximum / n + (maximum - alone) / (n * (n - 1.0))
+}
+
+/// The best accuracy without positions where the answer at a token is the token after the last
+/// earlier occurrence of the same symbol, or "none" where there is no earlier one.
+///
+/// Take a token `s` that occurs `k` times in a bag with counts `k_c` and maximum `M`. It is the first
+/// of its kind with probability `1/k`: "none". Otherwise the answer is what follows one of the first
+/// `k − 1` occurrences. Of the `k k_c / n` expected places where `c ≠ s` follows `s`, the `s` is the
+/// last one in a share `1/k` (the pair, glued, is exchangeable with the other `s`), which leaves
+/// `(k − 1) k_c / n`; and `s` follows `s` in `k (k − 1) / n` places, never after the last. Divided among
+/// the `k` tokens, class `c` has probability `(k − 1) k_c / (k n)`, `s` itself included. So the best
+/// answer is "none" or the mode, right with probability `max(1, (k − 1) M / n) / k`, and the `k` tokens
+/// of each symbol that occurs add `max(1, (k − 1) M / n)`:
+///
+/// `E[Σ_{s: k_s > 0} max(1, (k_s − 1) M / n)] / n`.
+///
+/// Every symbol is like the first, so the sum is `symbols` times the first one's, over the joint
+/// distribution of its count and the maximum.
+pub fn previous_occurrence_share(n: usize, symbols: usize) -> f64 {
+    if n == 0 || symbols == 0 {
+        return 0.0;
+    }
+    let counts = Counts::new(n, symbols);
+    let mut others_below = counts.capped(0, symbols - 1);
+    let mut right = 0.0;
+    for maximum in 1..=n {
+        let others = counts.capped(maximum, symbols - 1);
+        for k in 1..=maximum {
+            let mut joint = others[n - k];
+            if k < maximum {
+                joint -= others_below[n - k];
+            }
+            let gain = ((k - 1) * maximum) as f64 / n as f64;
+            right += counts.of_one(k) * joint * gain.max(1.0);
+        }
+        others_below = others;
+    }
+    symbols as f64 * right / n as f64
+}
+
+/// The best accuracy without positions on "are the first and the last of `n` bits equal?".
+///
+/// With `d` ones more than zeros, the two ends are any two of the `n` bits, equal with probability
+/// `1/2 + (d² − n) / (2 n (n − 1))`. So the best answer is right with probability
+/// `1/2 + E|d² − n| / (2 n (n − 1))`, a sum over the binomial distribution: about `1/2 + 0.48 / (n − 1)`.
+pub fn equal_ends_share(n: usize) -> f64 {
+    if n < 2 {
+        return 1.0;
+    }
+    let length = n as f64;
+    let ones = &binomial(n, 0.5)[n];
+    let spread: f64 = ones
+        .iter()
+        .enumerate()
+        .map(|(k, p)| p * ((2.0 * k as f64 - length).powi(2) - length).abs())
+        .sum();
+    0.5 + spread / (2.0 * length * (length - 1.0))
 }
 
 #[cfg(test)]
@@ -39,22 +167,60 @@ mod tests {
     use super::*;
     use crate::rng::{RngExt, generator};
 
-    #[test]
-    fn small_cases_counted_by_hand() {
-        assert_eq!(expected_mode_share(1, 8), 1.0);
-        // Two draws of two symbols: aa, bb have a maximum of 2, ab, ba of 1.
-        assert!((expected_mode_share(2, 2) - 0.75).abs() < 1e-15);
-        // Three draws of two symbols: 2 of 8 have a maximum of 3, the others 2.
-        assert!((expected_mode_share(3, 2) - (2.0 * 3.0 + 6.0 * 2.0) / 8.0 / 3.0).abs() < 1e-15);
-        assert_eq!(expected_mode_share(5, 1), 1.0);
+    fn close(measured: f64, expected: f64) {
+        assert!(
+            (measured - expected).abs() < 1e-12,
+            "{measured} against {expected}"
+        );
     }
 
     #[test]
-    fn the_published_floors_of_eight_symbols() {
-        for (n, floor) in [(10, 0.31), (20, 0.25), (80, 0.18)] {
-            let exact = expected_mode_share(n, 8);
-            assert!((exact - floor).abs() < 0.01, "n = {n}: {exact}");
+    fn small_mode_shares_counted_by_hand() {
+        assert_eq!(expected_mode_share(1, 8), 1.0);
+        assert_eq!(expected_mode_share(5, 1), 1.0);
+        // Two draws of two symbols: aa, bb have a maximum of 2, ab, ba of 1.
+        close(expected_mode_share(2, 2), 0.75);
+        // Three draws of two symbols: 2 of 8 have a maximum of 3, the others 2.
+        close(
+            expected_mode_share(3, 2),
+            (2.0 * 3.0 + 6.0 * 2.0) / 8.0 / 3.0,
+        );
+        // Four draws of eight symbols, by the shape of the bag: 8 sequences of one symbol, 224 of
+        // three and one, 168 of two and two, 2016 of two and two singles, 1680 without a repeat.
+        let total = 8 * 4 + 224 * 3 + (168 + 2016) * 2 + 1680;
+        close(expected_mode_share(4, 8), total as f64 / 4096.0 / 4.0);
+    }
+
+    /// Computed apart, as a sum over all partitions of `n` into at most eight counts, each with its
+    /// multinomial weight.
+    #[test]
+    fn eight_symbols_as_a_sum_over_partitions() {
+        for (n, mode, other, previous) in [
+            (4, 0.412109375, 0.453125, 0.8354492188),
+            (6, 0.3631896973, 0.3864746094, 0.7391967773),
+            (10, 0.3019823655, 0.3117887378, 0.5972519994),
+            (20, 0.2472959352, 0.2507233240, 0.3819627049),
+            (40, 0.2096677824, 0.2108012765, 0.2235054836),
+            (80, 0.1839100718, 0.1842969090, 0.1679340192),
+        ] {
+            for (computed, expected) in [
+                (expected_mode_share(n, 8), mode),
+                (best_other_share(n, 8), other),
+                (previous_occurrence_share(n, 8), previous),
+            ] {
+                let error = (computed - expected).abs();
+                assert!(error < 1e-10, "n = {n}: {computed} against {expected}");
+            }
         }
+    }
+
+    #[test]
+    fn long_sequences_neither_overflow_nor_lose_the_sum() {
+        // Half of the draws, and √(n / 2π) more, for two symbols.
+        let n = 400.0_f64;
+        let expected = 0.5 + (1.0 / (2.0 * std::f64::consts::PI * n)).sqrt();
+        assert!((expected_mode_share(400, 2) - expected).abs() < 1e-4);
+        close(binomial(400, 0.3)[400].iter().sum(), 1.0);
     }
 
     #[test]
@@ -77,5 +243,39 @@ mod tests {
                 "n = {n}: {simulated} against {exact}"
             );
         }
+    }
+
+    #[test]
+    fn another_token_counted_by_hand() {
+        // Two tokens: the other one is the whole bag but one, so it is known.
+        close(best_other_share(2, 8), 1.0);
+        // Three of two symbols: aaa is sure; in aab an a faces {a, b} and b faces {a, a}: 2/3.
+        close(best_other_share(3, 2), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
+        assert_eq!(best_other_share(1, 8), 0.0);
+    }
+
+    #[test]
+    fn a_previous_occurrence_counted_by_hand() {
+        // One token: never an earlier one. Two: aa is (none, a), one of which is right; ab is sure.
+        close(previous_occurrence_share(1, 8), 1.0);
+        close(previous_occurrence_share(2, 2), 0.5 * 0.5 + 0.5);
+        // Three of two symbols. aaa: (none, a, a), 2 of 3. One b in aab, aba, baa: b says none, and the
+        // answers at the two a are (none, a), (none, b), (none, a): none is right 1 of 2. So 2 of 3.
+        close(previous_occurrence_share(3, 2), 2.0 / 3.0);
+    }
+
+    #[test]
+    fn equal_ends_counted_by_hand() {
+        // Two bits are the bag itself. Three: 000 and 111 are sure; with one odd bit out, the ends are
+        // equal only when it is in the middle, so "not equal" is right in 2 of 3.
+        close(equal_ends_share(2), 1.0);
+        close(equal_ends_share(3), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
+        // Four: 2 sequences are sure, 8 with one odd bit give 1/2, 6 with two of each 2/3.
+        close(
+            equal_ends_share(4),
+            (2.0 + 8.0 * 0.5 + 6.0 * 2.0 / 3.0) / 16.0,
+        );
+        let far = 0.5 + 0.484 / 79.0;
+        assert!((equal_ends_share(80) - far).abs() < 2e-4);
     }
 }

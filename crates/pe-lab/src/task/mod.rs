@@ -2,17 +2,34 @@
 //!
 //! A task is one file with one type that implements [`Task`], and one line in [`all`]. It works on
 //! the host and knows nothing about tensors, models or encodings, so every scheme gets the same
-//! batches and the same test sets.
+//! batches and the same test sets. A generated task implements [`Toy`] instead, which is its
+//! definition and little more.
 
+mod bucket_sort;
 mod digits;
+mod first_eq_last;
 pub mod floor;
+mod majority;
+mod missing_duplicate;
+mod posmod4;
+mod prev_occurrence;
 mod reverse;
+mod shift3;
+mod toy;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+pub use bucket_sort::BucketSort;
 pub use digits::Digits;
+pub use first_eq_last::FirstEqLast;
+pub use majority::Majority;
+pub use missing_duplicate::MissingDuplicate;
+pub use posmod4::PosMod4;
+pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
+pub use shift3::Shift3;
+pub use toy::Toy;
 
 use crate::error::LabError;
 
@@ -107,7 +124,17 @@ pub trait Task: Send + Sync {
 
 /// Every task, in the order in which they are listed.
 pub fn all() -> Vec<Arc<dyn Task>> {
-    vec![Arc::new(Digits), Arc::new(Reverse)]
+    vec![
+        Arc::new(Digits),
+        Arc::new(Reverse),
+        Arc::new(BucketSort),
+        Arc::new(FirstEqLast),
+        Arc::new(Shift3),
+        Arc::new(PrevOccurrence),
+        Arc::new(PosMod4),
+        Arc::new(Majority),
+        Arc::new(MissingDuplicate),
+    ]
 }
 
 /// The task of this name.

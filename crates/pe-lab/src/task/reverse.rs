@@ -1,160 +1,106 @@
 //! `reverse`: say a sequence back to front.
 
-use std::ops::RangeInclusive;
-
+use super::Answer;
 use super::floor::expected_mode_share;
-use super::{Answer, Readout, Sample, Task};
-use crate::rng::{HostRng, RngExt, generator};
-
-const SYMBOLS: usize = 8;
-const BOS: usize = SYMBOLS;
-const EOS: usize = SYMBOLS + 1;
-const TEST_SAMPLES: usize = 512;
+use super::toy::{Toy, in_place};
 
 /// `y_i = x_{n+1−i}`: at position `i` of a sequence of `n` symbols, predict the symbol at the
 /// mirrored position.
 ///
-/// Symbols are drawn independently and evenly from eight. The input is BOS, the symbols, EOS, and
-/// only the `n` symbols are scored: BOS and EOS give an encoding that sees distances alone an end
-/// to measure from. Training lengths are even over 4..=20, one length per batch; test lengths 10
-/// and 20 lie inside, 21 to 80 beyond.
+/// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
+/// Every token has to find its mirror image, a distance that differs from token to token and needs
+/// the end of the sequence. Fixed and learned positions solve it inside the training lengths and
+/// fall to near the floor beyond (Ruoss et al. 2023); without positions it stays at the floor.
 ///
-/// A model without positions sees a bag of symbols, so its best answer is the bag's mode: see
-/// [`expected_mode_share`].
+/// The floor is the accuracy of answering the bag's mode, [`expected_mode_share`]. That is the best
+/// without positions when `n` is odd: the middle symbol mirrors itself, which just makes up for
+/// every other token not being its own answer. When `n` is even no token is its own answer and the
+/// best is [`best_other_share`](super::floor::best_other_share), higher where modes are tied: by 0.041
+/// at 4, 0.010 at 10, 0.003 at 20 and less than 0.001 from 60 on.
+///
+/// Source: "Reverse String" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR
+/// 2023, there with two symbols.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reverse;
 
-fn sample(symbols: &[usize]) -> Sample {
-    let mut tokens = vec![BOS];
-    tokens.extend_from_slice(symbols);
-    tokens.push(EOS);
-    let answers = symbols
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(i, &class)| Answer {
-            position: i + 1,
-            class,
-        })
-        .collect();
-    Sample { tokens, answers }
-}
+impl Toy for Reverse {
+    const NAME: &'static str = "reverse";
+    const ABOUT: &'static str = "toy: say a sequence of 8 symbols back to front";
+    const SOURCE: &'static str = "Reverse String of Deletang et al. 2023, ICLR";
+    const TOKENS: usize = 8;
+    const CLASSES: usize = 8;
+    const FLOOR_ABOUT: &'static str = "always the most frequent symbol of the input";
 
-fn draw(rng: &mut HostRng, length: usize, count: usize) -> Vec<Sample> {
-    (0..count)
-        .map(|_| {
-            let symbols: Vec<usize> = (0..length).map(|_| rng.random_range(0..SYMBOLS)).collect();
-            sample(&symbols)
-        })
-        .collect()
-}
-
-impl Task for Reverse {
-    fn name(&self) -> &str {
-        "reverse"
+    fn answers(tokens: &[usize]) -> Vec<Answer> {
+        in_place(1, tokens.iter().rev().copied())
     }
 
-    fn about(&self) -> &str {
-        "toy: say a sequence of 8 symbols back to front"
-    }
-
-    fn source(&self) -> &str {
-        "generated; lengths 4 to 20 in training, up to 80 in the test"
-    }
-
-    fn vocabulary(&self) -> usize {
-        SYMBOLS + 2
-    }
-
-    fn classes(&self) -> usize {
-        SYMBOLS
-    }
-
-    fn readout(&self) -> Readout {
-        Readout::PerToken
-    }
-
-    fn train_lengths(&self) -> RangeInclusive<usize> {
-        4..=20
-    }
-
-    fn test_lengths(&self) -> Vec<usize> {
-        vec![10, 20, 21, 25, 30, 40, 60, 80]
-    }
-
-    fn framing(&self) -> usize {
-        2
-    }
-
-    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        let mut rng = generator("reverse/train", seed, step as u64);
-        let length = rng.random_range(self.train_lengths());
-        draw(&mut rng, length, size)
-    }
-
-    fn test_set(&self, length: usize) -> Vec<Sample> {
-        draw(
-            &mut generator("reverse/test", 0, length as u64),
-            length,
-            TEST_SAMPLES,
-        )
-    }
-
-    fn floor(&self, length: usize) -> f64 {
-        expected_mode_share(length, SYMBOLS)
-    }
-
-    fn floor_about(&self) -> &str {
-        "the best answer without positions"
-    }
-
-    fn steps(&self) -> usize {
-        1_500
+    fn floor_at(length: usize) -> f64 {
+        expected_mode_share(length, Self::TOKENS)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Task;
+    use super::super::floor::best_other_share;
+    use super::super::toy::testing::{asked, best_blind, blind_rule, digest, follows, mode};
     use super::*;
 
     #[test]
-    fn four_symbols_by_hand() {
-        let made = sample(&[3, 1, 4, 0]);
-        assert_eq!(made.tokens, [BOS, 3, 1, 4, 0, EOS]);
-        let read: Vec<_> = made.answers.iter().map(|a| (a.position, a.class)).collect();
-        assert_eq!(read, [(1, 0), (2, 4), (3, 1), (4, 3)]);
+    fn symbols_by_hand() {
+        assert_eq!(
+            asked::<Reverse>(&[3, 1, 4, 0]),
+            [(1, 0), (2, 4), (3, 1), (4, 3)]
+        );
+        assert_eq!(
+            asked::<Reverse>(&[7, 7, 2, 5, 6]),
+            [(1, 6), (2, 5), (3, 2), (4, 7), (5, 7)]
+        );
     }
 
     #[test]
-    fn training_covers_every_length_and_every_symbol() {
-        let mut lengths = std::collections::BTreeSet::new();
-        let mut symbols = std::collections::BTreeSet::new();
-        for step in 0..300 {
-            let batch = Reverse.train_batch(1, step, 2);
-            lengths.insert(batch[0].answers.len());
-            symbols.extend(batch[0].answers.iter().map(|answer| answer.class));
-        }
-        assert_eq!(lengths, (4..=20).collect());
-        assert_eq!(symbols, (0..SYMBOLS).collect());
+    fn the_streams_are_the_published_ones() {
+        assert_eq!(
+            digest(&Reverse),
+            "c4b74d681cfaf849986b34d81042cb37f24c7a4560550562af67e2085f4118e1"
+        );
     }
 
     #[test]
-    fn a_test_set_has_512_sequences_and_the_floor_of_its_bags() {
-        for length in Reverse.test_lengths() {
-            let set = Reverse.test_set(length);
-            assert_eq!(set.len(), 512);
-            let modes: usize = set
-                .iter()
-                .map(|sample| {
-                    let count = |s| sample.answers.iter().filter(|a| a.class == s).count();
-                    (0..SYMBOLS).map(count).max().unwrap_or(0)
-                })
-                .sum();
-            let measured = modes as f64 / (512 * length) as f64;
+    fn every_sample_follows_the_definition() {
+        follows(&Reverse, |x| {
+            let n = x.len();
+            (1..=n).map(|i| (i, x[n + 1 - i - 1])).collect()
+        });
+    }
+
+    #[test]
+    fn the_floor_is_the_best_without_positions_at_odd_lengths_and_close_to_it_at_even_ones() {
+        assert!((best_blind::<Reverse>(5, |_| true) - Reverse.floor(5)).abs() < 1e-12);
+        for (n, above) in [(4, 0.041), (6, 0.023)] {
+            let best = best_blind::<Reverse>(n, |_| true);
+            assert!((best - best_other_share(n, 8)).abs() < 1e-12, "{n}: {best}");
             assert!(
-                (measured - Reverse.floor(length)).abs() < 0.01,
-                "{length}: {measured}"
+                (best - Reverse.floor(n) - above).abs() < 5e-4,
+                "{n}: {best}"
             );
+        }
+    }
+
+    #[test]
+    fn at_the_tested_lengths_the_floor_is_below_the_best_by_no_more_than_it_says() {
+        for (n, above) in [(10, 0.010), (20, 0.003), (60, 0.001)] {
+            let gap = best_other_share(n, 8) - Reverse.floor(n);
+            assert!((gap - above).abs() < 5e-4, "{n}: {gap}");
+        }
+    }
+
+    #[test]
+    fn answering_the_mode_scores_the_floor() {
+        for n in [10, 21, 80] {
+            let scored = blind_rule::<Reverse>(n, |counts, _| mode(counts));
+            assert!((scored - Reverse.floor(n)).abs() < 0.003, "{n}: {scored}");
         }
     }
 }

@@ -1,0 +1,166 @@
+//! `missing_duplicate`: a sequence is said twice, with one symbol left out.
+
+use super::Answer;
+use super::toy::{Toy, uniform};
+use crate::rng::{HostRng, RngExt};
+
+const SYMBOLS: usize = 2;
+
+/// The token in the place of the symbol that is left out.
+const MASK: usize = SYMBOLS;
+
+/// `x = w‖w` with `x_m` masked: predict it, which is `x_{m ± n/2}`. One answer, read at the mask.
+///
+/// `w` is `n/2` independent, equally likely symbols, of two, and the mask stands at any of the `n` places
+/// with equal probability, so both answers are equally likely. The mask is a third input token. `n` is
+/// even: training lengths are drawn from 4, 6, …, 20, and the test has 12 and 20 inside and 24, 28, 32,
+/// 40, 60 and 80 beyond. See [`Toy`] for what all toy tasks share.
+///
+/// The model has to look half a sequence away, a distance that grows with the length. In a pilot of this
+/// suite a model without positions stayed near 0.5. Ruoss et al. 2023 (*Randomized Positional Encodings
+/// Boost Length Generalization of Transformers*, ACL) use the task to ask what carries beyond the
+/// training lengths.
+///
+/// The floor is one half, a constant answer. It is not the best that is possible without positions: `w‖w`
+/// holds every symbol an even number of times, so the masked symbol is the one that is seen an odd number
+/// of times, and a model that counted modulo 2 would be right every time. Parity is what attention is
+/// known to be bad at, the worse the longer the sequence (M. Hahn, *Theoretical Limitations of
+/// Self-Attention in Neural Sequence Models*, TACL 2020). But a score of the scheme `none` above one half
+/// is this shortcut, and the other schemes can take it too.
+///
+/// A cruder one needs no parity: say the symbol that is seen more often. The `n/2 − 1` other pairs cancel
+/// out with probability `P`, and then the partner of the mask decides, so this is right in `1/2 + P/2`;
+/// `P` is 0 where `n/2` is even, but the rule scores 0.69 at 10. So every tested length is a multiple of
+/// four.
+///
+/// Source: "Missing Duplicate" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR
+/// 2023, which pads odd lengths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MissingDuplicate;
+
+impl Toy for MissingDuplicate {
+    const NAME: &'static str = "missing_duplicate";
+    const ABOUT: &'static str = "toy: bits said twice, with one masked: say which";
+    const SOURCE: &'static str = "Missing Duplicate of Deletang et al. 2023, ICLR";
+    const TOKENS: usize = SYMBOLS + 1;
+    const CLASSES: usize = SYMBOLS;
+    const LENGTH_STEP: usize = 2;
+    /// Multiples of four, where the symbol seen more often says nothing.
+    const TEST_LENGTHS: &'static [usize] = &[12, 20, 24, 28, 32, 40, 60, 80];
+    const FLOOR_ABOUT: &'static str = "a constant answer";
+
+    fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
+        let mut tokens = uniform(rng, length / 2, SYMBOLS).repeat(2);
+        let masked = rng.random_range(0..tokens.len());
+        tokens[masked] = MASK;
+        tokens
+    }
+
+    fn answers(tokens: &[usize]) -> Vec<Answer> {
+        let half = tokens.len() / 2;
+        let masked = tokens.iter().position(|token| *token == MASK);
+        let answer = masked.map(|m| Answer {
+            position: m + 1,
+            class: tokens[(m + half) % tokens.len()],
+        });
+        answer.into_iter().collect()
+    }
+
+    fn floor_at(_length: usize) -> f64 {
+        0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::Task;
+    use super::super::toy::testing::{asked, best_blind, blind_rule, digest, follows};
+    use super::*;
+
+    /// The only symbol that can complete the sequence to a word said twice.
+    fn completion(tokens: &[usize]) -> Option<usize> {
+        let fits = |symbol: &usize| {
+            let mut filled = tokens.to_vec();
+            filled.iter_mut().for_each(|token| {
+                if *token == MASK {
+                    *token = *symbol;
+                }
+            });
+            let (first, second) = filled.split_at(filled.len() / 2);
+            first == second
+        };
+        let mut fitting = (0..SYMBOLS).filter(fits);
+        let only = fitting.next();
+        assert_eq!(fitting.next(), None, "{tokens:?}");
+        only
+    }
+
+    #[test]
+    fn symbols_by_hand() {
+        // 01‖01, 110‖110 and 0011‖0011.
+        assert_eq!(asked::<MissingDuplicate>(&[0, 1, 0, MASK]), [(4, 1)]);
+        assert_eq!(asked::<MissingDuplicate>(&[MASK, 1, 0, 1, 1, 0]), [(1, 1)]);
+        assert_eq!(asked::<MissingDuplicate>(&[1, 1, MASK, 1, 1, 0]), [(3, 0)]);
+        assert_eq!(
+            asked::<MissingDuplicate>(&[0, 0, 1, 1, 0, MASK, 1, 1]),
+            [(6, 0)]
+        );
+    }
+
+    #[test]
+    fn the_streams_are_the_published_ones() {
+        assert_eq!(
+            digest(&MissingDuplicate),
+            "22eaa3bb3fec1ff7f114a5fe912db4240a25b2497f35861b74c1575aa92e71e1"
+        );
+    }
+
+    #[test]
+    fn every_sample_is_a_word_said_twice_but_for_one_mask() {
+        follows(&MissingDuplicate, |x| {
+            assert_eq!(x.len() % 2, 0);
+            let masks: Vec<usize> = (0..x.len()).filter(|i| x[*i] == MASK).collect();
+            assert_eq!(masks.len(), 1);
+            vec![(masks[0] + 1, completion(x).unwrap())]
+        });
+    }
+
+    #[test]
+    fn every_place_is_masked_and_both_answers_are_equally_likely() {
+        for n in [12, 20] {
+            let set = MissingDuplicate.test_set(n);
+            let places: BTreeSet<usize> = set.iter().map(|s| s.answers[0].position).collect();
+            assert_eq!(places, (1..=n).collect());
+            let ones: usize = set.iter().map(|s| s.answers[0].class).sum();
+            // Five standard deviations of 512 fair coins.
+            assert!(ones.abs_diff(256) < 57, "{n}: {ones}");
+            assert_eq!(MissingDuplicate.floor(n), 0.5);
+        }
+    }
+
+    #[test]
+    fn the_parity_of_the_bag_gives_the_answer_away() {
+        let possible = |x: &[usize]| {
+            x.iter().filter(|token| **token == MASK).count() == 1 && completion(x).is_some()
+        };
+        for n in [4, 8] {
+            assert_eq!(best_blind::<MissingDuplicate>(n, possible), 1.0);
+        }
+        let odd = blind_rule::<MissingDuplicate>(80, |counts, _| counts[1] % 2);
+        assert_eq!(odd, 1.0);
+    }
+
+    #[test]
+    fn the_symbol_seen_more_often_says_nothing_at_the_tested_lengths() {
+        let more_often =
+            |n| blind_rule::<MissingDuplicate>(n, |counts, _| usize::from(counts[1] > counts[0]));
+        for n in MissingDuplicate.test_lengths() {
+            // Five standard deviations of 10,000 fair coins.
+            assert!((more_often(n) - 0.5).abs() < 0.025, "{n}");
+        }
+        // Four other pairs cancel out in 6 of 16 cases.
+        assert!((more_often(10) - (0.5 + 6.0 / 32.0)).abs() < 0.025);
+    }
+}

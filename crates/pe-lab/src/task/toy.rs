@@ -1,0 +1,306 @@
+//! What the generated tasks share: tokens, lengths, streams and test sets.
+
+use std::ops::RangeInclusive;
+
+use super::{Answer, Readout, Sample, Task};
+use crate::rng::{HostRng, RngExt, generator};
+
+/// Lengths seen in training.
+const TRAIN_LENGTHS: RangeInclusive<usize> = 4..=20;
+
+/// Sequences in the test set of one length.
+const TEST_SAMPLES: usize = 512;
+
+/// A generated task: what differs between one toy task and the next. Everything else of [`Task`]
+/// follows.
+///
+/// The input is BOS, `n` tokens, EOS. BOS and EOS are the two tokens after the task's own, and they
+/// are never asked about: they give an encoding that sees distances alone an end to measure from.
+/// Training lengths are even over 4..=20, one length per batch; the test has 512 fixed sequences a
+/// length, of which 10 and 20 lie inside and 21, 25, 30, 40, 60 and 80 beyond. Batch `step` of seed
+/// `s` is drawn from the stream `NAME/train` at `(s, step)`, the test set of length `n` from
+/// `NAME/test` at `(0, n)`, so neither depends on the scheme or on the other tasks.
+pub trait Toy: Send + Sync {
+    /// The name on the command line and in files; at most 18 bytes, so that its streams have room
+    /// (see [`generator`]).
+    const NAME: &'static str;
+
+    /// One line: what has to be predicted from what.
+    const ABOUT: &'static str;
+
+    /// Where the task comes from.
+    const SOURCE: &'static str;
+
+    /// The number of different tokens between BOS and EOS.
+    const TOKENS: usize;
+
+    /// The number of different answers.
+    const CLASSES: usize;
+
+    /// Every length is a multiple of this.
+    const LENGTH_STEP: usize = 1;
+
+    /// The lengths tested, shortest first.
+    const TEST_LENGTHS: &'static [usize] = &[10, 20, 21, 25, 30, 40, 60, 80];
+
+    /// Training steps of a study that names none.
+    const STEPS: usize = 1_500;
+
+    /// What the floor is, in a few words.
+    const FLOOR_ABOUT: &'static str;
+
+    /// The `length` tokens of one sequence: independent and equally likely, unless the task says
+    /// otherwise.
+    fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
+        uniform(rng, length, Self::TOKENS)
+    }
+
+    /// The definition: what is asked about these tokens (without BOS and EOS), and the answers.
+    ///
+    /// The first token is at position 1, as in the formulas; position 0 is BOS.
+    fn answers(tokens: &[usize]) -> Vec<Answer>;
+
+    /// The accuracy at this length that takes no skill.
+    fn floor_at(length: usize) -> f64;
+}
+
+/// Independent symbols, each of `0..symbols` equally likely.
+pub(super) fn uniform(rng: &mut HostRng, length: usize, symbols: usize) -> Vec<usize> {
+    (0..length).map(|_| rng.random_range(0..symbols)).collect()
+}
+
+/// Answers read at consecutive positions from `first` on.
+pub(super) fn in_place(first: usize, classes: impl IntoIterator<Item = usize>) -> Vec<Answer> {
+    let places = (first..).zip(classes);
+    places
+        .map(|(position, class)| Answer { position, class })
+        .collect()
+}
+
+/// One answer for the whole sequence, read at BOS.
+pub(super) fn at_bos(class: usize) -> Vec<Answer> {
+    vec![Answer { position: 0, class }]
+}
+
+/// BOS and EOS around the tokens, and the answers.
+fn sample<T: Toy>(tokens: &[usize]) -> Sample {
+    let (bos, eos) = (T::TOKENS, T::TOKENS + 1);
+    Sample {
+        tokens: [&[bos], tokens, &[eos]].concat(),
+        answers: T::answers(tokens),
+    }
+}
+
+fn samples<T: Toy>(rng: &mut HostRng, length: usize, count: usize) -> Vec<Sample> {
+    (0..count)
+        .map(|_| sample::<T>(&T::draw(rng, length)))
+        .collect()
+}
+
+impl<T: Toy> Task for T {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn about(&self) -> &str {
+        T::ABOUT
+    }
+
+    fn source(&self) -> &str {
+        T::SOURCE
+    }
+
+    fn vocabulary(&self) -> usize {
+        T::TOKENS + self.framing()
+    }
+
+    fn classes(&self) -> usize {
+        T::CLASSES
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::PerToken
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        TRAIN_LENGTHS
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        T::TEST_LENGTHS.to_vec()
+    }
+
+    fn framing(&self) -> usize {
+        2
+    }
+
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator(&format!("{}/train", T::NAME), seed, step as u64);
+        let shortest = TRAIN_LENGTHS.start().div_ceil(T::LENGTH_STEP);
+        let longest = TRAIN_LENGTHS.end() / T::LENGTH_STEP;
+        let length = T::LENGTH_STEP * rng.random_range(shortest..=longest);
+        samples::<T>(&mut rng, length, size)
+    }
+
+    /// Empty for a length that the task does not have.
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        if length < *TRAIN_LENGTHS.start() || !length.is_multiple_of(T::LENGTH_STEP) {
+            return Vec::new();
+        }
+        let mut rng = generator(&format!("{}/test", T::NAME), 0, length as u64);
+        samples::<T>(&mut rng, length, TEST_SAMPLES)
+    }
+
+    fn floor(&self, length: usize) -> f64 {
+        T::floor_at(length)
+    }
+
+    fn floor_about(&self) -> &str {
+        T::FLOOR_ABOUT
+    }
+
+    fn steps(&self) -> usize {
+        T::STEPS
+    }
+}
+
+/// What the tests of the toy tasks share.
+#[cfg(test)]
+pub(super) mod testing {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    /// The answers to a sequence as (position, class).
+    pub fn asked<T: Toy>(tokens: &[usize]) -> Vec<(usize, usize)> {
+        let answers = T::answers(tokens);
+        answers.iter().map(|a| (a.position, a.class)).collect()
+    }
+
+    /// Compares the answers in training batches and in test sets with a definition written anew:
+    /// from the tokens (without BOS and EOS) to (position, class). And whether BOS and EOS stand
+    /// where they should and nowhere else, training shows every length and every token, and a test
+    /// set has its 512 sequences.
+    pub fn follows<T: Toy>(task: &T, definition: impl Fn(&[usize]) -> Vec<(usize, usize)>) {
+        let mut trained = BTreeSet::new();
+        let mut shown = BTreeSet::new();
+        let mut check = |sample: &Sample, length: usize| {
+            assert_eq!(sample.tokens.len(), length + 2);
+            let (bos, rest) = sample.tokens.split_first().unwrap();
+            let (eos, inner) = rest.split_last().unwrap();
+            assert_eq!((*bos, *eos), (T::TOKENS, T::TOKENS + 1));
+            assert!(inner.iter().all(|token| *token < T::TOKENS));
+            shown.extend(inner.iter().copied());
+            let answers = sample.answers.iter().map(|a| (a.position, a.class));
+            assert_eq!(answers.collect::<Vec<_>>(), definition(inner), "{inner:?}");
+        };
+        for step in 0..300 {
+            let batch = task.train_batch(5, step, 4);
+            let length = batch[0].tokens.len() - 2;
+            trained.insert(length);
+            batch.iter().for_each(|sample| check(sample, length));
+        }
+        for length in T::TEST_LENGTHS {
+            let set = task.test_set(*length);
+            assert_eq!(set.len(), 512);
+            set.iter().for_each(|sample| check(sample, *length));
+        }
+        let lengths = (4..=20).filter(|length| length % T::LENGTH_STEP == 0);
+        assert_eq!(trained, lengths.collect());
+        assert_eq!(shown, (0..T::TOKENS).collect());
+        let inside = T::TEST_LENGTHS.iter().filter(|n| trained.contains(n));
+        assert_eq!((inside.count(), T::TEST_LENGTHS.len()), (2, 8));
+    }
+
+    /// SHA-256 of the first batches of seed 1 and of all test sets.
+    ///
+    /// Every number of a published study rests on these streams. A change, by an edit or by a new
+    /// version of the crates for random numbers, makes new results incomparable with old ones.
+    pub fn digest(task: &dyn Task) -> String {
+        let training = (0..50).map(|step| task.train_batch(1, step, 64));
+        let test = task.test_lengths().into_iter().map(|n| task.test_set(n));
+        let mut sha = Sha256::new();
+        for sample in training.chain(test).flatten() {
+            let answers = sample.answers.iter().flat_map(|a| [a.position, a.class]);
+            for value in sample.tokens.iter().copied().chain(answers) {
+                sha.update((value as u64).to_le_bytes());
+            }
+        }
+        let digest = sha.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The best accuracy of a model that sees the bag of tokens and the token at which it answers,
+    /// counted over every sequence of this length that `possible` lets through: for each bag and
+    /// token the most frequent answer. Nothing is derived, so formulas are checked against it.
+    pub fn best_blind<T: Toy>(length: usize, possible: impl Fn(&[usize]) -> bool) -> f64 {
+        let mut seen: BTreeMap<(Vec<usize>, usize), Vec<usize>> = BTreeMap::new();
+        for number in 0..T::TOKENS.pow(length as u32) {
+            let digit = |place: usize| number / T::TOKENS.pow(place as u32) % T::TOKENS;
+            let tokens: Vec<usize> = (0..length).map(digit).collect();
+            if !possible(&tokens) {
+                continue;
+            }
+            let Sample { tokens, answers } = sample::<T>(&tokens);
+            let mut bag = tokens.clone();
+            bag.sort_unstable();
+            for answer in answers {
+                let key = (bag.clone(), tokens[answer.position]);
+                seen.entry(key).or_insert_with(|| vec![0; T::CLASSES])[answer.class] += 1;
+            }
+        }
+        let best: usize = seen.values().filter_map(|counts| counts.iter().max()).sum();
+        let all: usize = seen.values().flatten().sum();
+        best as f64 / all as f64
+    }
+
+    /// The accuracy of a rule that sees the counts of the tokens and the token at which it answers,
+    /// on 10,000 fresh sequences.
+    pub fn blind_rule<T: Toy>(length: usize, rule: impl Fn(&[usize], usize) -> usize) -> f64 {
+        let mut rng = generator("rule", 1, length as u64);
+        let (mut right, mut all) = (0, 0);
+        for _ in 0..10_000 {
+            let Sample { tokens, answers } = sample::<T>(&T::draw(&mut rng, length));
+            let mut counts = vec![0; T::TOKENS + 2];
+            tokens.iter().for_each(|token| counts[*token] += 1);
+            for answer in answers {
+                let said = rule(&counts[..T::TOKENS], tokens[answer.position]);
+                right += usize::from(said == answer.class);
+                all += 1;
+            }
+        }
+        right as f64 / all as f64
+    }
+
+    /// The token with the highest count, the first of several.
+    pub fn mode(counts: &[usize]) -> usize {
+        let highest = counts.iter().max().unwrap();
+        counts.iter().position(|count| count == highest).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MissingDuplicate, Reverse};
+    use super::*;
+
+    #[test]
+    fn a_sample_is_framed_by_the_two_tokens_after_the_own_ones() {
+        let framed = sample::<Reverse>(&[3, 1, 4, 0]);
+        assert_eq!(framed.tokens, [8, 3, 1, 4, 0, 9]);
+        assert_eq!(Reverse.vocabulary(), 10);
+        let framed = sample::<MissingDuplicate>(&[0, 1, 2, 1]);
+        assert_eq!(framed.tokens, [3, 0, 1, 2, 1, 4]);
+        assert_eq!(MissingDuplicate.vocabulary(), 5);
+    }
+
+    #[test]
+    fn a_length_that_a_task_does_not_have_has_no_test_set() {
+        assert_eq!(Reverse.test_set(3), []);
+        assert_eq!(Reverse.test_set(4).len(), 512);
+        assert_eq!(MissingDuplicate.test_set(10).len(), 512);
+        assert_eq!(MissingDuplicate.test_set(11), []);
+    }
+}
