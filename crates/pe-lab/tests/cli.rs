@@ -57,7 +57,17 @@ fn wrong_use_exits_with_2_and_says_what_is_right() {
         ),
         (&["compare", "--device", "gpu"], "the devices are: flex"),
         (&["compare", "--seeds", "many"], "neither a number of seeds"),
-        (&["compare", "--steps", "0"], "at least 1"),
+        (&["compare", "--seeds", "0"], "from 1 to 1000"),
+        (&["compare", "--steps", "0"], "0 steps were asked for"),
+        (&["compare", "--preset", "slow"], "quick, standard, full"),
+        (
+            &["compare", "--preset", "full", "--study", "x.toml"],
+            "cannot be used with",
+        ),
+        (
+            &["compare", "--data", "x.csv", "--tasks", "reverse"],
+            "cannot be used with",
+        ),
         (&["compare", "--jobs", "0"], "at least 1"),
         (&["compare", "--steps", "ten"], "invalid value"),
         (&["compare", "--schemes", "none,none"], "named twice"),
@@ -202,6 +212,28 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let csv_again = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(scores(&csv_again), scores(&csv));
 
+    // The report alone, from the files, after the others are gone.
+    for file in ["results.csv", "summary.json", "chart-digits.svg"] {
+        fs::remove_file(out.join(file)).unwrap();
+    }
+    let out_name = out.to_string_lossy().into_owned();
+    let (code, reported, stderr) = run(&["report", &out_name], None);
+    assert_eq!(code, 0, "{stderr}");
+    let table = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("wrote"));
+        lines.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(table(&reported), table(&run(TINY, Some(&out)).1));
+    assert!(out.join("chart-digits.svg").exists());
+
+    // The study again from the file that it left, elsewhere: the same numbers.
+    let elsewhere = folder.path().join("elsewhere");
+    let plan = out.join("study.toml").to_string_lossy().into_owned();
+    let (code, _, stderr) = run(&["compare", "--study", &plan], Some(&elsewhere));
+    assert_eq!(code, 0, "{stderr}");
+    let csv_elsewhere = fs::read_to_string(elsewhere.join("results.csv")).unwrap();
+    assert_eq!(scores(&csv_elsewhere), scores(&csv));
+
     // Another study in the same folder.
     let changed_study = [
         "compare",
@@ -222,6 +254,53 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         fs::read_to_string(out.join("results.csv")).unwrap(),
         csv_again
     );
+}
+
+#[test]
+fn a_study_file_is_read_and_its_faults_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let name = file.to_string_lossy().into_owned();
+    let out = folder.path().join("out");
+    for (text, said) in [
+        ("schemes = [\"none\"]\nseed = 3", "unknown field `seed`"),
+        (
+            "steps = { sorting = 3 }",
+            "`sorting`, which is not in the study",
+        ),
+        ("[model]\nheads = 5", "not a multiple of the 5 heads"),
+        ("[recipe]\nlearning_rate = -1.0", "learning_rate is -1"),
+        ("data = \"none.csv\"", "none.csv"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let (code, _, stderr) = run(&["compare", "--study", &name], Some(&out));
+        assert!(code == 2 || text.starts_with("data"), "{text}: {stderr}");
+        assert!(code != 0 && stderr.contains(said), "{text}: {stderr}");
+        assert!(!out.exists(), "{text}");
+    }
+    let (code, _, stderr) = run(&["compare", "--study", "/no/such.toml"], Some(&out));
+    assert_eq!(code, 1);
+    assert!(stderr.contains("/no/such.toml: No such file"), "{stderr}");
+    fs::write(
+        &file,
+        "schemes = [\"none\"]\ntasks = [\"digits\"]\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n",
+    )
+    .unwrap();
+    let (code, _, stderr) = run(
+        &["compare", "--study", &name, "--schemes", "learned"],
+        Some(&out),
+    );
+    assert_eq!(code, 0, "{stderr}");
+    assert!(out.join("trials/digits-learned-7/result.json").exists());
+}
+
+#[test]
+fn a_report_needs_a_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().to_string_lossy().into_owned();
+    let (code, _, stderr) = run(&["report", &name], None);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("holds no study"), "{stderr}");
 }
 
 #[test]
