@@ -10,9 +10,9 @@ use super::toy::{Toy, in_place};
 /// The bag of tokens fixes the sorted sequence, and the own position is needed only to know which
 /// part of it to say, so the input's order does not matter but the place of the answer does. In a
 /// pilot of this suite randomized positions carried far beyond the training lengths, then rotary,
-/// sinusoidal and learned ones in this order; Ruoss et al. 2023 (*Randomized Positional Encodings
-/// Boost Length Generalization of Transformers*, ACL) found the gain of randomized positions on this
-/// task too.
+/// sinusoidal and learned ones in this order. Randomized positions were proposed on this task among
+/// others (A. Ruoss et al., *Randomized Positional Encodings Boost Length Generalization of
+/// Transformers*, ACL 2023).
 ///
 /// The floor is exact: given the bag, a symbol is as likely to stand at one place as at another, so
 /// knowing the own symbol does not help, the answer is any token of the bag, and the best without
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_sample_follows_the_definition() {
-        // The i-th smallest is the one symbol with fewer than i tokens below and at least i up to it.
+        // The i-th smallest: fewer than i tokens lie below it, and at least i do not lie above.
         follows(&BucketSort, |x| {
             let count = |test: &dyn Fn(usize) -> bool| x.iter().filter(|s| test(**s)).count();
             let smallest = |i| (0..8).find(|s| count(&|t| t < *s) < i && count(&|t| t <= *s) >= i);

@@ -6,17 +6,17 @@ use super::toy::{Toy, at_bos};
 
 /// `y = 1` if `x_1 = x_n`, else 0; one answer per sequence, read at BOS.
 ///
-/// Symbols are independent and equally likely, of two, so both answers are equally likely; see [`Toy`]
-/// for what all toy tasks share. Two tokens count, and they are told from the others by position alone.
-/// The first is next to BOS and the last next to EOS, yet in a pilot of this suite only randomized
-/// positions stayed near 1.0 beyond the training lengths.
+/// Symbols are independent and equally likely, of two, so both answers are equally likely; see
+/// [`Toy`] for what all toy tasks share. Two tokens count, and they are told from the others by
+/// position alone. The first is next to BOS and the last next to EOS, yet in a pilot of this suite
+/// only randomized positions stayed near 1.0 beyond the training lengths.
 ///
-/// The floor is exact, [`equal_ends_share`]: a bag in which one symbol prevails makes equal ends more
-/// likely. It is 0.555 at length 10 and 0.506 at 80.
+/// The floor is exact, [`equal_ends_share`]: a bag in which one symbol prevails makes equal ends
+/// more likely. It is 0.555 at length 10 and 0.506 at 80.
 ///
-/// Source: "Even Pairs" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR 2023.
-/// There the question is whether the pairs 01 and 10 are even in number, which for two symbols is
-/// whether the two ends are equal.
+/// Source: "Even Pairs" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR
+/// 2023. There the question is whether the pairs 01 and 10 are even in number, which for two
+/// symbols is whether the two ends are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstEqLast;
 

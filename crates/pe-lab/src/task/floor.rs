@@ -41,8 +41,8 @@ impl Counts {
         }
     }
 
-    /// For every `t ≤ n`, the probability that `t` draws among `symbols` hold none of them more than
-    /// `cap` times.
+    /// For every `t ≤ n`, the probability that `t` draws among `symbols` hold none of them more
+    /// than `cap` times.
     fn capped(&self, cap: usize, symbols: usize) -> Vec<f64> {
         let mut within = vec![0.0; self.n + 1];
         within[0] = 1.0;
@@ -71,8 +71,8 @@ impl Counts {
 /// The expected count of the most frequent of `symbols` equally likely symbols in `n` draws,
 /// divided by `n`: the token accuracy of always answering the mode of the input's bag of tokens.
 ///
-/// It is the best accuracy without positions where the place asked about is equally likely to be any
-/// place, the model's own included.
+/// It is the best accuracy without positions where the place asked about is equally likely to be
+/// any place, the model's own included.
 pub fn expected_mode_share(n: usize, symbols: usize) -> f64 {
     if n == 0 || symbols == 0 {
         return 0.0;
@@ -80,15 +80,15 @@ pub fn expected_mode_share(n: usize, symbols: usize) -> f64 {
     Counts::new(n, symbols).expected_maximum() / n as f64
 }
 
-/// The best accuracy without positions where the answer is the token at a place equally likely to be
-/// any place *but* the model's own.
+/// The best accuracy without positions where the answer is the token at a place equally likely to
+/// be any place *but* the model's own.
 ///
-/// With counts `k` of mean 1/`symbols` each and maximum `M`, a token `s` knows that it is not asked
-/// about itself, so class `c` has probability `(k_c − [c = s]) / (n − 1)`. A token that is not the only
-/// mode finds another with probability `M / (n − 1)`; one that is, `(M − 1) / (n − 1)`. Weighted with
-/// how many tokens are which, a bag with one mode gives `M / n` and a bag with several `M / (n − 1)`:
-/// the mode share and `E[M; several modes] / (n (n − 1))` more. `E[M; one mode]` is
-/// `Σ_m m · symbols · P(one given symbol m times, each other less)`.
+/// With counts `k_c` in the bag and maximum `M`, a token `s` knows that it is not asked about
+/// itself, so class `c` has probability `(k_c − [c = s]) / (n − 1)`. A token that is not the
+/// only mode finds another with probability `M / (n − 1)`; one that is, `(M − 1) / (n − 1)`.
+/// Weighted with how many tokens are which, a bag with one mode gives `M / n` and a bag with
+/// several `M / (n − 1)`: the mode share and `E[M; several modes] / (n (n − 1))` more. `E[M; one
+/// mode]` is `Σ_m m · symbols · P(one given symbol m times, each other less)`.
 pub fn best_other_share(n: usize, symbols: usize) -> f64 {
     if n < 2 || symbols == 0 {
         return 0.0;
@@ -108,14 +108,14 @@ pub fn best_other_share(n: usize, symbols: usize) -> f64 {
 /// The best accuracy without positions where the answer at a token is the token after the last
 /// earlier occurrence of the same symbol, or "none" where there is no earlier one.
 ///
-/// Take a token `s` that occurs `k` times in a bag with counts `k_c` and maximum `M`. It is the first
-/// of its kind with probability `1/k`: "none". Otherwise the answer is what follows one of the first
-/// `k − 1` occurrences. Of the `k k_c / n` expected places where `c ≠ s` follows `s`, the `s` is the
-/// last one in a share `1/k` (the pair, glued, is exchangeable with the other `s`), which leaves
-/// `(k − 1) k_c / n`; and `s` follows `s` in `k (k − 1) / n` places, never after the last. Divided among
-/// the `k` tokens, class `c` has probability `(k − 1) k_c / (k n)`, `s` itself included. So the best
-/// answer is "none" or the mode, right with probability `max(1, (k − 1) M / n) / k`, and the `k` tokens
-/// of each symbol that occurs add `max(1, (k − 1) M / n)`:
+/// Take a token `s` that occurs `k` times in a bag with counts `k_c` and maximum `M`. It is the
+/// first of its kind with probability `1/k`: "none". Otherwise the answer is what follows one of
+/// the first `k − 1` occurrences. Of the `k k_c / n` expected places where `c ≠ s` follows `s`, the
+/// `s` is the last one in a share `1/k` (the pair, glued, is exchangeable with the other `s`),
+/// which leaves `(k − 1) k_c / n`; and `s` follows `s` in `k (k − 1) / n` places, never after the
+/// last. Divided among the `k` tokens, class `c` has probability `(k − 1) k_c / (k n)`, `s` itself
+/// included. So the best answer is "none" or the mode, right with probability `max(1, (k − 1) M /
+/// n) / k`, and the `k` tokens of each symbol that occurs add `max(1, (k − 1) M / n)`:
 ///
 /// `E[Σ_{s: k_s > 0} max(1, (k_s − 1) M / n)] / n`.
 ///
@@ -146,8 +146,8 @@ pub fn previous_occurrence_share(n: usize, symbols: usize) -> f64 {
 /// The best accuracy without positions on "are the first and the last of `n` bits equal?".
 ///
 /// With `d` ones more than zeros, the two ends are any two of the `n` bits, equal with probability
-/// `1/2 + (d² − n) / (2 n (n − 1))`. So the best answer is right with probability
-/// `1/2 + E|d² − n| / (2 n (n − 1))`, a sum over the binomial distribution: about `1/2 + 0.48 / (n − 1)`.
+/// `1/2 + (d² − n) / (2 n (n − 1))`. So the best answer is right with probability `1/2 + E|d² − n|
+/// / (2 n (n − 1))`, a sum over the binomial distribution: about `1/2 + 0.48 / (n − 1)`.
 pub fn equal_ends_share(n: usize) -> f64 {
     if n < 2 {
         return 1.0;
@@ -259,15 +259,16 @@ mod tests {
         // One token: never an earlier one. Two: aa is (none, a), one of which is right; ab is sure.
         close(previous_occurrence_share(1, 8), 1.0);
         close(previous_occurrence_share(2, 2), 0.5 * 0.5 + 0.5);
-        // Three of two symbols. aaa: (none, a, a), 2 of 3. One b in aab, aba, baa: b says none, and the
-        // answers at the two a are (none, a), (none, b), (none, a): none is right 1 of 2. So 2 of 3.
+        // Three of two symbols. aaa: (none, a, a), 2 of 3. One b in aab, aba, baa: b says none, and
+        // the answers at the two a are (none, a), (none, b), (none, a): none is right 1 of 2. So 2
+        // of 3.
         close(previous_occurrence_share(3, 2), 2.0 / 3.0);
     }
 
     #[test]
     fn equal_ends_counted_by_hand() {
-        // Two bits are the bag itself. Three: 000 and 111 are sure; with one odd bit out, the ends are
-        // equal only when it is in the middle, so "not equal" is right in 2 of 3.
+        // Two bits are the bag itself. Three: 000 and 111 are sure; with one odd bit out, the ends
+        // are equal only when it is in the middle, so "not equal" is right in 2 of 3.
         close(equal_ends_share(2), 1.0);
         close(equal_ends_share(3), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
         // Four: 2 sequences are sure, 8 with one odd bit give 1/2, 6 with two of each 2/3.

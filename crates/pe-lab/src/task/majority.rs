@@ -6,15 +6,15 @@ use crate::rng::HostRng;
 
 /// `y = 1` if there are more ones than zeros, else 0; one answer per sequence, read at BOS.
 ///
-/// Symbols are independent and equally likely, of two, given that there is no tie: a sequence of even
-/// length with as many ones as zeros is drawn again. Both answers are equally likely. See [`Toy`] for
-/// what all toy tasks share.
+/// Symbols are independent and equally likely, of two, given that there is no tie: a sequence of
+/// even length with as many ones as zeros is drawn again. Both answers are equally likely. See
+/// [`Toy`] for what all toy tasks share.
 ///
-/// This is the control: the bag is all there is to know, and one layer of even attention measures the
-/// share of ones (L. Strobl et al., *What Formal Languages Can Transformers Express? A Survey*, TACL
-/// 2024, on majority and averaging attention). A model without positions reaches 1.0 at every length in
-/// a pilot of this suite, and positions can only hurt: the sinusoidal encoding degrades beyond the
-/// training lengths. A scheme that wins here wins for another reason than seeing order.
+/// This is the control: the bag is all there is to know, and one layer of even attention measures
+/// the share of ones (L. Strobl et al., *What Formal Languages Can Transformers Express? A Survey*,
+/// TACL 2024, on majority and averaging attention). A model without positions reaches 1.0 at every
+/// length in a pilot of this suite, and positions can only hurt: the sinusoidal encoding degrades
+/// beyond the training lengths. A scheme that wins here wins for another reason than seeing order.
 ///
 /// The floor is one half, a constant answer. The best without positions, 1.0, would leave no scale.
 ///

@@ -11,30 +11,30 @@ const MASK: usize = SYMBOLS;
 
 /// `x = w‖w` with `x_m` masked: predict it, which is `x_{m ± n/2}`. One answer, read at the mask.
 ///
-/// `w` is `n/2` independent, equally likely symbols, of two, and the mask stands at any of the `n` places
-/// with equal probability, so both answers are equally likely. The mask is a third input token. `n` is
-/// even: training lengths are drawn from 4, 6, …, 20, and the test has 12 and 20 inside and 24, 28, 32,
-/// 40, 60 and 80 beyond. See [`Toy`] for what all toy tasks share.
+/// `w` is `n/2` independent, equally likely symbols, of two, and the mask stands at any of the `n`
+/// places with equal probability, so both answers are equally likely. The mask is a third input
+/// token. `n` is even: training lengths are drawn from 4, 6, …, 20, and the test has 12 and 20
+/// inside and 24, 28, 32, 40, 60 and 80 beyond. See [`Toy`] for what all toy tasks share.
 ///
-/// The model has to look half a sequence away, a distance that grows with the length. In a pilot of this
-/// suite a model without positions stayed near 0.5. Ruoss et al. 2023 (*Randomized Positional Encodings
-/// Boost Length Generalization of Transformers*, ACL) use the task to ask what carries beyond the
-/// training lengths.
+/// The model has to look half a sequence away, a distance that grows with the length. In a pilot of
+/// this suite a model without positions stayed near 0.5. Randomized positions were proposed on this
+/// task among others (A. Ruoss et al., *Randomized Positional Encodings Boost Length Generalization
+/// of Transformers*, ACL 2023).
 ///
-/// The floor is one half, a constant answer. It is not the best that is possible without positions: `w‖w`
-/// holds every symbol an even number of times, so the masked symbol is the one that is seen an odd number
-/// of times, and a model that counted modulo 2 would be right every time. Parity is what attention is
-/// known to be bad at, the worse the longer the sequence (M. Hahn, *Theoretical Limitations of
-/// Self-Attention in Neural Sequence Models*, TACL 2020). But a score of the scheme `none` above one half
-/// is this shortcut, and the other schemes can take it too.
+/// The floor is one half, a constant answer. It is not the best that is possible without positions:
+/// `w‖w` holds every symbol an even number of times, so the masked symbol is the one that is seen
+/// an odd number of times, and a model that counted modulo 2 would be right every time. Parity is
+/// what attention is known to be bad at, the worse the longer the sequence (M. Hahn, *Theoretical
+/// Limitations of Self-Attention in Neural Sequence Models*, TACL 2020). But a score of the scheme
+/// `none` above one half is this shortcut, and the other schemes can take it too.
 ///
-/// A cruder one needs no parity: say the symbol that is seen more often. The `n/2 − 1` other pairs cancel
-/// out with probability `P`, and then the partner of the mask decides, so this is right in `1/2 + P/2`;
-/// `P` is 0 where `n/2` is even, but the rule scores 0.69 at 10. So every tested length is a multiple of
-/// four.
+/// A cruder one needs no parity: say the symbol that is seen more often. The `n/2 − 1` other pairs
+/// cancel out with probability `P`, and then the partner of the mask decides, so this is right in
+/// `1/2 + P/2`; `P` is 0 where `n/2` is even, but the rule scores 0.69 at 10. So every tested
+/// length is a multiple of four.
 ///
-/// Source: "Missing Duplicate" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR
-/// 2023, which pads odd lengths.
+/// Source: "Missing Duplicate" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*,
+/// ICLR 2023, which pads odd lengths.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MissingDuplicate;
 

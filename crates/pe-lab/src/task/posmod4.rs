@@ -7,14 +7,15 @@ const PERIOD: usize = 4;
 
 /// `y_i = (i − 1) mod 4`: at position `i`, predict the position counted from 0, modulo 4.
 ///
-/// Symbols are independent and equally likely, of eight, and say nothing; see [`Toy`] for what all toy
-/// tasks share. Position is the whole answer, so this is the plainest test of whether it reaches the
-/// output at all: every encoding solves it inside the training lengths, those of relative positions by
-/// counting from BOS, and what happens beyond shows how an encoding continues.
+/// Symbols are independent and equally likely, of eight, and say nothing; see [`Toy`] for what all
+/// toy tasks share. Position is the whole answer, so this is the plainest test of whether it
+/// reaches the output at all. In a pilot of this suite every encoding solved it inside the training
+/// lengths (those of relative positions have BOS to measure from), and what happens beyond shows
+/// how an encoding continues.
 ///
-/// The floor is exact: all tokens of one symbol look the same without positions, wherever they stand, so
-/// the best answer is a class that is asked for most often. That is 0, at `⌈n/4⌉` of `n` places: a quarter
-/// where 4 divides `n`, 0.3 at 10, 0.286 at 21.
+/// The floor is exact: all tokens of one symbol look the same without positions, wherever they
+/// stand, so the best answer is a class that is asked for most often. That is 0, at `⌈n/4⌉` of `n`
+/// places: a quarter where 4 divides `n`, 0.3 at 10, 0.286 at 21.
 ///
 /// Source: this suite.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,20 +9,20 @@ const SYMBOLS: usize = 8;
 /// The answer of a symbol that has not occurred before.
 const NONE: usize = SYMBOLS;
 
-/// `y_i = x_{j+1}` with `j = max{j < i : x_j = x_i}`: predict the symbol that followed the last earlier
-/// occurrence of the own symbol. Where there is none, the answer is a ninth class.
+/// `y_i = x_{j+1}` with `j = max{j < i : x_j = x_i}`: predict the symbol that followed the last
+/// earlier occurrence of the own symbol. Where there is none, the answer is a ninth class.
 ///
-/// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share. When
-/// a symbol is repeated at once (`j = i − 1`), its answer is itself. The task takes two steps: mark every
-/// token with the one before it, then find the nearest earlier match; this is what an induction head
-/// does, and the circuit is held to be behind in-context copying (C. Olsson et al., *In-context Learning
-/// and Induction Heads*, Transformer Circuits Thread 2022). "Before" and "nearest" are relative
-/// positions: in a pilot of this suite rotary ones carried farthest beyond the training lengths, then
-/// T5's, sinusoidal and learned ones.
+/// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
+/// When a symbol is repeated at once (`j = i − 1`), its answer is itself. The task takes two steps:
+/// mark every token with the one before it, then find the nearest earlier match; this is what an
+/// induction head does, the circuit proposed as the mechanism of in-context copying (C. Olsson et
+/// al., *In-context Learning and Induction Heads*, Transformer Circuits Thread 2022). "Before" and
+/// "nearest" are relative positions: in a pilot of this suite rotary ones carried farthest beyond
+/// the training lengths, then T5's, sinusoidal and learned ones.
 ///
-/// The floor is exact, [`previous_occurrence_share`], and it is high at short lengths, because the bag
-/// says a part of the answer: a symbol that occurs once has no earlier occurrence, and of `k` equal
-/// symbols one is the first. It is 0.60 at length 10, 0.38 at 20 and 0.17 at 80.
+/// The floor is exact, [`previous_occurrence_share`], and it is high at short lengths, because the
+/// bag says a part of the answer: a symbol that occurs once has no earlier occurrence, and of `k`
+/// equal symbols one is the first. It is 0.60 at length 10, 0.38 at 20 and 0.17 at 80.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrevOccurrence;
 

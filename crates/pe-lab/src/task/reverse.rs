@@ -9,17 +9,18 @@ use super::toy::{Toy, in_place};
 ///
 /// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
 /// Every token has to find its mirror image, a distance that differs from token to token and needs
-/// the end of the sequence. Fixed and learned positions solve it inside the training lengths and
-/// fall to near the floor beyond (Ruoss et al. 2023); without positions it stays at the floor.
+/// the end of the sequence. In a pilot of this suite fixed and learned positions solved it inside
+/// the training lengths and fell to near the floor beyond; without positions it stayed at the
+/// floor.
 ///
 /// The floor is the accuracy of answering the bag's mode, [`expected_mode_share`]. That is the best
 /// without positions when `n` is odd: the middle symbol mirrors itself, which just makes up for
 /// every other token not being its own answer. When `n` is even no token is its own answer and the
-/// best is [`best_other_share`](super::floor::best_other_share), higher where modes are tied: by 0.041
-/// at 4, 0.010 at 10, 0.003 at 20 and less than 0.001 from 60 on.
+/// best is [`best_other_share`](super::floor::best_other_share), higher where modes are tied: by
+/// 0.041 at 4, 0.010 at 10, 0.003 at 20 and less than 0.001 from 60 on.
 ///
-/// Source: "Reverse String" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR
-/// 2023, there with two symbols.
+/// Source: "Reverse String" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*,
+/// ICLR 2023, there with two symbols.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reverse;
 

@@ -8,15 +8,15 @@ const SHIFT: usize = 3;
 
 /// `y_i = x_{i−3}` for `i > 3`: predict the symbol three places before.
 ///
-/// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share. The
-/// first three places have no answer and are not scored; every sequence has at least four symbols, so
-/// there is always a question. The distance is the same everywhere, which is what an encoding of
-/// relative positions states directly: in a pilot of this suite rotary ones carried farthest beyond the
-/// training lengths, then T5's, then sinusoidal and learned ones alike; randomized positions, which
-/// blur distances, did worse.
+/// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
+/// The first three places have no answer and are not scored; every sequence has at least four
+/// symbols, so there is always a question. The distance is the same everywhere, which is what an
+/// encoding of relative positions states directly: in a pilot of this suite rotary ones carried
+/// farthest beyond the training lengths, then T5's, then sinusoidal and learned ones alike;
+/// randomized positions, which blur distances, did worse.
 ///
-/// The floor is exact, [`best_other_share`]: the answer is any token but the own one. There is no other
-/// shortcut in the bag.
+/// The floor is exact, [`best_other_share`]: the answer is any token but the own one. There is no
+/// other shortcut in the bag.
 ///
 /// Source: this suite.
 #[derive(Clone, Copy, Debug, Default)]

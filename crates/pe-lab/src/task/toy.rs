@@ -16,10 +16,11 @@ const TEST_SAMPLES: usize = 512;
 ///
 /// The input is BOS, `n` tokens, EOS. BOS and EOS are the two tokens after the task's own, and they
 /// are never asked about: they give an encoding that sees distances alone an end to measure from.
-/// Training lengths are even over 4..=20, one length per batch; the test has 512 fixed sequences a
-/// length, of which 10 and 20 lie inside and 21, 25, 30, 40, 60 and 80 beyond. Batch `step` of seed
-/// `s` is drawn from the stream `NAME/train` at `(s, step)`, the test set of length `n` from
-/// `NAME/test` at `(0, n)`, so neither depends on the scheme or on the other tasks.
+/// Every training batch has one length, any of 4..=20 with equal probability. The test has 512 fixed
+/// sequences a length; unless the task says otherwise 10 and 20 lie inside the training lengths and
+/// 21, 25, 30, 40, 60 and 80 beyond. Batch `step` of seed `s` is drawn from the stream `NAME/train`
+/// at `(s, step)`, the test set of length `n` from `NAME/test` at `(0, n)`, so neither depends on the
+/// scheme or on the other tasks.
 pub trait Toy: Send + Sync {
     /// The name on the command line and in files; at most 18 bytes, so that its streams have room
     /// (see [`generator`]).
