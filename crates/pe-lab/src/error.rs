@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use pe_burn::PositionError;
 
+use crate::data::DataError;
+
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -90,6 +92,9 @@ pub enum LabError {
         /// Why.
         reason: String,
     },
+    /// The user's data cannot be studied.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// A scheme refused its configuration.
     #[error(transparent)]
     Position(#[from] PositionError),
@@ -124,6 +129,7 @@ impl LabError {
             | Self::Usage(_)
             | Self::ChangedStudy { .. }
             | Self::NotAStudy { .. }
+            | Self::Data(_)
             | Self::Position(_) => 2,
             Self::File { .. } | Self::Content { .. } | Self::Chart { .. } | Self::Trial(_) => 1,
         }

@@ -9,6 +9,7 @@
 
 pub mod batch;
 pub mod cli;
+pub mod data;
 pub mod device;
 pub mod error;
 pub mod evaluate;
