@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use pe_burn::PositionError;
 
+use crate::data::DataError;
+
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -127,6 +129,9 @@ pub enum LabError {
         /// Why.
         reason: String,
     },
+    /// The user's data cannot be studied.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// A scheme refused its configuration.
     #[error(transparent)]
     Position(#[from] PositionError),
@@ -163,6 +168,7 @@ impl LabError {
             | Self::NotAStudy { .. }
             | Self::Busy { .. }
             | Self::NoStudy { .. }
+            | Self::Data(_)
             | Self::Position(_) => 2,
             Self::StudyStopped { .. }
             | Self::Stopped { .. }

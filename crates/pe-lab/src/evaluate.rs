@@ -10,13 +10,22 @@ use crate::error::LabError;
 use crate::model::Model;
 use crate::task::{Readout, Sample, Task};
 
-/// Sequences per forward pass.
+/// Sequences per forward pass, at most.
 const CHUNK: usize = 128;
+
+/// Pairs of tokens in a forward pass, at most: attention has a score for each of them and head, so
+/// that long sequences go through in smaller groups. No sequence up to 128 tokens is concerned.
+const PAIRS: usize = CHUNK * 128 * 128;
+
+/// How many sequences of `tokens` tokens go through the model at once.
+fn chunk(tokens: usize) -> usize {
+    (PAIRS / (tokens * tokens).max(1)).clamp(1, CHUNK)
+}
 
 /// The score on the test set of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LengthScore {
-    /// Length of the sequences, without BOS and EOS.
+    /// Length of the sequences, without BOS and EOS; of the longest, where lengths are mixed.
     pub length: usize,
     /// Whether training saw this length.
     pub inside: bool,
@@ -63,9 +72,10 @@ pub fn evaluate(
         .map(|length| {
             let set = task.test_set(length);
             let mut predicted = Vec::new();
-            for chunk in set.chunks(CHUNK) {
+            let longest = set.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+            for chunk in set.chunks(chunk(longest)) {
                 let batch = TensorBatch::new(chunk, task.readout(), device);
-                let logits: Tensor<2> = model.forward(batch.tokens, batch.read);
+                let logits: Tensor<2> = model.forward(batch.tokens, batch.padding, batch.read);
                 let classes = logits.argmax(1).into_data();
                 predicted.extend(classes.iter::<i64>().map(|class| class as usize));
             }
@@ -125,6 +135,12 @@ fn score(task: &dyn Task, length: usize, set: &[Sample], predicted: &[usize]) ->
 mod tests {
     use super::*;
     use crate::task::Reverse;
+
+    #[test]
+    fn memory_stays_bounded_and_short_sequences_go_through_as_ever() {
+        assert_eq!((chunk(1), chunk(82), chunk(128)), (128, 128, 128));
+        assert_eq!((chunk(129), chunk(512), chunk(10_000)), (126, 8, 1));
+    }
 
     #[test]
     fn a_score_counted_by_hand() {

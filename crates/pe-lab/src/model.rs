@@ -8,7 +8,7 @@ use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
 };
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{PositionalConfig, PositionalScheme, Positions};
 use serde::{Deserialize, Serialize};
 
@@ -135,15 +135,30 @@ impl Model {
     }
 
     /// Logits of every answer asked for, `[answers, classes]`, in the order of the batch.
-    pub fn forward(&self, tokens: Tensor<2, Int>, read: Option<Tensor<1, Int>>) -> Tensor<2> {
+    ///
+    /// Where `padding` (`[rows, seq]`, as in [`TensorBatch::padding`]) is true there is no token:
+    /// nothing attends to it and a mean leaves it out, so a padded row is answered as the same row
+    /// alone. Padding stands at the right, where it moves no token's position.
+    pub fn forward(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Option<Tensor<2, Bool>>,
+        read: Option<Tensor<1, Int>>,
+    ) -> Tensor<2> {
         let x = self.tokens.forward(tokens);
         let x = self.scheme.embed(x, &Positions::default());
-        let x = self.encoder.forward(TransformerEncoderInput::new(x));
+        let input = TransformerEncoderInput::new(x);
+        let input = match &padding {
+            Some(padding) => input.mask_pad(padding.clone()),
+            None => input,
+        };
+        let x = self.encoder.forward(input);
         let x = self.norm.forward(x);
         let [rows, seq, d_model] = x.dims();
-        let read_from = match read {
-            Some(flat) => x.reshape([rows * seq, d_model]).select(0, flat),
-            None => x.mean_dim(1).reshape([rows, d_model]),
+        let read_from = match (read, padding) {
+            (Some(flat), _) => x.reshape([rows * seq, d_model]).select(0, flat),
+            (None, None) => x.mean_dim(1).reshape([rows, d_model]),
+            (None, Some(padding)) => mean_of_tokens(x, padding),
         };
         self.readout.forward(read_from)
     }
@@ -151,7 +166,7 @@ impl Model {
     /// The mean cross-entropy over the answers of a batch.
     pub fn loss(&self, batch: TensorBatch) -> Tensor<1> {
         let device = batch.tokens.device();
-        let logits = self.forward(batch.tokens, batch.read);
+        let logits = self.forward(batch.tokens, batch.padding, batch.read);
         CrossEntropyLossConfig::new()
             .init(&device)
             .forward(logits, batch.targets)
@@ -179,6 +194,17 @@ impl Model {
     pub fn position_parameters(&self) -> usize {
         self.scheme.num_params()
     }
+}
+
+/// The mean over each row of `x`, `[rows, seq, d_model]`, without its padding.
+fn mean_of_tokens(x: Tensor<3>, padding: Tensor<2, Bool>) -> Tensor<2> {
+    let [rows, seq, d_model] = x.dims();
+    let tokens = padding.clone().bool_not().float().sum_dim(1);
+    let sum = x
+        .mask_fill(padding.reshape([rows, seq, 1]), 0.0)
+        .sum_dim(1)
+        .reshape([rows, d_model]);
+    sum / tokens
 }
 
 /// Burn draws a parameter's values at first use. This is the first use.
@@ -211,7 +237,7 @@ pub fn parameter_bits<M: Module>(module: &M) -> Vec<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Digits, Reverse};
+    use crate::task::{Answer, Digits, Readout, Reverse, Sample};
 
     fn init(scheme: &str, seed: u64) -> Model {
         let device = Device::flex().autodiff();
@@ -270,9 +296,9 @@ mod tests {
         let model = init("sinusoidal", 1).valid();
         let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
         let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);
-        let every = model.forward(tokens.clone(), Some(all)).into_data();
+        let every = model.forward(tokens.clone(), None, Some(all)).into_data();
         let picked = Tensor::<1, Int>::from_ints([6, 1], &device);
-        let some = model.forward(tokens, Some(picked)).into_data();
+        let some = model.forward(tokens, None, Some(picked)).into_data();
         let every = every.try_to_vec::<f32>().unwrap();
         let some = some.try_to_vec::<f32>().unwrap();
         assert_eq!(some[..8], every[48..56]);
@@ -281,6 +307,82 @@ mod tests {
         let scheme = PositionalConfig::by_name("none", 64, 64).unwrap();
         let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
-        assert_eq!(digits.forward(tokens, None).dims(), [3, 10]);
+        assert_eq!(digits.forward(tokens, None, None).dims(), [3, 10]);
+    }
+
+    fn sequence(tokens: &[usize]) -> Sample {
+        let first = Answer {
+            position: 0,
+            class: 0,
+        };
+        Sample {
+            tokens: tokens.to_vec(),
+            answers: vec![first],
+        }
+    }
+
+    fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
+        let batch = TensorBatch::new(samples, task.readout(), &Device::flex());
+        let logits = model.forward(batch.tokens, batch.padding, batch.read);
+        logits.into_data().try_to_vec().unwrap()
+    }
+
+    #[test]
+    fn a_padded_batch_is_answered_as_each_row_alone() {
+        let rows = [
+            sequence(&[3, 1, 4, 1, 5, 2]),
+            sequence(&[2]),
+            sequence(&[7, 0, 6]),
+        ];
+        for task in [&Digits as &dyn Task, &Reverse] {
+            for name in ["none", "sinusoidal", "learned"] {
+                let device = Device::flex();
+                let scheme = crate::scheme::config(name, 64, 64).unwrap();
+                let model = Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap();
+                let together = logits(&model, task, &rows);
+                let alone: Vec<f32> = rows
+                    .iter()
+                    .flat_map(|row| logits(&model, task, std::slice::from_ref(row)))
+                    .collect();
+                assert_eq!(together.len(), alone.len());
+                for (a, b) in together.iter().zip(&alone) {
+                    assert!((a - b).abs() < 1e-5, "{name}: {a} padded, {b} alone");
+                }
+                // Not all the same: the rows are told apart.
+                assert!((alone[0] - alone[task.classes()]).abs() > 1e-3);
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_at_the_padding_makes_no_difference() {
+        let device = Device::flex();
+        let scheme = crate::scheme::config("learned", 64, 64).unwrap();
+        let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+        let read = |tokens: [[i32; 3]; 2]| {
+            let padding = [[false, true, true], [false, false, false]];
+            let logits = model.forward(
+                Tensor::from_data(tokens, &device),
+                Some(Tensor::from_data(padding, &device)),
+                None,
+            );
+            logits.into_data().try_to_vec::<f32>().unwrap()
+        };
+        assert_eq!(read([[5, 0, 0], [1, 2, 3]]), read([[5, 9, 16], [1, 2, 3]]));
+        assert_ne!(read([[5, 0, 0], [1, 2, 3]]), read([[5, 0, 0], [1, 2, 4]]));
+    }
+
+    #[test]
+    fn padding_gets_no_gradient() {
+        let device = Device::flex().autodiff();
+        let scheme = crate::scheme::config("none", 64, 64).unwrap();
+        let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+        let rows = [sequence(&[3, 4, 5]), sequence(&[6])];
+        let batch = TensorBatch::new(&rows, Readout::MeanPooled, &device);
+        let gradients = model.loss(batch).backward();
+        let table = model.tokens.weight.val().grad(&gradients).unwrap();
+        let table = table.into_data().try_to_vec::<f32>().unwrap();
+        let of = |token: usize| table[token * 64..][..64].iter().any(|g| *g != 0.0);
+        assert_eq!([of(0), of(1), of(3), of(6)], [false, false, true, true]);
     }
 }

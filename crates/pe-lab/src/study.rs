@@ -110,7 +110,7 @@ impl StudySpec {
         Plan {
             schemes: Some(Names::These(self.schemes.clone())),
             tasks: self.data.is_none().then_some(Names::These(tasks)),
-            data: self.data.as_ref().map(|data| data.stored_name().into()),
+            data: self.data.as_ref().map(DataSpec::kept_at),
             seeds: Some(Seeds::These(self.seeds.clone())),
             steps: Some(Steps::ByTask(steps.collect())),
             device: Some(self.device.clone()),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{DataSpec, DataTask};
+use crate::data::{self, DataSpec, DataTask};
 use crate::error::LabError;
 use crate::files::write_whole;
 use crate::task::{self, Task};
@@ -41,7 +41,7 @@ impl Tasks {
         let Some(spec) = data else {
             return Ok(Self::default());
         };
-        let path = folder.join(spec.stored_name());
+        let path = folder.join(spec.kept_at());
         let tasks = Self::from_file(&path)?;
         if tasks
             .data()
@@ -62,12 +62,15 @@ impl Tasks {
         let Some(data) = &self.data else {
             return Ok(());
         };
-        let copy = folder.join(data.spec().stored_name());
+        let copy = folder.join(data.spec().kept_at());
         if copy.exists() {
             return Ok(());
         }
+        if let Some(parent) = copy.parent() {
+            fs::create_dir_all(parent).map_err(LabError::file(parent))?;
+        }
         let bytes = fs::read(&self.path).map_err(LabError::file(&self.path))?;
-        if DataSpec::digest(&bytes) != data.spec().sha256 {
+        if data::digest(&bytes) != data.spec().sha256 {
             return Err(LabError::Usage(format!(
                 "{} was changed while it was read; run the command again",
                 self.path.display()

@@ -63,7 +63,8 @@ pub struct Sample {
 /// A task: data to train on, data to test on, and how well one can do without positions.
 ///
 /// Both kinds of data are pure functions of their arguments, and all samples of a batch or of a
-/// test set have the same number of tokens and of answers.
+/// test set have the same number of tokens and of answers. Under [`Readout::MeanPooled`] the number
+/// of tokens may differ: shorter samples are then padded, and the padding masked.
 pub trait Task: Send + Sync {
     /// The name on the command line and in files.
     fn name(&self) -> &str;
@@ -86,7 +87,8 @@ pub trait Task: Send + Sync {
     /// The lengths seen in training. A length counts the task's own tokens, without BOS and EOS.
     fn train_lengths(&self) -> RangeInclusive<usize>;
 
-    /// The lengths tested, shortest first.
+    /// The lengths tested, shortest first. Where the samples of a test set differ in length, it goes
+    /// by the longest that it may hold.
     fn test_lengths(&self) -> Vec<usize>;
 
     /// Tokens put around a sequence, such as BOS and EOS.

@@ -1,0 +1,151 @@
+//! CSV: a header with a column `label`; the tokens are in all the other columns.
+
+use csv::{ReaderBuilder, StringRecord};
+
+use super::error::Problem;
+use super::rows::{Collector, Rows, Tokens};
+use super::shorten;
+
+const LABEL: &str = "label";
+
+/// Reads labelled sequences.
+///
+/// A field may hold several tokens, separated by spaces; an empty one holds none. So a file may
+/// have a column of text or a column for each token. A row may end early (a shorter sequence), but
+/// not have more fields than the header.
+///
+/// # Errors
+///
+/// A header without exactly one `label`, or rows that cannot be used.
+pub(super) fn read(text: &str) -> Result<Rows, Problem> {
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut lines = Lines::new(text);
+    let mut record = StringRecord::new();
+    let mut header: Option<(usize, usize)> = None;
+    let mut rows = Collector::default();
+    let failed = |error: csv::Error| Problem::Unreadable(error.into());
+    while reader.read_record(&mut record).map_err(failed)? {
+        let start = record.position().map_or(0, |at| at.byte() as usize);
+        let place = lines.of(start, reader.position().byte() as usize);
+        let line = place.first;
+        if record.len() == 1 && record[0].trim().is_empty() {
+            continue;
+        }
+        let Some((label, columns)) = header else {
+            header = Some((label_column(&record, line)?, record.len()));
+            continue;
+        };
+        if place.last > line && place.quotes % 2 == 1 {
+            rows.reject(line, || {
+                format!(
+                    "a double quote is not closed, so that the row goes on to line {}; close it, \
+                     or write \"\" for a quote within quotes",
+                    place.last
+                )
+            });
+            continue;
+        }
+        if record.len() > columns {
+            rows.reject(line, || {
+                format!(
+                    "{} fields, but the header has {columns}; the first one too many is {}; put \
+                     a field that holds a comma in double quotes",
+                    record.len(),
+                    shorten(&record[columns])
+                )
+            });
+            continue;
+        }
+        let mut tokens = Tokens::default();
+        for (column, field) in record.iter().enumerate() {
+            if column != label {
+                field
+                    .split_whitespace()
+                    .for_each(|token| tokens.push(token));
+            }
+        }
+        rows.take(line, record.get(label).unwrap_or("").trim(), &tokens)?;
+    }
+    match header {
+        None => Err(Problem::Empty),
+        Some(_) => rows.finish(),
+    }
+}
+
+fn label_column(header: &StringRecord, line: usize) -> Result<usize, Problem> {
+    let named: Vec<usize> = (0..header.len())
+        .filter(|column| header[*column].trim() == LABEL)
+        .collect();
+    match named[..] {
+        [_] if header.len() == 1 => Err(Problem::NoTokenColumn),
+        [column] => Ok(column),
+        _ => {
+            const NAMED: usize = 8;
+            let mut columns: Vec<String> = header.iter().take(NAMED).map(shorten).collect();
+            if header.len() > NAMED {
+                columns.push(format!("and {} more", header.len() - NAMED));
+            }
+            Err(Problem::Header {
+                line,
+                labels: named.len(),
+                columns: columns.join(", "),
+            })
+        }
+    }
+}
+
+/// Line numbers of rows in a text, asked for in ascending order.
+struct Lines<'a> {
+    text: &'a [u8],
+    counted: usize,
+    line: usize,
+}
+
+/// Where a row stands.
+struct Place {
+    first: usize,
+    last: usize,
+    /// Double quotes in it. They come in pairs, unless one is not closed.
+    quotes: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text: text.as_bytes(),
+            counted: 0,
+            line: 1,
+        }
+    }
+
+    /// The place of what stands between two bytes, line ends around it aside.
+    fn of(&mut self, start: usize, end: usize) -> Place {
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let within = &self.text[start..end];
+        let skipped = within.iter().take_while(|byte| is_end(byte)).count();
+        let trailing = within[skipped..]
+            .iter()
+            .rev()
+            .take_while(|byte| is_end(byte))
+            .count();
+        let count = |wanted: u8, from: usize, to: usize| {
+            self.text[from..to]
+                .iter()
+                .filter(|byte| **byte == wanted)
+                .count()
+        };
+        let (start, end) = (start + skipped, end - trailing);
+        let first = self.line + count(b'\n', self.counted, start);
+        let last = first + count(b'\n', start, end);
+        let quotes = count(b'"', start, end);
+        (self.counted, self.line) = (end, last);
+        Place {
+            first,
+            last,
+            quotes,
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! Which rows are trained on and which are tested, by which lengths.
+
+use std::collections::HashMap;
+
+use super::error::{Problem, SHOWN, SmallClass};
+use super::rows::{Row, Rows};
+use super::{MAX_CLASSES, MIN_ROWS, grouped};
+use crate::rng::{generator, permutation};
+
+/// One row in this many is held out.
+const HELD_OUT: usize = 5;
+/// Rows that a test beyond the training lengths takes at least, and a bin of lengths.
+const MIN_TESTED: usize = 20;
+const INSIDE_BINS: usize = 4;
+const BEYOND_BINS: usize = 3;
+
+/// A fixed division of the rows, the same for every seed and scheme.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Split {
+    /// Rows to train on, in the order of the file.
+    pub train: Vec<usize>,
+    /// The shortest and the longest row that training may get.
+    pub train_lengths: (usize, usize),
+    /// Rows held out, by length.
+    pub inside: Vec<Bin>,
+    /// Rows longer than any in training, by length; or why there are none.
+    pub beyond: Result<Vec<Bin>, String>,
+    /// Rows whose sequence occurred before.
+    pub repeated: usize,
+    /// Different sequences that occur under more than one label.
+    pub contradictory: usize,
+}
+
+/// Test rows of similar length, shortest first.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Bin {
+    /// The length of the longest.
+    pub length: usize,
+    /// The rows.
+    pub rows: Vec<usize>,
+}
+
+/// Rows with the same tokens. They stay together, so that no tested sequence was trained on.
+struct Group {
+    /// The label of the first of them.
+    label: usize,
+    length: usize,
+    rows: Vec<usize>,
+}
+
+impl Split {
+    /// Divides the rows.
+    ///
+    /// The rows longer than nine tenths of all are kept for the test beyond the training lengths,
+    /// where there are enough of them. Of the others, a fifth of each class is held out, drawn by
+    /// one fixed shuffle.
+    ///
+    /// # Errors
+    ///
+    /// Too few rows, one class, too many classes, a class without two different sequences, or no
+    /// sequence of more than one token.
+    pub fn new(data: &Rows) -> Result<Self, Problem> {
+        let rows = &data.rows;
+        match (rows.len(), data.labels.len()) {
+            (0, _) => return Err(Problem::NoRow),
+            (few, _) if few < MIN_ROWS => return Err(Problem::TooFewRows { rows: few }),
+            (rows, 1) => {
+                let label = data.labels[0].clone();
+                return Err(Problem::OneClass { rows, label });
+            }
+            (_, classes) if classes > MAX_CLASSES => {
+                return Err(Problem::TooManyClasses { classes });
+            }
+            _ => {}
+        }
+        let mut lengths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
+        lengths.sort_unstable();
+        let longest = lengths[lengths.len() - 1];
+        if longest == 1 {
+            return Err(Problem::OneToken);
+        }
+        let (groups, contradictory) = groups(rows);
+        check_classes(data, &groups)?;
+        let limit = limit(data, &groups, &lengths);
+
+        let train_limit = *limit.as_ref().unwrap_or(&longest);
+        let (mut train, mut held_out) = (Vec::new(), Vec::new());
+        let mut by_class: Vec<Vec<&Group>> = vec![Vec::new(); data.labels.len()];
+        for group in groups.iter().filter(|group| group.length <= train_limit) {
+            by_class[group.label].push(group);
+        }
+        for (class, groups) in by_class.iter().enumerate() {
+            let (to_train, to_test) = divide(groups, class);
+            train.extend(to_train);
+            held_out.extend(to_test);
+        }
+        train.sort_unstable();
+        let beyond = limit.map(|limit| {
+            let beyond = (0..rows.len()).filter(|row| rows[*row].tokens.len() > limit);
+            bins(rows, beyond.collect(), BEYOND_BINS)
+        });
+        Ok(Self {
+            train,
+            train_lengths: (lengths[0], train_limit),
+            inside: bins(rows, held_out, INSIDE_BINS),
+            beyond,
+            repeated: rows.len() - groups.len(),
+            contradictory,
+        })
+    }
+}
+
+/// The groups in the order of their first rows, and how many have more than one label.
+fn groups(rows: &[Row]) -> (Vec<Group>, usize) {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut known: HashMap<&[u32], usize> = HashMap::new();
+    for (number, row) in rows.iter().enumerate() {
+        let next = groups.len();
+        let group = *known.entry(&row.tokens).or_insert(next);
+        if group == next {
+            groups.push(Group {
+                label: row.label,
+                length: row.tokens.len(),
+                rows: Vec::new(),
+            });
+        }
+        groups[group].rows.push(number);
+    }
+    let contradictory = groups
+        .iter()
+        .filter(|group| group.rows.iter().any(|row| rows[*row].label != group.label))
+        .count();
+    (groups, contradictory)
+}
+
+/// The number of groups of every class, of those up to a length.
+fn groups_by_class(classes: usize, groups: &[Group], limit: usize) -> Vec<usize> {
+    let mut counts = vec![0; classes];
+    for group in groups.iter().filter(|group| group.length <= limit) {
+        counts[group.label] += 1;
+    }
+    counts
+}
+
+fn check_classes(data: &Rows, groups: &[Group]) -> Result<(), Problem> {
+    let mut rows = vec![0; data.labels.len()];
+    for row in &data.rows {
+        rows[row.label] += 1;
+    }
+    let sequences = groups_by_class(data.labels.len(), groups, usize::MAX);
+    let small: Vec<usize> = (0..data.labels.len())
+        .filter(|class| sequences[*class] < 2)
+        .collect();
+    if small.is_empty() {
+        return Ok(());
+    }
+    let shown = small.iter().take(SHOWN).map(|class| SmallClass {
+        label: data.labels[*class].clone(),
+        rows: rows[*class],
+        sequences: sequences[*class],
+    });
+    Err(Problem::SmallClasses {
+        count: small.len(),
+        shown: shown.collect(),
+    })
+}
+
+/// The longest length of training where longer rows are kept for a test, or why there is no such
+/// test: the 90th percentile of the lengths (nearest rank).
+fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, String> {
+    let longest = lengths[lengths.len() - 1];
+    let limit = lengths[(lengths.len() * 9).div_ceil(10) - 1];
+    let longer = lengths.len() - lengths.partition_point(|length| *length <= limit);
+    if lengths[0] == longest {
+        return Err(format!("all sequences have {longest} tokens"));
+    }
+    if longer < MIN_TESTED {
+        return Err(format!(
+            "{} rows are longer than the 90th percentile of the lengths ({limit}), and such a \
+             test takes at least {MIN_TESTED}",
+            match longer {
+                0 => "no".to_string(),
+                _ => format!("only {longer}"),
+            }
+        ));
+    }
+    let mut beyond = data.rows.iter().filter(|row| row.tokens.len() > limit);
+    let first = beyond.next().map(|row| row.label);
+    if beyond.all(|row| Some(row.label) == first) {
+        return Err(format!(
+            "the {} rows longer than {limit} tokens all have one label",
+            grouped(longer)
+        ));
+    }
+    let inside = groups_by_class(data.labels.len(), groups, limit);
+    if let Some(class) = inside.iter().position(|groups| *groups < 2) {
+        return Err(format!(
+            "without the rows longer than {limit} tokens, too few are left of the label {}",
+            super::shorten(&data.labels[class])
+        ));
+    }
+    Ok(limit)
+}
+
+/// Draws the groups of one class that are held out: as many as fit into a fifth of its rows, but at
+/// least one. Gives back rows to train on and rows to test on.
+fn divide(groups: &[&Group], class: usize) -> (Vec<usize>, Vec<usize>) {
+    let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
+    let quota = ((rows + HELD_OUT / 2) / HELD_OUT).max(1);
+    let order = permutation(groups.len(), &mut generator("data/split", 0, class as u64));
+    let mut is_held_out = vec![false; groups.len()];
+    let mut held_out = 0;
+    for group in &order {
+        let size = groups[*group].rows.len();
+        if held_out + size <= quota {
+            is_held_out[*group] = true;
+            held_out += size;
+        }
+    }
+    if held_out == 0
+        && let Some(smallest) = order.iter().min_by_key(|group| groups[**group].rows.len())
+    {
+        is_held_out[*smallest] = true;
+    }
+    let (mut train, mut test) = (Vec::new(), Vec::new());
+    for (group, held_out) in groups.iter().zip(is_held_out) {
+        let side = if held_out { &mut test } else { &mut train };
+        side.extend(&group.rows);
+    }
+    (train, test)
+}
+
+/// Up to `most` bins of about as many rows each, by length.
+///
+/// A bin has rows of at least two labels, or its floor would be 1: what has only one joins the next.
+fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
+    let length = |row: usize| rows[row].tokens.len();
+    tested.sort_unstable_by_key(|row| (length(*row), *row));
+    let count = (tested.len() / MIN_TESTED).clamp(1, most);
+    let bounds: Vec<usize> = (1..=count)
+        .map(|bin| length(tested[(tested.len() * bin).div_ceil(count) - 1]))
+        .collect();
+    let mut bins: Vec<Bin> = Vec::new();
+    for row in tested {
+        let starts_new = bins.last().is_none_or(|bin| {
+            bounds
+                .iter()
+                .any(|bound| bin.length <= *bound && length(row) > *bound)
+                && several_labels(rows, bin)
+        });
+        if starts_new {
+            bins.push(Bin {
+                length: 0,
+                rows: Vec::new(),
+            });
+        }
+        if let Some(bin) = bins.last_mut() {
+            bin.length = length(row);
+            bin.rows.push(row);
+        }
+    }
+    if bins.len() > 1
+        && let Some(last) = bins.pop_if(|bin| !several_labels(rows, bin))
+        && let Some(bin) = bins.last_mut()
+    {
+        bin.length = last.length;
+        bin.rows.extend(last.rows);
+    }
+    bins
+}
+
+fn several_labels(rows: &[Row], bin: &Bin) -> bool {
+    let first = bin.rows.first().map(|row| rows[*row].label);
+    bin.rows.iter().any(|row| Some(rows[*row].label) != first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of these labels and tokens.
+    fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
+        let rows: Vec<Row> = rows
+            .into_iter()
+            .map(|(label, tokens)| Row { tokens, label })
+            .collect();
+        let labels = rows.iter().map(|row| row.label).max().unwrap() + 1;
+        Rows {
+            rows,
+            words: Vec::new(),
+            labels: (0..labels).map(|label| format!("label {label}")).collect(),
+        }
+    }
+
+    fn held_out(split: &Split) -> Vec<usize> {
+        let mut rows: Vec<usize> = split
+            .inside
+            .iter()
+            .flat_map(|bin| bin.rows.clone())
+            .collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    #[test]
+    fn a_fifth_of_each_class_is_held_out_and_no_row_is_lost() {
+        // 100 rows of class 0, 10 of class 1, 2 of class 2; all of three tokens.
+        let labels = [vec![0; 100], vec![1; 10], vec![2; 2]].concat();
+        let rows = data((0..).zip(labels).map(|(i, label)| (label, vec![i, 0, 0])));
+        let split = Split::new(&rows).unwrap();
+        let tested = held_out(&split);
+        let of = |class| {
+            tested
+                .iter()
+                .filter(|row| rows.rows[**row].label == class)
+                .count()
+        };
+        assert_eq!([of(0), of(1), of(2)], [20, 2, 1]);
+        let mut all = [split.train.clone(), tested].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..112).collect::<Vec<_>>());
+        assert_eq!(split, Split::new(&rows).unwrap());
+        // A shuffle, not the last rows.
+        assert!(split.train.last() > Some(&100) && held_out(&split)[0] < 50);
+        assert_eq!(split.beyond, Err("all sequences have 3 tokens".into()));
+        assert_eq!(split.inside.len(), 1);
+    }
+
+    #[test]
+    fn equal_sequences_stay_together() {
+        // Every sequence three times, the third time under the other label.
+        let rows = (0..300).map(|row| {
+            let sequence = row / 3;
+            let label = (sequence + u32::from(row % 3 == 2)) % 2;
+            (label as usize, vec![sequence, 1])
+        });
+        let rows = data(rows);
+        let split = Split::new(&rows).unwrap();
+        let sequence = |row: &usize| rows.rows[*row].tokens[0];
+        let trained: std::collections::HashSet<u32> = split.train.iter().map(sequence).collect();
+        let tested = held_out(&split);
+        assert!(tested.iter().all(|row| !trained.contains(&sequence(row))));
+        assert!((50..=60).contains(&tested.len()), "{}", tested.len());
+        assert_eq!((split.repeated, split.contradictory), (200, 100));
+    }
+
+    #[test]
+    fn a_class_of_one_large_and_one_small_group_has_both_sides() {
+        let large = (0..30).map(|_| (0, vec![1, 1]));
+        let small = (0..7).map(|_| (0, vec![2, 2]));
+        let others = (0..20).map(|row| (1, vec![3, row]));
+        let split = Split::new(&data(large.chain(small).chain(others))).unwrap();
+        // A fifth of the 37 rows is 7: the small group, and never the large one.
+        assert_eq!(held_out(&split)[..7], (30..37).collect::<Vec<_>>());
+        assert_eq!(split.train[..30], (0..30).collect::<Vec<_>>());
+        // Where no group fits into a fifth, the smallest is held out.
+        let large = (0..12).map(|_| (0, vec![1, 1]));
+        let small = (0..8).map(|_| (0, vec![2, 2]));
+        let others = (0..20).map(|row| (1, vec![3, row]));
+        let split = Split::new(&data(large.chain(small).chain(others))).unwrap();
+        assert_eq!(held_out(&split)[..8], (12..20).collect::<Vec<_>>());
+    }
+
+    /// 400 rows of two classes, of 1 to 20 tokens, 20 rows of each length.
+    fn mixed() -> Vec<(usize, Vec<u32>)> {
+        let row = |row: u32| (row as usize % 2, vec![row; 1 + (row as usize / 2) % 20]);
+        (0..400).map(row).collect()
+    }
+
+    #[test]
+    fn the_longest_tenth_is_beyond_and_bins_have_about_as_many_rows_each() {
+        let rows = data(mixed());
+        let split = Split::new(&rows).unwrap();
+        assert_eq!(split.train_lengths, (1, 18));
+        let length = |row: &usize| rows.rows[*row].tokens.len();
+        assert!(split.train.iter().all(|row| length(row) <= 18));
+        let beyond = split.beyond.as_ref().unwrap();
+        // 40 rows of 19 and 20 tokens: two bins of 20.
+        let shape = |bins: &[Bin]| -> Vec<(usize, usize)> {
+            bins.iter()
+                .map(|bin| (bin.length, bin.rows.len()))
+                .collect()
+        };
+        assert_eq!(shape(beyond), [(19, 20), (20, 20)]);
+        // 72 rows inside: three bins of at least 20.
+        assert_eq!(held_out(&split).len(), 72);
+        assert_eq!(split.inside.len(), 3);
+        let mut shortest = 1;
+        for bin in &split.inside {
+            assert!(
+                (20..=28).contains(&bin.rows.len()),
+                "{:?}",
+                shape(&split.inside)
+            );
+            let lengths: Vec<usize> = bin.rows.iter().map(length).collect();
+            assert!(lengths.is_sorted() && lengths[0] >= shortest);
+            assert_eq!(lengths.last(), Some(&bin.length));
+            shortest = bin.length + 1;
+        }
+    }
+
+    #[test]
+    fn where_nothing_can_be_beyond_the_reason_is_given() {
+        let why =
+            |rows: Vec<(usize, Vec<u32>)>| Split::new(&data(rows)).unwrap().beyond.unwrap_err();
+        let few: Vec<_> = mixed().into_iter().take(150).collect();
+        assert!(why(few).contains("only "));
+        // More than a tenth of the rows are of the longest length.
+        let capped = mixed().into_iter().map(|(label, mut tokens)| {
+            tokens.truncate(17);
+            (label, tokens)
+        });
+        let message = why(capped.collect());
+        assert!(
+            message.contains("no rows are longer") && message.contains("(17)"),
+            "{message}"
+        );
+        let one_label = mixed()
+            .into_iter()
+            .map(|(label, tokens)| (if tokens.len() > 18 { 0 } else { label }, tokens));
+        assert!(why(one_label.collect()).contains("all have one label"));
+        let only_long = mixed()
+            .into_iter()
+            .map(|(label, tokens)| (if tokens.len() == 20 { 2 } else { label }, tokens));
+        assert!(why(only_long.collect()).contains("too few are left of the label `label 2`"));
+    }
+
+    #[test]
+    fn a_bin_of_one_label_joins_another() {
+        let row = |label, length: u32| Row {
+            label,
+            tokens: vec![0; length as usize],
+        };
+        // Short rows are of class 0, middle ones of both, long ones of class 1.
+        let rows: Vec<Row> = (0..60)
+            .map(|i| row(usize::from(i >= 30), 1 + i / 10))
+            .collect();
+        let shape = |rows: &[Row]| -> Vec<(usize, usize)> {
+            bins(rows, (0..rows.len()).collect(), 3)
+                .iter()
+                .map(|bin| (bin.length, bin.rows.len()))
+                .collect()
+        };
+        // Bins of 20 would be: class 0, both, class 1.
+        assert_eq!(shape(&rows), [(6, 60)]);
+        let mut even = rows.clone();
+        even.iter_mut()
+            .enumerate()
+            .for_each(|(i, row)| row.label = i % 2);
+        assert_eq!(shape(&even), [(2, 20), (4, 20), (6, 20)]);
+    }
+}

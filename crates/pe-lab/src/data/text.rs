@@ -1,0 +1,386 @@
+//! Plain text as a task: say the masked characters.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use super::error::Problem;
+use super::{MAX_ALPHABET, MIN_CHARACTERS, grouped};
+use crate::rng::{HostRng, RngExt, generator, permutation};
+use crate::task::{Answer, Readout, Sample, Task};
+
+const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
+/// Inside and beyond. The longest fits into the last tenth of the shortest text, [`MIN_CHARACTERS`].
+const TEST_LENGTHS: [usize; 5] = [32, 64, 80, 128, 192];
+/// Windows tested per length, at most.
+const TEST_WINDOWS: usize = 512;
+const MASKED_PERCENT: usize = 15;
+const STEPS: usize = 1500;
+
+/// Masked characters: in a window of the text, 15 % of the characters are hidden behind a token of
+/// its own and are to be predicted (Devlin et al. 2019, arXiv:1810.04805, whose share that is).
+///
+/// Characters are Unicode scalar values. The first nine tenths of the text are for training, the
+/// rest for the test, so no window reaches across. The input is BOS, the window, EOS, and only the
+/// masked positions are scored. Windows in training start anywhere; their lengths are even over
+/// 16..=64, one length per batch. Windows tested have 32 and 64 characters (inside) or 80, 128 and
+/// 192 (beyond), up to 512 of each length at evenly spaced starts; in a short text they overlap,
+/// and there are no more of them than different starts.
+///
+/// The floor is the share of the most frequent answer of a test: what the best constant answer
+/// scores.
+#[derive(Debug)]
+pub(super) struct MaskedText {
+    train: Vec<u16>,
+    held_out: Vec<u16>,
+    /// Characters in the vocabulary. They come first, then the unknown one, MASK, BOS, EOS.
+    known: usize,
+    /// By length.
+    tests: Vec<Vec<Sample>>,
+    source: String,
+}
+
+impl MaskedText {
+    /// The task, and a description of the text. Line ends must be `\n`.
+    ///
+    /// # Errors
+    ///
+    /// Too few characters, or nothing to guess.
+    pub fn new(text: &str, file: &str) -> Result<(Self, Vec<String>), Problem> {
+        let characters = text.chars().count();
+        if characters < MIN_CHARACTERS {
+            return Err(Problem::TooFewCharacters { characters });
+        }
+        let to_train = characters - characters / 10;
+        let alphabet = alphabet(text.chars().take(to_train));
+        let found = alphabet.len();
+        let known = found.min(MAX_ALPHABET);
+        let numbers: HashMap<char, u16> = alphabet.into_iter().take(known).zip(0..).collect();
+        let number = |character| numbers.get(&character).copied().unwrap_or(known as u16);
+        let mut train: Vec<u16> = text.chars().map(number).collect();
+        let held_out = train.split_off(to_train);
+        let mut task = Self {
+            train,
+            held_out,
+            known,
+            tests: Vec::new(),
+            source: format!("{file}, {} characters", grouped(characters)),
+        };
+        for length in TEST_LENGTHS {
+            let test = task.draw_test(length);
+            let mut answers = test.iter().flat_map(|sample| &sample.answers);
+            let first = answers.next().map(|answer| answer.class);
+            if answers.all(|answer| Some(answer.class) == first) {
+                let is_first = |(_, number): &(&char, &u16)| Some(**number as usize) == first;
+                let character = numbers.iter().find(is_first);
+                return Err(Problem::OneCharacter {
+                    length,
+                    character: character.map_or("unknown".into(), |(c, _)| c.to_string()),
+                });
+            }
+            task.tests.push(test);
+        }
+        let description = task.describe(found);
+        Ok((task, description))
+    }
+
+    fn describe(&self, found: usize) -> Vec<String> {
+        let unknown = self
+            .held_out
+            .iter()
+            .filter(|c| **c as usize == self.unknown());
+        let windows = TEST_LENGTHS.iter().zip(&self.tests);
+        let windows: Vec<String> = windows
+            .map(|(length, test)| format!("{} windows of {length}", test.len()))
+            .collect();
+        let inside = TEST_LENGTHS
+            .iter()
+            .filter(|n| TRAIN_LENGTHS.contains(n))
+            .count();
+        vec![
+            format!(
+                "{} characters of plain text; {MASKED_PERCENT} % of a window are masked and to be \
+                 predicted",
+                grouped(self.train.len() + self.held_out.len())
+            ),
+            format!(
+                "vocabulary: {} of the {} different characters in training; of the characters \
+                 tested, {:.1} % are unknown",
+                if found > self.known {
+                    format!("the {} most frequent", grouped(self.known))
+                } else {
+                    "all".into()
+                },
+                grouped(found),
+                100.0 * unknown.count() as f64 / self.held_out.len() as f64
+            ),
+            format!(
+                "the first {} characters to train on, in windows of {} to {}; the last {} held out",
+                grouped(self.train.len()),
+                TRAIN_LENGTHS.start(),
+                TRAIN_LENGTHS.end(),
+                grouped(self.held_out.len())
+            ),
+            format!(
+                "tested inside the training lengths: {}",
+                windows[..inside].join(", ")
+            ),
+            format!(
+                "tested beyond the training lengths: {}",
+                windows[inside..].join(", ")
+            ),
+        ]
+    }
+
+    fn unknown(&self) -> usize {
+        self.known
+    }
+
+    fn mask(&self) -> usize {
+        self.known + 1
+    }
+
+    fn bos(&self) -> usize {
+        self.known + 2
+    }
+
+    fn eos(&self) -> usize {
+        self.known + 3
+    }
+
+    /// Windows of the held-out text at evenly spaced starts, each with a mask of its own.
+    fn draw_test(&self, length: usize) -> Vec<Sample> {
+        let starts = self.held_out.len() - length + 1;
+        let count = starts.min(TEST_WINDOWS);
+        let mut rng = generator("data/text/test", 0, length as u64);
+        (0..count)
+            .map(|window| {
+                let start = window * starts / count;
+                self.sample(&self.held_out[start..][..length], &mut rng)
+            })
+            .collect()
+    }
+
+    /// Masks a share of a window: as many characters in every window of one length.
+    fn sample(&self, window: &[u16], rng: &mut HostRng) -> Sample {
+        let mut tokens = vec![self.bos()];
+        tokens.extend(window.iter().map(|character| *character as usize));
+        tokens.push(self.eos());
+        let mut masked = permutation(window.len(), rng);
+        masked.truncate(masked_of(window.len()));
+        masked.sort_unstable();
+        let answers = masked.into_iter().map(|place| Answer {
+            position: place + 1,
+            class: std::mem::replace(&mut tokens[place + 1], self.mask()),
+        });
+        let answers = answers.collect();
+        Sample { tokens, answers }
+    }
+}
+
+/// How many of `length` characters are masked: the nearest number to 15 %, and at least one.
+fn masked_of(length: usize) -> usize {
+    ((length * MASKED_PERCENT + 50) / 100).max(1)
+}
+
+/// The different characters, the most frequent first; of equally frequent ones, the first first.
+fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
+    let mut counts: HashMap<char, (usize, usize)> = HashMap::new();
+    for (place, character) in text.enumerate() {
+        counts.entry(character).or_insert((0, place)).0 += 1;
+    }
+    let mut alphabet: Vec<_> = counts.into_iter().collect();
+    alphabet.sort_unstable_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
+    alphabet
+        .into_iter()
+        .map(|(character, _)| character)
+        .collect()
+}
+
+impl Task for MaskedText {
+    fn name(&self) -> &str {
+        super::NAME
+    }
+
+    fn about(&self) -> &str {
+        "your data: say the masked characters of a text"
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.known + 4
+    }
+
+    /// The characters, and the unknown one.
+    fn classes(&self) -> usize {
+        self.known + 1
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::PerToken
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        TRAIN_LENGTHS
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        TEST_LENGTHS.to_vec()
+    }
+
+    fn framing(&self) -> usize {
+        2
+    }
+
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator("data/text/train", seed, step as u64);
+        let length = rng.random_range(TRAIN_LENGTHS);
+        (0..size)
+            .map(|_| {
+                let start = rng.random_range(0..=self.train.len() - length);
+                self.sample(&self.train[start..][..length], &mut rng)
+            })
+            .collect()
+    }
+
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        let place = TEST_LENGTHS.iter().position(|tested| *tested == length);
+        place.map_or_else(Vec::new, |place| self.tests[place].clone())
+    }
+
+    fn floor(&self, length: usize) -> f64 {
+        let mut counts = vec![0_usize; self.classes()];
+        let test = self.test_set(length);
+        for answer in test.iter().flat_map(|sample| &sample.answers) {
+            counts[answer.class] += 1;
+        }
+        let asked: usize = counts.iter().sum();
+        counts.into_iter().max().unwrap_or(0) as f64 / asked.max(1) as f64
+    }
+
+    fn floor_about(&self) -> &str {
+        "always the most frequent character"
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        None
+    }
+
+    fn steps(&self) -> usize {
+        STEPS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(text: &str) -> MaskedText {
+        MaskedText::new(text, "a.txt").unwrap().0
+    }
+
+    #[test]
+    fn the_alphabet_is_sorted_by_frequency_and_first_occurrence() {
+        assert_eq!(alphabet("cabbac b".chars()), ['b', 'c', 'a', ' ']);
+    }
+
+    #[test]
+    fn fifteen_percent_are_masked_and_at_least_one() {
+        let counts = [1, 3, 10, 16, 32, 64, 80, 128, 192].map(masked_of);
+        // 0.15 → 1, 0.45 → 1, 1.5 → 2, 2.4, 4.8, 9.6, 12, 19.2, 28.8
+        assert_eq!(counts, [1, 1, 2, 2, 5, 10, 12, 19, 29]);
+    }
+
+    #[test]
+    fn a_sample_is_a_window_with_holes_and_what_was_in_them() {
+        // 0..=9 in a circle: every character says which ones stand beside it.
+        let text: String = (0..3000)
+            .map(|i| char::from(b'0' + (i % 10) as u8))
+            .collect();
+        let task = task(&text);
+        assert_eq!(
+            (task.known, task.vocabulary(), task.classes()),
+            (10, 14, 11)
+        );
+        let (mask, bos, eos) = (11, 12, 13);
+        let mut batches: Vec<Vec<Sample>> = (0..30).map(|i| task.train_batch(5, i, 8)).collect();
+        let mut lengths: Vec<usize> = batches.iter().map(|b| b[0].tokens.len() - 2).collect();
+        batches.extend(TEST_LENGTHS.map(|length| task.test_set(length)));
+        for sample in batches.iter().flatten() {
+            let mut tokens = sample.tokens.clone();
+            assert_eq!((tokens[0], tokens[tokens.len() - 1]), (bos, eos));
+            let holes = tokens.iter().filter(|token| **token == mask).count();
+            assert_eq!(holes, masked_of(tokens.len() - 2));
+            assert_eq!(holes, sample.answers.len());
+            assert!(sample.answers.is_sorted_by_key(|answer| answer.position));
+            for answer in &sample.answers {
+                assert_eq!(tokens[answer.position], mask);
+                tokens[answer.position] = answer.class;
+            }
+            let window = &tokens[1..tokens.len() - 1];
+            assert!(window.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 10));
+        }
+        lengths.sort_unstable();
+        lengths.dedup();
+        assert!(lengths.len() > 10 && lengths[0] >= 16 && *lengths.last().unwrap() <= 64);
+    }
+
+    #[test]
+    fn the_last_tenth_is_tested_and_its_new_characters_are_unknown() {
+        let text = "ab".repeat(900) + &"ac".repeat(100);
+        let (task, description) = MaskedText::new(&text, "a.txt").unwrap();
+        assert_eq!((task.train.len(), task.held_out.len()), (1800, 200));
+        assert_eq!(task.known, 2);
+        assert!(task.train.iter().all(|character| *character < 2));
+        assert_eq!(task.held_out[..4], [0, 2, 0, 2]);
+        assert!(
+            description[1].contains("50.0 % are unknown"),
+            "{description:?}"
+        );
+        // As many windows as there are starts, where there are fewer than 512.
+        let counts = TEST_LENGTHS.map(|length| task.test_set(length).len());
+        assert_eq!(counts, [169, 137, 121, 73, 9]);
+        for length in TEST_LENGTHS {
+            let test = task.test_set(length);
+            let answers: Vec<usize> = test
+                .iter()
+                .flat_map(|s| &s.answers)
+                .map(|a| a.class)
+                .collect();
+            let a = answers.iter().filter(|class| **class == 0).count();
+            let floor = a.max(answers.len() - a) as f64 / answers.len() as f64;
+            assert_eq!(task.floor(length), floor);
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_tested_from_end_to_end() {
+        let text: String = (0..60_000_u32)
+            .map(|i| char::from(b'a' + (i * i % 23) as u8))
+            .collect();
+        let task = task(&text);
+        assert!(
+            TEST_LENGTHS
+                .iter()
+                .all(|length| task.test_set(*length).len() == 512)
+        );
+    }
+
+    #[test]
+    fn rare_characters_share_a_token() {
+        // 1,500 different characters, the first 999 of them and `a` more often than the others.
+        let rare = |from: u32, to: u32| (from..to).filter_map(|i| char::from_u32(0x4e00 + i));
+        let mut text: String = rare(0, 999).chain(rare(0, 1500)).collect();
+        text.push_str(&"a".repeat(100));
+        text.extend(rare(0, 500));
+        let (task, description) = MaskedText::new(&text, "a.txt").unwrap();
+        assert_eq!((task.known, task.vocabulary()), (1000, 1004));
+        assert!(
+            description[1].contains("the 1,000 most frequent of the 1,501"),
+            "{description:?}"
+        );
+        assert!(task.train.iter().filter(|c| **c == 1000).count() == 501);
+    }
+}
