@@ -90,6 +90,9 @@ pub enum LabError {
         /// Why.
         reason: String,
     },
+    /// A picture could not be drawn.
+    #[error("the picture could not be drawn: {0}")]
+    Drawing(String),
     /// A scheme refused its configuration.
     #[error(transparent)]
     Position(#[from] PositionError),
@@ -125,7 +128,11 @@ impl LabError {
             | Self::ChangedStudy { .. }
             | Self::NotAStudy { .. }
             | Self::Position(_) => 2,
-            Self::File { .. } | Self::Content { .. } | Self::Chart { .. } | Self::Trial(_) => 1,
+            Self::File { .. }
+            | Self::Content { .. }
+            | Self::Chart { .. }
+            | Self::Drawing(_)
+            | Self::Trial(_) => 1,
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod device;
 pub mod error;
 pub mod evaluate;
 pub mod model;
+pub mod plot;
 pub mod report;
 pub mod rng;
 pub mod scheme;

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod plot;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -34,6 +36,8 @@ pub struct Cli {
 enum Command {
     /// Train every scheme on every task, several times over, and report who wins
     Compare(CompareArgs),
+    /// Draw a picture of the sinusoidal encoding, as SVG or PNG
+    Plot(plot::PlotArgs),
     /// List the tasks: what the model has to learn
     Tasks,
     /// List the schemes: the ways to tell a model where a token stands
@@ -85,6 +89,7 @@ impl Cli {
             None => compare(&self.compare),
             Some(Command::Compare(args)) => compare(&args),
             Some(Command::Trial { folder }) => worker::serve(&folder).map(|()| 0),
+            Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Tasks) => {
                 for task in task::all() {
                     print_line(&format!(
