@@ -132,6 +132,9 @@ pub enum LabError {
     /// The user's data cannot be studied.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A picture could not be drawn.
+    #[error("the picture could not be drawn: {0}")]
+    Drawing(String),
     /// A scheme refused its configuration.
     #[error(transparent)]
     Position(#[from] PositionError),
@@ -175,6 +178,7 @@ impl LabError {
             | Self::File { .. }
             | Self::Content { .. }
             | Self::Chart { .. }
+            | Self::Drawing(_)
             | Self::Trial(_) => 1,
         }
     }

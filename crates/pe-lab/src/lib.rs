@@ -16,6 +16,7 @@ pub mod evaluate;
 pub mod files;
 pub mod model;
 pub mod plan;
+pub mod plot;
 pub mod report;
 pub mod rng;
 pub mod scheme;

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod compare;
+mod plot;
 mod train;
 
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ enum Command {
         #[arg(value_name = "FOLDER", default_value = compare::OUT)]
         folder: PathBuf,
     },
+    /// Draw a picture of the sinusoidal encoding, as SVG or PNG
+    Plot(plot::PlotArgs),
     /// List the tasks: what the model has to learn
     Tasks,
     /// List the schemes: the ways to tell a model where a token stands
@@ -81,6 +84,7 @@ impl Cli {
             Some(Command::Train(args)) => args.run(),
             Some(Command::Report { folder }) => show(&Study::load(&folder)?),
             Some(Command::Trial { folder }) => worker::serve(&folder).map(|()| 0),
+            Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Tasks) => {
                 for task in task::all() {
                     print_line(&format!(

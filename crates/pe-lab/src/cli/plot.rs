@@ -1,0 +1,234 @@
+//! `pe-lab plot`: pictures of the sinusoidal encoding.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use pe_burn::{DEFAULT_BASE, Layout};
+
+use super::print_line;
+use crate::error::LabError;
+use crate::plot::{self, Encoding, clocks, curves, frequencies, heatmap, similarity};
+
+/// What `pe-lab plot` is told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PlotArgs {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Kind {
+    /// The whole table: a row for each position, a column for each column, a colour for each value
+    Heatmap {
+        #[command(flatten)]
+        table: Table,
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// The values of a few columns over the positions, and of a few positions over the columns
+    Curves {
+        #[command(flatten)]
+        table: Table,
+        #[command(flatten)]
+        run: Run,
+        /// Columns to draw over the positions, separated by commas; alone, nothing else is drawn
+        /// [default: four sines that turn ever more slowly]
+        #[arg(long, value_delimiter = ',', value_name = "J,K")]
+        columns: Option<Vec<usize>>,
+        /// Positions to draw over the columns, separated by commas; alone, nothing else is drawn
+        /// [default: 0,1,10]
+        #[arg(long, value_delimiter = ',', value_name = "P,Q")]
+        positions: Option<Vec<usize>>,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// How fast each pair of columns turns, for several bases
+    Frequencies {
+        /// Width of the encoding: how many numbers a position gets
+        #[arg(long, default_value_t = 512, value_name = "N")]
+        d_model: usize,
+        /// Bases to compare, separated by commas
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_value = "1000,10000,500000",
+            value_name = "B,C",
+            allow_negative_numbers = true
+        )]
+        bases: Vec<f64>,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// Pairs of columns as the hands of clocks: a dot on a circle for each position
+    Clocks {
+        #[command(flatten)]
+        table: Table,
+        /// How many positions to draw
+        #[arg(long, default_value_t = 20, value_name = "N")]
+        seq_len: usize,
+        /// The first position
+        #[arg(long, default_value_t = 0, value_name = "P")]
+        start: usize,
+        /// Pairs to draw, separated by commas; pair 0 turns fastest [default: six of them]
+        #[arg(long, value_delimiter = ',', value_name = "I,J")]
+        pairs: Option<Vec<usize>>,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// How alike any two positions are: the cosine between their rows
+    Similarity {
+        #[command(flatten)]
+        table: Table,
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        out: Out,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+struct Table {
+    /// Width of the encoding: how many numbers a position gets
+    #[arg(long, default_value_t = 512, value_name = "N")]
+    d_model: usize,
+    /// The base of the wavelengths, which go from 2π to 2π × base; greater than 1
+    #[arg(long, default_value_t = DEFAULT_BASE, value_name = "B", allow_negative_numbers = true)]
+    base: f64,
+    /// Where sines and cosines stand in a row
+    #[arg(long, value_enum, default_value_t = LayoutName::Interleaved)]
+    layout: LayoutName,
+}
+
+#[derive(Clone, Debug, Args)]
+struct Run {
+    /// How many positions to draw
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    seq_len: usize,
+    /// The first position
+    #[arg(long, default_value_t = 0, value_name = "P")]
+    start: usize,
+}
+
+#[derive(Clone, Debug, Args)]
+struct Out {
+    /// The file to write; it ends in .svg or .png [default: pe-lab-KIND.svg]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LayoutName {
+    /// sin, cos, sin, cos, …: the paper's
+    Interleaved,
+    /// all sines, then all cosines
+    Halves,
+}
+
+impl Table {
+    fn encoding(&self, start: usize, seq_len: usize) -> Result<Encoding, LabError> {
+        let layout = match self.layout {
+            LayoutName::Interleaved => Layout::Interleaved,
+            LayoutName::Halves => Layout::Halves,
+        };
+        Encoding::new(self.d_model, self.base, layout, start, seq_len)
+    }
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Heatmap { .. } => "heatmap",
+            Self::Curves { .. } => "curves",
+            Self::Frequencies { .. } => "frequencies",
+            Self::Clocks { .. } => "clocks",
+            Self::Similarity { .. } => "similarity",
+        }
+    }
+
+    fn out(&self) -> &Out {
+        match self {
+            Self::Heatmap { out, .. }
+            | Self::Curves { out, .. }
+            | Self::Frequencies { out, .. }
+            | Self::Clocks { out, .. }
+            | Self::Similarity { out, .. } => out,
+        }
+    }
+
+    fn svg(&self) -> Result<String, LabError> {
+        match self {
+            Self::Heatmap { table, run, .. } => {
+                heatmap::svg(&table.encoding(run.start, run.seq_len)?)
+            }
+            Self::Curves {
+                table,
+                run,
+                columns,
+                positions,
+                ..
+            } => {
+                let encoding = table.encoding(run.start, run.seq_len)?;
+                let (columns, positions) = match (columns.clone(), positions.clone()) {
+                    (None, None) => (
+                        curves::default_columns(&encoding),
+                        curves::DEFAULT_POSITIONS.to_vec(),
+                    ),
+                    (columns, positions) => {
+                        (columns.unwrap_or_default(), positions.unwrap_or_default())
+                    }
+                };
+                curves::svg(&encoding, &columns, &positions)
+            }
+            Self::Frequencies { d_model, bases, .. } => frequencies::svg(*d_model, bases),
+            Self::Clocks {
+                table,
+                seq_len,
+                start,
+                pairs,
+                ..
+            } => {
+                let encoding = table.encoding(*start, *seq_len)?;
+                let pairs = pairs
+                    .clone()
+                    .unwrap_or_else(|| clocks::default_pairs(&encoding));
+                clocks::svg(&encoding, &pairs)
+            }
+            Self::Similarity { table, run, .. } => {
+                similarity::of(&table.encoding(run.start, run.seq_len)?)
+            }
+        }
+    }
+}
+
+/// Draws a picture and says where it is.
+pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
+    let file = match &args.kind.out().out {
+        Some(file) => file.clone(),
+        None => PathBuf::from(format!("pe-lab-{}.svg", args.kind.name())),
+    };
+    // Before any work: the name, and whether a file can be there at all.
+    plot::Format::of(&file)?;
+    check_place(&file)?;
+    plot::write(&args.kind.svg()?, &file)?;
+    print_line(&format!("wrote {}", file.display()));
+    Ok(0)
+}
+
+fn check_place(file: &Path) -> Result<(), LabError> {
+    use std::io::{Error, ErrorKind};
+    let refused =
+        |kind: ErrorKind, reason: String| Err(LabError::file(file)(Error::new(kind, reason)));
+    if file.is_dir() {
+        let reason = "this is a folder; name a file with --out";
+        return refused(ErrorKind::IsADirectory, reason.into());
+    }
+    match file.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => refused(
+            ErrorKind::NotFound,
+            format!("there is no folder {}; make it first", folder.display()),
+        ),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,310 @@
+//! The values as curves: of chosen columns over the positions, of chosen positions over the columns.
+
+use pe_burn::Layout;
+
+use super::colour::{MAX_DISTINCT, distinct};
+use super::frame::{self, Axis, Page, Rect, Side, Stroke, below_subtitle, grouped};
+use super::{Encoding, check_list, wavelength};
+use crate::error::LabError;
+
+const WIDTH: i32 = 720;
+const HEIGHT: i32 = 250;
+const LEFT: i32 = 80;
+/// Up to this many points a curve shows a dot on each: the encoding exists only there.
+const DOTS: usize = 128;
+
+/// The columns that are drawn when none are named: four sines that turn ever more slowly.
+pub fn default_columns(encoding: &Encoding) -> Vec<usize> {
+    let pairs = encoding.d_model().div_ceil(2);
+    let mut columns: Vec<usize> = (0..4).map(|i| encoding.pair(i * pairs / 8).0).collect();
+    columns.dedup();
+    columns
+}
+
+/// The positions that are drawn when none are named.
+pub const DEFAULT_POSITIONS: [usize; 3] = [0, 1, 10];
+
+/// Draws the value of each of `columns` over the positions of the encoding, and below it the value
+/// of each of `positions` over all columns. One of the two lists may be empty: its panel is left out.
+///
+/// # Errors
+///
+/// When both lists are empty, when one names something twice or more than can be told apart, when a
+/// column is not below `d_model`, or a position past the largest.
+pub fn svg(
+    encoding: &Encoding,
+    columns: &[usize],
+    positions: &[usize],
+) -> Result<String, LabError> {
+    if columns.is_empty() || !positions.is_empty() {
+        check_list("--positions", positions, MAX_DISTINCT)?;
+    }
+    if !columns.is_empty() {
+        check_list("--columns", columns, MAX_DISTINCT)?;
+    }
+    let d_model = encoding.d_model();
+    if let Some(column) = columns.iter().find(|column| **column >= d_model) {
+        return Err(LabError::Usage(format!(
+            "there is no column {column}: d_model {d_model} has the columns 0 to {}",
+            d_model - 1
+        )));
+    }
+    let by_position = by_position(encoding, columns)?;
+    let by_column = by_column(encoding, positions)?;
+
+    let panels: Vec<&Panel> = by_position.iter().chain(&by_column).collect();
+    let mut subtitle = vec![encoding.describe()];
+    subtitle.extend(panels.iter().find_map(|panel| panel.note.clone()));
+    let top = below_subtitle(subtitle.len());
+    let each = HEIGHT + 66;
+    let bottom = top + each * panels.len() as i32;
+    frame::page(
+        (LEFT + WIDTH + 290, bottom),
+        "Sinusoidal positional encoding, curve by curve",
+        &subtitle,
+        |page| {
+            for (index, panel) in panels.iter().enumerate() {
+                panel.draw(page, top + each * index as i32)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+struct Panel {
+    x: Axis,
+    curves: Vec<Curve>,
+    legend: Vec<(Stroke, String)>,
+    note: Option<String>,
+}
+
+struct Curve {
+    stroke: Stroke,
+    points: Vec<(f64, f64)>,
+    dots: bool,
+}
+
+impl Panel {
+    fn draw(&self, page: &mut Page, top: i32) -> Result<(), LabError> {
+        let rect = Rect {
+            left: LEFT,
+            top,
+            width: WIDTH,
+            height: HEIGHT,
+        };
+        let values = Axis::unit("value (dimensionless)", 0.08);
+        let mut chart = page.chart(rect, &self.x, (&values, Side::Left), true)?;
+        for curve in &self.curves {
+            frame::line(&mut chart, &curve.points, curve.stroke, curve.dots)?;
+        }
+        page.legend((LEFT + WIDTH + 18, top + 12), &self.legend)
+    }
+}
+
+fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, LabError> {
+    if columns.is_empty() {
+        return Ok(None);
+    }
+    let (start, seq_len) = encoding.positions();
+    let mut values = vec![Vec::with_capacity(seq_len); columns.len()];
+    encoding.for_each_row(|row| {
+        for (values, column) in values.iter_mut().zip(columns) {
+            values.push(f64::from(row[*column]));
+        }
+    })?;
+    let per_group = per_group(seq_len);
+    let curve = |(index, values): (usize, &Vec<f64>)| Curve {
+        stroke: solid(index),
+        points: envelope(values, per_group),
+        dots: seq_len <= DOTS,
+    };
+    let wavelengths = encoding.spectrum.wavelengths();
+    let legend = |(index, column): (usize, &usize)| {
+        let (pair, function) = function(encoding, *column);
+        let turn = wavelength(wavelengths[pair]);
+        let text = format!("column {column}: {function}, a wave in {turn} tokens");
+        (solid(index), text)
+    };
+    let end = seq_len.saturating_sub(1).max(1) as f64;
+    let x = Axis::counted("position (tokens)", (start, seq_len), end, 0.0);
+    Ok(Some(Panel {
+        x: x.horizontal(WIDTH),
+        curves: values.iter().enumerate().map(curve).collect(),
+        legend: columns.iter().enumerate().map(legend).collect(),
+        note: (per_group > 1).then(|| {
+            format!(
+                "Reduced to pixels: each curve joins the least and the greatest of every \
+                 {per_group} values"
+            )
+        }),
+    }))
+}
+
+fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, LabError> {
+    if positions.is_empty() {
+        return Ok(None);
+    }
+    let d_model = encoding.d_model();
+    let rows: Vec<f32> = encoding.spectrum.try_rows_at(positions)?;
+    let (mut curves, mut legend) = (Vec::new(), Vec::new());
+    for (index, (row, position)) in rows.chunks_exact(d_model).zip(positions).enumerate() {
+        // Sine and cosine columns apart: together they would only be a zigzag.
+        for name in ["sin", "cos"] {
+            let stroke = Stroke {
+                dashed: name == "cos",
+                ..solid(index)
+            };
+            let of_name = (0..d_model).filter(|column| function(encoding, *column).1 == name);
+            let points: Vec<(f64, f64)> = of_name
+                .map(|column| (column as f64, f64::from(row[column])))
+                .collect();
+            if !points.is_empty() {
+                legend.push((
+                    stroke,
+                    format!("position {}: {name} columns", grouped(*position)),
+                ));
+                curves.push(Curve {
+                    stroke,
+                    dots: d_model <= DOTS,
+                    points: thinned(&points),
+                });
+            }
+        }
+    }
+    let end = d_model.saturating_sub(1).max(1) as f64;
+    let x = Axis::counted("column of d_model", (0, d_model), end, 0.0);
+    Ok(Some(Panel {
+        x: x.horizontal(WIDTH),
+        curves,
+        legend,
+        note: None,
+    }))
+}
+
+fn solid(index: usize) -> Stroke {
+    Stroke {
+        colour: distinct(index),
+        dashed: false,
+    }
+}
+
+/// The pair that a column belongs to, and which of the two it is.
+fn function(encoding: &Encoding, column: usize) -> (usize, &'static str) {
+    let sines = encoding.d_model().div_ceil(2);
+    let (pair, is_cos) = match encoding.spectrum.layout() {
+        Layout::Interleaved => (column / 2, column % 2 == 1),
+        Layout::Halves => (column % sines, column >= sines),
+    };
+    (pair, if is_cos { "cos" } else { "sin" })
+}
+
+/// How many values share a pixel, so that no curve has more than two points a pixel.
+fn per_group(values: usize) -> usize {
+    match values.div_ceil(WIDTH as usize) {
+        0..=2 => 1,
+        more => more,
+    }
+}
+
+/// The least and the greatest value of each group, in the order that they come in: a curve through
+/// them covers the same pixels as one through all values.
+fn envelope(values: &[f64], per_group: usize) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    for (group, values) in values.chunks(per_group).enumerate() {
+        let at = |index: usize| ((group * per_group + index) as f64, values[index]);
+        let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
+        let least = (0..values.len()).min_by(by_value);
+        let greatest = (0..values.len()).max_by(by_value);
+        if let (Some(least), Some(greatest)) = (least, greatest) {
+            points.push(at(least.min(greatest)));
+            if least != greatest {
+                points.push(at(least.max(greatest)));
+            }
+        }
+    }
+    points
+}
+
+/// Points of a wide row, at most two a pixel.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let values: Vec<f64> = points.iter().map(|point| point.1).collect();
+    let kept = envelope(&values, per_group(values.len()));
+    kept.into_iter()
+        .map(|(index, value)| (points[index as usize].0, value))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::encoding;
+    use super::*;
+
+    #[test]
+    fn curves_hold_the_values_of_their_columns_and_positions() {
+        let panel = by_position(&encoding(20, 3, 50), &[4, 7]).unwrap().unwrap();
+        let omega = |pair: f64| 10_000_f64.powf(-2.0 * pair / 20.0);
+        for (index, (_, value)) in panel.curves[0].points.iter().enumerate() {
+            assert!((value - (omega(2.0) * (index + 3) as f64).sin()).abs() < 3e-8);
+        }
+        for (index, (_, value)) in panel.curves[1].points.iter().enumerate() {
+            assert!((value - (omega(3.0) * (index + 3) as f64).cos()).abs() < 3e-8);
+        }
+        assert_eq!(panel.legend[0].1, "column 4: sin, a wave in 39.6 tokens");
+        assert_eq!(panel.legend[1].1, "column 7: cos, a wave in 99.6 tokens");
+
+        let panel = by_column(&encoding(6, 0, 1), &[0, 9]).unwrap().unwrap();
+        let of = |curve: usize| panel.curves[curve].points.clone();
+        assert_eq!(of(0), [(0.0, 0.0), (2.0, 0.0), (4.0, 0.0)]); // sines of position 0
+        assert_eq!(of(1), [(1.0, 1.0), (3.0, 1.0), (5.0, 1.0)]); // its cosines
+        assert!((of(2)[0].1 - 9_f64.sin()).abs() < 3e-8);
+        assert!(panel.curves[3].stroke.dashed && !panel.curves[2].stroke.dashed);
+    }
+
+    #[test]
+    fn halves_have_their_cosines_behind() {
+        let halves = Encoding::new(5, 1e4, Layout::Halves, 0, 1).unwrap();
+        let functions: Vec<_> = (0..5).map(|column| function(&halves, column)).collect();
+        let expected = [(0, "sin"), (1, "sin"), (2, "sin"), (0, "cos"), (1, "cos")];
+        assert_eq!(functions, expected);
+    }
+
+    #[test]
+    fn an_envelope_keeps_the_extremes_in_their_order() {
+        let values = [0.0, 3.0, -1.0, 1.0, 1.0, 1.0, 5.0];
+        assert_eq!(envelope(&values, 1).len(), 7);
+        let expected = [(1.0, 3.0), (2.0, -1.0), (3.0, 1.0), (5.0, 1.0), (6.0, 5.0)];
+        assert_eq!(envelope(&values, 3), expected);
+        assert_eq!((per_group(1_440), per_group(1_441)), (1, 3));
+    }
+
+    #[test]
+    fn default_columns_exist() {
+        assert_eq!(default_columns(&encoding(512, 0, 1)), [0, 64, 128, 192]);
+        for d_model in 1..40 {
+            let encoding = encoding(d_model, 0, 1);
+            let columns = default_columns(&encoding);
+            assert!(svg(&encoding, &columns, &DEFAULT_POSITIONS).is_ok());
+        }
+    }
+
+    #[test]
+    fn wrong_lists_are_refused() {
+        let encoding = encoding(8, 0, 4);
+        for (columns, positions, said) in [
+            (
+                &[8][..],
+                &[][..],
+                "no column 8: d_model 8 has the columns 0 to 7",
+            ),
+            (&[1, 1], &[], "--columns names 1 twice"),
+            (&[], &[2, 2], "--positions names 2 twice"),
+            (&[], &[], "--positions takes 1 to 7 values; got 0"),
+            (&[0, 1, 2, 3, 4, 5, 6, 7], &[], "got 8"),
+            (&[], &[usize::MAX], "largest position"),
+        ] {
+            let error = svg(&encoding, columns, positions).unwrap_err();
+            assert!(error.to_string().contains(said), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}

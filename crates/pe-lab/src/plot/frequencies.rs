@@ -1,0 +1,199 @@
+//! How fast each pair of columns turns, for several bases.
+
+use std::f64::consts::TAU;
+
+use super::colour::{MAX_DISTINCT, distinct};
+use super::frame::{self, Axis, Rect, Side, Stroke, below_subtitle};
+use super::{check_list, number, spectrum, wavelength};
+use crate::error::LabError;
+
+const WIDTH: i32 = 660;
+const HEIGHT: i32 = 440;
+/// The most decades that are labelled.
+const LABELS: i32 = 9;
+/// Up to this many pairs a line shows a dot on each.
+const DOTS: usize = 64;
+
+/// Draws ω_i = base^(−2i/d_model) over the pair index i, with a logarithmic axis of frequencies on
+/// the left and the same as wavelengths, 2π/ω_i, on the right.
+///
+/// # Errors
+///
+/// When `d_model` or a base give no encoding, when there are no bases, more than can be told apart,
+/// or one twice.
+pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
+    check_list("--bases", bases, MAX_DISTINCT)?;
+    let mut lines = Vec::new();
+    let mut legend = Vec::new();
+    for (index, base) in bases.iter().enumerate() {
+        let spectrum = spectrum(d_model, *base)?;
+        let stroke = Stroke {
+            colour: distinct(index),
+            dashed: false,
+        };
+        let shortest = spectrum.wavelengths().into_iter().fold(f64::MAX, f64::min);
+        let longest = spectrum.wavelengths().into_iter().fold(0.0, f64::max);
+        legend.push((
+            stroke,
+            format!(
+                "base {}: {} to {} tokens a turn",
+                number(*base),
+                wavelength(shortest),
+                wavelength(longest)
+            ),
+        ));
+        lines.push((stroke, points(&spectrum.frequencies())));
+    }
+    let pairs = d_model.div_ceil(2);
+    let lowest = lines.iter().flat_map(|line| &line.1).map(|point| point.1);
+    let decades = (-lowest.fold(0.0, f64::min)).ceil().max(1.0) as i32;
+    let (from, to) = (-f64::from(decades) - 0.15, 0.15);
+    let left = Axis {
+        name: "angular frequency (radians per token)".into(),
+        from,
+        to,
+        ticks: powers((-decades..=0).rev(), |power| f64::from(power), power_of_ten),
+    };
+    let right = Axis {
+        name: "wavelength (tokens)".into(),
+        from,
+        to,
+        ticks: powers(
+            1..=decades + 1,
+            |power| TAU.log10() - f64::from(power),
+            |power| match usize::try_from(power) {
+                Ok(power @ ..=6) => frame::grouped(10_usize.pow(power as u32)),
+                _ => power_of_ten(power),
+            },
+        )
+        .into_iter()
+        .filter(|tick| tick.0 >= from)
+        .collect(),
+    };
+    let end = pairs.saturating_sub(1).max(1) as f64;
+    let pairs_axis = Axis::counted("pair index i (columns 2i and 2i + 1)", (0, pairs), end, 0.0);
+    let pairs_axis = pairs_axis.horizontal(WIDTH);
+    let subtitle = [format!("d_model {d_model}, ω = base^(−2i / d_model)")];
+    let rect = Rect {
+        left: 20 + left.margin(),
+        top: below_subtitle(1),
+        width: WIDTH,
+        height: HEIGHT,
+    };
+    let size = (
+        rect.left + WIDTH + right.margin() + 20,
+        rect.top + HEIGHT + 60,
+    );
+    frame::page(
+        size,
+        "Frequencies of the sinusoidal positional encoding",
+        &subtitle,
+        |page| {
+            page.chart(rect, &Axis::bare(0.0, end), (&right, Side::Right), false)?;
+            let mut chart = page.chart(rect, &pairs_axis, (&left, Side::Left), true)?;
+            for (stroke, points) in &lines {
+                frame::line(&mut chart, points, *stroke, pairs <= DOTS)?;
+            }
+            // Lower left: every line falls from the upper left to the right.
+            let up = 20 * (legend.len() as i32 - 1) + 22;
+            page.legend((rect.left + 18, rect.top + HEIGHT - up), &legend)
+        },
+    )
+}
+
+/// (i, log₁₀ ω_i). On this axis the frequencies lie on a straight line: its two ends draw it where
+/// no dots are wanted.
+fn points(frequencies: &[f64]) -> Vec<(f64, f64)> {
+    let all = frequencies.iter().enumerate();
+    let all = all.map(|(pair, omega)| (pair as f64, omega.log10()));
+    let every = match frequencies.len() {
+        0..=DOTS => 1,
+        more => more - 1,
+    };
+    all.step_by(every).collect()
+}
+
+/// Labels for powers of ten, of which not too many.
+fn powers(
+    powers: impl Iterator<Item = i32>,
+    place: impl Fn(i32) -> f64,
+    label: impl Fn(i32) -> String,
+) -> Vec<(f64, String)> {
+    let powers: Vec<i32> = powers.collect();
+    let every = (powers.len() as i32 + LABELS - 1) / LABELS;
+    let kept = powers.into_iter().step_by(every.max(1) as usize);
+    kept.map(|power| (place(power), label(power))).collect()
+}
+
+/// "10⁻³"
+fn power_of_ten(power: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    match power {
+        0 => "1".into(),
+        _ => {
+            let exponent = power.to_string();
+            let digits = exponent.chars().map(|digit| match digit.to_digit(10) {
+                Some(digit) => DIGITS[digit as usize],
+                None => '⁻',
+            });
+            "10".chars().chain(digits).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_are_a_straight_line_of_logarithms() {
+        let spectrum = spectrum(8, 10_000.0).unwrap();
+        let points = points(&spectrum.frequencies());
+        for (point, expected) in
+            points
+                .iter()
+                .zip([(0.0, 0.0), (1.0, -1.0), (2.0, -2.0), (3.0, -3.0)])
+        {
+            assert!((point.0 - expected.0).abs() + (point.1 - expected.1).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_drawn_by_its_ends() {
+        let spectrum = spectrum(512, 10_000.0).unwrap();
+        let points = points(&spectrum.frequencies());
+        assert_eq!(points.len(), 2);
+        assert_eq!(points[1].0, 255.0);
+        assert!((points[1].1 + 4.0 * 255.0 / 256.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn powers_are_labelled_and_thinned() {
+        assert_eq!(power_of_ten(-12), "10⁻¹²");
+        assert_eq!(power_of_ten(0), "1");
+        let ticks = powers(0..=30, f64::from, power_of_ten);
+        assert_eq!(ticks.len(), 8);
+        assert_eq!(ticks[1], (4.0, "10⁴".into()));
+    }
+
+    #[test]
+    fn any_base_and_width_can_be_drawn() {
+        for d_model in [1, 2, 3, 512, 32_768] {
+            for base in [1.0001, 10_000.0, 1e300] {
+                let svg = svg(d_model, &[base]).unwrap();
+                assert!(svg.contains("wavelength (tokens)"));
+            }
+        }
+        for (d_model, bases, said) in [
+            (0, &[1e4][..], "at least 1"),
+            (4, &[], "--bases takes 1 to 7"),
+            (4, &[1e4, 0.0], "got 0"),
+            (4, &[f64::NAN], "NaN"),
+            (4, &[500.0, 500.0], "names 500 twice"),
+            (40_000, &[1e4], "40000"),
+        ] {
+            let error = svg(d_model, bases).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

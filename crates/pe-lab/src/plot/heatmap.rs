@@ -1,0 +1,109 @@
+//! The table itself: a row for each position, a column for each column, a colour for each value.
+
+use super::Encoding;
+use super::colour::diverging;
+use super::frame::{self, Axis, Rect, Side, below_subtitle};
+use super::raster::{Fit, Raster};
+use crate::error::LabError;
+
+/// The most pixels of the page that columns and positions get.
+const ROOM: (usize, usize) = (1024, 600);
+
+/// Draws the values of every position and column, blue (−1) over white (0) to red (1).
+///
+/// Where there are more cells than pixels, a pixel shows the mean of its cells, and the subtitle
+/// says of how many.
+///
+/// # Errors
+///
+/// When there is no memory for the table.
+pub fn svg(encoding: &Encoding) -> Result<String, LabError> {
+    let (start, seq_len) = encoding.positions();
+    let d_model = encoding.d_model();
+    let (x, y) = (Fit::new(d_model, ROOM.0), Fit::new(seq_len, ROOM.1));
+    let image = raster(encoding, x, y)?.image(diverging)?;
+
+    let mut subtitle = vec![encoding.describe()];
+    subtitle.extend(averaged(x, y));
+    let top = below_subtitle(subtitle.len());
+    let (width, height) = (x.length() as i32, y.length() as i32);
+    let columns = Axis::counted("column of d_model", (0, d_model), x.span() as f64, 0.5);
+    let columns = columns.horizontal(width);
+    let mut positions = Axis::counted("position (tokens)", (start, seq_len), y.span() as f64, 0.5);
+    // The first position on top, as in a matrix.
+    std::mem::swap(&mut positions.from, &mut positions.to);
+    let rect = Rect {
+        left: 20 + positions.margin(),
+        top,
+        width,
+        height,
+    };
+    let bar = rect.left + width + 24;
+    frame::page(
+        ((bar + 90).max(640), top + height + 60),
+        "Sinusoidal positional encoding",
+        &subtitle,
+        |page| {
+            page.image(rect, &image);
+            page.chart(rect, &columns, (&positions, Side::Left), false)?;
+            let values = Axis::unit("value (dimensionless)", 0.0);
+            page.colour_bar((bar, top, height), &values, diverging, (-1.0, 1.0))
+        },
+    )
+}
+
+fn raster(encoding: &Encoding, x: Fit, y: Fit) -> Result<Raster, LabError> {
+    let mut raster = Raster::new(x, y);
+    encoding.for_each_row(|row| raster.push(row.iter().copied().map(f64::from)))?;
+    Ok(raster)
+}
+
+/// What a pixel stands for, where it is not one cell.
+fn averaged(x: Fit, y: Fit) -> Option<String> {
+    let of = match (y.per_pixel, x.per_pixel) {
+        (1, 1) => return None,
+        (rows, 1) => format!("{rows} positions"),
+        (1, columns) => format!("{columns} columns"),
+        (rows, columns) => format!("{rows} positions × {columns} columns"),
+    };
+    Some(format!(
+        "Reduced to pixels: each shows the mean of {of}, so a wave shorter than that fades to white"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::encoding;
+    use super::*;
+
+    #[test]
+    fn the_first_row_is_0_1_0_1_and_the_next_starts_with_sin_1_and_cos_1() {
+        let (x, y) = (Fit::new(4, ROOM.0), Fit::new(2, ROOM.1));
+        let means = raster(&encoding(4, 0, 2), x, y).unwrap().means();
+        assert_eq!(means[..4], [0.0, 1.0, 0.0, 1.0]);
+        for (mean, exact) in
+            means[4..]
+                .iter()
+                .zip([1_f64.sin(), 1_f64.cos(), 0.01_f64.sin(), 0.01_f64.cos()])
+        {
+            assert!((mean - exact).abs() < 3e-8);
+        }
+    }
+
+    #[test]
+    fn many_positions_are_averaged() {
+        let (x, y) = (Fit::new(4, ROOM.0), Fit::new(10_000, ROOM.1));
+        assert_eq!(y.per_pixel, 17);
+        let means = raster(&encoding(4, 0, 10_000), x, y).unwrap().means();
+        assert_eq!(means.len(), 4 * 589);
+        // The second pixel from the top is the mean of positions 17 to 33.
+        for (column, omega) in [(0, 1.0), (2, 0.01)] {
+            let mean: f64 = (17..34).map(|p| (omega * f64::from(p)).sin()).sum::<f64>() / 17.0;
+            assert!((means[4 + column] - mean).abs() < 3e-8);
+        }
+        // The last stands for positions 9,996 to 9,999 alone.
+        let mean: f64 = (9_996..10_000).map(|p| f64::from(p).sin()).sum::<f64>() / 4.0;
+        assert!((means[588 * 4] - mean).abs() < 3e-8);
+        assert!(averaged(x, y).unwrap().contains("mean of 17 positions,"));
+    }
+}

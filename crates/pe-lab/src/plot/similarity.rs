@@ -1,0 +1,252 @@
+//! How alike the rows of any two positions are: the cosine of the angle between them.
+
+use super::Encoding;
+use super::colour::diverging;
+use super::frame::{self, Axis, Rect, Side, below_subtitle};
+use super::raster::{Fit, Image};
+use crate::error::LabError;
+
+/// The most pixels of the page that the positions get, on each side.
+const ROOM: usize = 600;
+
+/// Draws the cosine between all pairs of positions of a sinusoidal encoding.
+///
+/// # Errors
+///
+/// When there is no memory for the table.
+pub fn of(encoding: &Encoding) -> Result<String, LabError> {
+    let (start, seq_len) = encoding.positions();
+    let mut directions = Directions::new(seq_len, encoding.d_model());
+    encoding.for_each_row(|row| directions.push(row))?;
+    let title = "Cosine similarity of sinusoidal positional encodings";
+    draw(&directions, start, title, encoding.describe())
+}
+
+/// Draws the cosine between all pairs of rows of any table, such as a trained one. The first row is
+/// that of `first_position`.
+///
+/// Where there are more rows than pixels, a pixel shows the mean of the cosines of its pairs, and
+/// the subtitle says of how many. A row of zeros has no direction: its pixels are grey.
+///
+/// # Errors
+///
+/// When there are no rows or columns, when rows differ in length, or when a value is not finite.
+pub fn svg(rows: &[Vec<f32>], first_position: usize, title: &str) -> Result<String, LabError> {
+    let d_model = rows.first().map_or(0, Vec::len);
+    if d_model == 0 {
+        let reason = format!("a table of {} rows and {d_model} columns", rows.len());
+        return Err(LabError::Drawing(reason));
+    }
+    let mut directions = Directions::new(rows.len(), d_model);
+    for (index, row) in rows.iter().enumerate() {
+        if row.len() != d_model {
+            return Err(LabError::Drawing(format!(
+                "row {index} has {} columns, row 0 has {d_model}",
+                row.len()
+            )));
+        }
+        if let Some(value) = row.iter().find(|value| !value.is_finite()) {
+            return Err(LabError::Drawing(format!("row {index} holds {value}")));
+        }
+        directions.push(row);
+    }
+    let size = format!(
+        "{} positions, d_model {d_model}",
+        frame::grouped(rows.len())
+    );
+    draw(&directions, first_position, title, size)
+}
+
+/// The rows, each divided by its length and added to those that share its pixel. The mean cosine of
+/// two such groups is the product of their sums over the number of pairs, so pairs of single rows
+/// need not be looked at.
+struct Directions {
+    fit: Fit,
+    d_model: usize,
+    sums: Vec<f64>,
+    /// How many rows of each group have a direction.
+    counts: Vec<usize>,
+    rows: usize,
+}
+
+impl Directions {
+    fn new(rows: usize, d_model: usize) -> Self {
+        let fit = Fit::new(rows, ROOM);
+        Self {
+            fit,
+            d_model,
+            sums: vec![0.0; fit.pixels() * d_model],
+            counts: vec![0; fit.pixels()],
+            rows: 0,
+        }
+    }
+
+    fn push(&mut self, row: &[f32]) {
+        let group = self.rows / self.fit.per_pixel;
+        let squares = row.iter().map(|value| f64::from(*value).powi(2));
+        let length = squares.sum::<f64>().sqrt();
+        self.rows += 1;
+        if length == 0.0 {
+            return;
+        }
+        let sums = &mut self.sums[group * self.d_model..][..self.d_model];
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += f64::from(*value) / length;
+        }
+        self.counts[group] += 1;
+    }
+
+    /// The mean cosine of every pair of groups, row by row; not a number where one has no direction.
+    fn cosines(&self) -> Vec<f64> {
+        let groups: Vec<&[f64]> = self.sums.chunks_exact(self.d_model).collect();
+        let mut cosines = vec![0.0; groups.len() * groups.len()];
+        for (i, a) in groups.iter().enumerate() {
+            for (j, b) in groups[..=i].iter().enumerate() {
+                let pairs = self.counts[i] * self.counts[j];
+                let cosine = dot(a, b) / pairs as f64;
+                cosines[i * groups.len() + j] = cosine;
+                cosines[j * groups.len() + i] = cosine;
+            }
+        }
+        cosines
+    }
+}
+
+/// The product of two vectors, in eight sums side by side, as wide as a processor adds at a time.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (a, a_rest) = a.as_chunks::<8>();
+    let (b, b_rest) = b.as_chunks::<8>();
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+fn draw(
+    directions: &Directions,
+    first: usize,
+    title: &str,
+    description: String,
+) -> Result<String, LabError> {
+    let fit = directions.fit;
+    let pixels: Vec<_> = directions.cosines().into_iter().map(diverging).collect();
+    let image = Image::new(fit.pixels(), &pixels)?;
+    let mut subtitle = vec![description];
+    if fit.per_pixel > 1 {
+        let k = fit.per_pixel;
+        subtitle.push(format!(
+            "Reduced to pixels: each shows the mean of {k} × {k} pairs of positions"
+        ));
+    }
+    let silent = directions.counts.contains(&0);
+    if silent {
+        subtitle.push("Grey: a row of zeros has no direction".into());
+    }
+    let top = below_subtitle(subtitle.len());
+    let length = fit.length() as i32;
+    let axis = || {
+        let of = (first, fit.cells);
+        Axis::counted("position (tokens)", of, fit.span() as f64, 0.5)
+    };
+    let (across, mut down) = (axis().horizontal(length), axis());
+    std::mem::swap(&mut down.from, &mut down.to);
+    let rect = Rect {
+        left: 20 + down.margin(),
+        top,
+        width: length,
+        height: length,
+    };
+    let bar = rect.left + length + 24;
+    frame::page(
+        ((bar + 90).max(640), top + length + 60),
+        title,
+        &subtitle,
+        |page| {
+            page.image(rect, &image);
+            page.chart(rect, &across, (&down, Side::Left), false)?;
+            let values = Axis::unit("cosine (dimensionless)", 0.0);
+            page.colour_bar((bar, top, length), &values, diverging, (-1.0, 1.0))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::encoding;
+    use super::*;
+
+    #[test]
+    fn cosines_of_hand_made_rows() {
+        let mut directions = Directions::new(4, 2);
+        for row in [[3.0, 0.0], [0.0, 2.0], [-1.0, 0.0], [5.0, 5.0]] {
+            directions.push(&row);
+        }
+        let half = 0.5_f64.sqrt();
+        let expected = [
+            [1.0, 0.0, -1.0, half],
+            [0.0, 1.0, 0.0, half],
+            [-1.0, 0.0, 1.0, -half],
+            [half, half, -half, 1.0],
+        ];
+        for (cosine, expected) in directions.cosines().iter().zip(expected.as_flattened()) {
+            assert!((cosine - expected).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn cosines_of_the_encoding_are_those_of_the_closed_form() {
+        let encoding = encoding(64, 7, 30);
+        let mut directions = Directions::new(30, 64);
+        encoding.for_each_row(|row| directions.push(row)).unwrap();
+        for (index, cosine) in directions.cosines().iter().enumerate() {
+            let offset = (index / 30) as isize - (index % 30) as isize;
+            assert!((cosine - encoding.spectrum.similarity(offset)).abs() < 1e-7);
+        }
+    }
+
+    #[test]
+    fn many_positions_share_pixels_as_the_mean_of_their_pairs() {
+        let encoding = encoding(8, 0, 1_300);
+        let mut directions = Directions::new(1_300, 8);
+        encoding.for_each_row(|row| directions.push(row)).unwrap();
+        assert_eq!(directions.fit.per_pixel, 3);
+        let cosines = directions.cosines();
+        let pixels = directions.fit.pixels();
+        for (a, b) in [(0, 0), (5, 2), (100, 433), (433, 433)] {
+            let of = |group: usize| 3 * group..(3 * group + 3).min(1_300);
+            let pairs = of(a).flat_map(|p| of(b).map(move |q| q as isize - p as isize));
+            let each: Vec<f64> = pairs.map(|o| encoding.spectrum.similarity(o)).collect();
+            let mean = each.iter().sum::<f64>() / each.len() as f64;
+            assert!((cosines[a * pixels + b] - mean).abs() < 1e-7, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn rows_of_zeros_are_grey_and_bad_tables_are_refused() {
+        let mut directions = Directions::new(2, 2);
+        directions.push(&[1.0, 0.0]);
+        directions.push(&[0.0, 0.0]);
+        let cosines = directions.cosines();
+        assert_eq!(cosines[0], 1.0);
+        assert!(cosines[1..].iter().all(|cosine| cosine.is_nan()));
+        let svg = |rows: &[Vec<f32>]| svg(rows, 0, "a table");
+        assert!(
+            svg(&[vec![1.0], vec![0.0]])
+                .unwrap()
+                .contains("row of zeros")
+        );
+        for (rows, said) in [
+            (vec![], "0 rows"),
+            (vec![vec![]], "0 columns"),
+            (vec![vec![1.0], vec![1.0, 2.0]], "row 1 has 2 columns"),
+            (vec![vec![1.0], vec![f32::NAN]], "row 1 holds NaN"),
+        ] {
+            let error = svg(&rows).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}
