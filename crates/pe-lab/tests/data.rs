@@ -1,0 +1,152 @@
+//! `pe-lab compare --data FILE` from outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn compare(data: &Path, out: &Path) -> (i32, String, String) {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"))
+        .args(["compare", "--schemes", "none,learned", "--seeds", "1"])
+        .args(["--steps", "2", "--data"])
+        .arg(data)
+        .arg("--out")
+        .arg(out)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// Reviews whose label depends on the order of two words.
+fn rows(end: &str) -> String {
+    let pair = |i: usize| {
+        let filler = "so ".repeat(i % 5);
+        format!("good,not {filler}bad {i}{end}bad,bad {filler}not {i}{end}")
+    };
+    format!("label,text{end}{}", (0..40).map(pair).collect::<String>())
+}
+
+#[test]
+fn a_study_runs_on_a_file_keeps_a_copy_and_needs_the_file_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("reviews.csv"), folder.path().join("out"));
+    fs::write(&file, rows("\n")).unwrap();
+    let (code, stdout, stderr) = compare(&file, &out);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
+    assert!(stdout.contains("data"), "{stdout}");
+    let kept = fs::read_to_string(out.join("data/reviews.csv")).unwrap();
+    assert_eq!(kept, rows("\n"));
+
+    // Changed data is another study; the same data is the same.
+    fs::write(&file, rows("\n").replace("so", "very")).unwrap();
+    let (code, _, stderr) = compare(&file, &out);
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("holds another study (it differs in: data"),
+        "{stderr}"
+    );
+
+    // Report, and the study again from what it left, without the file.
+    fs::remove_file(&file).unwrap();
+    let again = |arguments: &[&str]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+        command.args(arguments).output().unwrap()
+    };
+    let out_name = out.to_string_lossy().into_owned();
+    let reported = again(&["report", &out_name]);
+    assert!(reported.status.success());
+    let plan = out.join("study.toml").to_string_lossy().into_owned();
+    let elsewhere = folder
+        .path()
+        .join("elsewhere")
+        .to_string_lossy()
+        .into_owned();
+    let repeated = again(&["compare", "--study", &plan, "--out", &elsewhere]);
+    assert!(repeated.status.success());
+    let spec = |folder: &str| fs::read_to_string(Path::new(folder).join("study.json")).unwrap();
+    assert_eq!(spec(&elsewhere), spec(&out_name));
+}
+
+#[test]
+fn windows_line_ends_and_json_lines_and_plain_text_are_data_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let json: String = (0..30)
+        .map(|i| format!("{{\"label\": {}, \"tokens\": [\"a\", {i}]}}\r\n", i % 2))
+        .collect();
+    let text = "the quick brown fox jumps over the lazy dog.\r\n".repeat(60);
+    for (name, content) in [
+        ("reviews.csv", rows("\r\n")),
+        ("rows.jsonl", json),
+        ("fox.txt", text),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        let (code, _, stderr) = compare(&file, &folder.path().join(format!("{name}-out")));
+        assert_eq!(code, 0, "{name}: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut broken = rows("\n").into_bytes();
+    let place = broken.windows(4).position(|w| w == b"good").unwrap();
+    broken[place] = 0xff;
+    let long = format!("{}good,{}\n", rows("\n"), "word ".repeat(200_000));
+    let one_word = format!("{}good,{}\n", rows("\n"), "x".repeat(1_000_000));
+    for (name, content, said) in [
+        ("empty.csv", Vec::new(), "is empty"),
+        ("blank.csv", b"\r\n\r\n".to_vec(), "is empty"),
+        (
+            "one.csv",
+            rows("\n").replace("bad,", "good,").into_bytes(),
+            "good",
+        ),
+        (
+            "bytes.csv",
+            broken,
+            "line 2: byte 1 of the line, 0xff, is not UTF-8",
+        ),
+        ("long.csv", long.into_bytes(), "line 82: "),
+        ("word.csv", one_word.into_bytes(), "line 82: "),
+        (
+            "header.csv",
+            rows("\n").replacen("label", "class", 1).into_bytes(),
+            "`label`",
+        ),
+        (
+            "hole.csv",
+            format!("{}good,\n", rows("\n")).into_bytes(),
+            "line 82: ",
+        ),
+        ("bad.jsonl", b"{\"label\": 1,\n".to_vec(), "line 1: "),
+        ("short.txt", b"abc".to_vec(), "2,000"),
+        ("table.xlsx", b"PK".to_vec(), ".csv"),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        let (code, stdout, stderr) = compare(&file, &out);
+        assert_eq!(code, 2, "{name}: {stderr}");
+        assert!(
+            stderr.contains(said) && stderr.contains(name),
+            "{name}: {stderr}"
+        );
+        assert!(stderr.len() < 2_000, "{name}: {} bytes", stderr.len());
+        assert_eq!(stdout, "", "{name}");
+        assert!(!out.exists(), "{name}");
+    }
+    for (path, said) in [
+        (folder.path().join("none.csv"), "No such file"),
+        (folder.path().to_path_buf(), "not a file"),
+    ] {
+        let (code, _, stderr) = compare(&path, &out);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+}
