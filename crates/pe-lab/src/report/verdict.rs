@@ -16,6 +16,8 @@ struct Question<'a> {
     /// The schemes with a score, the highest first, each with its normalized mean.
     standings: Vec<(&'a str, f64)>,
     comparisons: Vec<&'a Comparison>,
+    /// Comparisons that are corrected together, those of the other part included.
+    family: usize,
 }
 
 /// The verdict on a study: the answer, its two halves, and what to be careful about.
@@ -35,6 +37,7 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
                     .filter_map(|scheme| Some((scheme.scheme.as_str(), scheme.part(part)?.mean))),
             ),
             comparisons: of_part(&summary.comparisons, part),
+            family: tested(&summary.comparisons),
         })
         .filter(|question| !question.standings.is_empty())
         .collect();
@@ -57,6 +60,7 @@ pub fn of_task(task: &TaskSummary) -> Vec<String> {
                 Some((scheme.scheme.as_str(), scheme.part(part)?.normalized))
             })),
             comparisons: of_part(&task.comparisons, part),
+            family: tested(&task.comparisons),
         })
         .filter(|question| !question.standings.is_empty())
         .map(|question| question.sentence())
@@ -75,6 +79,10 @@ fn standings<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, 
     let mut standings: Vec<_> = scores.collect();
     standings.sort_by(|a, b| b.1.total_cmp(&a.1));
     standings
+}
+
+fn tested(comparisons: &[Comparison]) -> usize {
+    comparisons.iter().filter(|c| c.p.is_some()).count()
 }
 
 fn of_part(comparisons: &[Comparison], part: Part) -> Vec<&Comparison> {
@@ -144,9 +152,7 @@ impl Question<'_> {
         let mut place = self.place.to_string();
         place[..1].make_ascii_uppercase();
         if self.nobody_above_the_floor() {
-            return format!(
-                "{place}, no scheme got above the floor: all answer as if they had not seen the order."
-            );
+            return format!("{place}, no scheme got above the floor.");
         }
         let findings = self.findings();
         let (_, mean) = self.standings[0];
@@ -183,8 +189,11 @@ impl Question<'_> {
                     )
                 }
                 Finding::Agreeing => format!(
-                    "above {names} at every seed, but {seeds} seeds cannot prove it among {} comparisons (smallest p {})",
-                    self.comparisons.len(),
+                    "above {names} at every seed, but {seeds} seeds cannot prove it{} (smallest p {})",
+                    match self.family {
+                        1 => String::new(),
+                        n => format!(" among {n} comparisons"),
+                    },
                     p_text(smallest_p(seeds))
                 ),
                 Finding::OneSeed => format!("above {names} at the one seed there is"),
@@ -198,7 +207,7 @@ impl Question<'_> {
             false => format!(": {}", clauses.join("; ")),
         };
         format!(
-            "{place}, {} is at {} between the floor (0) and all right (1){clauses}.",
+            "{place}, {} scored {} on a scale from 0 (the floor) to 1 (all right){clauses}.",
             self.leader(),
             super::fixed(mean, 2)
         )
@@ -236,7 +245,10 @@ fn headline(tasks: &[TaskSummary], questions: &[Question<'_>]) -> String {
             p_text(smallest_p(seeds))
         )
     } else {
-        &format!(". With {seeds} seeds, not every part of that is more than chance explains.")
+        &match findings.iter().any(|f| f.0 == Finding::Different) {
+            true => format!(". With {seeds} seeds, part of that is more than chance explains."),
+            false => format!(". With {seeds} seeds this is a hint, not a proof."),
+        }
     };
     format!("{subject}, {}{strength}", answers.join(", and "))
 }
@@ -244,7 +256,7 @@ fn headline(tasks: &[TaskSummary], questions: &[Question<'_>]) -> String {
 /// How little a few seeds prove, and how many would do.
 fn caution(comparisons: &[Comparison]) -> Option<String> {
     let seeds = most_seeds(&comparisons.iter().collect::<Vec<_>>());
-    let tests = comparisons.iter().filter(|c| c.p.is_some()).count();
+    let tests = tested(comparisons);
     if tests == 0 {
         return None;
     }
@@ -264,8 +276,8 @@ fn caution(comparisons: &[Comparison]) -> Option<String> {
              can show a difference."
         ),
         _ if corrected >= LEVEL => format!(
-            "With {seeds} seeds this is a hint, not a proof: the smallest p that a paired test on {seeds} \
-             seeds can give is {}{family}. {needed} seeds or more can get below {LEVEL}.",
+            "{seeds} seeds can show no difference: the smallest p that a paired test can give with them is \
+             {}{family}. {needed} seeds or more can get below {LEVEL}.",
             p_text(smallest)
         ),
         _ => format!(
@@ -321,11 +333,13 @@ fn unsolved(summary: &Summary) -> Option<String> {
             .filter(|s| !s.unsolved_inside.is_empty())
         {
             let seeds = &scheme.unsolved_inside;
+            let which_seeds = match seeds.len() == summary.study.seeds.len() {
+                true => "every seed".into(),
+                false => seeds_text(seeds),
+            };
             which.push(format!(
-                "{} on {} ({})",
-                scheme.scheme,
-                task.task,
-                seeds_text(seeds)
+                "{} on {} ({which_seeds})",
+                scheme.scheme, task.task
             ));
         }
     }
@@ -395,8 +409,8 @@ mod tests {
         );
         assert_eq!(
             verdict[1],
-            "On held-out data, a is at 0.90 between the floor (0) and all right (1): above b at the one \
-             seed there is."
+            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all right): above b at \
+             the one seed there is."
         );
         assert!(
             verdict[2].starts_with("With 1 seed this is one observation"),
@@ -418,7 +432,10 @@ mod tests {
             verdict[0].contains("5 seeds cannot prove all of it (smallest p 0.0625)"),
             "{verdict:?}"
         );
-        assert!(verdict[2].contains("a hint, not a proof"), "{verdict:?}");
+        assert!(
+            verdict[2].starts_with("5 seeds can show no difference"),
+            "{verdict:?}"
+        );
         assert!(
             verdict[2].ends_with("6 seeds or more can get below 0.05."),
             "{verdict:?}"
@@ -513,7 +530,7 @@ mod tests {
         let last = verdict.last().unwrap();
         assert!(
             last.starts_with(
-                "Not solved even inside the training lengths: none on reverse (seed 1)."
+                "Not solved even inside the training lengths: none on reverse (every seed)."
             ),
             "{last}"
         );

@@ -24,7 +24,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     }
     let floor = super::length::floor(data, task).first().map(|at| at.1);
     let names = all.iter().map(|series| text_width(&series.scheme, MEDIUM));
-    let left = (names.max().unwrap_or(0) + 18).clamp(60, WIDTH as i32 / 2) as u32;
+    let left = (names.max().unwrap_or(0) + 42).clamp(84, WIDTH as i32 / 2) as u32;
     let rows = all.len() as u32;
     let legend = Legend {
         entries: vec![(Key::Floor, format!("floor: {}", task.floor_about))],
@@ -51,6 +51,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
                 .disable_y_mesh()
                 .disable_y_axis()
                 .x_labels(6)
+                .y_desc("positional scheme")
                 .x_desc("accuracy on held-out data (share right)")
                 .x_label_formatter(&|x| format!("{x:.1}"))
                 .axis_desc_style((FONT, MEDIUM))

@@ -125,11 +125,7 @@ impl Grid {
                 };
                 let fill = shade(group.normalized);
                 area.draw(&Rectangle::new(corners, fill.filled()))?;
-                let ink = if group.normalized > 0.55 {
-                    WHITE
-                } else {
-                    BLACK
-                };
+                let ink = ink_on(fill);
                 let style = (FONT, SMALL).into_font().color(&ink);
                 let style = style.pos(Pos::new(HPos::Center, VPos::Center));
                 let at = (x + self.column / 2, y + ROW / 2);
@@ -183,7 +179,8 @@ fn scale(area: &Area<'_>, top: i32) -> Drawn {
     let (left, width, steps) = (WIDTH as i32 / 2 - 150, 300, 60);
     for step in 0..steps {
         let x = left + step * width / steps;
-        let corners = [(x, top + 6), (x + width / steps, top + 18)];
+        // Neighbours overlap by a pixel, so that no seam shows.
+        let corners = [(x, top + 6), (x + width / steps + 1, top + 18)];
         let fill = shade(f64::from(step) / f64::from(steps - 1));
         area.draw(&Rectangle::new(corners, fill.filled()))?;
     }
