@@ -261,7 +261,7 @@ fn thousands(number: f64) -> String {
     let digits = fixed(number, 0);
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push('\u{202f}');
         }
         text.push(digit);
@@ -295,7 +295,8 @@ mod tests {
     fn text(node: Node<'_, '_>) -> String {
         let parts: Vec<&str> = node
             .descendants()
-            .filter_map(|node| node.is_text().then(|| node.text().unwrap_or("")))
+            .filter(|node| node.is_text())
+            .filter_map(|node| node.text())
             .collect();
         parts
             .join(" ")

@@ -84,7 +84,7 @@ impl Look {
 
     /// A shape around (0, 0) in pixels, `r` from its middle to its edge.
     fn marker(self, r: i32, opacity: f64) -> Polygon<(i32, i32)> {
-        let (d, t) = (r * 7 / 10, (r / 2).max(1));
+        let (d, s, t) = (r * 7 / 10, r * 9 / 10, (r / 2).max(1));
         let points: Vec<(i32, i32)> = match (self.0 + self.0 / COLOURS.len()) % 7 {
             0 => vec![
                 (r, 0),
@@ -97,7 +97,7 @@ impl Look {
                 (d, -d),
             ],
             1 => vec![(-r, r - 1), (0, -r), (r, r - 1)],
-            2 => vec![(-d, -d), (d, -d), (d, d), (-d, d)],
+            2 => vec![(-s, -s), (s, -s), (s, s), (-s, s)],
             3 => vec![(0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)],
             4 => vec![(-r, 1 - r), (0, r), (r, 1 - r)],
             5 => vec![
