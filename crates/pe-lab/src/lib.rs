@@ -21,6 +21,7 @@ pub mod report;
 pub mod rng;
 pub mod scheme;
 mod silent;
+pub mod stats;
 pub mod study;
 pub mod task;
 pub mod tasks;

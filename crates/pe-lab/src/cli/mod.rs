@@ -118,7 +118,7 @@ impl Cli {
 
 /// Writes a study's report and prints its table.
 fn show(study: &Study) -> Result<u8, LabError> {
-    let files = report::write(study, &study.folder)?;
+    let files = report::write(study)?;
     print_line(&report::table(study));
     for file in files {
         print_line(&format!("wrote {}", file.display()));

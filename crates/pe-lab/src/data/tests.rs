@@ -9,7 +9,7 @@ use crate::evaluate::evaluate;
 use crate::model::{Model, ModelSpec};
 use crate::rng::{RngExt, generator};
 use crate::scheme;
-use crate::train::{Job, Recipe, train};
+use crate::train::{Job, Recipe, Watch, train};
 
 /// Loads a file of this name and content.
 fn load(name: &str, content: impl AsRef<[u8]>) -> Result<DataTask, LabError> {
@@ -606,7 +606,7 @@ fn order_is_learned_with_positions_and_not_without() {
             folder: folder.path(),
             device: &device,
         };
-        let trained = train(model, job, Box::new(|_| {})).unwrap();
+        let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
         let scores = evaluate(&trained.model, task.as_ref(), &plain).unwrap();
         let tested: usize = scores.iter().map(|score| score.samples).sum();
         assert_eq!(tested, 120);

@@ -1,20 +1,34 @@
-//! What a study found: a table, files, charts. All of it is made from the results alone.
+//! What a study found: a table, files, charts, a page. All of it is made from the results alone.
 
 mod chart;
+mod compare;
+mod data;
+mod encodings;
 mod files;
+mod html;
 mod summary;
+#[cfg(test)]
+mod synthetic;
 mod table;
+mod verdict;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-pub use summary::{Group, SchemeSummary, SeedScore, Summary, TaskSummary};
+pub use chart::Figure;
+pub use compare::{Comparison, Part};
+pub use summary::{
+    Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, Summary, TaskSummary,
+};
+
+use data::Data;
 
 use crate::error::LabError;
+use crate::files::write_whole;
 use crate::study::{Study, StudySpec};
 
 /// The table for a terminal, with the verdict below it.
 pub fn table(study: &Study) -> String {
-    table::render(&Summary::of(study))
+    table::render(&Summary::of(&Data::of(study)))
 }
 
 /// One line that says what a study runs.
@@ -33,16 +47,48 @@ pub fn what_was_run(spec: &StudySpec) -> String {
     )
 }
 
-/// Writes every file of the report and gives back their paths.
+/// A number with this many decimals. Rounding may leave a zero with a minus sign, which goes.
+fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(digits) if digits.chars().all(|c| c == '0' || c == '.') => digits.to_string(),
+        _ => text,
+    }
+}
+
+/// Writes every file of the report into the study's folder and gives back their paths, the page
+/// first.
 ///
 /// # Errors
 ///
 /// When the folder cannot be written.
-pub fn write(study: &Study, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
-    let summary = Summary::of(study);
-    let mut written = files::write(study, &summary, folder)?;
-    for task in &summary.tasks {
-        written.push(chart::write(study, task, folder)?);
+pub fn write(study: &Study) -> Result<Vec<PathBuf>, LabError> {
+    let data = Data::of(study);
+    let summary = Summary::of(&data);
+    let charts = html::Charts::draw(&data, &summary)?;
+    let encodings = encodings::figures(study)?;
+    let page = study.folder.join("report.html");
+    let text = html::render(&data, &summary, &charts, &encodings)?;
+    write_whole(&page, text.as_bytes())?;
+    let mut written = vec![page];
+    written.extend(files::write(study, &summary, &study.folder)?);
+    for figure in charts.all().chain(&encodings) {
+        let file = study.folder.join(format!("{}.svg", figure.name));
+        write_whole(&file, figure.svg.as_bytes())?;
+        written.push(file);
     }
     Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zero_has_no_sign() {
+        assert_eq!(fixed(-0.0004, 2), "0.00");
+        assert_eq!(fixed(-0.004, 3), "-0.004");
+        assert_eq!(fixed(-0.5, 0), "0");
+        assert_eq!(fixed(1.25, 1), "1.2");
+    }
 }

@@ -1,24 +1,85 @@
 //! The numbers of a report: per task and scheme, inside and beyond the training lengths.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 
+use super::compare::{Comparison, Part, family};
+use super::data::{Data, TaskFacts};
+use super::verdict;
 use crate::evaluate::LengthScore;
-use crate::study::{Study, StudySpec};
-use crate::task;
-use crate::trial::{Measures, Outcome, TrialResult};
-
-/// A normalized score below this counts as "not above the floor".
-const ABOVE_THE_FLOOR: f64 = 0.05;
+use crate::stats::{
+    Interval, RESAMPLES, interquartile_mean, interquartile_mean_interval, mean, mean_interval,
+};
+use crate::study::StudySpec;
+use crate::trial::Measures;
 
 /// A study in numbers and in words.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// What was run.
     pub study: StudySpec,
-    /// What the numbers allow to say, a line each.
+    /// What the numbers allow to say, a sentence each, the answer first.
     pub verdict: Vec<String>,
+    /// Trials of the study, and how many of them have scores.
+    pub trials: usize,
+    /// Trials that have scores.
+    pub finished: usize,
+    /// The schemes over all tasks, in the order of the study.
+    pub schemes: Vec<SchemeOverall>,
+    /// Every pair of schemes over all tasks: one family for Holm's correction.
+    pub comparisons: Vec<Comparison>,
     /// The tasks.
     pub tasks: Vec<TaskSummary>,
+}
+
+/// One scheme over all tasks.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchemeOverall {
+    /// The scheme's name.
+    pub scheme: String,
+    /// Its normalized scores inside the training lengths, or on held-out data of one length.
+    pub inside: Option<Aggregate>,
+    /// Its normalized scores beyond them.
+    pub beyond: Option<Aggregate>,
+    /// Parameters of the model: the fewest and the most over tasks.
+    pub parameters: Option<[usize; 2]>,
+    /// Parameters of the scheme alone, likewise.
+    pub position_parameters: Option<[usize; 2]>,
+    /// Milliseconds per training step, the mean over runs.
+    pub ms_per_step: Option<f64>,
+    /// Input tokens trained on per second, the mean over runs.
+    pub tokens_per_second: Option<f64>,
+    /// Trials with scores.
+    pub finished: usize,
+    /// Trials without.
+    pub failed: usize,
+}
+
+/// Normalized scores over tasks.
+#[derive(Clone, Debug, Serialize)]
+pub struct Aggregate {
+    /// The interquartile mean of all runs, pooled over tasks and seeds.
+    pub iqm: f64,
+    /// Its 95 % interval, seeds drawn within each task.
+    pub interval: Option<Interval>,
+    /// The mean over tasks of the means over seeds.
+    pub mean: f64,
+    /// Tasks that count.
+    pub tasks: usize,
+    /// Runs that count.
+    pub runs: usize,
+    /// Every seed's own score: the mean over the tasks that it finished.
+    pub seeds: Vec<SeedMean>,
+}
+
+/// The normalized score of one seed, averaged over tasks.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeedMean {
+    /// The seed.
+    pub seed: u64,
+    /// The mean over tasks.
+    pub normalized: f64,
 }
 
 /// One task of a study.
@@ -28,16 +89,26 @@ pub struct TaskSummary {
     pub task: String,
     /// What it asks for.
     pub about: String,
+    /// Where it comes from.
+    pub source: String,
     /// Training steps.
     pub steps: usize,
+    /// The lengths seen in training, where they are known.
+    pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths that training saw, and those beyond.
     pub lengths: [Vec<usize>; 2],
     /// The floor there, on average.
     pub floors: [Option<f64>; 2],
     /// What the floor is, in words.
     pub floor_about: String,
+    /// The accuracy inside the training lengths that counts as solved, where there is one.
+    pub solved_at: Option<f64>,
+    /// What the numbers allow to say about this task.
+    pub verdict: Vec<String>,
     /// The schemes, in the order of the study.
     pub schemes: Vec<SchemeSummary>,
+    /// Every pair of schemes on this task: one family for Holm's correction.
+    pub comparisons: Vec<Comparison>,
 }
 
 /// One scheme on one task.
@@ -66,10 +137,12 @@ pub struct SchemeSummary {
 /// The score of one scheme on a group of lengths.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// The mean over seeds.
+    /// The mean accuracy over seeds.
     pub mean: f64,
     /// The mean on a scale from the floor (0) to perfect (1).
     pub normalized: f64,
+    /// The 95 % interval over seeds of the normalized mean.
+    pub interval: Option<Interval>,
     /// Every seed's own score: the mean over the group's lengths.
     pub seeds: Vec<SeedScore>,
 }
@@ -81,139 +154,174 @@ pub struct SeedScore {
     pub seed: u64,
     /// The accuracy.
     pub accuracy: f64,
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    /// The same on a scale from the floor (0) to perfect (1).
+    pub normalized: f64,
 }
 
 impl Summary {
     /// Summarizes a study.
-    pub fn of(study: &Study) -> Self {
-        let tasks: Vec<TaskSummary> = study
-            .spec
+    pub fn of(data: &Data<'_>) -> Self {
+        let tasks: Vec<TaskSummary> = data
             .tasks
             .iter()
-            .map(|task| TaskSummary::of(study, &task.name, task.steps))
+            .map(|facts| TaskSummary::of(data, facts))
             .collect();
-        let verdict = verdict(study.spec.seeds.len(), &tasks);
-        Self {
-            study: study.spec.clone(),
-            verdict,
+        let schemes = &data.spec.schemes;
+        let overall = schemes
+            .iter()
+            .map(|scheme| SchemeOverall::of(data, scheme, &tasks));
+        let parts = Part::ALL.map(|part| (part, tasks.iter().any(|task| task.has(part))));
+        let parts: Vec<Part> = parts.iter().filter(|p| p.1).map(|p| p.0).collect();
+        let comparisons = family(schemes, &parts, |part, a, b| {
+            // For every seed, the mean over the tasks that both schemes finished at it.
+            let seeds = data.spec.seeds.iter().filter_map(|seed| {
+                mean(tasks.iter().filter_map(|task| {
+                    Some(task.normalized(part, a, *seed)? - task.normalized(part, b, *seed)?)
+                }))
+            });
+            seeds.collect()
+        });
+        let mut summary = Self {
+            study: data.spec.clone(),
+            verdict: Vec::new(),
+            trials: tasks.len() * schemes.len() * data.spec.seeds.len(),
+            finished: data.runs.iter().filter(|run| run.outcome.is_ok()).count(),
+            schemes: overall.collect(),
+            comparisons,
             tasks,
+        };
+        summary.verdict = verdict::of_study(&summary);
+        summary
+    }
+}
+
+impl SchemeOverall {
+    fn of(data: &Data<'_>, scheme: &str, tasks: &[TaskSummary]) -> Self {
+        let runs: Vec<_> = data
+            .runs
+            .iter()
+            .filter(|run| run.scheme == scheme)
+            .collect();
+        let measured: Vec<&Measures> = runs.iter().filter_map(|run| run.outcome.ok()).collect();
+        let range = |part: fn(&Measures) -> usize| {
+            let of_runs = || measured.iter().map(|measures| part(measures));
+            Some([of_runs().min()?, of_runs().max()?])
+        };
+        Self {
+            scheme: scheme.to_string(),
+            inside: Aggregate::of(tasks, scheme, Part::Inside),
+            beyond: Aggregate::of(tasks, scheme, Part::Beyond),
+            parameters: range(|measures| measures.parameters),
+            position_parameters: range(|measures| measures.position_parameters),
+            ms_per_step: mean(measured.iter().map(|m| m.timing.ms_per_step)),
+            tokens_per_second: mean(measured.iter().map(|m| m.timing.tokens_per_second)),
+            finished: measured.len(),
+            failed: runs.len() - measured.len(),
         }
+    }
+
+    /// The scores of one part.
+    pub fn part(&self, part: Part) -> Option<&Aggregate> {
+        match part {
+            Part::Inside => self.inside.as_ref(),
+            Part::Beyond => self.beyond.as_ref(),
+        }
+    }
+}
+
+impl Aggregate {
+    fn of(tasks: &[TaskSummary], scheme: &str, part: Part) -> Option<Self> {
+        let groups: Vec<&Group> = tasks
+            .iter()
+            .filter_map(|task| task.scheme(scheme)?.part(part))
+            .collect();
+        let strata: Vec<Vec<f64>> = groups
+            .iter()
+            .map(|group| group.normalized_seeds())
+            .collect();
+        let runs = strata.concat();
+        let mut seeds: Vec<u64> = groups
+            .iter()
+            .flat_map(|group| group.seeds.iter().map(|seed| seed.seed))
+            .collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let of_seed = |seed: u64| {
+            let scores = groups.iter().flat_map(|group| &group.seeds);
+            mean(scores.filter(|s| s.seed == seed).map(|s| s.normalized))
+        };
+        Some(Self {
+            iqm: interquartile_mean(&runs)?,
+            interval: interquartile_mean_interval(&strata, RESAMPLES),
+            mean: mean(groups.iter().map(|group| group.normalized))?,
+            tasks: groups.len(),
+            runs: runs.len(),
+            seeds: seeds
+                .into_iter()
+                .filter_map(|seed| {
+                    let normalized = of_seed(seed)?;
+                    Some(SeedMean { seed, normalized })
+                })
+                .collect(),
+        })
     }
 }
 
 impl TaskSummary {
-    fn of(study: &Study, name: &str, steps: usize) -> Self {
-        let task = task::by_name(name).ok();
-        let (mut lengths, mut floors) = ([Vec::new(), Vec::new()], [None, None]);
-        if let Some(task) = &task {
-            let trained = task.train_lengths();
-            let (inside, beyond): (Vec<_>, Vec<_>) = task
-                .test_lengths()
-                .into_iter()
-                .partition(|length| trained.contains(length));
-            floors = [&inside, &beyond].map(|group| mean(group.iter().map(|n| task.floor(*n))));
-            lengths = [inside, beyond];
-        }
-        let floor_about = task.as_ref().map(|task| task.floor_about().to_string());
-        let solved_at = task.and_then(|task| task.solved_at());
-        let schemes = study
-            .spec
-            .schemes
-            .iter()
-            .map(|scheme| {
-                let of_scheme = |task: &str, config: &pe_burn::PositionalConfig| {
-                    task == name && config.name() == scheme
-                };
-                let results: Vec<&TrialResult> = study
-                    .results
-                    .iter()
-                    .filter(|result| of_scheme(&result.spec.task, &result.spec.scheme))
-                    .collect();
-                let missing = study
-                    .missing
-                    .iter()
-                    .filter(|(t, _)| of_scheme(&t.task, &t.scheme));
-                let missing = missing.map(|(trial, reason)| (trial.seed, reason.clone()));
-                SchemeSummary::of(scheme, &results, missing.collect(), solved_at)
-            })
-            .collect();
-        let about = task::by_name(name)
-            .map(|task| task.about().to_string())
-            .unwrap_or_default();
-        Self {
-            task: name.to_string(),
-            about,
-            steps,
-            lengths,
-            floors,
-            floor_about: floor_about.unwrap_or_default(),
-            schemes,
-        }
-    }
-
-    /// Lines that rank the schemes inside and beyond the training lengths.
-    fn verdict(&self) -> Vec<String> {
-        let parts = [("inside the training lengths", 0), ("beyond them", 1)];
-        parts
-            .iter()
-            .filter_map(|(place, part)| self.ranking(place, *part))
-            .collect()
-    }
-
-    fn ranking(&self, place: &str, part: usize) -> Option<String> {
-        let mut ranked: Vec<(&str, &Group)> = self
-            .schemes
-            .iter()
-            .filter_map(|s| {
-                [&s.inside, &s.beyond][part]
-                    .as_ref()
-                    .map(|group| (s.scheme.as_str(), group))
-            })
-            .collect();
-        ranked.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-        let mut line = String::new();
-        for (i, (scheme, group)) in ranked.iter().enumerate() {
-            if i > 0 {
-                let clear = ranked[i - 1].1.worst() > group.best();
-                line.push_str(if clear { " > " } else { " ~ " });
-            }
-            line.push_str(&format!("{scheme} {:.3}", group.mean));
-            if group.normalized < ABOVE_THE_FLOOR {
-                line.push_str(" (not above the floor)");
-            }
-        }
-        let where_to = if self.lengths[1].is_empty() {
-            "on held-out data"
-        } else {
-            place
+    fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
+        let schemes = data.spec.schemes.iter();
+        let schemes = schemes.map(|scheme| SchemeSummary::of(data, facts, scheme));
+        let mut summary = Self {
+            task: facts.name.clone(),
+            about: facts.about.clone(),
+            source: facts.source.clone(),
+            steps: facts.steps,
+            train_lengths: facts.train_lengths.clone(),
+            lengths: facts.lengths.clone(),
+            floors: facts.floors,
+            floor_about: facts.floor_about.clone(),
+            solved_at: facts.solved_at,
+            verdict: Vec::new(),
+            schemes: schemes.collect(),
+            comparisons: Vec::new(),
         };
-        (!line.is_empty()).then(|| format!("{}, {where_to}: {line}", self.task))
+        let parts: Vec<Part> = Part::ALL
+            .into_iter()
+            .filter(|part| summary.has(*part))
+            .collect();
+        summary.comparisons = family(&data.spec.schemes, &parts, |part, a, b| {
+            let seeds = data.spec.seeds.iter().filter_map(|seed| {
+                Some(summary.normalized(part, a, *seed)? - summary.normalized(part, b, *seed)?)
+            });
+            seeds.collect()
+        });
+        summary.verdict = verdict::of_task(&summary);
+        summary
+    }
+
+    /// Whether any test of the task is in this part.
+    pub fn has(&self, part: Part) -> bool {
+        !self.lengths[part as usize].is_empty()
+    }
+
+    /// The scheme of this name.
+    pub fn scheme(&self, name: &str) -> Option<&SchemeSummary> {
+        self.schemes.iter().find(|scheme| scheme.scheme == name)
+    }
+
+    /// The normalized score of one run.
+    fn normalized(&self, part: Part, scheme: &str, seed: u64) -> Option<f64> {
+        let seeds = &self.scheme(scheme)?.part(part)?.seeds;
+        seeds.iter().find(|s| s.seed == seed).map(|s| s.normalized)
     }
 }
 
 impl SchemeSummary {
-    fn of(
-        scheme: &str,
-        results: &[&TrialResult],
-        missing: Vec<(u64, String)>,
-        solved_at: Option<f64>,
-    ) -> Self {
-        let measured: Vec<(u64, &Measures)> = results
-            .iter()
-            .filter_map(|result| Some((result.spec.seed, result.measures()?)))
-            .collect();
+    fn of(data: &Data<'_>, task: &TaskFacts, scheme: &str) -> Self {
+        let measured: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
         let inside = Group::of(&measured, |score| score.inside);
-        let unsolved = |seed: &&SeedScore| solved_at.is_some_and(|at| seed.accuracy < at);
-        let mut failed = missing;
-        failed.extend(results.iter().filter_map(|result| match &result.outcome {
-            Outcome::Failed(reason) => Some((result.spec.seed, reason.clone())),
-            Outcome::Finished(_) => None,
-        }));
+        let unsolved = |seed: &&SeedScore| task.solved_at.is_some_and(|at| seed.accuracy < at);
+        let failed = data.runs_of(&task.name, scheme);
         Self {
             scheme: scheme.to_string(),
             unsolved_inside: inside
@@ -226,163 +334,163 @@ impl SchemeSummary {
             position_parameters: measured.first().map(|(_, m)| m.position_parameters),
             ms_per_step: mean(measured.iter().map(|(_, m)| m.timing.ms_per_step)),
             tokens_per_second: mean(measured.iter().map(|(_, m)| m.timing.tokens_per_second)),
-            failed,
+            failed: failed
+                .filter_map(|run| Some((run.seed, run.outcome.err()?.to_string())))
+                .collect(),
+        }
+    }
+
+    /// The scores of one part.
+    pub fn part(&self, part: Part) -> Option<&Group> {
+        match part {
+            Part::Inside => self.inside.as_ref(),
+            Part::Beyond => self.beyond.as_ref(),
         }
     }
 }
 
 impl Group {
     fn of(measured: &[(u64, &Measures)], belongs: impl Fn(&LengthScore) -> bool) -> Option<Self> {
-        let part = |pick: fn(&LengthScore) -> f64| {
-            let belongs = &belongs;
-            measured.iter().filter_map(move |(seed, measures)| {
-                let scores = measures.scores.iter().filter(|score| belongs(score));
-                mean(scores.map(pick)).map(|score| (*seed, score))
+        let seeds: Vec<SeedScore> = measured
+            .iter()
+            .filter_map(|(seed, measures)| {
+                let of_lengths = |pick: fn(&LengthScore) -> f64| {
+                    mean(measures.scores.iter().filter(|s| belongs(s)).map(pick))
+                };
+                Some(SeedScore {
+                    seed: *seed,
+                    accuracy: of_lengths(|score| score.accuracy)?,
+                    normalized: of_lengths(LengthScore::normalized)?,
+                })
             })
-        };
-        let seeds =
-            part(|score| score.accuracy).map(|(seed, accuracy)| SeedScore { seed, accuracy });
+            .collect();
+        let normalized: Vec<f64> = seeds.iter().map(|seed| seed.normalized).collect();
         Some(Self {
-            mean: mean(part(|score| score.accuracy).map(|(_, score)| score))?,
-            normalized: mean(part(LengthScore::normalized).map(|(_, score)| score))?,
-            seeds: seeds.collect(),
+            mean: mean(seeds.iter().map(|seed| seed.accuracy))?,
+            normalized: mean(normalized.iter().copied())?,
+            interval: mean_interval(&normalized, RESAMPLES),
+            seeds,
         })
     }
 
-    fn best(&self) -> f64 {
-        self.seeds
-            .iter()
-            .map(|seed| seed.accuracy)
-            .fold(f64::MIN, f64::max)
+    fn normalized_seeds(&self) -> Vec<f64> {
+        self.seeds.iter().map(|seed| seed.normalized).collect()
     }
-
-    fn worst(&self) -> f64 {
-        self.seeds
-            .iter()
-            .map(|seed| seed.accuracy)
-            .fold(f64::MAX, f64::min)
-    }
-}
-
-/// What may be said: an order, and how little a few seeds prove.
-fn verdict(seeds: usize, tasks: &[TaskSummary]) -> Vec<String> {
-    // A sign-flip test on n paired differences has 2^n equally likely outcomes.
-    let smallest_p = 0.5f64.powi(seeds as i32 - 1);
-    let caution = match seeds {
-        1 => "With 1 seed this is one observation: nothing is known about chance.".to_string(),
-        2..=5 => format!(
-            "With {seeds} seeds this is a hint, not a proof: no paired test on {seeds} seeds can give \
-             p below {smallest_p:.2} (6 seeds can give 0.03)."
-        ),
-        _ => format!(
-            "With {seeds} seeds a paired test can give p down to {smallest_p:.1e}; none was made here."
-        ),
-    };
-    let mut lines = vec![caution];
-    lines.extend(tasks.iter().flat_map(TaskSummary::verdict));
-    lines.push(
-        "`>`: every seed of the one scored above every seed of the next; `~`: they overlap.".into(),
-    );
-    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::{Timing, Versions};
+    use crate::report::synthetic::Synthetic;
 
-    fn result(study: &StudySpec, index: usize, accuracies: &[(usize, f64)]) -> TrialResult {
-        let spec = study.trials().unwrap()[index].clone();
-        let task = task::by_name(&spec.task).unwrap();
-        let scores = accuracies.iter().map(|(length, accuracy)| LengthScore {
-            length: *length,
-            inside: task.train_lengths().contains(length),
-            samples: 512,
-            accuracy: *accuracy,
-            exact: 0.0,
-            floor: task.floor(*length),
-            by_position: Vec::new(),
-        });
-        let measures = Measures {
-            scores: scores.collect(),
-            parameters: 1000,
-            position_parameters: 10,
-            curve: Vec::new(),
-            timing: Timing {
-                ms_per_step: 2.0,
-                tokens_per_second: 5.0,
-                threads: None,
-            },
-        };
-        TrialResult {
-            spec,
-            outcome: Outcome::Finished(measures),
-            versions: Versions::current(),
-        }
-    }
-
-    fn study() -> Study {
-        let names = |list: &[&str]| list.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-        let spec = StudySpec::new(
-            &names(&["none", "learned"]),
-            &names(&["reverse"]),
-            &[1, 2],
-            None,
-            "flex",
-        )
-        .unwrap();
-        // The order of trials: seed 1 none, seed 1 learned, seed 2 none, seed 2 learned.
-        let mut results = vec![
-            result(&spec, 0, &[(10, 0.30), (20, 0.20), (80, 0.19)]),
-            result(&spec, 1, &[(10, 1.0), (20, 0.98), (80, 0.19)]),
-            result(&spec, 2, &[(10, 0.30), (20, 0.30), (80, 0.17)]),
-        ];
-        let failed = Outcome::Failed("diverged".into());
-        results.push(TrialResult {
-            outcome: failed,
-            ..result(&spec, 3, &[])
-        });
-        Study {
-            spec,
-            results,
-            missing: Vec::new(),
-            resumed: 0,
-        }
+    fn close(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
     }
 
     #[test]
     fn means_seeds_and_failures_are_kept_apart() {
-        let summary = Summary::of(&study());
+        let study = Synthetic::new(&["reverse"], &["none", "learned"], 2)
+            .score("reverse", "none", 1, &[(10, 0.30), (20, 0.20), (80, 0.19)])
+            .score("reverse", "none", 2, &[(10, 0.30), (20, 0.30), (80, 0.17)])
+            .score(
+                "reverse",
+                "learned",
+                1,
+                &[(10, 1.0), (20, 0.98), (80, 0.19)],
+            )
+            .fail("reverse", "learned", 2, "diverged");
+        let summary = Summary::of(&study.data());
+        assert_eq!((summary.trials, summary.finished), (4, 3));
         let task = &summary.tasks[0];
-        assert_eq!(task.lengths, [vec![10, 20], vec![21, 25, 30, 40, 60, 80]]);
+        assert_eq!(task.lengths, [vec![10, 20], vec![80]]);
+        assert_eq!(task.train_lengths, Some(4..=20));
         let [none, learned] = &task.schemes[..] else {
             panic!("two schemes")
         };
         let inside = none.inside.as_ref().unwrap();
-        assert!((inside.mean - 0.275).abs() < 1e-12);
-        assert!((inside.seeds[1].accuracy - 0.30).abs() < 1e-12);
+        close(inside.mean, 0.275);
+        close(inside.seeds[1].accuracy, 0.30);
         assert_eq!(none.unsolved_inside, [1, 2]);
         assert!(learned.unsolved_inside.is_empty());
         assert_eq!(learned.failed, [(2, "diverged".to_string())]);
         assert_eq!(learned.inside.as_ref().unwrap().seeds.len(), 1);
-        assert!((none.beyond.as_ref().unwrap().mean - 0.18).abs() < 1e-12);
+        assert!(learned.inside.as_ref().unwrap().interval.is_none());
+        close(none.beyond.as_ref().unwrap().mean, 0.18);
+        // Only seed 1 has both.
+        assert_eq!(task.comparisons[0].seeds, 1);
+        assert_eq!(task.comparisons[0].higher, "learned");
+        assert_eq!(summary.schemes[1].failed, 1);
     }
 
     #[test]
-    fn the_verdict_is_no_stronger_than_the_seeds() {
-        let summary = Summary::of(&study());
-        let text = summary.verdict.join("\n");
-        assert!(text.contains("With 2 seeds this is a hint"), "{text}");
-        assert!(text.contains("p below 0.50"), "{text}");
-        assert!(
-            text.contains(
-                "reverse, inside the training lengths: learned 0.990 > none 0.275 (not above the floor)"
-            ),
-            "{text}"
-        );
-        assert!(
-            text.contains("beyond them: learned 0.190 (not above the floor) ~ none 0.180 (not above the floor)"),
-            "{text}"
-        );
+    fn normalized_scores_are_averaged_over_lengths_then_seeds() {
+        // The floors of the synthetic tasks are 0.25 inside and 0.2 beyond.
+        let study = Synthetic::new(&["mine"], &["a"], 2)
+            .score("mine", "a", 1, &[(10, 1.0), (20, 0.625), (40, 0.2)])
+            .score("mine", "a", 2, &[(10, 0.25), (20, 0.625), (40, 0.6)]);
+        let summary = Summary::of(&study.data());
+        let scheme = &summary.tasks[0].schemes[0];
+        let inside = scheme.inside.as_ref().unwrap();
+        close(inside.seeds[0].normalized, 0.75);
+        close(inside.seeds[1].normalized, 0.25);
+        close(inside.normalized, 0.5);
+        let interval = inside.interval.unwrap();
+        close(interval.low, 0.25);
+        close(interval.high, 0.75);
+        close(scheme.beyond.as_ref().unwrap().normalized, 0.25);
+        // A task that nobody knows has what its results say, and is not held to a bound.
+        assert!(scheme.unsolved_inside.is_empty());
+        assert_eq!(summary.tasks[0].floors, [Some(0.25), Some(0.2)]);
+    }
+
+    #[test]
+    fn tasks_are_pooled_for_the_interquartile_mean_and_paired_by_seed() {
+        // Normalized scores are (accuracy − 0.25) / 0.75.
+        let at = |normalized: f64| [(10, 0.25 + 0.75 * normalized)];
+        let mut study = Synthetic::new(&["t", "u"], &["a", "b"], 4);
+        for (seed, [ta, ua, tb, ub]) in [
+            (1, [0.8, 0.4, 0.6, 0.4]),
+            (2, [0.9, 0.5, 0.6, 0.2]),
+            (3, [1.0, 0.6, 0.6, 0.0]),
+        ] {
+            for (task, scheme, score) in [
+                ("t", "a", ta),
+                ("u", "a", ua),
+                ("t", "b", tb),
+                ("u", "b", ub),
+            ] {
+                study = study.score(task, scheme, seed, &at(score));
+            }
+        }
+        // Seed 4 has no `u` for `b`, and is paired on `t` alone.
+        let study = study
+            .score("t", "a", 4, &at(0.8))
+            .score("u", "a", 4, &at(0.6))
+            .score("t", "b", 4, &at(0.7));
+        let summary = Summary::of(&study.data());
+        let a = summary.schemes[0].inside.as_ref().unwrap();
+        // 0.4 0.5 | 0.6 0.6 0.8 0.8 | 0.9 1.0
+        close(a.iqm, 0.7);
+        close(a.mean, (0.875 + 0.525) / 2.0);
+        assert_eq!((a.tasks, a.runs, a.seeds.len()), (2, 8, 4));
+        close(a.seeds[3].normalized, 0.7);
+        let [pair] = &summary.comparisons[..] else {
+            panic!("one pair, nothing beyond")
+        };
+        assert_eq!((pair.seeds, pair.above, pair.below), (4, 4, 0));
+        close(pair.difference.unwrap(), (0.1 + 0.3 + 0.5 + 0.1) / 4.0);
+        assert_eq!(pair.p, Some(0.125));
+        assert!(summary.schemes[0].beyond.is_none());
+    }
+
+    #[test]
+    fn a_study_without_any_result_has_a_summary() {
+        let study = Synthetic::new(&["reverse", "mine"], &["a", "b"], 3);
+        let summary = Summary::of(&study.data());
+        assert_eq!((summary.trials, summary.finished), (12, 0));
+        assert!(summary.schemes.iter().all(|s| s.inside.is_none()));
+        // What is known about the task is still said.
+        assert_eq!(summary.tasks[0].lengths[0], [10, 20]);
+        assert!(!summary.verdict.is_empty());
     }
 }

@@ -1,10 +1,21 @@
 //! The report in a terminal.
 
+use super::compare::Part;
+use super::fixed;
 use super::summary::{Group, SchemeSummary, Summary, TaskSummary};
+use super::verdict::seeds_text;
+use crate::stats::Interval;
+
+/// What is not known.
+const DASH: &str = "-";
 
 /// Renders the whole summary as plain text, without colours.
 pub fn render(summary: &Summary) -> String {
     let mut out = String::new();
+    if summary.tasks.len() > 1 {
+        out.push_str(&render_overall(summary));
+        out.push('\n');
+    }
     for task in &summary.tasks {
         out.push_str(&render_task(task));
         out.push('\n');
@@ -16,8 +27,38 @@ pub fn render(summary: &Summary) -> String {
     out
 }
 
+fn render_overall(summary: &Summary) -> String {
+    let two_parts = summary.schemes.iter().any(|s| s.beyond.is_some());
+    let mut header = vec!["scheme", "inside", "95 %"];
+    if two_parts {
+        header.extend(["beyond", "95 %"]);
+    }
+    header.extend(["ms/step", "tokens/s", "failed"]);
+    let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
+    for scheme in &summary.schemes {
+        let mut row = vec![scheme.scheme.clone()];
+        for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
+            row.extend(match scheme.part(part) {
+                Some(score) => [fixed(score.iqm, 2), interval(score.interval)],
+                None => [DASH.into(), DASH.into()],
+            });
+        }
+        let number = |value: Option<f64>, digits| value.map_or(DASH.into(), |v| fixed(v, digits));
+        row.extend([
+            number(scheme.ms_per_step, 1),
+            number(scheme.tokens_per_second, 0),
+            scheme.failed.to_string(),
+        ]);
+        rows.push(row);
+    }
+    format!(
+        "all tasks: interquartile mean of the normalized scores (0 at the floor, 1 for all right)\n{}",
+        align(&rows)
+    )
+}
+
 fn render_task(task: &TaskSummary) -> String {
-    let two_parts = !task.lengths[1].is_empty();
+    let two_parts = task.has(Part::Beyond);
     let list = |lengths: &[usize]| {
         lengths
             .iter()
@@ -34,9 +75,9 @@ fn render_task(task: &TaskSummary) -> String {
         ));
     }
     let first = if two_parts { "inside" } else { "accuracy" };
-    let mut header = vec!["scheme", first, "each seed", "norm."];
+    let mut header = vec!["scheme", first, "each seed", "norm.", "95 %"];
     if two_parts {
-        header.extend(["beyond", "each seed", "norm."]);
+        header.extend(["beyond", "each seed", "norm.", "95 %"]);
     }
     header.extend(["parameters", "of positions", "ms/step"]);
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
@@ -51,13 +92,15 @@ fn render_task(task: &TaskSummary) -> String {
         "  floor: {}; norm.: 0 at the floor, 1 for all right\n",
         task.floor_about
     ));
+    for line in &task.verdict {
+        out.push_str(&format!("  {line}\n"));
+    }
     for scheme in &task.schemes {
         if !scheme.unsolved_inside.is_empty() {
-            let seeds: Vec<String> = scheme.unsolved_inside.iter().map(u64::to_string).collect();
             out.push_str(&format!(
-                "  ! {} did not solve the task inside the training lengths at seed {}\n",
+                "  ! {} did not solve the task inside the training lengths at {}\n",
                 scheme.scheme,
-                seeds.join(", ")
+                seeds_text(&scheme.unsolved_inside)
             ));
         }
         for (seed, reason) in &scheme.failed {
@@ -76,7 +119,7 @@ fn scheme_row(scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {
     if two_parts {
         row.extend(group_cells(scheme.beyond.as_ref()));
     }
-    let dash = || "-".to_string();
+    let dash = || DASH.to_string();
     row.push(scheme.parameters.map_or_else(dash, |n| n.to_string()));
     row.push(
         scheme
@@ -91,33 +134,41 @@ fn scheme_row(scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {
     row
 }
 
-fn group_cells(group: Option<&Group>) -> [String; 3] {
+fn group_cells(group: Option<&Group>) -> [String; 4] {
     let Some(group) = group else {
-        return ["-".into(), "-".into(), "-".into()];
+        return [DASH; 4].map(String::from);
     };
-    let seeds: Vec<String> = group
-        .seeds
-        .iter()
-        .map(|s| format!("{:.3}", s.accuracy))
-        .collect();
+    let seeds: Vec<String> = group.seeds.iter().map(|s| fixed(s.accuracy, 3)).collect();
     [
-        format!("{:.3}", group.mean),
+        fixed(group.mean, 3),
         seeds.join(" "),
-        // Rounding may leave a zero with a minus sign.
-        format!("{:.2}", group.normalized).replace("-0.00", "0.00"),
+        fixed(group.normalized, 2),
+        interval(group.interval),
     ]
 }
 
+fn interval(interval: Option<Interval>) -> String {
+    interval.map_or(DASH.into(), |i| {
+        format!("{}..{}", fixed(i.low, 2), fixed(i.high, 2))
+    })
+}
+
 fn floor_row(task: &TaskSummary, two_parts: bool) -> Vec<String> {
-    let cell = |floor: Option<f64>| floor.map_or("-".into(), |floor| format!("{floor:.3}"));
+    let cell = |floor: Option<f64>| floor.map_or(DASH.into(), |floor| format!("{floor:.3}"));
     let mut row = vec![
         "(floor)".to_string(),
         cell(task.floors[0]),
         String::new(),
         "0.00".into(),
+        String::new(),
     ];
     if two_parts {
-        row.extend([cell(task.floors[1]), String::new(), "0.00".into()]);
+        row.extend([
+            cell(task.floors[1]),
+            String::new(),
+            "0.00".into(),
+            String::new(),
+        ]);
     }
     row.extend([String::new(), String::new(), String::new()]);
     row

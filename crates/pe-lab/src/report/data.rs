@@ -1,0 +1,161 @@
+//! What a report is made from: the runs of a study, and what is known about its tasks.
+
+use std::ops::RangeInclusive;
+
+use crate::evaluate::LengthScore;
+use crate::study::{Study, StudySpec};
+use crate::task::Task;
+use crate::tasks::Tasks;
+use crate::trial::{Measures, Outcome, Versions};
+
+/// One trial as the report sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    pub task: &'a str,
+    pub scheme: &'a str,
+    pub seed: u64,
+    /// The measures, or why there are none.
+    pub outcome: Result<&'a Measures, &'a str>,
+}
+
+/// What a report says about a task beside its scores.
+#[derive(Clone, Debug, Default)]
+pub struct TaskFacts {
+    pub name: String,
+    pub about: String,
+    pub source: String,
+    pub floor_about: String,
+    pub steps: usize,
+    pub train_lengths: Option<RangeInclusive<usize>>,
+    /// The tested lengths that training saw, and those beyond it.
+    pub lengths: [Vec<usize>; 2],
+    /// The floor there, on average.
+    pub floors: [Option<f64>; 2],
+    pub solved_at: Option<f64>,
+}
+
+/// A study, laid out for the report.
+#[derive(Debug)]
+pub struct Data<'a> {
+    pub spec: &'a StudySpec,
+    pub tasks: Vec<TaskFacts>,
+    pub runs: Vec<Run<'a>>,
+    /// Versions that ran the trials, each once.
+    pub versions: Vec<&'a Versions>,
+}
+
+impl<'a> Data<'a> {
+    /// The runs of a study, those without a result among them.
+    pub fn of(study: &'a Study) -> Self {
+        let done = study.results.iter().map(|result| Run {
+            task: &result.spec.task,
+            scheme: result.spec.scheme.name(),
+            seed: result.spec.seed,
+            outcome: match &result.outcome {
+                Outcome::Finished(measures) => Ok(measures),
+                Outcome::Failed(reason) => Err(reason),
+            },
+        });
+        let missing = study.missing.iter().map(|(trial, reason)| Run {
+            task: &trial.task,
+            scheme: trial.scheme.name(),
+            seed: trial.seed,
+            outcome: Err(reason),
+        });
+        let mut versions: Vec<&Versions> = Vec::new();
+        for result in &study.results {
+            if !versions.contains(&&result.versions) {
+                versions.push(&result.versions);
+            }
+        }
+        let runs = done.chain(missing).collect();
+        Self::new(&study.spec, runs, versions, &study.tasks)
+    }
+
+    pub fn new(
+        spec: &'a StudySpec,
+        runs: Vec<Run<'a>>,
+        versions: Vec<&'a Versions>,
+        tasks: &Tasks,
+    ) -> Self {
+        let facts = spec.tasks.iter().map(|task| {
+            let scores = runs
+                .iter()
+                .filter(|run| run.task == task.name)
+                .filter_map(|run| run.outcome.ok())
+                .flat_map(|measures| &measures.scores);
+            let known = tasks.get(&task.name).ok();
+            TaskFacts::of(&task.name, task.steps, known.as_deref(), scores)
+        });
+        Self {
+            spec,
+            tasks: facts.collect(),
+            runs,
+            versions,
+        }
+    }
+
+    /// The runs of one scheme on one task.
+    pub fn runs_of<'b>(
+        &'b self,
+        task: &'b str,
+        scheme: &'b str,
+    ) -> impl Iterator<Item = &'b Run<'a>> {
+        self.runs
+            .iter()
+            .filter(move |run| run.task == task && run.scheme == scheme)
+    }
+
+    /// The measures of one scheme on one task, where there are any, each with its seed.
+    pub fn measured<'b>(
+        &'b self,
+        task: &'b str,
+        scheme: &'b str,
+    ) -> impl Iterator<Item = (u64, &'a Measures)> + 'b {
+        self.runs_of(task, scheme)
+            .filter_map(|run| Some((run.seed, run.outcome.ok()?)))
+    }
+}
+
+impl TaskFacts {
+    /// The one place where the report asks a task about itself. The lengths and floors that were
+    /// measured win over those that the task would name today.
+    fn of<'a>(
+        name: &str,
+        steps: usize,
+        task: Option<&dyn Task>,
+        scores: impl Iterator<Item = &'a LengthScore>,
+    ) -> Self {
+        let mut tested: Vec<(usize, bool, f64)> = scores
+            .map(|score| (score.length, score.inside, score.floor))
+            .collect();
+        tested.sort_by_key(|of_length| of_length.0);
+        tested.dedup_by_key(|of_length| of_length.0);
+        if let (true, Some(task)) = (tested.is_empty(), task) {
+            let of_length = |n| (n, task.train_lengths().contains(&n), task.floor(n));
+            tested.extend(task.test_lengths().into_iter().map(of_length));
+        }
+        let (inside, beyond): (Vec<_>, Vec<_>) = tested.into_iter().partition(|tested| tested.1);
+        let groups = [inside, beyond];
+        let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
+        Self {
+            name: name.to_string(),
+            about: text(|task| task.about()),
+            source: text(|task| task.source()),
+            floor_about: match task {
+                Some(task) => task.floor_about().to_string(),
+                None => "what takes no skill".into(),
+            },
+            steps,
+            train_lengths: task.map(|task| task.train_lengths()),
+            floors: [0, 1].map(|part| crate::stats::mean(groups[part].iter().map(|t| t.2))),
+            lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
+            solved_at: task.and_then(|task| task.solved_at()),
+        }
+    }
+
+    /// Whether the task was tested at one length only.
+    pub fn has_one_length(&self) -> bool {
+        self.lengths.iter().map(Vec::len).sum::<usize>() <= 1
+    }
+}

@@ -1,0 +1,453 @@
+//! The report as one page that opens from disk and needs nothing else.
+
+use std::collections::BTreeMap;
+use std::iter;
+
+use minijinja::value::{Value, ValueKind};
+use minijinja::{AutoEscape, Environment};
+use serde::Serialize;
+use serde_json::json;
+
+use super::chart::{self, Figure, TaskFigures};
+use super::compare::{Comparison, Finding, Part, seeds_needed};
+use super::data::Data;
+use super::fixed;
+use super::summary::Summary;
+use super::verdict::p_text;
+use crate::error::LabError;
+use crate::stats::smallest_p;
+
+const TEMPLATE: &str = include_str!("report.html");
+
+/// Every chart of a study.
+pub struct Charts {
+    study: Vec<Figure>,
+    tasks: Vec<TaskFigures>,
+}
+
+impl Charts {
+    pub fn draw(data: &Data<'_>, summary: &Summary) -> Result<Self, LabError> {
+        let tasks = data.tasks.iter().map(|task| chart::of_task(data, task));
+        Ok(Self {
+            study: chart::of_study(summary)?,
+            tasks: tasks.collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Figure> {
+        let of_tasks = self.tasks.iter();
+        let of_tasks = of_tasks.flat_map(|task| task.scores.iter().chain(&task.loss));
+        self.study.iter().chain(of_tasks)
+    }
+}
+
+/// A figure as the page shows it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    title: &'a str,
+    caption: &'a str,
+    svg: String,
+}
+
+impl<'a> Shown<'a> {
+    fn of(figure: &'a Figure) -> Self {
+        Self {
+            title: &figure.title,
+            caption: &figure.caption,
+            svg: inlined(figure),
+        }
+    }
+
+    fn all(figures: impl IntoIterator<Item = &'a Figure>) -> Vec<Self> {
+        figures.into_iter().map(Self::of).collect()
+    }
+}
+
+/// The SVG element alone, its ids made the figure's own: ids of one page must not meet.
+fn inlined(figure: &Figure) -> String {
+    let start = figure.svg.find("<svg").unwrap_or(0);
+    let own = &figure.name;
+    figure.svg[start..]
+        .replace(" id=\"", &format!(" id=\"{own}-"))
+        .replace("url(#", &format!("url(#{own}-"))
+        .replace("href=\"#", &format!("href=\"#{own}-"))
+}
+
+/// A comparison as a row of a table.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    place: &'static str,
+    finding: String,
+}
+
+fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
+    let row = |comparison| Row {
+        comparison,
+        place: match (comparison.part, two_parts) {
+            (Part::Inside, true) => "inside",
+            (Part::Inside, false) => "held-out",
+            (Part::Beyond, _) => "beyond",
+        },
+        finding: match comparison.finding() {
+            Finding::Nothing => "no seed in common".into(),
+            Finding::OneSeed => "one observation".into(),
+            Finding::Different => "a difference".into(),
+            Finding::Agreeing => "every seed agrees; too few to prove it".into(),
+            Finding::Same => "level".into(),
+            Finding::Unclear => "not told apart".into(),
+        },
+    };
+    comparisons.iter().map(row).collect()
+}
+
+/// What the page says about one task.
+#[derive(Serialize)]
+struct TaskPart<'a> {
+    figures: Vec<Shown<'a>>,
+    comparisons: Vec<Row<'a>>,
+    two_parts: bool,
+}
+
+/// A trial without a score.
+#[derive(Serialize)]
+struct Failure<'a> {
+    task: &'a str,
+    scheme: &'a str,
+    seed: u64,
+    reason: &'a str,
+}
+
+/// Renders the page.
+///
+/// # Errors
+///
+/// [`LabError::Chart`] when the template refuses its values.
+pub fn render(
+    data: &Data<'_>,
+    summary: &Summary,
+    charts: &Charts,
+    encodings: &[Figure],
+) -> Result<String, LabError> {
+    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
+    let parts = summary.tasks.iter().zip(&charts.tasks);
+    let parts: Vec<TaskPart<'_>> = parts
+        .map(|(task, figures)| TaskPart {
+            figures: Shown::all(&figures.scores),
+            // With one task, the comparisons of the study are its own.
+            comparisons: match summary.tasks.len() {
+                1 => Vec::new(),
+                _ => rows(&task.comparisons, task.has(Part::Beyond)),
+            },
+            two_parts: task.has(Part::Beyond),
+        })
+        .collect();
+    let failures: Vec<Failure<'_>> = data
+        .runs
+        .iter()
+        .filter_map(|run| {
+            Some(Failure {
+                task: run.task,
+                scheme: run.scheme,
+                seed: run.seed,
+                reason: run.outcome.err()?,
+            })
+        })
+        .collect();
+    let schemes = summary.study.schemes.iter();
+    let schemes: Vec<(&str, &str)> = schemes
+        .map(|scheme| (scheme.as_str(), crate::scheme::about(scheme)))
+        .collect();
+    let tests = summary.comparisons.iter().filter(|c| c.p.is_some()).count();
+    let most = summary
+        .comparisons
+        .iter()
+        .map(|c| c.seeds)
+        .max()
+        .unwrap_or(0);
+    let context = json!({
+        "summary": summary,
+        "parts": parts,
+        "comparisons": rows(&summary.comparisons, two_parts),
+        "two_parts": two_parts,
+        "failures": failures,
+        "not_run": summary.trials.saturating_sub(data.runs.len()),
+        "schemes": schemes,
+        "overview": Shown::all(&charts.study),
+        "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.loss)),
+        "figures": Shown::all(encodings),
+        "versions": data.versions,
+        "tests": tests,
+        "smallest_p": smallest_p(most),
+        "most_seeds": most,
+        "seeds_needed": seeds_needed(tests),
+        "script": SCRIPT,
+    });
+    let failed = |error: minijinja::Error| LabError::Chart {
+        path: "report.html".into(),
+        reason: iter::successors(Some(&error as &dyn std::error::Error), |e| e.source())
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(": "),
+    };
+    let mut page = Environment::new();
+    page.set_auto_escape_callback(|_| AutoEscape::Html);
+    page.add_filter(
+        "fixed",
+        |value: Value, decimals: usize| match f64::try_from(value) {
+            // A true minus sign is as wide as a digit.
+            Ok(number) => fixed(number, decimals).replace('-', "\u{2212}"),
+            Err(_) => "\u{2013}".to_string(),
+        },
+    );
+    // A setting held in 32 bits has no more digits than those.
+    page.add_filter("plain", |value: Value| match value.kind() {
+        ValueKind::Number => f64::try_from(value.clone())
+            .map_or(value.to_string(), |number| (number as f32).to_string()),
+        _ => value.to_string(),
+    });
+    page.add_filter("p_value", |value: Value| {
+        f64::try_from(value).map_or("\u{2013}".into(), p_text)
+    });
+    page.add_filter("thousands", |value: Value| match f64::try_from(value) {
+        Ok(number) => thousands(number),
+        Err(_) => "\u{2013}".into(),
+    });
+    page.add_filter("span", |value: Value| match value.kind() {
+        ValueKind::Seq => {
+            let numbers = value.try_iter().into_iter().flatten();
+            let mut texts: Vec<String> = numbers
+                .filter_map(|number| f64::try_from(number).ok().map(thousands))
+                .collect();
+            texts.dedup();
+            texts.join("\u{2013}")
+        }
+        _ => "\u{2013}".into(),
+    });
+    page.add_template("report.html", TEMPLATE).map_err(failed)?;
+    let template = page.get_template("report.html").map_err(failed)?;
+    template.render(value(context)).map_err(failed)
+}
+
+/// The template's own kind of value.
+fn value(json: serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => Value::from(()),
+        Json::Bool(flag) => Value::from(flag),
+        Json::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => Value::from(whole),
+            (None, Some(number)) => Value::from(number),
+            (None, None) => Value::from(number.to_string()),
+        },
+        Json::String(text) => Value::from(text),
+        Json::Array(items) => items.into_iter().map(value).collect(),
+        Json::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields: BTreeMap<_, _> = fields.map(|(name, field)| (name, value(field))).collect();
+            Value::from(fields)
+        }
+    }
+}
+
+/// What is folded away on the screen is unfolded for the printer.
+const SCRIPT: &str = "addEventListener('beforeprint', function () {\
+ document.querySelectorAll('details').forEach(function (part) { part.open = true; }); });";
+
+/// A whole number in groups of three digits, a narrow space between them.
+fn thousands(number: f64) -> String {
+    let digits = fixed(number, 0);
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+    use resvg::usvg::roxmltree::{Document, Node};
+
+    fn page(study: &Synthetic, figures: Vec<Figure>) -> String {
+        let data = study.data();
+        let summary = Summary::of(&data);
+        let charts = Charts::draw(&data, &summary).unwrap();
+        render(&data, &summary, &charts, &figures).unwrap()
+    }
+
+    /// Every tag closed, every attribute quoted: the page is well-formed XML after its doctype.
+    fn parse(page: &str) -> Document<'_> {
+        let body = page.strip_prefix("<!DOCTYPE html>").unwrap();
+        Document::parse(body).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn text(node: Node<'_, '_>) -> String {
+        let parts: Vec<&str> = node
+            .descendants()
+            .filter(|node| node.is_text())
+            .filter_map(|node| node.text())
+            .collect();
+        parts
+            .join(" ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// What holds for every page, whatever is on it.
+    fn check(page: &str) {
+        let tree = parse(page);
+        let mut ids = std::collections::BTreeSet::new();
+        for node in tree.descendants().filter(Node::is_element) {
+            for attribute in node.attributes() {
+                match attribute.name() {
+                    "src" => panic!("{} loads {}", node.tag_name().name(), attribute.value()),
+                    "href" => assert!(attribute.value().starts_with('#'), "{}", attribute.value()),
+                    "id" => assert!(
+                        ids.insert(attribute.value()),
+                        "twice: {}",
+                        attribute.value()
+                    ),
+                    _ => {}
+                }
+            }
+        }
+        assert!(!page.contains("@import") && !page.contains("url("));
+        for link in tree.descendants().filter_map(|node| node.attribute("href")) {
+            assert!(ids.contains(&link[1..]), "{link} leads nowhere");
+        }
+        let named = |name: &'static str| tree.descendants().filter(move |n| n.has_tag_name(name));
+        assert_eq!(named("h1").count(), 1);
+        assert_eq!(named("main").count(), 1);
+        for table in named("table") {
+            assert!(table.children().any(|node| node.has_tag_name("caption")));
+            let mut heads = table.descendants().filter(|node| node.has_tag_name("th"));
+            assert!(heads.all(|head| head.attribute("scope").is_some()));
+            // Rows are as long as the head.
+            let cells = |row: Node<'_, '_>| -> usize {
+                let cells = row.children().filter(Node::is_element);
+                let spans =
+                    cells.map(|cell| cell.attribute("colspan").map_or(1, |n| n.parse().unwrap()));
+                spans.sum()
+            };
+            let rows: Vec<usize> = table
+                .descendants()
+                .filter(|node| node.has_tag_name("tr"))
+                .map(cells)
+                .collect();
+            assert!(
+                rows.len() > 1 && rows.windows(2).all(|pair| pair[0] == pair[1]),
+                "{rows:?}"
+            );
+        }
+        for figure in tree
+            .descendants()
+            .filter(|node| node.has_tag_name("figure"))
+        {
+            assert!(
+                figure
+                    .children()
+                    .any(|node| node.has_tag_name("figcaption"))
+            );
+            let picture = figure
+                .children()
+                .find(|node| node.tag_name().name() == "svg")
+                .unwrap();
+            assert_eq!(picture.attribute("role"), Some("img"));
+        }
+    }
+
+    #[test]
+    fn a_report_of_any_size_is_well_formed_and_complete() {
+        for study in [Synthetic::large(5), Synthetic::large(2)] {
+            let page = page(&study, Vec::new());
+            check(&page);
+            let tree = parse(&page);
+            let all = text(tree.root_element());
+            for task in &study.spec.tasks {
+                assert!(all.contains(&task.name));
+            }
+            assert!(all.contains("the loss is no longer a number at step 812"));
+            assert!(all.contains("pe-lab compare --tasks digits,reverse"));
+            assert!(
+                all.contains("beta 2 0.98, learning rate 0.004"),
+                "the recipe"
+            );
+        }
+    }
+
+    #[test]
+    fn the_verdict_comes_first() {
+        let study = Synthetic::large(5);
+        let page = page(&study, Vec::new());
+        let tree = parse(&page);
+        let main = tree
+            .descendants()
+            .find(|node| node.has_tag_name("main"))
+            .unwrap();
+        let first = main.children().find(Node::is_element).unwrap();
+        let verdict = &Summary::of(&study.data()).verdict;
+        assert!(text(first).contains(verdict[0].as_str()), "{}", text(first));
+    }
+
+    #[test]
+    fn hostile_names_are_text() {
+        let hostile = "<script>alert(1)</script>&\"'";
+        let study = Synthetic::new(&[hostile, "a b"], &["\"><b>", "none"], 2)
+            .score(hostile, "\"><b>", 1, &[(10, 0.9), (40, 0.5)])
+            .score(hostile, "none", 1, &[(10, 0.3), (40, 0.2)])
+            .fail(hostile, "none", 2, "</td><script src='x'>");
+        let page = page(&study, Vec::new());
+        check(&page);
+        let tree = parse(&page);
+        let scripts = tree
+            .descendants()
+            .filter(|node| node.has_tag_name("script"));
+        assert_eq!(scripts.count(), 1, "ours alone");
+        assert!(!tree.descendants().any(|node| node.has_tag_name("b")));
+        assert!(text(tree.root_element()).contains(hostile));
+    }
+
+    #[test]
+    fn a_study_without_results_has_a_page() {
+        let page = page(&Synthetic::new(&["reverse"], &["none"], 2), Vec::new());
+        check(&page);
+        assert!(page.contains("No trial has a score"));
+    }
+
+    #[test]
+    fn further_figures_are_shown_and_their_ids_kept_apart() {
+        let svg = "<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\
+                   <linearGradient id=\"g\"/><rect fill=\"url(#g)\"/></svg>";
+        let figure = |name: &str| Figure {
+            name: name.into(),
+            title: format!("Similarity of {name}"),
+            caption: format!("Cosine of {name}."),
+            svg: svg.into(),
+        };
+        let study = Synthetic::new(&["mine"], &["a"], 1).score("mine", "a", 1, &[(10, 0.9)]);
+        let page = page(&study, vec![figure("x"), figure("y")]);
+        let tree = parse(&page);
+        for name in ["x-g", "y-g"] {
+            let found = tree
+                .descendants()
+                .filter(|node| node.attribute("id") == Some(name));
+            assert_eq!(found.count(), 1);
+            assert!(page.contains(&format!("fill=\"url(#{name})\"")));
+        }
+        assert!(text(tree.root_element()).contains("Cosine of y."));
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!(thousands(7.0), "7");
+        assert_eq!(thousands(1234.4), "1\u{202f}234");
+        assert_eq!(thousands(1_234_567.0), "1\u{202f}234\u{202f}567");
+    }
+}

@@ -1,0 +1,173 @@
+//! Studies made by hand, for the tests of the report.
+
+use std::fmt::Write;
+
+use super::data::{Data, Run};
+use crate::evaluate::{LengthScore, PositionScore};
+use crate::model::ModelSpec;
+use crate::rng::{RngExt, generator};
+use crate::study::{StudySpec, TaskSteps};
+use crate::tasks::Tasks;
+use crate::train::Recipe;
+use crate::trial::{CurvePoint, Measures, Timing, Versions};
+
+/// A study and its runs. Floors are 0.25 up to length 20, which is inside, and 0.2 beyond.
+pub struct Synthetic {
+    pub spec: StudySpec,
+    runs: Vec<(String, String, u64, Result<Measures, String>)>,
+}
+
+impl Synthetic {
+    pub fn new(tasks: &[&str], schemes: &[&str], seeds: u64) -> Self {
+        let steps = |name: &&str| TaskSteps {
+            name: name.to_string(),
+            steps: 1500,
+        };
+        let spec = StudySpec {
+            schemes: schemes.iter().map(|name| name.to_string()).collect(),
+            tasks: tasks.iter().map(steps).collect(),
+            data: None,
+            seeds: (1..=seeds).collect(),
+            recipe: Recipe::default(),
+            model: ModelSpec::default(),
+            device: "flex".into(),
+            versions: Versions::current(),
+        };
+        Self {
+            spec,
+            runs: Vec::new(),
+        }
+    }
+
+    pub fn score(mut self, task: &str, scheme: &str, seed: u64, at: &[(usize, f64)]) -> Self {
+        let scores = at.iter().map(|(length, accuracy)| LengthScore {
+            length: *length,
+            inside: *length <= 20 || task == "digits",
+            samples: 512,
+            accuracy: *accuracy,
+            exact: 0.0,
+            floor: if *length <= 20 { 0.25 } else { 0.2 },
+            by_position: (1..=*length)
+                .filter(|_| task != "digits")
+                .map(|position| PositionScore {
+                    position,
+                    accuracy: if position <= 20 { *accuracy } else { 0.2 },
+                })
+                .collect(),
+        });
+        let measures = Measures {
+            scores: scores.collect(),
+            parameters: 101_000,
+            position_parameters: 5_248,
+            curve: (1..=100)
+                .map(|i| CurvePoint {
+                    step: i * 15,
+                    loss: 0.1 + 2.0 * (-(i as f64) / (20.0 + seed as f64)).exp(),
+                })
+                .collect(),
+            timing: Timing {
+                ms_per_step: 12.5,
+                tokens_per_second: 71_234.0,
+                threads: Some(1),
+            },
+        };
+        self.runs
+            .push((task.into(), scheme.into(), seed, Ok(measures)));
+        self
+    }
+
+    pub fn fail(mut self, task: &str, scheme: &str, seed: u64, reason: &str) -> Self {
+        self.runs
+            .push((task.into(), scheme.into(), seed, Err(reason.into())));
+        self
+    }
+
+    pub fn data(&self) -> Data<'_> {
+        let runs = self.runs.iter().map(|(task, scheme, seed, outcome)| Run {
+            task,
+            scheme,
+            seed: *seed,
+            outcome: match outcome {
+                Ok(measures) => Ok(measures),
+                Err(reason) => Err(reason),
+            },
+        });
+        Data::new(
+            &self.spec,
+            runs.collect(),
+            vec![&self.spec.versions],
+            &Tasks::default(),
+        )
+    }
+
+    /// Nine tasks, ten schemes, with failures: a report at its full size.
+    pub fn large(seeds: u64) -> Self {
+        let tasks = [
+            "digits",
+            "reverse",
+            "bucket_sort",
+            "first_eq_last",
+            "shift3",
+            "prev_occurrence",
+            "posmod4",
+            "majority",
+            "missing_duplicate",
+        ];
+        let schemes = [
+            "none",
+            "sinusoidal",
+            "learned",
+            "rotary",
+            "alibi",
+            "t5",
+            "kerple",
+            "fire",
+            "randomized",
+            "xpos",
+        ];
+        let mut study = Self::new(&tasks, &schemes, seeds);
+        for (t, task) in tasks.iter().enumerate() {
+            for (s, scheme) in schemes.iter().enumerate() {
+                for seed in 1..=seeds {
+                    let mut name = String::new();
+                    let _ = write!(name, "large-{t}-{s}");
+                    let mut rng = generator(&name, seed, 0);
+                    if (t, s, seed) == (4, 7, 2) {
+                        study = study.fail(
+                            task,
+                            scheme,
+                            seed,
+                            "the loss is no longer a number at step 812",
+                        );
+                        continue;
+                    }
+                    let skill = if s == 0 {
+                        0.05
+                    } else {
+                        0.6 + 0.04 * ((s * 7 + t) % 10) as f64
+                    };
+                    let lengths: &[usize] = match *task {
+                        "digits" => &[64],
+                        _ => &[10, 20, 21, 25, 30, 40, 60, 80],
+                    };
+                    let at: Vec<(usize, f64)> = lengths
+                        .iter()
+                        .map(|n| {
+                            let reach = if s % 3 == 0 { 60.0 } else { 15.0 };
+                            let carried = (-(n.saturating_sub(20) as f64) / reach).exp();
+                            let floor = if *n <= 20 { 0.25 } else { 0.2 };
+                            let noise = 0.03 * (rng.random::<f64>() - 0.5);
+                            let fades = if *task == "digits" { 1.0 } else { carried };
+                            (
+                                *n,
+                                (floor + (1.0 - floor) * skill * fades + noise).clamp(0.0, 1.0),
+                            )
+                        })
+                        .collect();
+                    study = study.score(task, scheme, seed, &at);
+                }
+            }
+        }
+        study
+    }
+}

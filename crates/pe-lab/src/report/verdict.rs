@@ -1,0 +1,560 @@
+//! What the numbers allow to say, in words, and no more than that.
+
+use super::compare::{Comparison, Finding, LEVEL, Part, seeds_needed};
+use super::summary::{Summary, TaskSummary};
+use crate::stats::smallest_p;
+
+/// A normalized score below this counts as "not above the floor".
+const ABOVE_THE_FLOOR: f64 = 0.05;
+
+/// Names in a list before the rest is counted.
+const NAMED: usize = 4;
+
+/// One question: how the schemes stand in one part of one or all tasks.
+struct Question<'a> {
+    place: &'static str,
+    /// The schemes with a score, the highest first, each with its normalized mean.
+    standings: Vec<(&'a str, f64)>,
+    comparisons: Vec<&'a Comparison>,
+    /// Comparisons that are corrected together, those of the other part included.
+    family: usize,
+}
+
+/// The verdict on a study: the answer, its two halves, and what to be careful about.
+pub fn of_study(summary: &Summary) -> Vec<String> {
+    if summary.finished == 0 {
+        return vec!["No trial has a score, so nothing can be said.".into()];
+    }
+    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
+    let questions: Vec<Question<'_>> = Part::ALL
+        .into_iter()
+        .map(|part| Question {
+            place: place(part, two_parts),
+            standings: standings(
+                summary
+                    .schemes
+                    .iter()
+                    .filter_map(|scheme| Some((scheme.scheme.as_str(), scheme.part(part)?.mean))),
+            ),
+            comparisons: of_part(&summary.comparisons, part),
+            family: tested(&summary.comparisons),
+        })
+        .filter(|question| !question.standings.is_empty())
+        .collect();
+    let mut lines = vec![headline(&summary.tasks, &questions)];
+    lines.extend(questions.iter().map(Question::sentence));
+    lines.extend(caution(&summary.comparisons));
+    lines.extend(without_score(summary));
+    lines.extend(unsolved(summary));
+    lines
+}
+
+/// The verdict on one task: a sentence for each part.
+pub fn of_task(task: &TaskSummary) -> Vec<String> {
+    let two_parts = task.has(Part::Beyond);
+    Part::ALL
+        .into_iter()
+        .map(|part| Question {
+            place: place(part, two_parts),
+            standings: standings(task.schemes.iter().filter_map(|scheme| {
+                Some((scheme.scheme.as_str(), scheme.part(part)?.normalized))
+            })),
+            comparisons: of_part(&task.comparisons, part),
+            family: tested(&task.comparisons),
+        })
+        .filter(|question| !question.standings.is_empty())
+        .map(|question| question.sentence())
+        .collect()
+}
+
+fn place(part: Part, two_parts: bool) -> &'static str {
+    match (part, two_parts) {
+        (Part::Inside, true) => "inside the training lengths",
+        (Part::Inside, false) => "on held-out data",
+        (Part::Beyond, _) => "beyond the training lengths",
+    }
+}
+
+fn standings<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, f64)> {
+    let mut standings: Vec<_> = scores.collect();
+    standings.sort_by(|a, b| b.1.total_cmp(&a.1));
+    standings
+}
+
+fn tested(comparisons: &[Comparison]) -> usize {
+    comparisons.iter().filter(|c| c.p.is_some()).count()
+}
+
+fn of_part(comparisons: &[Comparison], part: Part) -> Vec<&Comparison> {
+    let of_part = comparisons.iter().filter(|c| c.part == part);
+    of_part.collect()
+}
+
+impl Question<'_> {
+    fn leader(&self) -> &str {
+        self.standings.first().map_or("", |standing| standing.0)
+    }
+
+    fn nobody_above_the_floor(&self) -> bool {
+        self.standings
+            .iter()
+            .all(|(_, mean)| *mean < ABOVE_THE_FLOOR)
+    }
+
+    /// What may be said of the leader against every other scheme, in the order of the standings.
+    fn findings(&self) -> Vec<(&str, Finding, &Comparison)> {
+        let others = self.standings.iter().skip(1);
+        others
+            .filter_map(|(other, _)| {
+                let of_both = |c: &&&Comparison| c.is_of(self.leader(), other);
+                let comparison = *self.comparisons.iter().find(of_both)?;
+                // Where trials are missing, the shared seeds may favour the one that is lower in all.
+                let finding = match comparison.finding() {
+                    Finding::Different | Finding::Agreeing | Finding::OneSeed
+                        if comparison.higher != self.leader() =>
+                    {
+                        Finding::Unclear
+                    }
+                    finding => finding,
+                };
+                Some((*other, finding, comparison))
+            })
+            .collect()
+    }
+
+    /// The leader and those that cannot be told from it.
+    fn top(&self) -> Vec<&str> {
+        let level = self
+            .findings()
+            .into_iter()
+            .filter_map(|(other, finding, _)| {
+                matches!(finding, Finding::Same | Finding::Unclear).then_some(other)
+            });
+        std::iter::once(self.leader()).chain(level).collect()
+    }
+
+    /// Who is ahead, for the first sentence.
+    fn answer(&self) -> String {
+        let top = self.top();
+        let who = match top.len() {
+            _ if self.nobody_above_the_floor() => {
+                return format!("no scheme got above the floor {}", self.place);
+            }
+            _ if self.standings.len() == 1 => format!("only {} has a score", self.leader()),
+            1 => format!("{} scored highest", self.leader()),
+            2 | 3 => format!("{} are too close to call at the top", list(&top)),
+            n => format!("{n} schemes are too close to call at the top"),
+        };
+        format!("{who} {}", self.place)
+    }
+
+    fn sentence(&self) -> String {
+        let mut place = self.place.to_string();
+        place[..1].make_ascii_uppercase();
+        if self.nobody_above_the_floor() {
+            return format!("{place}, no scheme got above the floor.");
+        }
+        let findings = self.findings();
+        let (_, mean) = self.standings[0];
+        let mut clauses = Vec::new();
+        for (finding, seeds) in [
+            Finding::Different,
+            Finding::Agreeing,
+            Finding::OneSeed,
+            Finding::Unclear,
+            Finding::Same,
+            Finding::Nothing,
+        ]
+        .into_iter()
+        .flat_map(|finding| {
+            (0..=most_seeds(&self.comparisons))
+                .rev()
+                .map(move |n| (finding, n))
+        }) {
+            let members: Vec<_> = findings
+                .iter()
+                .filter(|(_, of, comparison)| *of == finding && comparison.seeds == seeds)
+                .collect();
+            if members.is_empty() {
+                continue;
+            }
+            let names: Vec<&str> = members.iter().map(|(name, ..)| *name).collect();
+            let names = list(&names);
+            clauses.push(match finding {
+                Finding::Different => {
+                    let p = members.iter().filter_map(|m| m.2.p_holm).fold(0.0, f64::max);
+                    format!(
+                        "above {names} by more than chance explains (corrected p {} or less, {seeds} seeds)",
+                        p_text(p)
+                    )
+                }
+                Finding::Agreeing => format!(
+                    "above {names} at every seed, but {seeds} seeds cannot prove it{} (smallest p {})",
+                    match self.family {
+                        1 => String::new(),
+                        n => format!(" among {n} comparisons"),
+                    },
+                    p_text(smallest_p(seeds))
+                ),
+                Finding::OneSeed => format!("above {names} at the one seed there is"),
+                Finding::Unclear => format!("not reliably above {names}"),
+                Finding::Same => format!("level with {names}"),
+                Finding::Nothing => format!("with no seed to compare with {names}"),
+            });
+        }
+        let clauses = match clauses.is_empty() {
+            true => String::new(),
+            false => format!(": {}", clauses.join("; ")),
+        };
+        format!(
+            "{place}, {} scored {} on a scale from 0 (the floor) to 1 (all right){clauses}.",
+            self.leader(),
+            super::fixed(mean, 2)
+        )
+    }
+}
+
+fn headline(tasks: &[TaskSummary], questions: &[Question<'_>]) -> String {
+    let names: Vec<&str> = tasks.iter().map(|task| task.task.as_str()).collect();
+    let subject = match names.len() {
+        0..=3 => format!("On {}", list(&names)),
+        n => format!("Over these {n} tasks"),
+    };
+    let answers: Vec<String> = questions.iter().map(Question::answer).collect();
+    let findings: Vec<(Finding, usize)> = questions
+        .iter()
+        .filter(|question| !question.nobody_above_the_floor())
+        .flat_map(|question| {
+            question
+                .findings()
+                .into_iter()
+                .map(|(_, f, c)| (f, c.seeds))
+        })
+        .collect();
+    let seeds = findings.iter().map(|finding| finding.1).max().unwrap_or(0);
+    let all = |of: &[Finding]| findings.iter().all(|(finding, _)| of.contains(finding));
+    let strength = if findings.is_empty() {
+        "."
+    } else if seeds <= 1 {
+        ". One seed cannot tell that from chance."
+    } else if all(&[Finding::Different]) {
+        ". That is more than chance explains."
+    } else if all(&[Finding::Different, Finding::Agreeing]) {
+        &format!(
+            ". Every seed agrees, but {seeds} seeds cannot prove all of it (smallest p {}).",
+            p_text(smallest_p(seeds))
+        )
+    } else {
+        &match findings.iter().any(|f| f.0 == Finding::Different) {
+            true => format!(". With {seeds} seeds, part of that is more than chance explains."),
+            false => format!(". With {seeds} seeds this is a hint, not a proof."),
+        }
+    };
+    format!("{subject}, {}{strength}", answers.join(", and "))
+}
+
+/// How little a few seeds prove, and how many would do.
+fn caution(comparisons: &[Comparison]) -> Option<String> {
+    let seeds = most_seeds(&comparisons.iter().collect::<Vec<_>>());
+    let tests = tested(comparisons);
+    if tests == 0 {
+        return None;
+    }
+    let needed = seeds_needed(tests);
+    let smallest = smallest_p(seeds);
+    let corrected = (smallest * tests as f64).min(1.0);
+    let family = match tests {
+        1 => String::new(),
+        _ => format!(
+            ", and {} after the correction for {tests} comparisons",
+            p_text(corrected)
+        ),
+    };
+    Some(match seeds {
+        1 => format!(
+            "With 1 seed this is one observation: nothing is known about chance. {needed} seeds or more \
+             can show a difference."
+        ),
+        _ if corrected >= LEVEL => format!(
+            "{seeds} seeds can show no difference: the smallest p that a paired test can give with them is \
+             {}{family}. {needed} seeds or more can get below {LEVEL}.",
+            p_text(smallest)
+        ),
+        _ => format!(
+            "With {seeds} seeds the smallest p that a paired test can give is {}{family}.",
+            p_text(smallest)
+        ),
+    })
+}
+
+fn most_seeds(comparisons: &[&Comparison]) -> usize {
+    comparisons.iter().map(|c| c.seeds).max().unwrap_or(0)
+}
+
+fn without_score(summary: &Summary) -> Option<String> {
+    let absent = summary.trials.saturating_sub(summary.finished);
+    if absent == 0 {
+        return None;
+    }
+    let mut which = Vec::new();
+    for task in &summary.tasks {
+        for scheme in task
+            .schemes
+            .iter()
+            .filter(|scheme| !scheme.failed.is_empty())
+        {
+            let seeds: Vec<u64> = scheme.failed.iter().map(|failed| failed.0).collect();
+            which.push(format!(
+                "{} on {} ({})",
+                scheme.scheme,
+                task.task,
+                seeds_text(&seeds)
+            ));
+        }
+    }
+    let which = match which.is_empty() {
+        true => String::new(),
+        false => format!(": {}", list(&which)),
+    };
+    Some(format!(
+        "{absent} of {} trials {} no score{which}. The averages leave that out.",
+        summary.trials,
+        if absent == 1 { "has" } else { "have" }
+    ))
+}
+
+/// Runs that did not learn what they were trained on, which is another thing than not carrying over.
+fn unsolved(summary: &Summary) -> Option<String> {
+    let mut which = Vec::new();
+    for task in &summary.tasks {
+        for scheme in task
+            .schemes
+            .iter()
+            .filter(|s| !s.unsolved_inside.is_empty())
+        {
+            let seeds = &scheme.unsolved_inside;
+            let which_seeds = match seeds.len() == summary.study.seeds.len() {
+                true => "every seed".into(),
+                false => seeds_text(seeds),
+            };
+            which.push(format!(
+                "{} on {} ({which_seeds})",
+                scheme.scheme, task.task
+            ));
+        }
+    }
+    (!which.is_empty()).then(|| {
+        format!(
+            "Not solved even inside the training lengths: {}. What these runs score beyond says \
+             nothing about how far the encoding carries.",
+            list(&which)
+        )
+    })
+}
+
+/// `seed 3`, or `seeds 1, 2`.
+pub fn seeds_text(seeds: &[u64]) -> String {
+    let numbers: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    let noun = if seeds.len() == 1 { "seed" } else { "seeds" };
+    format!("{noun} {}", numbers.join(", "))
+}
+
+/// A p value with up to four decimals.
+pub fn p_text(p: f64) -> String {
+    if p < 0.0001 {
+        return "< 0.0001".into();
+    }
+    let text = format!("{p:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// `a, b and c`; a long list ends in a count.
+fn list<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let (shown, rest) = match names.len() {
+        n if n > NAMED + 1 => (&names[..NAMED], Some(format!("{} more", n - NAMED))),
+        _ => (&names[..], None),
+    };
+    let parts: Vec<&str> = shown.iter().copied().chain(rest.as_deref()).collect();
+    match parts.split_last() {
+        Some((last, [])) => last.to_string(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+
+    /// Two schemes on one task: normalized scores inside, one a seed.
+    fn two(a: &[f64], b: &[f64]) -> Vec<String> {
+        let mut study = Synthetic::new(&["mine"], &["a", "b"], a.len() as u64);
+        for (scheme, scores) in [("a", a), ("b", b)] {
+            for (i, normalized) in scores.iter().enumerate() {
+                let at = [(10, 0.25 + 0.75 * normalized)];
+                study = study.score("mine", scheme, i as u64 + 1, &at);
+            }
+        }
+        Summary::of(&study.data()).verdict
+    }
+
+    #[test]
+    fn one_seed_is_one_observation() {
+        let verdict = two(&[0.9], &[0.5]);
+        assert_eq!(
+            verdict[0],
+            "On mine, a scored highest on held-out data. One seed cannot tell that from chance."
+        );
+        assert_eq!(
+            verdict[1],
+            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all right): above b at \
+             the one seed there is."
+        );
+        assert!(
+            verdict[2].starts_with("With 1 seed this is one observation"),
+            "{verdict:?}"
+        );
+        assert!(verdict[2].contains("6 seeds or more"), "{verdict:?}");
+    }
+
+    #[test]
+    fn two_and_five_seeds_that_agree_cannot_prove_it() {
+        let verdict = two(&[0.9, 0.8], &[0.5, 0.4]);
+        assert_eq!(
+            verdict[0],
+            "On mine, a scored highest on held-out data. Every seed agrees, but 2 seeds cannot prove all \
+             of it (smallest p 0.5)."
+        );
+        let verdict = two(&[0.9, 0.8, 0.9, 0.8, 0.9], &[0.5, 0.4, 0.5, 0.4, 0.5]);
+        assert!(
+            verdict[0].contains("5 seeds cannot prove all of it (smallest p 0.0625)"),
+            "{verdict:?}"
+        );
+        assert!(
+            verdict[2].starts_with("5 seeds can show no difference"),
+            "{verdict:?}"
+        );
+        assert!(
+            verdict[2].ends_with("6 seeds or more can get below 0.05."),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn six_seeds_that_agree_can() {
+        let verdict = two(
+            &[0.9, 0.8, 0.9, 0.8, 0.9, 0.9],
+            &[0.5, 0.4, 0.5, 0.4, 0.5, 0.5],
+        );
+        assert_eq!(
+            verdict[0],
+            "On mine, a scored highest on held-out data. That is more than chance explains."
+        );
+        assert!(
+            verdict[1].contains("(corrected p 0.0312 or less, 6 seeds)"),
+            "{verdict:?}"
+        );
+        assert_eq!(
+            verdict[2],
+            "With 6 seeds the smallest p that a paired test can give is 0.0312."
+        );
+    }
+
+    #[test]
+    fn six_seeds_that_disagree_claim_nothing() {
+        let verdict = two(
+            &[0.9, 0.3, 0.9, 0.8, 0.2, 0.9],
+            &[0.5, 0.4, 0.5, 0.4, 0.5, 0.5],
+        );
+        assert!(
+            verdict[0].contains("a and b are too close to call at the top"),
+            "{verdict:?}"
+        );
+        assert!(verdict[1].contains("not reliably above b"), "{verdict:?}");
+        assert!(
+            !verdict.join(" ").contains("more than chance explains ("),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn equal_scores_are_level() {
+        let verdict = two(&[0.9, 0.8], &[0.9, 0.8]);
+        assert!(
+            verdict[0].contains("a and b are too close to call"),
+            "{verdict:?}"
+        );
+        assert!(verdict[1].contains("level with b"), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_floor_is_called_a_floor() {
+        let verdict = two(&[0.01, 0.0], &[-0.02, 0.0]);
+        assert_eq!(
+            verdict[0],
+            "On mine, no scheme got above the floor on held-out data."
+        );
+    }
+
+    #[test]
+    fn missing_and_failed_trials_are_counted_and_named() {
+        let study = Synthetic::new(&["mine", "yours"], &["a", "b"], 2)
+            .score("mine", "a", 1, &[(10, 0.9)])
+            .score("mine", "b", 1, &[(10, 0.5)])
+            .fail("mine", "b", 2, "diverged");
+        let verdict = Summary::of(&study.data()).verdict;
+        let said = verdict.last().unwrap();
+        assert_eq!(
+            said,
+            "6 of 8 trials have no score: b on mine (seed 2). The averages leave that out."
+        );
+        assert!(verdict[0].contains("One seed cannot tell"), "{verdict:?}");
+
+        let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.9)]);
+        let verdict = Summary::of(&only_a.data()).verdict;
+        assert_eq!(verdict[0], "On mine, only a has a score on held-out data.");
+    }
+
+    #[test]
+    fn failing_inside_is_told_apart_from_failing_beyond() {
+        let study = Synthetic::new(&["reverse"], &["none", "learned"], 1)
+            .score("reverse", "none", 1, &[(10, 0.3), (40, 0.2)])
+            .score("reverse", "learned", 1, &[(10, 1.0), (40, 0.2)]);
+        let verdict = Summary::of(&study.data()).verdict;
+        assert!(
+            verdict[0].contains("learned scored highest inside the training lengths, and no scheme got above the floor beyond the training lengths"),
+            "{verdict:?}"
+        );
+        let last = verdict.last().unwrap();
+        assert!(
+            last.starts_with(
+                "Not solved even inside the training lengths: none on reverse (every seed)."
+            ),
+            "{last}"
+        );
+    }
+
+    #[test]
+    fn no_result_is_no_verdict() {
+        let study = Synthetic::new(&["mine"], &["a"], 2).fail("mine", "a", 1, "diverged");
+        let verdict = Summary::of(&study.data()).verdict;
+        assert_eq!(verdict, ["No trial has a score, so nothing can be said."]);
+    }
+
+    #[test]
+    fn lists_and_p_values_read_well() {
+        assert_eq!(list(&["a"]), "a");
+        assert_eq!(list(&["a", "b"]), "a and b");
+        assert_eq!(list(&["a", "b", "c", "d", "e"]), "a, b, c, d and e");
+        assert_eq!(
+            list(&["a", "b", "c", "d", "e", "f"]),
+            "a, b, c, d and 2 more"
+        );
+        assert_eq!(p_text(0.5), "0.5");
+        assert_eq!(p_text(0.0625), "0.0625");
+        assert_eq!(p_text(1.0), "1");
+        assert_eq!(p_text(0.00001), "< 0.0001");
+    }
+}
