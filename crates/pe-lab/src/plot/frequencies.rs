@@ -36,7 +36,7 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
         legend.push((
             stroke,
             format!(
-                "base {}: {} to {} tokens a turn",
+                "base {}: wavelengths {} to {} tokens",
                 number(*base),
                 wavelength(shortest),
                 wavelength(longest)
