@@ -52,6 +52,23 @@ fn images(svg: &str) -> Vec<(u32, u32, Vec<[u8; 3]>)> {
     decoded.collect()
 }
 
+/// The colours of an image that shows each of `columns × rows` cells as a rectangle of one colour.
+fn cells(
+    (width, height, colours): &(u32, u32, Vec<[u8; 3]>),
+    columns: usize,
+    rows: usize,
+) -> Vec<[u8; 3]> {
+    let (width, height) = (*width as usize, *height as usize);
+    assert_eq!((width % columns, height % rows), (0, 0));
+    let (across, down) = (width / columns, height / rows);
+    let first = |x: usize, y: usize| colours[y / down * down * width + x / across * across];
+    for (index, colour) in colours.iter().enumerate() {
+        assert_eq!(*colour, first(index % width, index / width));
+    }
+    let places = (0..rows).flat_map(|y| (0..columns).map(move |x| (x * across, y * down)));
+    places.map(|(x, y)| first(x, y)).collect()
+}
+
 /// An SVG without the data of its images: how they are compressed is not what is compared.
 fn without_images(svg: &str) -> String {
     let mut parts = svg.split("data:image/png;base64,");
@@ -107,8 +124,7 @@ fn small_pictures_are_the_golden_ones() {
 fn the_colours_of_a_heat_map_are_those_of_its_values() {
     let svg = heatmap::svg(&encoding(4, 0, 2, Layout::Interleaved)).unwrap();
     let images = images(&svg);
-    let (width, height, colours) = &images[0];
-    assert_eq!((*width, *height), (4, 2));
+    let colours = cells(&images[0], 4, 2);
     let (white, red) = (diverging(0.0), diverging(1.0));
     assert_eq!(colours[..4], [white, red, white, red]); // position 0: 0, 1, 0, 1
     let next = [1_f64.sin(), 1_f64.cos(), 0.01_f64.sin(), 0.01_f64.cos()];
@@ -122,7 +138,7 @@ fn the_colours_of_a_heat_map_are_those_of_its_values() {
 fn the_colours_of_a_similarity_are_those_of_its_cosines() {
     let table = [vec![1.0, 0.0], vec![0.0, 2.0], vec![-3.0, 0.0]];
     let svg = similarity::svg(&table, 0, "three rows").unwrap();
-    let (_, _, colours) = &images(&svg)[0];
+    let colours = cells(&images(&svg)[0], 3, 3);
     let expected = [1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 1.0].map(diverging);
     assert_eq!(colours[..], expected);
 }
