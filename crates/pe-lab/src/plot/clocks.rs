@@ -8,7 +8,7 @@ use crate::error::LabError;
 /// The most pairs on one page.
 pub const MAX_PAIRS: usize = 24;
 const FACE: i32 = 190;
-const GAP: (i32, i32) = (34, 76);
+const GAP: (i32, i32) = (46, 76);
 /// A dot covers the others in the same of this many parts of a turn: they are less than a pixel apart.
 const PARTS: usize = 720;
 
@@ -60,17 +60,16 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
     let last = seq_len.saturating_sub(1).max(1) as f64;
     let subtitle = [
         encoding.describe(),
-        "A hand for each pair of columns: upright at position 0, clockwise, one turn per wavelength"
+        "A hand for each pair of columns, upright at position 0, clockwise; later positions on top"
             .into(),
     ];
     let top = below_subtitle(subtitle.len()) + 24;
-    let left = 84;
+    let left = 76;
     let rows = pairs.len().div_ceil(across) as i32;
     let columns = across as i32;
     let height = rows * FACE + (rows - 1) * GAP.1;
     let bar = left + columns * FACE + (columns - 1) * GAP.0 + 30;
-    let mut positions = Axis::counted("position (tokens)", (start, seq_len), last, 0.0);
-    positions.from = 0.0;
+    let positions = Axis::counted("position (tokens)", (start, seq_len), last, 0.0);
     let wavelengths = encoding.spectrum.wavelengths();
     frame::page(
         ((bar + 30 + positions.margin()).max(760), top + height + 66),
@@ -98,7 +97,7 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
                     0.2,
                 );
                 for axis in [&mut x, &mut y] {
-                    axis.ticks.retain(|tick| tick.0.fract() == 0.0);
+                    axis.ticks = [(-1.0, "−1".into()), (0.0, "0".into()), (1.0, "1".into())].into();
                 }
                 let columns = cos.map_or(sin.to_string(), |cos| format!("{sin} and {cos}"));
                 let title = format!("pair {pair} (columns {columns})");

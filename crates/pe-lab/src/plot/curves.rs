@@ -59,7 +59,7 @@ pub fn svg(
     let each = HEIGHT + 66;
     let bottom = top + each * panels.len() as i32;
     frame::page(
-        (LEFT + WIDTH + 290, bottom),
+        (LEFT + WIDTH + 330, bottom),
         "Sinusoidal positional encoding, curve by curve",
         &subtitle,
         |page| {
@@ -122,7 +122,7 @@ fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, 
     let legend = |(index, column): (usize, &usize)| {
         let (pair, function) = function(encoding, *column);
         let turn = wavelength(wavelengths[pair]);
-        let text = format!("column {column}: {function}, a wave in {turn} tokens");
+        let text = format!("column {column}: {function}, wavelength {turn} tokens");
         (solid(index), text)
     };
     let end = seq_len.saturating_sub(1).max(1) as f64;
@@ -249,8 +249,8 @@ mod tests {
         for (index, (_, value)) in panel.curves[1].points.iter().enumerate() {
             assert!((value - (omega(3.0) * (index + 3) as f64).cos()).abs() < 3e-8);
         }
-        assert_eq!(panel.legend[0].1, "column 4: sin, a wave in 39.6 tokens");
-        assert_eq!(panel.legend[1].1, "column 7: cos, a wave in 99.6 tokens");
+        assert_eq!(panel.legend[0].1, "column 4: sin, wavelength 39.6 tokens");
+        assert_eq!(panel.legend[1].1, "column 7: cos, wavelength 99.6 tokens");
 
         let panel = by_column(&encoding(6, 0, 1), &[0, 9]).unwrap().unwrap();
         let of = |curve: usize| panel.curves[curve].points.clone();

@@ -139,7 +139,7 @@ impl ValueFormatter<f64> for Axis {
 
 fn label_width(ticks: &[(f64, String)]) -> i32 {
     let longest = ticks.iter().map(|tick| tick.1.chars().count()).max();
-    longest.unwrap_or(0) as i32 * LABEL * 65 / 100
+    longest.unwrap_or(0) as i32 * LABEL * 62 / 100
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten among `count` numbers from `first`, at most `most`
@@ -279,6 +279,17 @@ impl<'a> Page<'a, '_> {
         size: i32,
         words: Words,
     ) -> Result<(), LabError> {
+        self.text_at((x * UNIT, y * UNIT), text, size, words)
+    }
+
+    /// A text at a point that is given in `plotters`' pixels.
+    fn text_at(
+        &self,
+        place: (i32, i32),
+        text: &str,
+        size: i32,
+        words: Words,
+    ) -> Result<(), LabError> {
         let style = if words.bold {
             FontStyle::Bold
         } else {
@@ -289,7 +300,7 @@ impl<'a> Page<'a, '_> {
             .style(style)
             .color(&INK)
             .pos(Pos::new(words.across, words.down));
-        Ok(self.area.draw_text(text, &style, (x * UNIT, y * UNIT))?)
+        Ok(self.area.draw_text(text, &style, place)?)
     }
 
     /// A chart whose inside is `rect`; its labels lie outside of it.
@@ -335,7 +346,19 @@ impl<'a> Page<'a, '_> {
         if !y.name.is_empty() {
             mesh.y_desc(y.name.as_str());
         }
+        if side == Side::Right {
+            // `plotters` aligns labels on this side by a guess of their widths.
+            mesh.y_label_style(font(LABEL).into_font().color(&TRANSPARENT));
+        }
         mesh.draw()?;
+        if side == Side::Right {
+            let (start, end) = (rect.top + rect.height, rect.top);
+            for (value, label) in &y.ticks {
+                let middle = y.map(value, (start * UNIT, end * UNIT));
+                let place = ((rect.left + rect.width + 9) * UNIT, middle);
+                self.text_at(place, label, LABEL, Words::middle_left())?;
+            }
+        }
         Ok(chart)
     }
 
@@ -349,7 +372,7 @@ impl<'a> Page<'a, '_> {
         } = rect;
         self.images.push(format!(
             "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" \
-             image-rendering=\"optimizeSpeed\" style=\"image-rendering:pixelated\" href=\"{}\"/>\n",
+             style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\" href=\"{}\"/>\n",
             left * UNIT,
             top * UNIT,
             width * UNIT,
@@ -384,8 +407,15 @@ impl<'a> Page<'a, '_> {
     pub fn legend(&self, (x, y): (i32, i32), entries: &[(Stroke, String)]) -> Result<(), LabError> {
         for (index, (stroke, text)) in entries.iter().enumerate() {
             let middle = y + 20 * index as i32;
-            let ends = [(x, middle), (x + 26, middle)].map(|(x, y)| (x * UNIT, y * UNIT));
-            self.area.draw(&stroke.element(ends.to_vec()))?;
+            // Dashes: those of the line, as far as they fit.
+            let parts: &[(i32, i32)] = match stroke.dashed {
+                true => &[(0, 6), (10, 16), (20, 26)],
+                false => &[(0, 26)],
+            };
+            for (from, to) in parts {
+                let ends = [*from, *to].map(|along| ((x + along) * UNIT, middle * UNIT));
+                self.area.draw(&stroke.element(ends.to_vec()))?;
+            }
             self.text((x + 34, middle), text, LABEL, Words::middle_left())?;
         }
         Ok(())
@@ -439,7 +469,7 @@ pub(super) fn line(
 ) -> Result<(), LabError> {
     let all = points.iter().copied();
     if stroke.dashed {
-        let dashes = DashedLineSeries::new(all, 5 * UNIT as u32, 4 * UNIT as u32, stroke.style());
+        let dashes = DashedLineSeries::new(all, 6 * UNIT as u32, 4 * UNIT as u32, stroke.style());
         chart.draw_series(dashes)?;
     } else {
         chart.draw_series([stroke.element(points.to_vec())])?;

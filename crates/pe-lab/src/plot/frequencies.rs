@@ -36,7 +36,7 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
         legend.push((
             stroke,
             format!(
-                "base {}: {} to {} tokens a turn",
+                "base {}: wavelengths {} to {} tokens",
                 number(*base),
                 wavelength(shortest),
                 wavelength(longest)
@@ -52,7 +52,7 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
         name: "angular frequency (radians per token)".into(),
         from,
         to,
-        ticks: powers((-decades..=0).rev(), |power| f64::from(power), power_of_ten),
+        ticks: powers((-decades..=0).rev(), f64::from, power_of_ten),
     };
     let right = Axis {
         name: "wavelength (tokens)".into(),

@@ -1,8 +1,9 @@
 //! A grid of values as pixels: how a heat map of any size stays small.
 //!
-//! Few cells become an image of one pixel a cell, which the viewer enlarges by a whole factor. More
-//! cells than pixels are averaged: a pixel is the mean of the whole number of cells that it stands
-//! for. Taking every k-th cell instead would show waves that are not there (aliasing).
+//! Few cells are enlarged by a whole factor, in the image itself: not every viewer can be told to
+//! keep edges sharp. More cells than pixels are averaged: a pixel is the mean of the whole number of
+//! cells that it stands for. Taking every k-th cell instead would show waves that are not there
+//! (aliasing).
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -16,9 +17,9 @@ use crate::error::LabError;
 pub struct Fit {
     /// Cells.
     pub cells: usize,
-    /// Cells that one pixel of the image stands for.
+    /// Cells that share a mean.
     pub per_pixel: usize,
-    /// Pixels of the page that one pixel of the image is wide.
+    /// Pixels that a mean is wide.
     pub enlarged: usize,
 }
 
@@ -32,12 +33,12 @@ impl Fit {
         }
     }
 
-    /// Pixels of the image.
+    /// Means: pixels before they are enlarged.
     pub fn pixels(self) -> usize {
         self.cells.div_ceil(self.per_pixel)
     }
 
-    /// Pixels of the page.
+    /// Pixels of the page and of the image.
     pub fn length(self) -> usize {
         self.pixels() * self.enlarged
     }
@@ -97,7 +98,7 @@ impl Raster {
     /// When the image cannot be encoded.
     pub fn image(&self, map: fn(f64) -> Rgb) -> Result<Image, LabError> {
         let pixels: Vec<Rgb> = self.means().into_iter().map(map).collect();
-        Image::new(self.x.pixels(), &pixels)
+        Image::enlarged(self.x, self.y, &pixels)
     }
 }
 
@@ -107,6 +108,23 @@ pub struct Image {
 }
 
 impl Image {
+    /// Encodes rows of `x.pixels()` colours, each as large as the fits say.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be encoded.
+    pub fn enlarged(x: Fit, y: Fit, pixels: &[Rgb]) -> Result<Self, LabError> {
+        let mut large = Vec::with_capacity(x.length() * y.length());
+        for row in pixels.chunks_exact(x.pixels()) {
+            let wide = row.iter().flat_map(|p| std::iter::repeat_n(*p, x.enlarged));
+            let wide: Vec<Rgb> = wide.collect();
+            for _ in 0..y.enlarged {
+                large.extend_from_slice(&wide);
+            }
+        }
+        Self::new(x.length(), &large)
+    }
+
     /// Encodes rows of `width` pixels.
     ///
     /// # Errors
@@ -184,5 +202,14 @@ mod tests {
             assert_eq!(pixel.alpha(), 255);
         }
         assert!(Image::new(0, &[]).is_err());
+
+        let [a, b, c, d] = pixels;
+        let image = Image::enlarged(Fit::new(2, 4), Fit::new(2, 3), &pixels).unwrap();
+        let decoded = Pixmap::decode_png(&image.png).unwrap();
+        assert_eq!((decoded.width(), decoded.height()), (4, 2));
+        let expected = [a, a, b, b, c, c, d, d];
+        for (pixel, expected) in decoded.pixels().iter().zip(expected) {
+            assert_eq!([pixel.red(), pixel.green(), pixel.blue()], expected);
+        }
     }
 }

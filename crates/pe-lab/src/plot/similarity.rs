@@ -134,7 +134,7 @@ fn draw(
 ) -> Result<String, LabError> {
     let fit = directions.fit;
     let pixels: Vec<_> = directions.cosines().into_iter().map(diverging).collect();
-    let image = Image::new(fit.pixels(), &pixels)?;
+    let image = Image::enlarged(fit, fit, &pixels)?;
     let mut subtitle = vec![description];
     if fit.per_pixel > 1 {
         let k = fit.per_pixel;
