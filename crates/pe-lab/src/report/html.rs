@@ -374,7 +374,7 @@ mod tests {
                 assert!(all.contains(&task.name));
             }
             assert!(all.contains("the loss is no longer a number at step 812"));
-            assert!(all.contains("pe-lab compare --tasks digits,reverse"));
+            assert!(all.contains("pe-lab compare --study study.toml --out again"));
             assert!(
                 all.contains("beta 2 0.98, learning rate 0.004"),
                 "the recipe"
