@@ -491,3 +491,55 @@ pub(super) fn dot(
     )?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_labelled_at_round_ones() {
+        assert_eq!(counted(0, 100, 9), [0, 20, 40, 60, 80]);
+        assert_eq!(counted(7, 9, 9), [7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(counted(7, 10, 9), [8, 10, 12, 14, 16]);
+        assert_eq!(counted(11, 4, 1), [11]); // two multiples of 2, none of 5
+        let far = pe_burn::MAX_POSITION;
+        assert_eq!(counted(far, 1, 9), [far]);
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(signed(-0.5), "−0.5");
+    }
+
+    #[test]
+    fn labels_that_would_touch_are_left_out() {
+        let axis = || Axis::counted("position", (1_000_000, 90), 90.0, 0.5);
+        let labels = axis().horizontal(2_000).ticks;
+        assert_eq!(labels.len(), 9);
+        assert_eq!(labels[1], (10.5, "1,000,010".to_string()));
+        let few = axis().horizontal(300).ticks;
+        let apart = (few[1].0 - few[0].0) / 90.0 * 300.0;
+        assert!(apart > f64::from(label_width(&few)), "{apart}");
+        assert_eq!(axis().horizontal(1).ticks.len(), 1);
+    }
+
+    #[test]
+    fn a_page_has_its_own_size_and_its_images_behind_the_rest() {
+        let rect = Rect {
+            left: 10,
+            top: 20,
+            width: 3,
+            height: 4,
+        };
+        let svg = page((200, 100), "a < b", &["c".into()], |page| {
+            page.text((50, 50), "in front", 12, Words::left())?;
+            page.image(rect, &Image::new(1, &[[1, 2, 3]])?);
+            Ok(())
+        })
+        .unwrap();
+        assert!(svg.starts_with("<svg width=\"200\" height=\"100\" viewBox=\"0 0 800 400\""));
+        assert!(svg.contains("a &lt; b"));
+        let place = |text: &str| svg.find(text).unwrap();
+        assert!(place("<rect") < place("<image x=\"40\" y=\"80\" width=\"12\" height=\"16\""));
+        assert!(place("<image") < place("in front"));
+        assert!(page((-1, 5), "", &[], |_| Ok(())).is_err());
+    }
+}

@@ -62,13 +62,11 @@ fn raster(encoding: &Encoding, x: Fit, y: Fit) -> Result<Raster, LabError> {
 fn averaged(x: Fit, y: Fit) -> Option<String> {
     let of = match (y.per_pixel, x.per_pixel) {
         (1, 1) => return None,
-        (rows, 1) => format!("{rows} positions"),
-        (1, columns) => format!("{columns} columns"),
+        (rows, 1) => format!("{rows} positions, so a wave shorter than that fades to white"),
+        (1, columns) => format!("{columns} neighbouring columns"),
         (rows, columns) => format!("{rows} positions × {columns} columns"),
     };
-    Some(format!(
-        "Reduced to pixels: each shows the mean of {of}, so a wave shorter than that fades to white"
-    ))
+    Some(format!("Reduced to pixels: each shows the mean of {of}"))
 }
 
 #[cfg(test)]
