@@ -22,10 +22,11 @@ pub fn about(name: &str) -> &'static str {
 
 /// The configuration of a scheme for a model of width `d_model` and inputs of up to `max_tokens`.
 ///
-/// Every option is at its default but one: a learned table starts as large as the token embeddings
-/// that it is added to, N(0, 1), and not at N(0, 0.02). Beside tokens of that size a table of 0.02
-/// is drowned out, and `reverse` is not learned in the steps that suffice for the sinusoidal
-/// pattern, whose values are of the tokens' size by definition.
+/// Every option is at its default but one: a learned table starts as large as the sinusoidal
+/// pattern, whose mean square is ½, at N(0, 0.7). Neither then has an advantage of size over the
+/// other, and both stand out from the smaller token embeddings (see [`crate::model::Model`]). At
+/// N(0, 0.02) the table is drowned out, and `reverse` is not learned in the steps that suffice for
+/// the sinusoidal pattern.
 ///
 /// The table has a row for every position up to the longest test, so that its rows beyond the
 /// training lengths exist, and are as random as on the first day.
@@ -43,11 +44,11 @@ pub fn config(name: &str, d_model: usize, max_tokens: usize) -> Result<Positiona
     let config = PositionalConfig::by_name(name, d_model, max_tokens)?;
     Ok(match config {
         PositionalConfig::Learned(table) => {
-            let like_tokens = Initializer::Normal {
+            let like_sinusoidal = Initializer::Normal {
                 mean: 0.0,
-                std: 1.0,
+                std: 0.7,
             };
-            PositionalConfig::Learned(table.with_init(like_tokens))
+            PositionalConfig::Learned(table.with_init(like_sinusoidal))
         }
         other => other,
     })

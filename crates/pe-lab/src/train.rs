@@ -48,8 +48,10 @@ const MAX_BATCH: usize = 65_536;
 /// How every model of a study is trained.
 ///
 /// Adam with a learning rate that grows evenly over the warm-up and then falls along half a cosine
-/// to a hundredth of its peak. With β₂ = 0.98, as for the original transformer, and the decay, the
-/// toy tasks are solved in the steps that they are given; at a constant rate they are not.
+/// to a hundredth of its peak, with β₂ = 0.98 as for the original transformer. The rate was chosen
+/// on seeds that no preset reports (101 to 103), as the one at which both the sinusoidal and the
+/// learned encoding solve `reverse`, `first_eq_last` and `missing_duplicate` inside the training
+/// lengths: twice as much leaves `first_eq_last` unsolved, and a rate that stays constant `reverse`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recipe {
@@ -67,7 +69,7 @@ impl Default for Recipe {
     fn default() -> Self {
         Self {
             batch_size: 64,
-            learning_rate: 4e-3,
+            learning_rate: 1e-3,
             warmup_steps: 100,
             beta_2: 0.98,
         }

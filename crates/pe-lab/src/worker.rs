@@ -92,20 +92,23 @@ impl Progress {
 
     fn start(&self, work: u64) {
         if let Some(bars) = &self.0 {
-            bars.study.set_length(work);
+            // First of all into its place: on its own it would draw itself.
+            bars.all.add(bars.study.clone());
             bars.study
                 .set_style(style("study {wide_bar} {percent}%  {eta} left"));
-            bars.all.add(bars.study.clone());
+            bars.study.set_length(work);
         }
     }
 
     /// The line of a trial that starts, above the study's.
     fn trial(&self, trial: &TrialSpec) -> Option<ProgressBar> {
         let bars = self.0.as_ref()?;
-        let bar = ProgressBar::new(trial.steps as u64)
-            .with_style(style("{prefix:<28} {bar:30} {pos} of {len} steps"))
-            .with_prefix(trial.id());
-        Some(bars.all.insert_before(&bars.study, bar))
+        let bar = bars
+            .all
+            .insert_before(&bars.study, ProgressBar::new(trial.steps as u64));
+        bar.set_style(style("{prefix:<28} {bar:30} {pos} of {len} steps"));
+        bar.set_prefix(trial.id());
+        Some(bar)
     }
 
     fn advance(&self, work: u64) {
@@ -195,7 +198,7 @@ impl Crew<'_> {
                     Err(reason) => format!("no result: {reason}"),
                 };
                 self.progress.finished(&format!(
-                    "{:>3}/{}  {:<24} {:>5.0} s  {what}",
+                    "{:>3}/{}  {:<28} {:>5.0} s  {what}",
                     *done,
                     trials.len(),
                     trial.id(),

@@ -120,8 +120,12 @@ impl Cli {
 fn show(study: &Study) -> Result<u8, LabError> {
     let files = report::write(study)?;
     print_line(&report::table(study));
-    for file in files {
-        print_line(&format!("wrote {}", file.display()));
+    if let [page, others @ ..] = &files[..] {
+        print_line(&format!(
+            "wrote {} and {} files beside it",
+            page.display(),
+            others.len()
+        ));
     }
     for (trial, reason) in &study.missing {
         eprintln!("{} has no result: {reason}", trial.id());

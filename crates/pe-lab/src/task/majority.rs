@@ -34,6 +34,7 @@ impl Toy for Majority {
     const TOKENS: usize = 2;
     const CLASSES: usize = 2;
     const FLOOR_ABOUT: &'static str = "a constant answer";
+    const STEPS: usize = 600;
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         loop {

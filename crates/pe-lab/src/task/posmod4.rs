@@ -28,6 +28,7 @@ impl Toy for PosMod4 {
     const TOKENS: usize = 8;
     const CLASSES: usize = PERIOD;
     const FLOOR_ABOUT: &'static str = "the best answer without positions";
+    const STEPS: usize = 600;
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         in_place(1, (0..tokens.len()).map(|i| i % PERIOD))

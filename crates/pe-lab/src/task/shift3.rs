@@ -29,6 +29,7 @@ impl Toy for Shift3 {
     const TOKENS: usize = 8;
     const CLASSES: usize = 8;
     const FLOOR_ABOUT: &'static str = "the best answer without positions";
+    const STEPS: usize = 600;
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         let scored = tokens.len().saturating_sub(SHIFT);
