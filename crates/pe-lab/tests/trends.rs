@@ -71,9 +71,23 @@ fn digits_need_positions() {
 }
 
 #[test]
-fn reversing_needs_positions() {
-    // Without positions there is nothing to learn but the mode of the bag, and that is soon known.
-    let results = study("reverse", "none", "500");
+fn the_control_needs_no_positions_and_is_hurt_by_them_beyond_training() {
+    let results = study("majority", "none,sinusoidal", "600");
+    for length in [10, 20, 40, 80] {
+        let (none, _) = score(&results, "none", length);
+        assert!(none > 0.95, "none at {length}: {none}");
+    }
+    let (inside, _) = score(&results, "sinusoidal", 20);
+    let (beyond, _) = score(&results, "sinusoidal", 80);
+    assert!(
+        inside > 0.95 && beyond < 0.9,
+        "sinusoidal: {inside}, {beyond}"
+    );
+}
+
+#[test]
+fn shifting_needs_positions_and_carries_a_little_way() {
+    let results = study("shift3", "none,sinusoidal,learned", "600");
     for length in [10, 20] {
         let (none, floor) = score(&results, "none", length);
         assert!(
@@ -81,18 +95,14 @@ fn reversing_needs_positions() {
             "none at {length}: {none}, floor {floor}"
         );
     }
-}
-
-#[test]
-fn positions_reverse_what_training_saw_and_no_more() {
-    let results = study("reverse", "sinusoidal,learned", "1500");
     for scheme in ["sinusoidal", "learned"] {
         let (inside, _) = score(&results, scheme, 20);
         assert!(inside > 0.95, "{scheme} at 20: {inside}");
-        let (beyond, floor) = score(&results, scheme, 80);
+        let (near, _) = score(&results, scheme, 21);
+        let (far, _) = score(&results, scheme, 80);
         assert!(
-            beyond < floor + 0.1,
-            "{scheme} at 80: {beyond}, floor {floor}"
+            near > 0.9 && far < 0.6,
+            "{scheme} at 21: {near}, at 80: {far}"
         );
     }
 }

@@ -15,7 +15,7 @@ pub const OUT: &str = "pe-lab-results";
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// How much to run: `quick` (two tasks, 2 seeds, at most 8 minutes on two cores), `standard` (all
+    /// How much to run: `quick` (three tasks, 2 seeds, at most 8 minutes on two cores), `standard` (all
     /// tasks, 5 seeds, at most 90 minutes) or `full` (all, 10 seeds, hours)
     #[arg(long, default_value = "quick", value_name = "NAME")]
     preset: String,

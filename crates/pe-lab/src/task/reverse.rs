@@ -31,6 +31,7 @@ impl Toy for Reverse {
     const TOKENS: usize = 8;
     const CLASSES: usize = 8;
     const FLOOR_ABOUT: &'static str = "always the most frequent symbol of the input";
+    const STEPS: usize = 2_500;
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         in_place(1, tokens.iter().rev().copied())
