@@ -14,6 +14,7 @@ pub mod device;
 pub mod error;
 pub mod evaluate;
 pub mod files;
+mod grouped;
 pub mod model;
 pub mod plan;
 pub mod plot;

@@ -307,11 +307,6 @@ fn sort_out(
     Ok((results, waiting))
 }
 
-/// The folder of a trial.
-pub fn trial_folder(folder: &Path, trial: &TrialSpec) -> PathBuf {
-    folder.join("trials").join(trial.id())
-}
-
 /// Makes the folder this study's, unless it is another's or in use, until the file that is given
 /// back is dropped. The kernel drops it when the process is killed.
 fn claim(spec: &StudySpec, tasks: &Tasks, folder: &Path) -> Result<File, LabError> {
@@ -366,7 +361,7 @@ fn claim(spec: &StudySpec, tasks: &Tasks, folder: &Path) -> Result<File, LabErro
 
 /// The result of a trial, if it has one.
 fn stored(folder: &Path, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
-    let file = trial_folder(folder, trial).join("result.json");
+    let file = trial.folder(folder).join("result.json");
     if !file.exists() {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! A trial: one task, one scheme, one seed. A pure function of its spec.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::module::Module;
@@ -51,6 +51,11 @@ impl TrialSpec {
     /// A name for the trial that is unique in its study and fit for a folder.
     pub fn id(&self) -> String {
         format!("{}-{}-{}", self.task, self.scheme.name(), self.seed)
+    }
+
+    /// Its folder in the folder of its study.
+    pub fn folder(&self, study: &Path) -> PathBuf {
+        study.join("trials").join(self.id())
     }
 }
 

@@ -19,7 +19,6 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::error::LabError;
 use crate::files::{read_json, write_json};
-use crate::study::trial_folder;
 use crate::task::Task;
 use crate::tasks::Tasks;
 use crate::train::Watch;
@@ -231,7 +230,7 @@ impl Crew<'_> {
         work: u64,
         folder: &Path,
     ) -> Result<Result<TrialResult, String>, LabError> {
-        let folder = trial_folder(folder, trial);
+        let folder = trial.folder(folder);
         fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
         write_json(&folder.join("spec.json"), trial)?;
         let log = folder.join("worker.log");

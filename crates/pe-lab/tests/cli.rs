@@ -1,10 +1,12 @@
 //! The program from outside: what it prints, what it writes, how it exits.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use assert_cmd::Command;
+use common::{ended, lab};
 
 /// A study of two tiny trials.
 const TINY: &[&str] = &[
@@ -19,24 +21,14 @@ const TINY: &[&str] = &[
     "2",
 ];
 
-fn lab(arguments: &[&str], out: Option<&Path>) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+/// Exit code, standard output and standard error.
+fn run(arguments: &[&str], out: Option<&Path>) -> (i32, String, String) {
+    let mut command = lab();
     command.args(arguments);
     if let Some(out) = out {
         command.arg("--out").arg(out);
     }
-    command
-}
-
-/// Exit code, standard output and standard error.
-fn run(arguments: &[&str], out: Option<&Path>) -> (i32, String, String) {
-    let output = lab(arguments, out).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    ended(&mut command)
 }
 
 fn changed(file: &Path) -> SystemTime {

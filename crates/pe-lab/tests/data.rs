@@ -1,24 +1,17 @@
 //! `pe-lab compare --data FILE` from outside.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+
+use common::{ended, lab};
 
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"))
-        .args(["compare", "--schemes", "none,learned", "--seeds", "1"])
-        .args(["--steps", "2", "--data"])
-        .arg(data)
-        .arg("--out")
-        .arg(out)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    let flags = ["compare", "--schemes", "none,learned", "--seeds", "1"];
+    let mut command = lab();
+    command.args(flags).args(["--steps", "2", "--data"]);
+    ended(command.arg(data).arg("--out").arg(out))
 }
 
 /// Reviews whose label depends on the order of two words.
@@ -53,10 +46,7 @@ fn a_study_runs_on_a_file_keeps_a_copy_and_needs_the_file_no_more() {
 
     // Report, and the study again from what it left, without the file.
     fs::remove_file(&file).unwrap();
-    let again = |arguments: &[&str]| {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
-        command.args(arguments).output().unwrap()
-    };
+    let again = |arguments: &[&str]| lab().args(arguments).output().unwrap();
     let out_name = out.to_string_lossy().into_owned();
     let reported = again(&["report", &out_name]);
     assert!(reported.status.success());

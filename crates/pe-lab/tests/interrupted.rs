@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -23,7 +25,7 @@ const STUDY: &[&str] = &[
 ];
 
 fn study(steps: &str, out: &Path) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+    let mut command = common::lab();
     command
         .args(STUDY)
         .args(["--steps", steps, "--out"])
@@ -53,9 +55,8 @@ fn wait_for_trials(child: &mut Child, count: usize) {
 }
 
 fn finish(out: &Path) -> String {
-    let output = command(out).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{stderr}");
+    let (code, _, stderr) = common::ended(&mut command(out));
+    assert_eq!(code, 0, "{stderr}");
     stderr
 }
 
@@ -174,9 +175,8 @@ fn one_folder_has_one_study_at_a_time() {
     let out = folder.path().join("study");
     let mut first = start(&out);
     wait_for_trials(&mut first, 1);
-    let second = command(&out).output().unwrap();
-    let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(2), "{stderr}");
+    let (code, _, stderr) = common::ended(&mut command(&out));
+    assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("in use by another pe-lab"), "{stderr}");
     first.kill().unwrap();
     first.wait().unwrap();

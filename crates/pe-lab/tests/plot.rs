@@ -3,12 +3,14 @@
 //! After a change that is meant, look at the new pictures and write them with
 //! `UPDATE_GOLDEN=1 cargo test --workspace --test plot`.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use common::{ended, lab};
 use pe_burn::Layout;
 use pe_lab::plot::colour::diverging;
 use pe_lab::plot::{Encoding, clocks, curves, frequencies, heatmap, similarity};
@@ -18,19 +20,7 @@ const KINDS: [&str; 5] = ["heatmap", "curves", "frequencies", "clocks", "similar
 
 /// Runs `pe-lab plot` in a folder: exit code, standard output, standard error.
 fn plot(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
-    let output = command
-        .arg("plot")
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    ended(lab().arg("plot").args(arguments).current_dir(folder))
 }
 
 fn files(folder: &Path) -> Vec<String> {

@@ -1,23 +1,15 @@
 //! `pe-lab train` from outside.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use common::{ended, lab};
+
 fn run(arguments: &[&str], out: &Path) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"))
-        .arg("train")
-        .args(arguments)
-        .arg("--out")
-        .arg(out)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    ended(lab().arg("train").args(arguments).arg("--out").arg(out))
 }
 
 #[test]
@@ -59,7 +51,7 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
     let arguments = ["--task", "reverse", "--steps", "170"];
     for signal in ["-INT", "-KILL"] {
         let resume = signal == "-KILL";
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"));
+        let mut command = lab();
         command.arg("train");
         match resume {
             true => command.arg("--resume"),

@@ -317,15 +317,7 @@ impl Task for DataTask {
 
 /// A number with a comma every three digits.
 fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    crate::grouped::grouped(number, ',')
 }
 
 /// A value from the file, fit for a message: on one line, and not longer than that.

@@ -161,15 +161,7 @@ fn counted(first: usize, count: usize, most: usize) -> Vec<usize> {
 
 /// A whole number with commas between its thousands.
 pub(super) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    crate::grouped::grouped(number, ',')
 }
 
 /// A number to a tenth, with a real minus sign.

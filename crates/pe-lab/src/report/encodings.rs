@@ -3,7 +3,7 @@
 use super::chart::Figure;
 use crate::error::LabError;
 use crate::plot::similarity;
-use crate::study::{Study, trial_folder};
+use crate::study::Study;
 use crate::trial::{TrialResult, read_encoding};
 
 /// A picture for every scheme that adds something to its tokens: one for a scheme that training
@@ -19,7 +19,7 @@ pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
                 continue;
             };
             let trial = &result.spec;
-            let Some(rows) = read_encoding(&trial_folder(&study.folder, trial))? else {
+            let Some(rows) = read_encoding(&trial.folder(&study.folder))? else {
                 continue;
             };
             let trained = result.measures().is_some_and(|m| m.position_parameters > 0);

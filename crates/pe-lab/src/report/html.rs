@@ -15,6 +15,7 @@ use super::fixed;
 use super::summary::Summary;
 use super::verdict::p_text;
 use crate::error::LabError;
+use crate::grouped::grouped;
 use crate::stats::smallest_p;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -255,17 +256,9 @@ fn value(json: serde_json::Value) -> Value {
 const SCRIPT: &str = "addEventListener('beforeprint', function () {\
  document.querySelectorAll('details').forEach(function (part) { part.open = true; }); });";
 
-/// A whole number in groups of three digits, a narrow space between them.
+/// A number without decimals in groups of three digits, a narrow space between them.
 fn thousands(number: f64) -> String {
-    let digits = fixed(number, 0);
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
+    grouped(number.round().max(0.0) as usize, '\u{202f}')
 }
 
 #[cfg(test)]

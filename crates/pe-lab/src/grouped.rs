@@ -1,0 +1,26 @@
+//! Large numbers, so that a person can read them.
+
+/// A whole number in groups of three digits.
+pub fn grouped(number: usize, between: char) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(between);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_of_three_digits_from_the_right() {
+        let numbers = [0, 999, 1_000, 65_536, 1_234_567];
+        let texts = numbers.map(|number| grouped(number, ','));
+        assert_eq!(texts, ["0", "999", "1,000", "65,536", "1,234,567"]);
+    }
+}
