@@ -48,6 +48,9 @@ enum Command {
     /// Train every scheme on every task, several times over, and report who wins
     Compare(compare::Args),
     /// Train one scheme on one task and watch it
+    ///
+    /// On a terminal Burn's dashboard shows the loss while it falls (the key q stops it), elsewhere a
+    /// line every 50 steps. A training that was stopped or killed goes on with --resume.
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
     Report {
