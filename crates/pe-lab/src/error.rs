@@ -113,6 +113,17 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
+    /// The study's copy of the data is not what it was.
+    #[error(
+        "{} is no longer the {file} of this study; put the same file there again",
+        path.display()
+    )]
+    ChangedData {
+        /// The copy.
+        path: PathBuf,
+        /// The name of the file.
+        file: String,
+    },
     /// A file holds something unexpected.
     #[error("{} cannot be read: {reason}; delete it and run again", path.display())]
     Content {
@@ -177,6 +188,7 @@ impl LabError {
             | Self::Stopped { .. }
             | Self::File { .. }
             | Self::Content { .. }
+            | Self::ChangedData { .. }
             | Self::Chart { .. }
             | Self::Drawing(_)
             | Self::Trial(_) => 1,

@@ -20,8 +20,9 @@ use crate::task::Task;
 /// them, so that attention can look at positions from the first step on.
 pub const TOKEN_STD: f64 = 0.2;
 
-/// The laboratory is for tiny models: a size beyond this is a slip of the keyboard.
-const MAX_SIZE: usize = 16_384;
+/// The laboratory is for tiny models: a size beyond these is a slip of the keyboard.
+const MAX_WIDTH: usize = 4_096;
+const MAX_DEPTH: usize = 64;
 
 /// The sizes of the model. The default is the reference model of every study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,15 +57,15 @@ impl ModelSpec {
     /// [`LabError::Usage`] with the size and its bounds.
     pub fn check(&self) -> Result<(), LabError> {
         let sizes = [
-            ("d_model", self.d_model),
-            ("layers", self.layers),
-            ("heads", self.heads),
-            ("d_ff", self.d_ff),
+            ("d_model", self.d_model, MAX_WIDTH),
+            ("layers", self.layers, MAX_DEPTH),
+            ("heads", self.heads, MAX_WIDTH),
+            ("d_ff", self.d_ff, MAX_WIDTH),
         ];
-        for (name, size) in sizes {
-            if !(1..=MAX_SIZE).contains(&size) {
+        for (name, size, most) in sizes {
+            if !(1..=most).contains(&size) {
                 return Err(LabError::Usage(format!(
-                    "{name} is {size}; it must be from 1 to {MAX_SIZE}"
+                    "{name} is {size}; it must be from 1 to {most}"
                 )));
             }
         }

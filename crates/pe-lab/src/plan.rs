@@ -55,7 +55,10 @@ pub struct Plan {
 
 /// Names, or the word `all`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "here stands a list of names, such as [\"none\"], or \"all\""
+)]
 pub enum Names {
     /// `"all"`.
     All(All),
@@ -82,7 +85,9 @@ impl Names {
 }
 
 impl From<Vec<String>> for Names {
-    fn from(names: Vec<String>) -> Self {
+    /// Names from a command line; those left empty by a comma too many are dropped.
+    fn from(mut names: Vec<String>) -> Self {
+        names.retain(|name| !name.trim().is_empty());
         match names.as_slice() {
             [one] if one == "all" => Self::All(All::All),
             _ => Self::These(names),
@@ -92,7 +97,10 @@ impl From<Vec<String>> for Names {
 
 /// How many seeds, or which.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "here stands a number of seeds, such as 3, or a list of them, such as [7, 9]"
+)]
 pub enum Seeds {
     /// `n`: the seeds 1 to n.
     Count(u64),
@@ -129,7 +137,10 @@ impl Seeds {
 
 /// Training steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "here stands a number of steps, such as 500, or one by task, such as { reverse = 500 }"
+)]
 pub enum Steps {
     /// For every task.
     All(usize),
@@ -151,7 +162,14 @@ impl Plan {
     ///
     /// [`LabError::Usage`] with the line and what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, LabError> {
-        toml::from_str(text).map_err(|error| LabError::Usage(error.to_string()))
+        let plan: Self =
+            toml::from_str(text).map_err(|error| LabError::Usage(error.to_string()))?;
+        if plan.data.is_some() && plan.tasks.is_some() {
+            return Err(LabError::Usage(
+                "`data` stands in the place of `tasks`: name one of the two".into(),
+            ));
+        }
+        Ok(plan)
     }
 
     /// Reads a `study.toml`. A data file in it is looked for beside it.
@@ -160,7 +178,12 @@ impl Plan {
     ///
     /// When the file cannot be read or says something that no study understands.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = fs::read_to_string(path).map_err(LabError::file(path))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            LabError::Usage(format!(
+                "{}: {error}; name a file such as the study.toml of any study",
+                path.display()
+            ))
+        })?;
         let mut plan = Self::parse(&text)
             .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
         if let (Some(data), Some(folder)) = (&plan.data, path.parent()) {
@@ -227,10 +250,16 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (text, said) in [
             ("schemes = [\"none\"]\nseed = 3", "line 2"),
-            ("seeds = \"three\"", "seeds"),
+            ("seeds = \"three\"", "a number of seeds, such as 3"),
+            ("seeds = -1", "a number of seeds, such as 3"),
+            ("steps = \"many\"", "a number of steps, such as 500"),
+            (
+                "tasks = [\"digits\"]\ndata = \"x.csv\"",
+                "name one of the two",
+            ),
             ("[recipe]\nbatch = 3", "batch"),
             ("[model]\nd_model = -1", "d_model"),
-            ("schemes = \"some\"", "schemes"),
+            ("schemes = \"some\"", "such as [\"none\"], or \"all\""),
         ] {
             let message = Plan::parse(text).unwrap_err().to_string();
             assert!(message.contains(said), "{text}: {message}");

@@ -13,14 +13,17 @@ use crate::files::{UNFINISHED, read_json, write_json, write_whole};
 use crate::model::ModelSpec;
 use crate::plan::{All, Names, Plan, Seeds, Steps};
 use crate::scheme;
+use crate::task::Task;
 use crate::tasks::Tasks;
 use crate::train::Recipe;
 use crate::trial::{TrialResult, TrialSpec, Versions};
-use crate::worker::Crew;
+use crate::worker::{self, Crew};
 
 /// What makes a folder a study's, and what tells that a process is at work in it.
 const STUDY: &str = "study.json";
 const LOCK: &str = "study.lock";
+/// The plan that a study leaves for the next.
+const PLAN: &str = "study.toml";
 
 /// More than any training here has use for.
 const MAX_STEPS: usize = 10_000_000;
@@ -236,9 +239,16 @@ impl Study {
         let spec: StudySpec = read_json(&file)?;
         let tasks = Tasks::stored(spec.data.as_ref(), folder)?;
         let (results, waiting) = sort_out(&spec, &tasks, folder)?;
-        let reason = "it has not been run".to_string();
+        let mut missing = Vec::new();
+        for trial in waiting {
+            let reason = worker::failure(folder, &trial)?;
+            missing.push((
+                trial,
+                reason.unwrap_or_else(|| "it has not been run".into()),
+            ));
+        }
         Ok(Self {
-            missing: waiting.into_iter().map(|t| (t, reason.clone())).collect(),
+            missing,
             resumed: results.len(),
             folder: folder.to_path_buf(),
             results,
@@ -273,6 +283,12 @@ pub fn run(
     let _lock = claim(spec, tasks, folder)?;
     let (_, waiting) = sort_out(spec, tasks, folder)?;
     let missing = crew.run_all(&waiting, tasks, folder)?;
+    if !folder.join(STUDY).exists() {
+        return Err(LabError::Usage(format!(
+            "{} was deleted while its study ran; run it again, there or elsewhere",
+            folder.display()
+        )));
+    }
     let (results, left) = sort_out(spec, tasks, folder)?;
     if crew.stop.asked() && !left.is_empty() {
         return Err(LabError::StudyStopped {
@@ -299,7 +315,7 @@ fn sort_out(
 ) -> Result<(Vec<TrialResult>, Vec<TrialSpec>), LabError> {
     let (mut results, mut waiting) = (Vec::new(), Vec::new());
     for trial in spec.trials(tasks)? {
-        match stored(folder, &trial)? {
+        match stored(folder, &trial, tasks.get(&trial.task)?.as_ref())? {
             Some(result) => results.push(result),
             None => waiting.push(trial),
         }
@@ -310,13 +326,23 @@ fn sort_out(
 /// Makes the folder this study's, unless it is another's or in use, until the file that is given
 /// back is dropped. The kernel drops it when the process is killed.
 fn claim(spec: &StudySpec, tasks: &Tasks, folder: &Path) -> Result<File, LabError> {
+    if folder.is_file() {
+        return Err(LabError::Usage(format!(
+            "{} is a file; the results need a folder: choose another with --out",
+            folder.display()
+        )));
+    }
     fs::create_dir_all(folder).map_err(LabError::file(folder))?;
     let file = folder.join(STUDY);
     if !file.exists() {
         let mut entries = fs::read_dir(folder).map_err(LabError::file(folder))?;
-        // A claim that was killed before it wrote the study leaves its lock and the unfinished file.
+        // A claim that was killed before it wrote the study leaves its lock and the unfinished file,
+        // and a study whose description was deleted still has its plan.
+        let ours = folder.join(LOCK).exists() && folder.join(PLAN).exists();
         let foreign = |name: &str| name != LOCK && !name.starts_with(UNFINISHED);
-        if entries.any(|entry| entry.is_ok_and(|e| foreign(&e.file_name().to_string_lossy()))) {
+        if !ours
+            && entries.any(|entry| entry.is_ok_and(|e| foreign(&e.file_name().to_string_lossy())))
+        {
             return Err(LabError::NotAStudy {
                 folder: folder.to_path_buf(),
             });
@@ -348,7 +374,7 @@ fn claim(spec: &StudySpec, tasks: &Tasks, folder: &Path) -> Result<File, LabErro
     }
     // A kill may have come between these, so every claim makes good what is not there yet.
     tasks.store(folder)?;
-    let plan = folder.join("study.toml");
+    let plan = folder.join(PLAN);
     if !plan.exists() {
         let text = toml::to_string(&spec.plan()).map_err(|error| LabError::Content {
             path: plan.clone(),
@@ -360,17 +386,25 @@ fn claim(spec: &StudySpec, tasks: &Tasks, folder: &Path) -> Result<File, LabErro
 }
 
 /// The result of a trial, if it has one.
-fn stored(folder: &Path, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
+fn stored(
+    folder: &Path,
+    trial: &TrialSpec,
+    task: &dyn Task,
+) -> Result<Option<TrialResult>, LabError> {
     let file = trial.folder(folder).join("result.json");
     if !file.exists() {
         return Ok(None);
     }
     let result: TrialResult = read_json(&file)?;
-    if result.spec != *trial {
-        let reason = "it holds the result of another trial".into();
-        return Err(LabError::Content { path: file, reason });
+    let damage = if result.spec != *trial {
+        Some("it holds the result of another trial".to_string())
+    } else {
+        result.measures().and_then(|measures| measures.damage(task))
+    };
+    match damage {
+        Some(reason) => Err(LabError::Content { path: file, reason }),
+        None => Ok(Some(result)),
     }
-    Ok(Some(result))
 }
 
 #[cfg(test)]

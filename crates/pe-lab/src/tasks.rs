@@ -42,15 +42,15 @@ impl Tasks {
             return Ok(Self::default());
         };
         let path = folder.join(spec.kept_at());
-        let tasks = Self::from_file(&path)?;
-        if tasks
-            .data()
-            .is_none_or(|data| data.spec().sha256 != spec.sha256)
-        {
-            let reason = format!("it is no longer the {} of this study", spec.file);
-            return Err(LabError::Content { path, reason });
+        // The digest first: a file that is another need not even be data.
+        let bytes = fs::read(&path).map_err(LabError::file(&path))?;
+        if data::digest(&bytes) != spec.sha256 {
+            return Err(LabError::ChangedData {
+                path,
+                file: spec.file.clone(),
+            });
         }
-        Ok(tasks)
+        Self::from_file(&path)
     }
 
     /// Copies the data into the study's folder, so that its trials need nothing from outside.

@@ -302,9 +302,9 @@ fn stored_losses(folder: &Path) -> Result<Vec<f64>, LabError> {
     read_json(&losses_file(folder))
 }
 
-/// The number of epochs after which a training in this folder can go on: that of its newest
-/// checkpoint that is whole. A kill may leave one that is not.
-pub fn last_checkpoint(folder: &Path) -> usize {
+/// The number of epochs after which a training of so many steps can go on: that of its newest
+/// checkpoint that is whole, as a kill may leave one that is not, and has a step left to time.
+pub fn last_checkpoint(folder: &Path, steps: usize) -> usize {
     let checkpoints = folder.join("checkpoint");
     let names = fs::read_dir(&checkpoints).into_iter().flatten().flatten();
     let mut epochs: Vec<usize> = names
@@ -321,7 +321,8 @@ pub fn last_checkpoint(folder: &Path) -> usize {
     let losses = stored_losses(folder).map_or(0, |losses| losses.len());
     let whole = |epoch: usize| {
         let file = |part: &str| checkpoints.join(format!("{part}-{epoch}.bpk"));
-        losses >= epoch * EPOCH
+        epoch * EPOCH <= losses
+            && epoch * EPOCH < steps
             && <ModuleRecord as Checkpoint>::load(file("model")).is_ok()
             && <OptimizerRecord as Checkpoint>::load(file("optim")).is_ok()
             && <LrSchedulerRecord as Checkpoint>::load(file("scheduler")).is_ok()

@@ -95,6 +95,26 @@ pub struct Measures {
     pub timing: Timing,
 }
 
+impl Measures {
+    /// Why these cannot be the measures of a task: a file may have been edited by hand.
+    pub fn damage(&self, task: &dyn Task) -> Option<String> {
+        let lengths: Vec<usize> = self.scores.iter().map(|score| score.length).collect();
+        if lengths != task.test_lengths() {
+            return Some(format!(
+                "it has scores at the lengths {lengths:?}, and the task is tested at {:?}",
+                task.test_lengths()
+            ));
+        }
+        let bad = self.scores.iter().find(|score| {
+            !(0.0..=1.0).contains(&score.accuracy) || !(0.0..1.0).contains(&score.floor)
+        })?;
+        Some(format!(
+            "at length {} it has the accuracy {} and the floor {}; both are shares from 0 to 1",
+            bad.length, bad.accuracy, bad.floor
+        ))
+    }
+}
+
 /// The mean loss of a stretch of steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
@@ -219,26 +239,16 @@ fn write_encoding(model: &Model, positions: usize, folder: &Path) -> Result<(), 
     write_whole(&file, &bytes)
 }
 
-/// The encoding that a finished trial left in its folder: a row per position.
-///
-/// # Errors
-///
-/// When the file is there and cannot be read.
-pub fn read_encoding(folder: &Path) -> Result<Option<Vec<Vec<f32>>>, LabError> {
-    let path = folder.join(ENCODING);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let bad = |error: csv::Error| LabError::Content {
-        path: path.clone(),
-        reason: error.to_string(),
-    };
+/// The encoding that a finished trial left in its folder: a row per position. `None` when it left
+/// none, or when the file is damaged: it is an illustration, and no number depends on it.
+pub fn read_encoding(folder: &Path) -> Option<Vec<Vec<f32>>> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
-        .from_path(&path)
-        .map_err(bad)?;
-    let rows: Result<_, _> = reader.deserialize().collect();
-    rows.map(Some).map_err(bad)
+        .from_path(folder.join(ENCODING))
+        .ok()?;
+    let rows: Vec<Vec<f32>> = reader.deserialize().collect::<Result<_, _>>().ok()?;
+    let whole = rows.iter().flatten().all(|value| value.is_finite());
+    (whole && !rows.is_empty()).then_some(rows)
 }
 
 fn curve(losses: &[f64]) -> Vec<CurvePoint> {

@@ -24,6 +24,22 @@ use crate::tasks::Tasks;
 use crate::train::Watch;
 use crate::trial::{self, Outcome, TrialResult, TrialSpec};
 
+/// Where the reason stands why a trial left no result.
+const FAILURE: &str = "failure.json";
+
+/// Why the last try of a trial left no result, if it was tried.
+///
+/// # Errors
+///
+/// When the file is there and cannot be read.
+pub fn failure(study: &Path, trial: &TrialSpec) -> Result<Option<String>, LabError> {
+    let file = trial.folder(study).join(FAILURE);
+    match file.exists() {
+        true => read_json(&file).map(Some),
+        false => Ok(None),
+    }
+}
+
 /// Steps between two lines of a worker.
 const REPORT_EVERY: usize = 10;
 
@@ -233,6 +249,10 @@ impl Crew<'_> {
         let folder = trial.folder(folder);
         fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
         write_json(&folder.join("spec.json"), trial)?;
+        let failure = folder.join(FAILURE);
+        if failure.exists() {
+            fs::remove_file(&failure).map_err(LabError::file(&failure))?;
+        }
         let log = folder.join("worker.log");
         let errors = File::create(&log).map_err(LabError::file(&log))?;
         let threads = (cores() / self.jobs.max(1)).max(1).to_string();
@@ -275,10 +295,14 @@ impl Crew<'_> {
             let last = last
                 .map(|line| format!(": {}", line.trim()))
                 .unwrap_or_default();
-            return Ok(Err(format!(
+            let reason = format!(
                 "the trial's process ended with {status}{last} (see {})",
                 log.display()
-            )));
+            );
+            if !self.stop.asked() {
+                write_json(&failure, &reason)?;
+            }
+            return Ok(Err(reason));
         }
         if fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
             fs::remove_file(&log).map_err(LabError::file(&log))?;

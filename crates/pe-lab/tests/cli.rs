@@ -271,7 +271,7 @@ fn a_study_file_is_read_and_its_faults_are_named() {
         assert!(!out.exists(), "{text}");
     }
     let (code, _, stderr) = run(&["compare", "--study", "/no/such.toml"], Some(&out));
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(stderr.contains("/no/such.toml: No such file"), "{stderr}");
     fs::write(
         &file,

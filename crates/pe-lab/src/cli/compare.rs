@@ -74,11 +74,13 @@ impl Args {
     /// Runs the study and gives back the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let (spec, tasks) = StudySpec::of(self.plan()?)?;
+        let trials = spec.trials(&tasks)?.len();
         let cores = worker::cores();
         let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
             (Some(0), _) => return Err(LabError::Usage("--jobs must be at least 1".into())),
+            (Some(jobs), _) if jobs > trials => (trials, "there are no more".to_string()),
             (Some(jobs), _) => (jobs, "as asked".to_string()),
-            (None, Kind::Cpu) => (cores, format!("one for each of {cores} cores")),
+            (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
             (None, Kind::Gpu) => (1, "the card is for one at a time".to_string()),
         };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
@@ -86,7 +88,7 @@ impl Args {
         }
         eprintln!(
             "{} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
-            spec.trials(&tasks)?.len(),
+            trials,
             report::what_was_run(&spec),
             spec.device,
             self.out.display()

@@ -49,7 +49,7 @@ enum Command {
     Compare(compare::Args),
     /// Train one scheme on one task and watch it
     ///
-    /// On a terminal Burn's dashboard shows the loss while it falls (the key q stops it), elsewhere a
+    /// On a terminal Burn's dashboard shows the loss while it falls (Ctrl-C or the key q stops it), elsewhere a
     /// line every 50 steps. A training that was stopped or killed goes on with --resume.
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
@@ -139,10 +139,16 @@ fn show(study: &Study) -> Result<u8, LabError> {
     Ok(u8::from(study.failures() > 0))
 }
 
-/// Prints to a pipe that may be closed: a reader that has seen enough is no error.
+/// Prints to a pipe that may be closed: a reader that has seen enough is no error. A full disk is.
 fn print_line(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{line}");
+    use std::io::{ErrorKind, Write};
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("error: standard output: {error}");
+            std::process::exit(1);
+        }
+        _ => {}
+    }
 }
 
 /// Calls back on Ctrl-C, and when the program is asked to end.

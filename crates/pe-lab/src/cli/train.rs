@@ -53,7 +53,7 @@ impl Args {
             true => self.found()?,
             false => self.started()?,
         };
-        let epochs = last_checkpoint(&self.out);
+        let epochs = last_checkpoint(&self.out, spec.steps);
         eprintln!(
             "{} with the scheme {}, seed {}: {} steps on {}{}",
             spec.task,
@@ -69,12 +69,21 @@ impl Args {
         let interrupter = Interrupter::new();
         super::on_stop({
             let interrupter = interrupter.clone();
-            move || interrupter.stop(Some("Ctrl-C"))
+            // Asked a second time, as during the test, which knows no pause, it ends at once.
+            move || match interrupter.should_stop() {
+                false => interrupter.stop(Some("Ctrl-C")),
+                true => std::process::exit(1),
+            }
         })?;
         let dashboard = std::io::stdout().is_terminal();
         let watch = Watch {
             on_step: match dashboard {
-                true => Box::new(|_, _| {}),
+                true => Box::new(|step, _| {
+                    // The dashboard is there by now, and has taken the terminal.
+                    if step.is_multiple_of(EPOCH) {
+                        hear_ctrl_c();
+                    }
+                }),
                 false => lines(spec.steps),
             },
             dashboard,
@@ -155,6 +164,19 @@ impl Args {
 
     fn spec_file(&self) -> PathBuf {
         self.out.join("spec.json")
+    }
+}
+
+/// Makes Ctrl-C a signal again, which the dashboard takes for a key that it has no use for.
+fn hear_ctrl_c() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        // Without a terminal there is nothing to press.
+        if let Ok(mut settings) = tcgetattr(std::io::stdin()) {
+            settings.local_modes |= LocalModes::ISIG;
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &settings);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
                 continue;
             };
             let trial = &result.spec;
-            let Some(rows) = read_encoding(&trial.folder(&study.folder))? else {
+            let Some(rows) = read_encoding(&trial.folder(&study.folder)) else {
                 continue;
             };
             let trained = result.measures().is_some_and(|m| m.position_parameters > 0);

@@ -8,9 +8,10 @@ use super::summary::Summary;
 use crate::error::LabError;
 use crate::files::{write_json, write_whole};
 use crate::study::Study;
-use crate::trial::{Outcome, TrialResult};
+use crate::trial::{Outcome, TrialResult, TrialSpec};
 
-/// A row of `results.csv`: one length of one trial. A failed trial has one row without scores.
+/// A row of `results.csv`: one length of one trial. A trial that failed, or has no result, has one
+/// row without scores.
 #[derive(Serialize)]
 struct Row<'a> {
     task: &'a str,
@@ -33,8 +34,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(result: &'a TrialResult) -> Self {
-        let spec = &result.spec;
+    fn of(spec: &'a TrialSpec) -> Self {
         Row {
             task: &spec.task,
             scheme: spec.scheme.name(),
@@ -61,7 +61,7 @@ fn rows(result: &TrialResult) -> Vec<Row<'_>> {
     match &result.outcome {
         Outcome::Failed(reason) => vec![Row {
             failure: Some(reason),
-            ..Row::of(result)
+            ..Row::of(&result.spec)
         }],
         Outcome::Finished(measures) => measures
             .scores
@@ -78,7 +78,7 @@ fn rows(result: &TrialResult) -> Vec<Row<'_>> {
                 position_parameters: Some(measures.position_parameters),
                 ms_per_step: Some(measures.timing.ms_per_step),
                 tokens_per_second: Some(measures.timing.tokens_per_second),
-                ..Row::of(result)
+                ..Row::of(&result.spec)
             })
             .collect(),
     }
@@ -88,7 +88,11 @@ fn rows(result: &TrialResult) -> Vec<Row<'_>> {
 pub fn write(study: &Study, summary: &Summary, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     let table = folder.join("results.csv");
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in study.results.iter().flat_map(rows) {
+    let missing = study.missing.iter().map(|(spec, reason)| Row {
+        failure: Some(reason),
+        ..Row::of(spec)
+    });
+    for row in study.results.iter().flat_map(rows).chain(missing) {
         writer
             .serialize(row)
             .map_err(|error| LabError::file(&table)(error.into()))?;

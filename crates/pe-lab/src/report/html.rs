@@ -16,6 +16,7 @@ use super::summary::Summary;
 use super::verdict::p_text;
 use crate::error::LabError;
 use crate::grouped::grouped;
+use crate::model::TOKEN_STD;
 use crate::stats::smallest_p;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -183,6 +184,7 @@ pub fn render(
         "smallest_p": smallest_p(most),
         "most_seeds": most,
         "seeds_needed": seeds_needed(tests),
+        "token_std": TOKEN_STD,
         "script": SCRIPT,
     });
     let failed = |error: minijinja::Error| LabError::Chart {

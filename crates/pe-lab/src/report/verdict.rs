@@ -13,7 +13,10 @@ const NAMED: usize = 4;
 /// One question: how the schemes stand in one part of one or all tasks.
 struct Question<'a> {
     place: &'static str,
-    /// The schemes with a score, the highest first, each with its normalized mean.
+    /// The tasks on which there is a score.
+    tasks: Vec<&'a str>,
+    /// The schemes with a score, the highest first, each with its normalized score: over several
+    /// tasks the interquartile mean, on one the mean.
     standings: Vec<(&'a str, f64)>,
     comparisons: Vec<&'a Comparison>,
     /// Comparisons that are corrected together, those of the other part included.
@@ -30,18 +33,19 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
         .into_iter()
         .map(|part| Question {
             place: place(part, two_parts),
+            tasks: scored(&summary.tasks, part),
             standings: standings(
                 summary
                     .schemes
                     .iter()
-                    .filter_map(|scheme| Some((scheme.scheme.as_str(), scheme.part(part)?.mean))),
+                    .filter_map(|scheme| Some((scheme.scheme.as_str(), scheme.part(part)?.iqm))),
             ),
             comparisons: of_part(&summary.comparisons, part),
             family: tested(&summary.comparisons),
         })
         .filter(|question| !question.standings.is_empty())
         .collect();
-    let mut lines = vec![headline(&summary.tasks, &questions)];
+    let mut lines = vec![headline(&questions)];
     lines.extend(questions.iter().map(Question::sentence));
     lines.extend(caution(&summary.comparisons));
     lines.extend(without_score(summary));
@@ -56,6 +60,7 @@ pub fn of_task(task: &TaskSummary) -> Vec<String> {
         .into_iter()
         .map(|part| Question {
             place: place(part, two_parts),
+            tasks: vec![&task.task],
             standings: standings(task.schemes.iter().filter_map(|scheme| {
                 Some((scheme.scheme.as_str(), scheme.part(part)?.normalized))
             })),
@@ -65,6 +70,13 @@ pub fn of_task(task: &TaskSummary) -> Vec<String> {
         .filter(|question| !question.standings.is_empty())
         .map(|question| question.sentence())
         .collect()
+}
+
+/// The tasks on which some scheme has a score in this part.
+fn scored(tasks: &[TaskSummary], part: Part) -> Vec<&str> {
+    let has_one = |task: &&TaskSummary| task.schemes.iter().any(|s| s.part(part).is_some());
+    let scored = tasks.iter().filter(has_one);
+    scored.map(|task| task.task.as_str()).collect()
 }
 
 fn place(part: Part, two_parts: bool) -> &'static str {
@@ -214,13 +226,26 @@ impl Question<'_> {
     }
 }
 
-fn headline(tasks: &[TaskSummary], questions: &[Question<'_>]) -> String {
-    let names: Vec<&str> = tasks.iter().map(|task| task.task.as_str()).collect();
-    let subject = match names.len() {
-        0..=3 => format!("On {}", list(&names)),
-        n => format!("Over these {n} tasks"),
+fn headline(questions: &[Question<'_>]) -> String {
+    let subject = |tasks: &[&str]| match tasks.len() {
+        0..=3 => format!("on {}", list(tasks)),
+        n => format!("over these {n} tasks"),
     };
-    let answers: Vec<String> = questions.iter().map(Question::answer).collect();
+    // The tasks are named once where both parts have the same.
+    let mut named: &[&str] = &[];
+    let mut answers = Vec::new();
+    for question in questions {
+        let answer = question.answer();
+        answers.push(match named == question.tasks {
+            true => answer,
+            false => format!("{}, {answer}", subject(&question.tasks)),
+        });
+        named = &question.tasks;
+    }
+    let mut answers = answers.join(", and ");
+    if let Some(first) = answers.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
     let findings: Vec<(Finding, usize)> = questions
         .iter()
         .filter(|question| !question.nobody_above_the_floor())
@@ -240,8 +265,10 @@ fn headline(tasks: &[TaskSummary], questions: &[Question<'_>]) -> String {
     } else if all(&[Finding::Different]) {
         ". That is more than chance explains."
     } else if all(&[Finding::Different, Finding::Agreeing]) {
+        let proven = findings.iter().any(|f| f.0 == Finding::Different);
         &format!(
-            ". Every seed agrees, but {seeds} seeds cannot prove all of it (smallest p {}).",
+            ". Every seed agrees, but {seeds} seeds cannot prove {} (smallest p {}).",
+            if proven { "all of it" } else { "it" },
             p_text(smallest_p(seeds))
         )
     } else {
@@ -250,7 +277,7 @@ fn headline(tasks: &[TaskSummary], questions: &[Question<'_>]) -> String {
             false => format!(". With {seeds} seeds this is a hint, not a proof."),
         }
     };
-    format!("{subject}, {}{strength}", answers.join(", and "))
+    format!("{answers}{strength}")
 }
 
 /// How little a few seeds prove, and how many would do.
@@ -424,12 +451,12 @@ mod tests {
         let verdict = two(&[0.9, 0.8], &[0.5, 0.4]);
         assert_eq!(
             verdict[0],
-            "On mine, a scored highest on held-out data. Every seed agrees, but 2 seeds cannot prove all \
-             of it (smallest p 0.5)."
+            "On mine, a scored highest on held-out data. Every seed agrees, but 2 seeds cannot prove it \
+             (smallest p 0.5)."
         );
         let verdict = two(&[0.9, 0.8, 0.9, 0.8, 0.9], &[0.5, 0.4, 0.5, 0.4, 0.5]);
         assert!(
-            verdict[0].contains("5 seeds cannot prove all of it (smallest p 0.0625)"),
+            verdict[0].contains("5 seeds cannot prove it (smallest p 0.0625)"),
             "{verdict:?}"
         );
         assert!(

@@ -11,11 +11,11 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         let points = measures.curve.iter();
         points.map(|point| (point.step, point.loss)).collect()
     });
-    let highest = |part: fn(&(f64, f64)) -> f64| {
-        let points = all.iter().flat_map(|series| &series.mean);
-        points.map(part).fold(0.0, f64::max)
-    };
-    let (steps, loss) = (highest(|at| at.0), highest(|at| at.1));
+    let means = || all.iter().flat_map(|series| &series.mean);
+    let bands = all.iter().flat_map(|series| &series.band);
+    let steps = means().map(|at| at.0).fold(0.0, f64::max);
+    let tops = means().map(|at| at.1).chain(bands.map(|at| at.1.high));
+    let loss = tops.fold(0.0, f64::max);
     if steps == 0.0 || loss == 0.0 {
         return Ok(None);
     }
