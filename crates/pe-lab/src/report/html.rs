@@ -371,7 +371,7 @@ mod tests {
             assert!(all.contains("the loss is no longer a number at step 812"));
             assert!(all.contains("pe-lab compare --study study.toml --out again"));
             assert!(
-                all.contains("beta 2 0.98, learning rate 0.004"),
+                all.contains("beta 2 0.98, clip norm 1, learning rate 0.0015, warmup steps 100"),
                 "the recipe"
             );
         }
