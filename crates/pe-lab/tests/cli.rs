@@ -287,6 +287,66 @@ fn a_study_file_is_read_and_its_faults_are_named() {
 }
 
 #[test]
+fn results_that_cannot_be_are_refused_and_a_lost_description_is_made_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let name = out.to_string_lossy().into_owned();
+    assert_eq!(run(TINY, Some(&out)).0, 0);
+    let file = out.join("trials/digits-none-1/result.json");
+    let whole = fs::read_to_string(&file).unwrap();
+    let mut result: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    let finished = |result: &mut serde_json::Value| result["outcome"]["finished"]["scores"].take();
+    let scores = finished(&mut result);
+    let with = |scores: serde_json::Value| {
+        let mut result: serde_json::Value = serde_json::from_str(&whole).unwrap();
+        result["outcome"]["finished"]["scores"] = scores;
+        result.to_string()
+    };
+    let mut high = scores.clone();
+    high[0]["accuracy"] = 7.5.into();
+    let mut floor = scores.clone();
+    floor[0]["floor"] = 1.0.into();
+    for (text, said) in [
+        (with(high), "the accuracy 7.5"),
+        (with(floor), "the floor 1"),
+        (with(serde_json::json!([])), "scores at the lengths []"),
+        (whole[..100].to_string(), "EOF"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let (code, _, stderr) = run(&["report", &name], None);
+        assert_eq!(code, 1);
+        assert!(
+            stderr.contains(said) && stderr.contains("delete it and run again"),
+            "{stderr}"
+        );
+    }
+    fs::write(&file, whole).unwrap();
+    fs::remove_file(out.join("study.json")).unwrap();
+    let (code, _, stderr) = run(TINY, Some(&out));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("2 of the trials were there already"),
+        "{stderr}"
+    );
+    // A damaged picture costs the picture alone.
+    fs::write(out.join("trials/digits-learned-1/encoding.csv"), "").unwrap();
+    assert_eq!(run(&["report", &name], None).0, 0);
+}
+
+#[test]
+fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return;
+    };
+    let output = lab().arg("tasks").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = lab().arg("tasks").stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn a_report_needs_a_study() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().to_string_lossy().into_owned();

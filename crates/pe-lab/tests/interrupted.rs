@@ -161,6 +161,34 @@ fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
     }
 }
 
+#[test]
+fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut child = start(&out);
+    wait_for_trials(&mut child, 1);
+    let name = out.join("trials").to_string_lossy().into_owned();
+    let killed = Command::new("pkill")
+        .args(["-9", "-f", &name])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+
+    let (code, _, stderr) = common::ended(common::lab().arg("report").arg(&out));
+    assert_eq!(code, 1);
+    assert!(stderr.contains("signal: 9"), "{stderr}");
+    let table = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(table.matches("signal: 9").count(), 1, "{table}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("signal: 9"));
+
+    finish(&out);
+    let table = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert!(!table.contains("signal"), "{table}");
+}
+
 /// How many trials a run had left to do.
 fn left(stderr: &str) -> usize {
     let line = stderr.lines().find(|line| line.contains("accuracy by"));

@@ -447,6 +447,47 @@ mod tests {
     }
 
     #[test]
+    fn the_leader_is_that_of_the_interquartile_mean_and_an_opposed_mean_is_unclear() {
+        let mut study = Synthetic::new(&["x", "y", "z"], &["a", "b"], 8);
+        for seed in 1..=8 {
+            for (task, of_a) in [("x", 1.0), ("y", 0.3), ("z", 0.3)] {
+                for (scheme, normalized) in [("a", of_a), ("b", 0.5)] {
+                    let at = [(10, 0.25 + 0.75 * normalized)];
+                    study = study.score(task, scheme, seed, &at);
+                }
+            }
+        }
+        // Interquartile means 0.42 and 0.50, means 0.53 and 0.50 at every seed.
+        let verdict = Summary::of(&study.data()).verdict;
+        assert!(
+            verdict[0].starts_with("On x, y and z, b and a are too close to call"),
+            "{verdict:?}"
+        );
+        assert!(
+            verdict[1].contains("b scored 0.50") && verdict[1].contains("not reliably above a"),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn a_part_is_said_of_the_tasks_that_have_it() {
+        let mut study = Synthetic::new(&["x", "y"], &["a", "b"], 1);
+        for (scheme, normalized) in [("a", 0.9), ("b", 0.5)] {
+            let accuracy = 0.2 + 0.8 * normalized;
+            study = study.score("x", scheme, 1, &[(10, accuracy)]);
+            study = study.score("y", scheme, 1, &[(10, accuracy), (40, accuracy)]);
+        }
+        let verdict = Summary::of(&study.data()).verdict;
+        assert!(
+            verdict[0].starts_with(
+                "On x and y, a scored highest inside the training lengths, and on y, a scored \
+                 highest beyond the training lengths."
+            ),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
     fn two_and_five_seeds_that_agree_cannot_prove_it() {
         let verdict = two(&[0.9, 0.8], &[0.5, 0.4]);
         assert_eq!(
