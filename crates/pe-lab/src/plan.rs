@@ -88,9 +88,9 @@ impl From<Vec<String>> for Names {
     /// Names from a command line; those left empty by a comma too many are dropped.
     fn from(mut names: Vec<String>) -> Self {
         names.retain(|name| !name.trim().is_empty());
-        match names.as_slice() {
-            [one] if one == "all" => Self::All(All::All),
-            _ => Self::These(names),
+        match names.iter().any(|name| name == "all") {
+            true => Self::All(All::All),
+            false => Self::These(names),
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::task::{Answer, Readout, Sample, Task};
 const UNKNOWN: u32 = 0;
 const EPOCHS: usize = 10;
 const USUAL_BATCH: usize = 64;
+/// Held-out rows below which the description warns.
+const FEW: usize = 50;
 /// Labels that the description names.
 const NAMED: usize = 10;
 
@@ -165,6 +167,8 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     let unknown = tokens().filter(|token| numbers[**token as usize] == UNKNOWN);
     let unknown = unknown.count() as f64 / tokens().count() as f64;
 
+    let held_out: usize = split.inside.iter().map(|bin| bin.rows.len()).sum();
+
     let mut lines = vec![
         format!("{} rows of labelled sequences", grouped(rows.len())),
         format!("{} labels: {}", grouped(labels.len()), named.join(", ")),
@@ -190,7 +194,7 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
         format!(
             "{} rows to train on, {} held out, drawn once from each label",
             grouped(split.train.len()),
-            grouped(split.inside.iter().map(|bin| bin.rows.len()).sum())
+            grouped(held_out)
         ),
         format!(
             "tested inside the training lengths: {}",
@@ -205,6 +209,12 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             Err(why) => format!("no test beyond the training lengths: {why}"),
         },
     ];
+    if held_out < FEW {
+        lines.push(format!(
+            "few: one of the {held_out} rows held out is {:.0} % of the score inside, whatever the seeds",
+            100.0 / held_out as f64
+        ));
+    }
     if split.repeated > 0 {
         lines.push(format!(
             "rows with the sequence of an earlier one: {}; equal sequences are never on both sides",
