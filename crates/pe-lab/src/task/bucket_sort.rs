@@ -26,7 +26,7 @@ pub struct BucketSort;
 impl Toy for BucketSort {
     const NAME: &'static str = "bucket_sort";
     const ABOUT: &'static str = "toy: say a sequence of 8 symbols in sorted order";
-    const SOURCE: &'static str = "Bucket Sort of Deletang et al. 2023, ICLR";
+    const SOURCE: &'static str = "Bucket Sort of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 8;
     const CLASSES: usize = 8;
     const FLOOR_ABOUT: &'static str = "the best answer without positions";

@@ -23,7 +23,7 @@ pub struct FirstEqLast;
 impl Toy for FirstEqLast {
     const NAME: &'static str = "first_eq_last";
     const ABOUT: &'static str = "toy: are the first and the last of a sequence of bits equal";
-    const SOURCE: &'static str = "Even Pairs of Deletang et al. 2023, ICLR";
+    const SOURCE: &'static str = "Even Pairs of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 2;
     const CLASSES: usize = 2;
     const FLOOR_ABOUT: &'static str = "the best answer without positions";

@@ -41,7 +41,7 @@ pub struct MissingDuplicate;
 impl Toy for MissingDuplicate {
     const NAME: &'static str = "missing_duplicate";
     const ABOUT: &'static str = "toy: bits said twice, with one masked: say which";
-    const SOURCE: &'static str = "Missing Duplicate of Deletang et al. 2023, ICLR";
+    const SOURCE: &'static str = "Missing Duplicate of Delétang et al. 2023, ICLR";
     const TOKENS: usize = SYMBOLS + 1;
     const CLASSES: usize = SYMBOLS;
     const LENGTH_STEP: usize = 2;

@@ -27,7 +27,7 @@ pub struct Reverse;
 impl Toy for Reverse {
     const NAME: &'static str = "reverse";
     const ABOUT: &'static str = "toy: say a sequence of 8 symbols back to front";
-    const SOURCE: &'static str = "Reverse String of Deletang et al. 2023, ICLR";
+    const SOURCE: &'static str = "Reverse String of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 8;
     const CLASSES: usize = 8;
     const FLOOR_ABOUT: &'static str = "always the most frequent symbol of the input";
