@@ -103,10 +103,17 @@ fn render_task(task: &TaskSummary) -> String {
                 seeds_text(&scheme.unsolved_inside)
             ));
         }
-        for (seed, reason) in &scheme.failed {
+        // A line for a reason, however many seeds it has: a study that was just begun has many.
+        let mut reasons: Vec<&str> = scheme.failed.iter().map(|of| of.1.as_str()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        for reason in reasons {
+            let of_reason = scheme.failed.iter().filter(|of| of.1 == reason);
+            let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
             out.push_str(&format!(
-                "  ! {} failed at seed {seed}: {reason}\n",
-                scheme.scheme
+                "  ! {} has no score at {}: {reason}\n",
+                scheme.scheme,
+                seeds_text(&seeds)
             ));
         }
     }
