@@ -30,6 +30,27 @@ pub fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> 
     write_whole(file, text.as_bytes())
 }
 
+/// Writes rows as CSV, whole or not at all; rows of named fields get a header.
+///
+/// # Errors
+///
+/// When the folder cannot be written.
+pub fn write_csv<T: Serialize>(
+    file: &Path,
+    rows: impl IntoIterator<Item = T>,
+) -> Result<(), LabError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer
+            .serialize(row)
+            .map_err(|error| LabError::file(file)(error.into()))?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| LabError::file(file)(error.into_error()))?;
+    write_whole(file, &bytes)
+}
+
 /// Writes a file under a temporary name and renames it.
 ///
 /// # Errors

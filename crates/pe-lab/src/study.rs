@@ -368,8 +368,7 @@ fn claim(spec: &StudySpec, tasks: &Tasks, folder: &Path) -> Result<File, LabErro
                 differs,
             });
         }
-    }
-    if !file.exists() {
+    } else {
         write_json(&file, spec)?;
     }
     // A kill may have come between these, so every claim makes good what is not there yet.

@@ -11,7 +11,7 @@ use crate::data::DataSpec;
 use crate::device;
 use crate::error::LabError;
 use crate::evaluate::{LengthScore, evaluate};
-use crate::files::write_whole;
+use crate::files::write_csv;
 use crate::model::{Model, ModelSpec};
 use crate::task::Task;
 use crate::train::{Job, Recipe, Watch, train};
@@ -226,17 +226,7 @@ fn write_encoding(model: &Model, positions: usize, folder: &Path) -> Result<(), 
     if rows.iter().flatten().all(|value| *value == 0.0) {
         return Ok(());
     }
-    let file = folder.join(ENCODING);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer
-            .serialize(row)
-            .map_err(|error| LabError::file(&file)(error.into()))?;
-    }
-    let bytes = writer
-        .into_inner()
-        .map_err(|error| LabError::file(&file)(error.into_error()))?;
-    write_whole(&file, &bytes)
+    write_csv(&folder.join(ENCODING), rows)
 }
 
 /// The encoding that a finished trial left in its folder: a row per position. `None` when it left

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 
 use crate::device;
 use crate::error::LabError;
-use crate::report;
+use crate::report::Report;
 use crate::scheme;
 use crate::study::Study;
 use crate::task;
@@ -121,8 +121,9 @@ impl Cli {
 
 /// Writes a study's report and prints its table.
 fn show(study: &Study) -> Result<u8, LabError> {
-    let files = report::write(study)?;
-    print_line(&report::table(study));
+    let report = Report::of(study);
+    let files = report.write()?;
+    print_line(&report.table());
     if let [page, others @ ..] = &files[..] {
         print_line(&format!(
             "wrote {} and {} files beside it",

@@ -1,12 +1,12 @@
 //! The report as data.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::summary::Summary;
 use crate::error::LabError;
-use crate::files::{write_json, write_whole};
+use crate::files::{write_csv, write_json, write_whole};
 use crate::study::Study;
 use crate::trial::{Outcome, TrialResult, TrialSpec};
 
@@ -85,22 +85,14 @@ fn rows(result: &TrialResult) -> Vec<Row<'_>> {
 }
 
 /// Writes `results.csv`, `results.jsonl` and `summary.json`.
-pub fn write(study: &Study, summary: &Summary, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+pub fn write(study: &Study, summary: &Summary) -> Result<Vec<PathBuf>, LabError> {
+    let folder = &study.folder;
     let table = folder.join("results.csv");
-    let mut writer = csv::Writer::from_writer(Vec::new());
     let missing = study.missing.iter().map(|(spec, reason)| Row {
         failure: Some(reason),
         ..Row::of(spec)
     });
-    for row in study.results.iter().flat_map(rows).chain(missing) {
-        writer
-            .serialize(row)
-            .map_err(|error| LabError::file(&table)(error.into()))?;
-    }
-    let bytes = writer
-        .into_inner()
-        .map_err(|error| LabError::file(&table)(error.into_error()))?;
-    write_whole(&table, &bytes)?;
+    write_csv(&table, study.results.iter().flat_map(rows).chain(missing))?;
 
     let lines = folder.join("results.jsonl");
     let mut text = String::new();

@@ -26,9 +26,11 @@ use crate::error::LabError;
 use crate::files::write_whole;
 use crate::study::{Study, StudySpec};
 
-/// The table for a terminal, with the verdict below it.
-pub fn table(study: &Study) -> String {
-    table::render(&Summary::of(&Data::of(study)))
+/// What is known of a study, ready to be shown. Its intervals and tests are computed once.
+pub struct Report<'a> {
+    study: &'a Study,
+    data: Data<'a>,
+    summary: Summary,
 }
 
 /// One line that says what a study runs.
@@ -56,28 +58,44 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Writes every file of the report into the study's folder and gives back their paths, the page
-/// first.
-///
-/// # Errors
-///
-/// When the folder cannot be written.
-pub fn write(study: &Study) -> Result<Vec<PathBuf>, LabError> {
-    let data = Data::of(study);
-    let summary = Summary::of(&data);
-    let charts = html::Charts::draw(&data, &summary)?;
-    let encodings = encodings::figures(study)?;
-    let page = study.folder.join("report.html");
-    let text = html::render(&data, &summary, &charts, &encodings)?;
-    write_whole(&page, text.as_bytes())?;
-    let mut written = vec![page];
-    written.extend(files::write(study, &summary, &study.folder)?);
-    for figure in charts.all().chain(&encodings) {
-        let file = study.folder.join(format!("{}.svg", figure.name));
-        write_whole(&file, figure.svg.as_bytes())?;
-        written.push(file);
+impl<'a> Report<'a> {
+    /// The report of a study, finished or not.
+    pub fn of(study: &'a Study) -> Self {
+        let data = Data::of(study);
+        Self {
+            study,
+            summary: Summary::of(&data),
+            data,
+        }
     }
-    Ok(written)
+
+    /// The table for a terminal, with the verdict below it.
+    pub fn table(&self) -> String {
+        table::render(&self.summary)
+    }
+
+    /// Writes every file of the report into the study's folder and gives back their paths, the page
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written.
+    pub fn write(&self) -> Result<Vec<PathBuf>, LabError> {
+        let folder = &self.study.folder;
+        let charts = html::Charts::draw(&self.data, &self.summary)?;
+        let encodings = encodings::figures(self.study)?;
+        let page = folder.join("report.html");
+        let text = html::render(&self.data, &self.summary, &charts, &encodings)?;
+        write_whole(&page, text.as_bytes())?;
+        let mut written = vec![page];
+        written.extend(files::write(self.study, &self.summary)?);
+        for figure in charts.all().chain(&encodings) {
+            let file = folder.join(format!("{}.svg", figure.name));
+            write_whole(&file, figure.svg.as_bytes())?;
+            written.push(file);
+        }
+        Ok(written)
+    }
 }
 
 #[cfg(test)]
