@@ -3,8 +3,15 @@
 The model, its first values and its recipe are those of `crates/pe-lab/src/{model,scheme,train}.rs`:
 pre-norm layers, exact GELU, a norm after the last layer, no dropout; Adam with a warm-up, half a
 cosine and the gradient of each parameter clipped by its norm.
+
+Of the ways to write it the fastest was kept (processor time of a step on one thread, on two cores of
+a Xeon with AVX-512): attention as two products and a softmax takes a tenth less than
+`scaled_dot_product_attention` at 22 tokens and the same at 64; one projection for query, key and
+value, or three, and Adam fused, by `foreach` or in a loop, are all within 3 %;
+`nn.TransformerEncoder` takes a sixth more.
 """
 
+import ctypes
 import math
 
 import torch
@@ -20,6 +27,22 @@ LEARNING_RATE, WARMUP_STEPS, BETA_2, EPSILON, CLIP_NORM = 1.5e-3, 100, 0.98, 1e-
 # Where answers are read: from the mean over all tokens, or at these positions of every row.
 MEAN = None
 EVERY = slice(None)
+
+
+# Parameters of glibc's `mallopt`.
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+
+
+def keep_freed_memory():
+    """Makes glibc keep the memory that tensors free, in place of handing it back to the kernel.
+
+    Otherwise every step pays for fresh pages: a step of `digits` takes 6 to 20 % more. What PyTorch's
+    tuning guide gets from another allocator.
+    """
+    libc = ctypes.CDLL(None)
+    for parameter, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, -1)):
+        if libc.mallopt(parameter, value) != 1:
+            raise OSError(f"glibc refused mallopt({parameter}, {value})")
 
 
 def sinusoid(positions):
@@ -45,8 +68,9 @@ class Layer(nn.Module):
     def forward(self, x):
         rows, seq, _ = x.shape
         qkv = self.qkv(self.norm_attention(x)).view(rows, seq, 3, HEADS, D_MODEL // HEADS)
-        query, key, value = qkv.permute(2, 0, 3, 1, 4)
-        context = F.scaled_dot_product_attention(query, key, value)
+        query, key, value = (part.transpose(1, 2) for part in qkv.unbind(2))
+        scores = query * (D_MODEL // HEADS) ** -0.5 @ key.transpose(-1, -2)
+        context = scores.softmax(-1) @ value
         x = x + self.output(context.transpose(1, 2).reshape(rows, seq, D_MODEL))
         return x + self.narrow(F.gelu(self.widen(self.norm_feed_forward(x))))
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy
 import torch
 
-from reference import MEAN, Encoder, Training, learning_rate
+from reference import MEAN, Encoder, Training, keep_freed_memory, learning_rate
 
 LAB = Path(__file__).resolve().parents[2] / "crates" / "pe-lab"
 BATCH = 64
@@ -189,6 +189,7 @@ def main():
         if value is not None and value < 1:
             parser.error(f"--{name} is {value}; it must be at least 1")
 
+    keep_freed_memory()
     waiting = trials(arguments.steps)
     TASKS["digits"].split()
     done = []

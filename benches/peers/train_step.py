@@ -4,6 +4,8 @@ As a program it times both in turn and prints a JSON line each:
 
     python benches/peers/train_step.py --threads 1 2 --rounds 100
 
+PyTorch is as it comes, unless `--keep-memory` has glibc keep what tensors free, which the study does.
+
 As a module, `prepare(size, compiled)` gives a call that takes one step, on as many threads as PyTorch
 is set to, for a bench that times it beside others.
 
@@ -20,7 +22,7 @@ import time
 
 import torch
 
-from reference import EVERY, MEAN, Encoder, Training
+from reference import EVERY, MEAN, Encoder, Training, keep_freed_memory
 
 # Batch, sequence, vocabulary, classes, where answers are read, answers a row, whether to clip.
 SIZES = {
@@ -41,11 +43,14 @@ def prepare(size, compiled):
     return lambda: training.step(tokens, targets)
 
 
-def measure(size, threads, rounds):
+def measure(size, threads, rounds, suffix):
     """Times eager and compiled steps in turn, after five of each that are not counted."""
     torch.set_num_threads(threads)
     name = f"PyTorch {torch.__version__.split('+')[0]}"
-    steps = {f"{name} eager": prepare(size, False), f"{name} compiled": prepare(size, True)}
+    steps = {
+        f"{name} {how}{suffix}": prepare(size, compiled)
+        for how, compiled in (("eager", False), ("compiled", True))
+    }
     for step in steps.values():
         for _ in range(5):
             step()
@@ -74,12 +79,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, nargs="+", default=[torch.get_num_threads()])
     parser.add_argument("--rounds", type=int, default=100, help="at least 2 [default: 100]")
+    parser.add_argument("--keep-memory", action="store_true", help="keep what tensors free")
     arguments = parser.parse_args()
     if arguments.rounds < 2 or min(arguments.threads) < 1:
         parser.error("--rounds must be at least 2 and --threads at least 1")
+    suffix = ""
+    if arguments.keep_memory:
+        keep_freed_memory()
+        suffix = ", memory kept"
     for threads in arguments.threads:
         for size in SIZES:
-            measure(size, threads, arguments.rounds)
+            measure(size, threads, arguments.rounds, suffix)
 
 
 if __name__ == "__main__":
