@@ -191,8 +191,8 @@ def main():
 
     keep_freed_memory()
     waiting = trials(arguments.steps)
-    TASKS["digits"].split()
     done = []
+    # Nothing was computed so far, so no thread of OpenMP is lost in the fork.
     fork = multiprocessing.get_context("fork")
     with fork.Pool(arguments.jobs, torch.set_num_threads, [arguments.threads]) as pool:
         for result in pool.imap_unordered(run, waiting):
