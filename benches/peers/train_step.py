@@ -61,7 +61,7 @@ def measure(size, threads, rounds, suffix):
             step()
             times[who].append(1e3 * (time.perf_counter() - start))
     for who, taken in times.items():
-        tenths = statistics.quantiles(taken, n=10)
+        tenths = statistics.quantiles(taken, n=10, method="inclusive")
         line = {
             "bench": "train_step",
             "size": size,
