@@ -130,7 +130,7 @@ fn accuracy(peers: &Peers, rows: usize, d_model: usize) {
 }
 
 fn values(table: &Tensor<3>) -> Vec<f32> {
-    table.to_data().to_vec().expect("a table of f32")
+    table.to_data().try_to_vec().expect("a table of f32")
 }
 
 fn largest_error(table: Vec<f32>, exact: &[f64]) -> f64 {

@@ -224,7 +224,9 @@ impl Digit {
     }
 
     fn get(&self, digit: usize) -> &Angles {
-        self.0[digit].as_ref().expect("every digit of the runs is needed")
+        self.0[digit]
+            .as_ref()
+            .expect("every digit of the runs is needed")
     }
 }
 
