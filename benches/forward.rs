@@ -1,58 +1,264 @@
-//! Adding the encoding to a batch, against Burn's own module and against a plain loop.
+//! Adding the encoding to a batch, against others who add one and against a plain loop.
 //!
 //! ```text
-//! cargo bench -p pe-benches --bench forward
+//! cargo bench -p pe-benches -p pe-lab --bench forward
 //! ```
 
+use std::cell::RefCell;
 use std::hint::black_box;
 
-use burn::nn::PositionalEncodingConfig;
-use burn::tensor::{Device, Tensor};
-use pe_benches::compare;
-use pe_burn::{Positions, SinusoidalPositionalEncodingConfig};
+use burn::nn::{EmbeddingConfig, PositionalEncodingConfig};
+use burn::tensor::{Device, Int, Tensor};
+use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_burn::{
+    InputScale, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
+};
+use rayon::prelude::*;
+
+type Shape = [usize; 3];
 
 fn main() {
-    let device = Device::flex();
-    for [batch, seq, d_model] in [[8, 128, 64], [32, 512, 512], [1, 1, 512], [32, 1, 512]] {
-        let ours = SinusoidalPositionalEncodingConfig::new(d_model).init(&device);
-        let burn = PositionalEncodingConfig::new(d_model).init(&device);
-        let fresh = || Some(Tensor::<3>::zeros([batch, seq, d_model], &device));
-        // An input that nobody else holds goes from call to call, as through the layers of a model.
-        let (mut a, mut b, mut c) = (fresh(), fresh(), fresh());
-        let mut plain = vec![0.0_f32; batch * seq * d_model];
-        let row = vec![0.5_f32; seq * d_model];
-        let shared = fresh();
-        let at = Positions::from(7);
-        compare(
-            &format!("forward {batch} x {seq} x {d_model}"),
-            if batch * seq > 10_000 { 40 } else { 2_000 },
-            vec![
-                (
-                    "pe-burn, owned",
-                    Box::new(|| a = a.take().map(|x| ours.forward(x))),
-                ),
-                (
-                    "pe-burn, owned, from a start",
-                    Box::new(|| c = c.take().map(|x| ours.forward_at(x, &at))),
-                ),
-                (
-                    "burn::nn::PositionalEncoding, owned",
-                    Box::new(|| b = b.take().map(|x| burn.forward(x))),
-                ),
-                (
-                    "a plain loop over the same bytes",
-                    Box::new(|| {
-                        for chunk in plain.chunks_mut(row.len()) {
-                            chunk.iter_mut().zip(&row).for_each(|(x, pe)| *x += pe);
-                        }
-                        black_box(&plain);
-                    }),
-                ),
-                (
-                    "pe-burn, shared",
-                    Box::new(|| drop(black_box(shared.clone().map(|x| ours.forward(x))))),
-                ),
-            ],
-        );
+    let peers = Peers::start();
+    for shape in [[8, 128, 64], [32, 512, 512], [64, 1_024, 512]] {
+        owned(&peers, shape);
+        shared(&peers, shape);
     }
+    for shape in [[1, 1, 512], [32, 1, 512]] {
+        decoding(&peers, shape);
+    }
+    options([32, 512, 512]);
+    learned(&peers, [32, 512, 512]);
+}
+
+/// An input that nobody else holds, going from call to call as through the layers of a model.
+struct Owned(RefCell<Option<Tensor<3>>>);
+
+impl Owned {
+    fn new(shape: Shape, device: &Device) -> Self {
+        Self(RefCell::new(Some(Tensor::zeros(shape, device))))
+    }
+
+    fn pass(&self, through: impl FnOnce(Tensor<3>) -> Tensor<3>) {
+        let x = self.0.take().expect("put back after every call");
+        self.0.replace(Some(through(x)));
+    }
+}
+
+/// `x[b][i] += pe[i]` over plain memory, on one thread or on all.
+struct Plain {
+    x: Vec<f32>,
+    pe: Vec<f32>,
+}
+
+impl Plain {
+    fn new([batch, seq, d_model]: Shape) -> Self {
+        Self {
+            x: vec![0.0; batch * seq * d_model],
+            pe: vec![0.5; seq * d_model],
+        }
+    }
+
+    fn on_one_thread(&mut self) {
+        for row in self.x.chunks_mut(self.pe.len()) {
+            add(row, &self.pe);
+        }
+        black_box(&self.x);
+    }
+
+    fn on_all_threads(&mut self) {
+        let pe = &self.pe;
+        self.x.par_chunks_mut(pe.len()).for_each(|row| add(row, pe));
+        black_box(&self.x);
+    }
+
+    fn into_fresh_memory(&self) -> Vec<f32> {
+        let mut sum = Vec::with_capacity(self.x.len());
+        for row in self.x.chunks(self.pe.len()) {
+            sum.extend(row.iter().zip(&self.pe).map(|(x, pe)| x + pe));
+        }
+        sum
+    }
+}
+
+fn add(row: &mut [f32], pe: &[f32]) {
+    row.iter_mut().zip(pe).for_each(|(x, pe)| *x += pe);
+}
+
+/// Rounds, and calls in a turn, for an input of so many numbers.
+fn effort([batch, seq, d_model]: Shape) -> (usize, usize) {
+    match batch * seq * d_model {
+        0..100_000 => (40, 200),
+        100_000..10_000_000 => (40, 4),
+        _ => (15, 2),
+    }
+}
+
+fn named(what: &str, shape: Shape) -> String {
+    format!("{what} {shape:?}")
+}
+
+fn owned(peers: &Peers, shape: Shape) {
+    let device = Device::flex();
+    let ours = SinusoidalPositionalEncodingConfig::new(shape[2]).init(&device);
+    let burn = PositionalEncodingConfig::new(shape[2]).init(&device);
+    let (a, b) = (Owned::new(shape, &device), Owned::new(shape, &device));
+    let (mut one, mut all) = (Plain::new(shape), Plain::new(shape));
+    let (rounds, repeat) = effort(shape);
+    let case = json!({"case": "add", "with": "x += pe", "shape": shape});
+    let within = Some(Target::Within(1.1));
+    Comparison::new(named("forward, owned input", shape), rounds)
+        .repeat(repeat)
+        .way("pe-burn", 1, None, || a.pass(|x| ours.forward(x)))
+        .way("burn::nn::PositionalEncoding", 1, None, || {
+            b.pass(|x| burn.forward(x));
+        })
+        .peer(peers, "PyTorch, x += pe", None, case)
+        .way("plain loop in place, one thread", 1, within, || {
+            one.on_one_thread();
+        })
+        .way("plain loop in place, all threads", cores(), within, || {
+            all.on_all_threads();
+        })
+        .run();
+}
+
+fn shared(peers: &Peers, shape: Shape) {
+    let device = Device::flex();
+    let ours = SinusoidalPositionalEncodingConfig::new(shape[2]).init(&device);
+    let burn = PositionalEncodingConfig::new(shape[2]).init(&device);
+    let x = Tensor::<3>::zeros(shape, &device);
+    let plain = Plain::new(shape);
+    let (rounds, repeat) = effort(shape);
+    let case = |with: &str| json!({"case": "add", "with": with, "shape": shape});
+    Comparison::new(named("forward, shared input", shape), rounds)
+        .repeat(repeat)
+        .way("pe-burn", 1, None, || {
+            drop(black_box(ours.forward(x.clone())));
+        })
+        .way("burn::nn::PositionalEncoding", 1, None, || {
+            drop(black_box(burn.forward(x.clone())));
+        })
+        .peer(
+            peers,
+            "PyTorch, x + pe",
+            Some(Target::Within(1.1)),
+            case("x + pe"),
+        )
+        .peer(peers, "PyTorch, torch.compile", None, case("torch.compile"))
+        .way("plain loop into fresh memory", 1, None, || {
+            drop(black_box(plain.into_fresh_memory()));
+        })
+        .run();
+}
+
+fn decoding(peers: &Peers, shape: Shape) {
+    let device = Device::flex();
+    let ours = SinusoidalPositionalEncodingConfig::new(shape[2]).init(&device);
+    let burn = PositionalEncodingConfig::new(shape[2]).init(&device);
+    let [a, b, c] = [(); 3].map(|()| Owned::new(shape, &device));
+    let at = Positions::from(7);
+    Comparison::new(named("decoding step", shape), 60)
+        .repeat(2_000)
+        .note("burn::nn can only add the row of position 0.")
+        .way("pe-burn, at position 7", 1, None, || {
+            a.pass(|x| ours.forward_at(x, &at));
+        })
+        .way("pe-burn, at position 0", 1, None, || {
+            c.pass(|x| ours.forward(x));
+        })
+        .way(
+            "burn::nn::PositionalEncoding",
+            1,
+            Some(Target::Within(1.0)),
+            || b.pass(|x| burn.forward(x)),
+        )
+        .peer(
+            peers,
+            "PyTorch, x += pe",
+            None,
+            json!({"case": "add", "with": "x += pe", "shape": shape}),
+        )
+        .run();
+}
+
+/// Each option against the plain forward of the same input.
+fn options(shape: Shape) {
+    let [batch, seq, d_model] = shape;
+    let device = Device::flex();
+    let config = SinusoidalPositionalEncodingConfig::new(d_model);
+    let plain = config.init(&device);
+    let scaled = config.clone().with_input_scale(InputScale::SqrtDModel);
+    let scaled = scaled.init(&device);
+    let starts = Positions::from_starts((0..batch).collect::<Vec<_>>());
+    let ids: Vec<Vec<usize>> = (0..batch).map(|row| (row..row + seq).collect()).collect();
+    let ids = Positions::from_id_rows(&ids);
+    let [a, b, c, d, e] = [(); 5].map(|()| Owned::new(shape, &device));
+    let off = config.clone().with_dropout(0.1).init(&device);
+    Comparison::new(named("options of the forward, owned input", shape), 20)
+        .repeat(2)
+        .note(
+            "Passes over the input, and those that the arithmetic needs: plain 1 of 1; dropout off \
+             1 of 1; input scale 2 of 1 (a product, a sum: a backend has no operation for both); \
+             starts and ids 2 of 1 (the rows are gathered, then added).",
+        )
+        .way("plain", 1, None, || a.pass(|x| plain.forward(x)))
+        .way("dropout off", 1, Some(Target::Faster(0.9)), || {
+            b.pass(|x| off.forward(x));
+        })
+        .way("input scale", 1, None, || c.pass(|x| scaled.forward(x)))
+        .way("a start per row", 1, None, || {
+            d.pass(|x| plain.forward_at(x, &starts));
+        })
+        .way("ids", 1, None, || e.pass(|x| plain.forward_at(x, &ids)))
+        .run();
+
+    let training = Device::flex().autodiff();
+    let x = Tensor::<3>::zeros(shape, &training);
+    let without = config.init(&training);
+    let with = config.with_dropout(0.1).init(&training);
+    Comparison::new(named("dropout in training, shared input", shape), 20)
+        .note(
+            "Passes over the input: without 1 of 1; with dropout 4 of 3 (the sum, the random mask, \
+             their product, and Burn's product with 1/(1 − p)).",
+        )
+        .way("with dropout", 1, None, || {
+            drop(black_box(with.forward(x.clone())));
+        })
+        .way("without", 1, None, || {
+            drop(black_box(without.forward(x.clone())));
+        })
+        .run();
+}
+
+/// A training step's share of learned positions: the sum and the gradient of the table.
+fn learned(peers: &Peers, shape: Shape) {
+    let [batch, seq, d_model] = shape;
+    let max_len = 1_024;
+    let device = Device::flex().autodiff();
+    let ours = LearnedPositionalEmbeddingConfig::new(d_model, max_len).init(&device);
+    let burn = EmbeddingConfig::new(max_len, d_model).init(&device);
+    let x = Tensor::<3>::zeros(shape, &device);
+    let ids = Tensor::<1, Int>::arange(0..seq as i64, &device)
+        .unsqueeze::<2>()
+        .expand([batch, seq]);
+    Comparison::new(named("learned, forward and backward", shape), 15)
+        .way("pe-burn", 1, None, || {
+            drop(black_box(ours.forward(x.clone()).sum().backward()));
+        })
+        .way(
+            "burn::nn::Embedding on the same positions",
+            1,
+            Some(Target::Within(1.0)),
+            || {
+                let rows = burn.forward(ids.clone());
+                drop(black_box((x.clone() + rows).sum().backward()));
+            },
+        )
+        .peer(
+            peers,
+            "PyTorch, x + Embedding(positions)",
+            None,
+            json!({"case": "learned", "shape": shape, "max_len": max_len}),
+        )
+        .run();
 }

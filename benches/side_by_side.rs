@@ -1,49 +1,152 @@
 //! Times several ways of doing one thing in turn, so that a ratio holds when the machine drifts.
 //!
 //! The usual harnesses time one way after the other; what matters here is the ratio between two.
+//! Every comparison is written for people to stderr and as one line of JSON, a [`Row`], to stdout,
+//! where `scripts/bench` gathers them.
 
-use std::time::{Duration, Instant};
+mod peer;
+mod row;
 
-/// One way of doing the thing: a name and the code to time.
-pub type Way<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+use std::time::Instant;
 
-/// Runs every way `rounds` times, one after the other in each round, after one round that is not
-/// counted, and prints their medians and the ratio of each to that of the first.
-pub fn compare(title: &str, rounds: usize, mut ways: Vec<Way>) {
-    println!("\n{title} (medians of {rounds} rounds, in turn)");
-    println!(
-        "{:44} {:>11} {:>11} {:>11} {:>9}",
-        "", "median", "fastest", "slowest", "ratio"
-    );
-    let mut times = vec![Vec::with_capacity(rounds); ways.len()];
-    for round in 0..=rounds {
-        // There and back again: what a way leaves in the caches is not always the same one's gain.
-        let mut order: Vec<usize> = (0..ways.len()).collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for way in order {
-            let start = Instant::now();
-            (ways[way].1)();
-            if round > 0 {
-                times[way].push(start.elapsed());
-            }
-        }
-    }
-    let mut first = None;
-    for ((name, _), mut times) in ways.into_iter().zip(times) {
-        times.sort();
-        let median = times[times.len() / 2];
-        let ratio = median.as_secs_f64() / first.get_or_insert(median).as_secs_f64();
-        println!(
-            "{name:44} {:>11} {:>11} {:>11} {ratio:>8.2}x",
-            millis(median),
-            millis(times[0]),
-            millis(times[times.len() - 1])
-        );
-    }
+pub use peer::Peers;
+pub use row::{Measured, Row, Target, Unit};
+pub use serde_json::json;
+
+/// How many threads this machine runs at once.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn millis(time: Duration) -> String {
-    format!("{:.4} ms", time.as_secs_f64() * 1e3)
+/// One thing done in several ways: ours first, then what it is held against.
+///
+/// ```no_run
+/// use pe_benches::{Comparison, Peers, Target, json};
+///
+/// let peers = Peers::start();
+/// Comparison::new("table 9 x 4", 40)
+///     .way("ours", 1, None, || drop(vec![0.0_f32; 36]))
+///     .peer(
+///         &peers,
+///         "NumPy",
+///         Some(Target::Faster(40.0)),
+///         json!({"case": "table", "with": "numpy", "rows": 9, "d_model": 4}),
+///     )
+///     .run();
+/// ```
+pub struct Comparison<'a> {
+    title: String,
+    rounds: usize,
+    repeat: usize,
+    ways: Vec<Way<'a>>,
+    missing: Vec<String>,
+    note: Option<String>,
+}
+
+struct Way<'a> {
+    name: String,
+    threads: usize,
+    target: Option<Target>,
+    /// The mean seconds of so many calls, after one that is not counted.
+    time: Box<dyn FnMut(usize) -> f64 + 'a>,
+}
+
+impl<'a> Comparison<'a> {
+    /// A comparison in which every way gets `rounds` turns.
+    pub fn new(title: impl Into<String>, rounds: usize) -> Self {
+        Self {
+            title: title.into(),
+            rounds,
+            repeat: 1,
+            ways: Vec::new(),
+            missing: Vec::new(),
+            note: None,
+        }
+    }
+
+    /// Times the mean of so many calls in a turn: a clock cannot tell half a microsecond.
+    pub fn repeat(mut self, repeat: usize) -> Self {
+        self.repeat = repeat;
+        self
+    }
+
+    /// A remark for the reader of the results.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    /// Code to time, the threads it uses, and what our way has to reach against it.
+    pub fn way(
+        mut self,
+        name: &str,
+        threads: usize,
+        target: Option<Target>,
+        mut call: impl FnMut() + 'a,
+    ) -> Self {
+        let time = move |repeat| {
+            call();
+            let start = Instant::now();
+            (0..repeat).for_each(|_| call());
+            start.elapsed().as_secs_f64() / repeat as f64
+        };
+        self.ways.push(Way {
+            name: name.to_owned(),
+            threads,
+            target,
+            time: Box::new(time),
+        });
+        self
+    }
+
+    /// A case of `peers/peer.py`, timed there. The row says so when it cannot be.
+    pub fn peer(
+        mut self,
+        peers: &'a Peers,
+        name: &str,
+        target: Option<Target>,
+        case: serde_json::Value,
+    ) -> Self {
+        match peers.prepare(&case) {
+            Ok(threads) => self.ways.push(Way {
+                name: name.to_owned(),
+                threads,
+                target,
+                time: Box::new(move |repeat| peers.time(&case, repeat)),
+            }),
+            Err(reason) => self.missing.push(format!("{name}: {reason}")),
+        }
+        self
+    }
+
+    /// Measures, and prints the row.
+    pub fn run(mut self) {
+        let mut times = vec![Vec::with_capacity(self.rounds); self.ways.len()];
+        for round in 0..=self.rounds {
+            // There and back again: what a way leaves in the caches is not always the same one's gain.
+            let mut order: Vec<usize> = (0..self.ways.len()).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for way in order {
+                let seconds = (self.ways[way].time)(self.repeat);
+                // The first round warms up.
+                if round > 0 {
+                    times[way].push(seconds);
+                }
+            }
+        }
+        let ways = self.ways.into_iter().zip(times);
+        Row {
+            bench: self.title,
+            unit: Unit::Seconds,
+            rounds: self.rounds,
+            ways: ways
+                .map(|(way, times)| Measured::of(way.name, way.threads, way.target, times))
+                .collect(),
+            missing: self.missing,
+            note: self.note,
+        }
+        .print();
+    }
 }

@@ -1,70 +1,142 @@
-//! Building the table, against Burn's own module and against copying as many bytes.
+//! Building the table, against those who build it otherwise and against the memory it takes.
 //!
 //! ```text
-//! cargo bench -p pe-benches --bench table
+//! cargo bench -p pe-benches -p pe-lab --bench table
 //! ```
 
 use std::hint::black_box;
 
 use burn::nn::PositionalEncodingConfig;
 use burn::tensor::{Device, Tensor};
-use pe_benches::compare;
+use pe_benches::{Comparison, Measured, Peers, Row, Target, Unit, cores, json};
 use pe_burn::{Positions, SinusoidalPositionalEncodingConfig, Spectrum};
 
 fn main() {
-    let device = Device::flex();
+    let peers = Peers::start();
     for (rows, d_model) in [(5_000, 512), (8_192, 1_024), (131_072, 128)] {
-        let ours = SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(rows);
-        let burn = PositionalEncodingConfig::new(d_model)
-            .with_max_sequence_size(rows)
-            .with_max_timescale(rows.max(10_000));
-        let bytes = Spectrum::new(d_model, 1e4).rows::<f32>(0..rows);
-        compare(
-            &format!("table {rows} x {d_model}"),
-            if rows * d_model > 10_000_000 { 10 } else { 40 },
-            vec![
-                (
-                    "pe-burn, module",
-                    Box::new(|| drop(black_box(ours.init(&device)))),
-                ),
-                (
-                    "pe-burn, rows alone",
-                    Box::new(|| {
-                        drop(black_box(Spectrum::new(d_model, 1e4).rows::<f32>(0..rows)));
-                    }),
-                ),
-                (
-                    "burn::nn::PositionalEncoding",
-                    Box::new(|| drop(black_box(burn.init(&device)))),
-                ),
-                (
-                    "copying as many bytes",
-                    Box::new(|| drop(black_box(bytes.clone()))),
-                ),
-            ],
-        );
-        if rows == 5_000 {
-            accuracy(
-                rows,
-                d_model,
-                &ours.init(&device).encode(&Positions::default(), rows),
-                "pe-burn",
-            );
-            let theirs = burn
-                .init(&device)
-                .forward(Tensor::zeros([1, rows, d_model], &device));
-            accuracy(rows, d_model, &theirs, "burn::nn::PositionalEncoding");
-        }
+        speed(&peers, rows, d_model);
+        accuracy(&peers, rows, d_model);
     }
 }
 
-/// The largest error of a table, against rows in f64.
-fn accuracy(rows: usize, d_model: usize, table: &Tensor<3>, name: &str) {
+fn ours(rows: usize, d_model: usize) -> SinusoidalPositionalEncodingConfig {
+    SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(rows)
+}
+
+/// Burn insists on a base of at least as many as there are rows.
+fn burn_base(rows: usize) -> usize {
+    rows.max(10_000)
+}
+
+fn burn(rows: usize, d_model: usize) -> PositionalEncodingConfig {
+    PositionalEncodingConfig::new(d_model)
+        .with_max_sequence_size(rows)
+        .with_max_timescale(burn_base(rows))
+}
+
+fn speed(peers: &Peers, rows: usize, d_model: usize) {
+    let device = Device::flex();
+    let (ours, burn) = (ours(rows, d_model), burn(rows, d_model));
+    let entries = rows * d_model;
+    let bytes = vec![1.5_f32; entries];
+    let case =
+        |with: &str| json!({"case": "table", "with": with, "rows": rows, "d_model": d_model});
+
+    let small = entries < 5_000_000;
+    let faster = small.then_some(Target::Faster(40.0));
+    Comparison::new(
+        format!("table {rows} × {d_model}"),
+        if small { 40 } else { 12 },
+    )
+    .way("pe-burn, module", cores(), None, || {
+        drop(black_box(ours.init(&device)));
+    })
+    .way("pe-burn, rows alone", cores(), None, || {
+        drop(black_box(Spectrum::new(d_model, 1e4).rows::<f32>(0..rows)));
+    })
+    .way("burn::nn::PositionalEncoding", 1, faster, || {
+        drop(black_box(burn.init(&device)));
+    })
+    .peer(peers, "PyTorch, eager", faster, case("torch"))
+    .peer(peers, "PyTorch, torch.compile", None, case("torch.compile"))
+    .peer(peers, "NumPy", faster, case("numpy"))
+    .way(
+        "memcpy of as many bytes",
+        1,
+        small.then_some(Target::Within(4.0)),
+        || drop(black_box(bytes.clone())),
+    )
+    .way(
+        "writing as many fresh bytes",
+        1,
+        (rows == 131_072).then_some(Target::Within(1.5)),
+        || drop(black_box(vec![black_box(1.5_f32); entries])),
+    )
+    .run();
+}
+
+/// The largest error of each table, against rows in f64, which the tests hold within 1e-15 of
+/// 60-digit arithmetic.
+fn accuracy(peers: &Peers, rows: usize, d_model: usize) {
+    let device = Device::flex();
     let exact: Vec<f64> = Spectrum::new(d_model, 1e4).rows(0..rows);
-    let table = table.to_data();
-    let errors = table
-        .iter::<f64>()
-        .zip(exact)
-        .map(|(entry, exact)| (entry - exact).abs());
-    println!("{name:44} largest error {:.1e}", errors.fold(0.0, f64::max));
+    let table = ours(rows, d_model).init(&device);
+    let table = table.encode(&Positions::default(), rows);
+    let mut ways = vec![Measured::exact(
+        "pe-burn",
+        cores(),
+        Some(Target::AtMost(3.0e-8)),
+        largest_error(values(&table), &exact),
+    )];
+
+    let theirs = burn(rows, d_model).init(&device);
+    let theirs = theirs.forward(Tensor::zeros([1, rows, d_model], &device));
+    let base = burn_base(rows) as f64;
+    let exact_burn: Vec<f64> = Spectrum::new(d_model, base).rows(0..rows);
+    let error = largest_error(values(&theirs), &exact_burn);
+    ways.push(Measured::exact(
+        "burn::nn::PositionalEncoding",
+        1,
+        None,
+        error,
+    ));
+
+    let mut missing = Vec::new();
+    for (name, with) in [("PyTorch, eager", "torch"), ("NumPy", "numpy")] {
+        let path = std::env::temp_dir().join(format!("pe-burn-{}.f32", std::process::id()));
+        let request = json!({
+            "case": "save", "with": with, "rows": rows, "d_model": d_model, "path": path,
+        });
+        if let Err(reason) = peers.ask(&request) {
+            missing.push(format!("{name}: {reason}"));
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("the table that was saved");
+        std::fs::remove_file(&path).expect("a file of this process");
+        let (entries, _) = bytes.as_chunks::<4>();
+        let entries = entries.iter().map(|bytes| f32::from_le_bytes(*bytes));
+        let error = largest_error(entries.collect(), &exact);
+        ways.push(Measured::exact(name, 1, None, error));
+    }
+    Row {
+        bench: format!("largest error of a table {rows} × {d_model}"),
+        unit: Unit::Error,
+        rounds: 1,
+        ways,
+        missing,
+        note: None,
+    }
+    .print();
+}
+
+fn values(table: &Tensor<3>) -> Vec<f32> {
+    table.to_data().try_to_vec().expect("a table of f32")
+}
+
+fn largest_error(table: Vec<f32>, exact: &[f64]) -> f64 {
+    assert_eq!(table.len(), exact.len());
+    let errors = table.iter().zip(exact);
+    errors
+        .map(|(entry, exact)| (f64::from(*entry) - exact).abs())
+        .fold(0.0, f64::max)
 }

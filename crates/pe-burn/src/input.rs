@@ -66,13 +66,13 @@ pub(crate) fn check_dropout(dropout: f64) -> Result<(), PositionError> {
     }
 }
 
-/// Checks an input `[batch, seq, d_model]` and its positions against a module.
+/// Checks an input `[batch, seq, d_model]` and its positions against a module; `[batch, seq]`.
 pub(crate) fn check_input(
     x: &Tensor<3>,
     positions: &Positions,
     d_model: usize,
     device: &Device,
-) -> Result<(), PositionError> {
+) -> Result<[usize; 2], PositionError> {
     let [batch, seq, got] = x.dims();
     if got != d_model {
         return Err(PositionError::DModel {
@@ -88,7 +88,8 @@ pub(crate) fn check_input(
         });
     }
     check_dtype(x)?;
-    positions.check(Some(batch), seq)
+    positions.check(Some(batch), seq)?;
+    Ok([batch, seq])
 }
 
 /// Refuses a quantized input: there is no sum to round.
@@ -126,11 +127,26 @@ pub(crate) fn add(
     scale: Option<f64>,
     dropout: &Dropout,
 ) -> Tensor<3> {
-    let dtype: FloatDType = x.dtype().into();
-    let x = x.cast(FloatDType::from(encoding.dtype()));
+    let (dtype, sum_dtype) = (x.dtype(), encoding.dtype());
+    // A cast to the type that is there already does nothing, but a decoding step feels the call.
+    let x = if dtype == sum_dtype {
+        x
+    } else {
+        x.cast(FloatDType::from(sum_dtype))
+    };
     let x = match scale {
         Some(factor) => x.mul_scalar(factor),
         None => x,
     };
-    dropout.forward(x.add(encoding)).cast(dtype)
+    let sum = x.add(encoding);
+    let sum = if dropout.prob > 0.0 {
+        dropout.forward(sum)
+    } else {
+        sum
+    };
+    if dtype == sum_dtype {
+        sum
+    } else {
+        sum.cast(FloatDType::from(dtype))
+    }
 }

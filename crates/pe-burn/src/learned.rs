@@ -285,15 +285,14 @@ impl LearnedPositionalEmbedding {
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
         let [max_len, width] = self.size();
-        check_input(&x, positions, width, &self.weight.lazy_device())?;
-        let [batch, seq, d_model] = x.dims();
+        let [batch, seq] = check_input(&x, positions, width, &self.weight.lazy_device())?;
         positions.check_limit(seq, max_len)?;
         if batch * seq == 0 {
             return Ok(x);
         }
         let rows = self.rows(positions, seq);
         let rows = rows.cast(input::sum_dtype(x.dtype().into()));
-        let scale = self.config.input_scale.factor(d_model);
+        let scale = self.config.input_scale.factor(width);
         Ok(input::add(x, rows, scale, &self.dropout))
     }
 

@@ -40,11 +40,13 @@ mod double;
 mod error;
 mod input;
 mod learned;
+mod memory;
 mod positions;
 mod scheme;
 mod sinusoidal;
 mod spectrum;
 mod table;
+mod threads;
 
 pub use error::PositionError;
 pub use input::InputScale;

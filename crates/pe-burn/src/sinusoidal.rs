@@ -175,7 +175,9 @@ impl SinusoidalPositionalEncodingConfig {
         let learned = matches!(self.gain, Gain::Learned(_));
         let rows = Rows::Run(0, self.max_len);
         Ok(SinusoidalPositionalEncoding {
-            table: rows.tensor(&spectrum, self.gain, dtype, &buffer_device)?,
+            table: rows
+                .tensor(&spectrum, self.gain, dtype, &buffer_device)?
+                .unsqueeze(),
             gain: learned.then(|| Param::from_tensor(Tensor::full([1], gain, device))),
             dropout: DropoutConfig::new(self.dropout).init(),
             spectrum,
@@ -243,8 +245,8 @@ impl SinusoidalPositionalEncodingConfig {
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct SinusoidalPositionalEncoding {
-    /// The buffer, `[max_len, d_model]`, a fixed gain included.
-    table: Tensor<2>,
+    /// The buffer, `[1, max_len, d_model]`, a fixed gain included.
+    table: Tensor<3>,
     /// The learned gain, `[1]`.
     gain: Option<Param<Tensor<1>>>,
     dropout: Dropout,
@@ -306,8 +308,8 @@ impl SinusoidalPositionalEncoding {
         x: Tensor<3>,
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
-        check_input(&x, positions, self.config.d_model, &self.table.device())?;
-        let [batch, seq, d_model] = x.dims();
+        let d_model = self.config.d_model;
+        let [batch, seq] = check_input(&x, positions, d_model, &self.table.device())?;
         self.check_limit(positions, seq)?;
         if batch * seq == 0 {
             return Ok(x);
@@ -409,37 +411,43 @@ impl SinusoidalPositionalEncoding {
         seq: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
-        let device = self.table.device().without_autodiff();
         // Rows of the buffer serve when they reach far enough and are not of a shorter type.
         let buffered = positions.end(seq) <= self.config.max_len
             && (dtype == FloatDType::F32 || self.table.dtype() == dtype.into());
-        let compute = |rows: Rows| rows.tensor(&self.spectrum, self.config.gain, dtype, &device);
+        let device = || self.table.device().without_autodiff();
+        let compute = |rows: Rows| rows.tensor(&self.spectrum, self.config.gain, dtype, &device());
         // A device may hold the buffer in an autodiff context of its own: a constant needs none.
         let buffer = || self.table.clone().without_autodiff();
+        let flat = || buffer().reshape([self.config.max_len, self.config.d_model]);
 
         let encoding = match positions.place(seq) {
-            Place::Run(start) if buffered => buffer().slice(start..start + seq).unsqueeze(),
+            Place::Run(start) if buffered => buffer().slice([0..1, start..start + seq]),
             Place::Run(start) => compute(Rows::Run(start, start + seq))?.unsqueeze(),
-            Place::Host(ids) if buffered => embedding(buffer(), index_tensor(&ids, seq, &device)),
+            Place::Host(ids) if buffered => embedding(flat(), index_tensor(&ids, seq, &device())),
             Place::Host(ids) => {
                 let mut distinct = ids.to_vec();
                 distinct.sort_unstable();
                 distinct.dedup();
                 let index = |id: &usize| distinct.partition_point(|other| other < id);
                 let indices: Vec<usize> = ids.iter().map(index).collect();
-                let indices = index_tensor(&indices, seq, &device);
+                let indices = index_tensor(&indices, seq, &device());
                 embedding(compute(Rows::At(distinct))?, indices)
             }
             Place::Device(ids, _) => {
                 let rows = if buffered {
-                    buffer()
+                    flat()
                 } else {
                     compute(Rows::Run(0, seq))?
                 };
-                embedding(rows, ids.clone().to_device(&device))
+                embedding(rows, ids.clone().to_device(&device()))
             }
         };
-        let encoding = encoding.cast(dtype);
+        // The buffer may be in f64 where the sum is in f32; a cast that does nothing costs a call.
+        let encoding = if encoding.dtype() == dtype.into() {
+            encoding
+        } else {
+            encoding.cast(dtype)
+        };
         Ok(match &self.gain {
             Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
             None => encoding,

@@ -2,7 +2,7 @@
 //!
 //! The entry is `sin(ω p)`, with ω known to 100 bits and the angle reduced before it is rounded.
 //! Taking that for every entry would cost a sine each. So a position is written in three digits,
-//! p = 1024 s + 32 m + r, and the angle addition formulas
+//! p = 1024 s + 32 m + r with −16 ≤ m, r < 16, and the angle addition formulas
 //!
 //! ```text
 //! sin(a + b) = sin a cos b + cos a sin b        cos(a + b) = cos a cos b − sin a sin b
@@ -11,20 +11,24 @@
 //! put an entry together, in `f64`, from the exact sines and cosines of the three parts. Each of
 //! the two sums adds at most 2.4e-16, so an `f64` entry stays within 1e-15 of the exact value and
 //! an `f32` entry within 3.0e-8, of which 2.98e-8 is the rounding to `f32` itself. The digits
-//! belong to the position and not to the run: a row has the same bits wherever the run starts.
+//! belong to the position and not to the run: a row has the same bits wherever the run starts, and
+//! whichever thread writes it.
 
 use alloc::{vec, vec::Vec};
+use core::iter;
 use core::mem::MaybeUninit;
-use core::ops::Range;
+use core::ops::{Deref, DerefMut, Range};
 
 use multiversion::multiversion;
 
 use crate::double::Double;
 use crate::error::{PositionError, expect};
+use crate::memory;
 use crate::spectrum::{Layout, MAX_POSITION, Spectrum};
+use crate::threads;
 
 /// A number that rows can be made of: `f32` or `f64`.
-pub trait Entry: Copy + private::Sealed {
+pub trait Entry: Copy + Send + private::Sealed {
     /// The nearest number of this type.
     fn round(exact: f64) -> Self;
 }
@@ -81,7 +85,7 @@ impl Spectrum {
                 max: MAX_POSITION,
             });
         }
-        Rotor::new(self).rows(positions)
+        rows(self, positions.len(), iter::once(positions))
     }
 
     /// The encodings of chosen positions, in their order: `positions.len() × d_model` entries with
@@ -107,114 +111,166 @@ impl Spectrum {
                 seq: 1,
                 max: MAX_POSITION,
             }),
-            None => Rotor::new(self).rows(positions.iter().copied()),
+            None => {
+                let runs = positions.chunk_by(|a, b| a + 1 == *b);
+                let runs = runs.map(|run| run[0]..run[run.len() - 1] + 1);
+                rows(self, positions.len(), runs)
+            }
         }
     }
 }
 
-/// How many values each of the two lower digits of a position has.
+/// How many values each of the two lower digits of a position has, half of them negative.
 const DIGIT: usize = 32;
 
-/// Puts rows together, and remembers the parts that neighbouring rows share.
-struct Rotor<'a> {
-    spectrum: &'a Spectrum,
-    /// The angles of `ω · r` and of `ω · 32 m`, taken when first asked for.
-    fine: Digit,
-    middle: Digit,
-    /// The angles of `ω · 1024 s` for the last `s`, and of the last block of 32 rows.
-    segment: (Option<usize>, Angles),
-    block: (Option<usize>, Angles),
+/// The run of rows after which the digits have taken all their values.
+const SEGMENT: usize = DIGIT * DIGIT;
+
+/// What is added to a position so that its lower digits, counted from 0, are its signed ones plus
+/// half of [`DIGIT`].
+const SHIFT: usize = DIGIT / 2 * (DIGIT + 1);
+
+/// The entries from which a thread of its own pays: half a megabyte, 30 µs of work.
+const PIECE: usize = 1 << 17;
+
+/// The rows of `len` positions that follow each other in `runs`.
+fn rows<T: Entry>(
+    spectrum: &Spectrum,
+    len: usize,
+    runs: impl Iterator<Item = Range<usize>> + Clone,
+) -> Result<Vec<T>, PositionError> {
+    let d_model = spectrum.d_model();
+    let too_large = PositionError::TooLarge { rows: len, d_model };
+    let mut rows = Vec::new();
+    // Zeroing the memory first would be a pass of its own, as long as the arithmetic.
+    match len.checked_mul(d_model) {
+        Some(len) => rows.try_reserve_exact(len).map_err(|_| too_large)?,
+        None => return Err(too_large),
+    }
+    let out = &mut rows.spare_capacity_mut()[..len * d_model];
+    memory::prepare(out);
+
+    let (mut fine, mut middle) = ([false; DIGIT], [false; DIGIT]);
+    for position in runs.clone().flat_map(|run| run.take(SEGMENT)) {
+        fine[(position + SHIFT) % DIGIT] = true;
+        middle[(position + SHIFT) / DIGIT % DIGIT] = true;
+    }
+    let (fine, middle) = threads::join(
+        len * d_model > PIECE,
+        || Digit::new(spectrum, 1, fine),
+        || Digit::new(spectrum, DIGIT, middle),
+    );
+    let piece = PIECE.div_ceil(d_model).next_multiple_of(DIGIT);
+    let mut rest = out;
+    for run in runs {
+        let (now, after) = rest.split_at_mut(run.len() * d_model);
+        rest = after;
+        threads::for_each_chunk(now, piece * d_model, |i, rows| {
+            Rotor::new(spectrum, &fine, &middle).write(run.start + i * piece, rows);
+        });
+    }
+    // SAFETY: the loop above wrote every entry: the runs have `len` positions together.
+    unsafe { rows.set_len(len * d_model) };
+    Ok(rows)
 }
 
 /// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency.
 struct Angles {
-    sin: Vec<f64>,
-    cos: Vec<f64>,
+    sin: Aligned,
+    cos: Aligned,
 }
 
-/// The angles of `ω · unit · digit` for each value of a digit.
-struct Digit {
-    unit: usize,
-    angles: [Option<Angles>; DIGIT],
+/// Numbers that start where a line of the cache does, which is as wide as the widest vector
+/// register: a load across two lines takes twice as long.
+struct Aligned {
+    numbers: Vec<f64>,
+    range: Range<usize>,
 }
 
-impl<'a> Rotor<'a> {
-    fn new(spectrum: &'a Spectrum) -> Self {
-        let pairs = spectrum.doubles().len();
-        Self {
-            spectrum,
-            fine: Digit::new(1),
-            middle: Digit::new(DIGIT),
-            segment: (None, Angles::zeros(pairs)),
-            block: (None, Angles::zeros(pairs)),
-        }
-    }
+/// The exact angles of a lower digit: of `ω · unit · digit` for those of its values, counted from 0,
+/// that some runs of positions need.
+struct Digit([Option<Angles>; DIGIT]);
 
-    fn rows<T: Entry>(
-        &mut self,
-        positions: impl ExactSizeIterator<Item = usize>,
-    ) -> Result<Vec<T>, PositionError> {
-        let d_model = self.spectrum.d_model();
-        let too_large = PositionError::TooLarge {
-            rows: positions.len(),
-            d_model,
-        };
-        let mut rows = Vec::new();
-        // Zeroing the memory first would be a pass of its own, as long as the arithmetic.
-        match positions.len().checked_mul(d_model) {
-            Some(len) => rows.try_reserve_exact(len).map_err(|_| too_large)?,
-            None => return Err(too_large),
-        }
-        let mut written = 0;
-        let out = rows.spare_capacity_mut().chunks_exact_mut(d_model);
-        for (row, position) in out.zip(positions) {
-            self.turn_to_block(position / DIGIT);
-            let step = self.fine.get(self.spectrum, position % DIGIT);
-            write_row(row, self.spectrum.layout(), &self.block.1, step);
-            written += row.len();
-        }
-        // SAFETY: the loop wrote every entry of `written / d_model` rows that lie one after the
-        // other from the start of the spare capacity.
-        unsafe { rows.set_len(written) };
-        Ok(rows)
-    }
-
-    /// Makes `self.block` the angles of the first of 32 rows.
-    fn turn_to_block(&mut self, block: usize) {
-        if self.block.0 == Some(block) {
-            return;
-        }
-        let segment = block / DIGIT;
-        if self.segment.0 != Some(segment) {
-            self.segment = (
-                Some(segment),
-                Angles::of(self.spectrum, segment * DIGIT * DIGIT),
-            );
-        }
-        let middle = self.middle.get(self.spectrum, block % DIGIT);
-        self.block.1.set_sum(&self.segment.1, middle);
-        self.block.0 = Some(block);
-    }
+/// Puts rows together.
+struct Rotor<'a> {
+    spectrum: &'a Spectrum,
+    fine: &'a Digit,
+    middle: &'a Digit,
+    /// The angles of `ω · 1024 s` for the last `s`, and of the last block of 32 rows.
+    segment: (Option<usize>, Angles),
+    block: Angles,
 }
 
 impl Digit {
-    fn new(unit: usize) -> Self {
+    fn new(spectrum: &Spectrum, unit: usize, needed: [bool; DIGIT]) -> Self {
+        const ZERO: usize = DIGIT / 2;
+        let mut angles = [const { None }; DIGIT];
+        for magnitude in 0..=ZERO {
+            let (below, above) = (ZERO - magnitude, ZERO + magnitude);
+            let (below_is, above_is) = (needed[below], above < DIGIT && needed[above]);
+            if !below_is && !above_is {
+                continue;
+            }
+            // One evaluation serves both signs.
+            let exact = Angles::of(spectrum, magnitude * unit);
+            if below_is {
+                angles[below] = Some(exact.negative());
+            }
+            if above_is {
+                angles[above] = Some(exact);
+            }
+        }
+        Self(angles)
+    }
+
+    fn get(&self, digit: usize) -> &Angles {
+        self.0[digit]
+            .as_ref()
+            .expect("every digit of the runs is needed")
+    }
+}
+
+impl<'a> Rotor<'a> {
+    fn new(spectrum: &'a Spectrum, fine: &'a Digit, middle: &'a Digit) -> Self {
+        let pairs = spectrum.doubles().len();
         Self {
-            unit,
-            angles: [const { None }; DIGIT],
+            spectrum,
+            fine,
+            middle,
+            segment: (None, Angles::zeros(pairs)),
+            block: Angles::zeros(pairs),
         }
     }
 
-    fn get(&mut self, spectrum: &Spectrum, value: usize) -> &Angles {
-        self.angles[value].get_or_insert_with(|| Angles::of(spectrum, value * self.unit))
+    /// Writes the rows of the positions from `start` on.
+    fn write<T: Entry>(&mut self, start: usize, out: &mut [MaybeUninit<T>]) {
+        let rows = out.chunks_exact_mut(self.spectrum.d_model());
+        for (row, shifted) in rows.zip(start + SHIFT..) {
+            if shifted % DIGIT == 0 || shifted == start + SHIFT {
+                self.turn_to_block(shifted / DIGIT);
+            }
+            let step = self.fine.get(shifted % DIGIT);
+            write_row(row, self.spectrum.layout(), &self.block, step);
+        }
+    }
+
+    /// Makes `self.block` the angles of a block of 32 rows.
+    fn turn_to_block(&mut self, block: usize) {
+        let segment = block / DIGIT;
+        if self.segment.0 != Some(segment) {
+            let angles = Angles::of(self.spectrum, segment * SEGMENT);
+            self.segment = (Some(segment), angles);
+        }
+        let middle = self.middle.get(block % DIGIT);
+        add(&mut self.block, &self.segment.1, middle);
     }
 }
 
 impl Angles {
     fn zeros(pairs: usize) -> Self {
         Self {
-            sin: vec![0.0; pairs],
-            cos: vec![0.0; pairs],
+            sin: Aligned::zeros(pairs),
+            cos: Aligned::zeros(pairs),
         }
     }
 
@@ -226,15 +282,43 @@ impl Angles {
         angles
     }
 
-    fn set_sum(&mut self, a: &Self, b: &Self) {
-        let out = self.sin.iter_mut().zip(&mut self.cos);
-        for ((sin, cos), (a, b)) in out.zip(a.pairs().zip(b.pairs())) {
-            (*sin, *cos) = sum(a, b);
+    /// The opposite angles.
+    fn negative(&self) -> Self {
+        let mut angles = Self::zeros(self.sin.len());
+        angles.cos.copy_from_slice(&self.cos);
+        for (sin, opposite) in self.sin.iter().zip(angles.sin.iter_mut()) {
+            *opposite = -sin;
+        }
+        angles
+    }
+}
+
+impl Aligned {
+    fn zeros(len: usize) -> Self {
+        const LINE: usize = 64 / size_of::<f64>();
+        let numbers = vec![0.0_f64; len + LINE - 1];
+        // Where no such place can be told, any does: the numbers are the same.
+        let start = numbers.as_ptr().align_offset(64).min(LINE - 1);
+        Self {
+            numbers,
+            range: start..start + len,
         }
     }
+}
 
-    fn pairs(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.sin.iter().copied().zip(self.cos.iter().copied())
+impl Deref for Aligned {
+    type Target = [f64];
+
+    #[inline(always)]
+    fn deref(&self) -> &[f64] {
+        &self.numbers[self.range.clone()]
+    }
+}
+
+impl DerefMut for Aligned {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.numbers[self.range.clone()]
     }
 }
 
@@ -245,19 +329,32 @@ fn sum((sin_a, cos_a): (f64, f64), (sin_b, cos_b): (f64, f64)) -> (f64, f64) {
 }
 
 /// Sets the exact angles of one position.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
-    let out = angles.sin.iter_mut().zip(&mut angles.cos);
-    for ((sin, cos), omega) in out.zip(frequencies) {
-        (*sin, *cos) = omega.sin_cos_of_multiple(position);
+    let pairs = frequencies.len();
+    let (sin, cos) = (&mut angles.sin[..pairs], &mut angles.cos[..pairs]);
+    for i in 0..pairs {
+        (sin[i], cos[i]) = frequencies[i].sin_cos_of_multiple(position);
+    }
+}
+
+/// Sets the sums of two angles.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn add(out: &mut Angles, a: &Angles, b: &Angles) {
+    let pairs = out.sin.len();
+    let (sin, cos) = (&mut out.sin[..pairs], &mut out.cos[..pairs]);
+    let (sin_a, cos_a) = (&a.sin[..pairs], &a.cos[..pairs]);
+    let (sin_b, cos_b) = (&b.sin[..pairs], &b.cos[..pairs]);
+    for i in 0..pairs {
+        (sin[i], cos[i]) = sum((sin_a[i], cos_a[i]), (sin_b[i], cos_b[i]));
     }
 }
 
 /// Writes the row of the sum of two angles.
 ///
-/// Compiled twice where the processor is only known at run time, the second time for 256-bit
-/// vectors. No fused multiply-add: the bits are the same on every processor.
-#[multiversion(targets("x86_64+avx2"))]
+/// Compiled three times where the processor is only known at run time, for vectors of 128, 256 and
+/// 512 bits. No fused multiply-add: the bits are the same on every processor.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn write_row<T: Entry>(row: &mut [MaybeUninit<T>], layout: Layout, a: &Angles, b: &Angles) {
     // Plain indices into slices of one known length: iterator adapters would not be inlined into
     // a function compiled for other instructions than theirs.
