@@ -23,6 +23,8 @@ import time
 import numpy
 import torch
 
+import train_step
+
 TABLES = {
     "numpy": lambda rows, d_model: numpy_table(rows, d_model),
     "torch": lambda rows, d_model: torch_table(rows, d_model),
@@ -83,7 +85,13 @@ def learned(request):
     return step, torch.get_num_threads()
 
 
-CASES = {"table": table, "add": add, "learned": learned}
+def training(request):
+    """A training step of the laboratory's encoder: see train_step.py."""
+    step = train_step.prepare(request["size"], request["with"] == "compiled")
+    return step, torch.get_num_threads()
+
+
+CASES = {"table": table, "add": add, "learned": learned, "train_step": training}
 READY = {}
 
 

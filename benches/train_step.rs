@@ -1,0 +1,235 @@
+//! A training step of the laboratory's encoder, against PyTorch and against Burn's own modules.
+//!
+//! ```text
+//! cargo bench -p pe-benches -p pe-lab --bench train_step
+//! ```
+//!
+//! With `--features pe-benches/tch` the same on LibTorch, in the environment that
+//! `scripts/setup-backends` prints.
+//!
+//! A step goes forward, takes the cross-entropy of every answer, goes backward, lets Adam move the
+//! parameters and reads the loss back. Those of `reverse` and `digits` also clip the gradient of
+//! each parameter by its norm, as studies do. The batch lies there already.
+
+use std::ops::RangeInclusive;
+
+use burn::grad_clipping::GradientClippingConfig;
+use burn::module::Module;
+use burn::nn::loss::CrossEntropyLossConfig;
+use burn::nn::transformer::{
+    TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
+};
+use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::{Device, Tensor};
+use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_lab::batch::TensorBatch;
+use pe_lab::model::{Model, ModelSpec};
+use pe_lab::task::{Answer, Digits, Readout, Reverse, Sample, Task};
+
+/// The allocator of the program that trains.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    let peers = Peers::start();
+    for (size, setup) in [
+        (
+            "batch 32, seq 64, every position",
+            Setup::new(&Every, 32, false),
+        ),
+        ("reverse: batch 64, seq 22", Setup::new(&Reverse, 64, true)),
+        ("digits: batch 64, seq 64", Setup::new(&Digits, 64, true)),
+    ] {
+        for (name, device, most) in devices() {
+            let case = |with: &str| json!({"case": "train_step", "with": with, "size": size});
+            Comparison::new(format!("training step, {name}, {size}"), 40)
+                .way("pe-lab's encoder", cores(), None, ours(&setup, &device))
+                .way("burn::nn modules", cores(), None, burns(&setup, &device))
+                .peer(
+                    &peers,
+                    "PyTorch, eager",
+                    Some(Target::Within(most)),
+                    case("eager"),
+                )
+                .peer(&peers, "PyTorch, compiled", None, case("compiled"))
+                .run();
+        }
+    }
+}
+
+/// Every device of this build, and how many times PyTorch's time a step may take there.
+fn devices() -> Vec<(&'static str, Device, f64)> {
+    vec![
+        ("flex", Device::flex().autodiff(), 1.0),
+        #[cfg(feature = "tch")]
+        #[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+        ("tch", Device::libtorch().autodiff(), 1.05),
+    ]
+}
+
+/// What is trained on.
+struct Setup {
+    task: &'static dyn Task,
+    samples: Vec<Sample>,
+    clipped: bool,
+}
+
+impl Setup {
+    /// A batch of the longest sequences that the task trains on.
+    fn new(task: &'static dyn Task, batch: usize, clipped: bool) -> Self {
+        let longest = *task.train_lengths().end() + task.framing();
+        let samples = (0..)
+            .map(|step| task.train_batch(1, step, batch))
+            .find(|samples| samples[0].tokens.len() == longest)
+            .expect("one of them comes up");
+        Self {
+            task,
+            samples,
+            clipped,
+        }
+    }
+}
+
+fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
+    let task = setup.task;
+    let scheme = PositionalConfig::by_name("sinusoidal", 64, 64).expect("a known name");
+    let model = Model::init(&ModelSpec::default(), task, &scheme, 1, device).expect("known sizes");
+    training(model, setup, device, Model::loss)
+}
+
+fn burns(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
+    let task = setup.task;
+    let scheme = PositionalConfig::by_name("sinusoidal", 64, 64).expect("a known name");
+    let model = BurnModel {
+        tokens: EmbeddingConfig::new(task.vocabulary(), 64).init(device),
+        scheme: scheme.try_init(device).expect("known sizes"),
+        encoder: TransformerEncoderConfig::new(64, 256, 4, 2)
+            .with_norm_first(true)
+            .with_dropout(0.0)
+            .init(device),
+        norm: LayerNormConfig::new(64).init(device),
+        readout: LinearConfig::new(64, task.classes()).init(device),
+    };
+    training(model, setup, device, BurnModel::loss)
+}
+
+fn training<M: Module + Clone + 'static, L: Fn(&M, TensorBatch) -> Tensor<1>>(
+    model: M,
+    setup: &Setup,
+    device: &Device,
+    loss: L,
+) -> impl FnMut() + use<M, L> {
+    let batch = TensorBatch::new(&setup.samples, setup.task.readout(), device);
+    let clipping = setup.clipped.then_some(GradientClippingConfig::Norm(1.0));
+    let mut optimizer = AdamConfig::new().with_grad_clipping(clipping).init();
+    let mut model = Some(model);
+    move || {
+        let before = model.take().expect("put back after every step");
+        let loss = loss(&before, batch.clone());
+        let gradients = GradientsParams::from_grads(loss.backward(), &before);
+        model = Some(optimizer.step(1e-3, before, gradients));
+        assert!(loss.into_scalar::<f32>().is_finite());
+    }
+}
+
+/// The same model out of the modules that Burn has.
+#[derive(Module, Debug)]
+struct BurnModel {
+    tokens: Embedding,
+    scheme: PositionalScheme,
+    encoder: TransformerEncoder,
+    norm: LayerNorm,
+    readout: Linear,
+}
+
+impl BurnModel {
+    fn loss(&self, batch: TensorBatch) -> Tensor<1> {
+        let device = batch.tokens.device();
+        let x = self.tokens.forward(batch.tokens);
+        let x = self.scheme.embed(x, &Positions::default());
+        let x = self.encoder.forward(TransformerEncoderInput::new(x));
+        let x = self.norm.forward(x);
+        let [rows, seq, d_model] = x.dims();
+        let read_from = match batch.read {
+            Some(flat) => x.reshape([rows * seq, d_model]).select(0, flat),
+            None => x.mean_dim(1).reshape([rows, d_model]),
+        };
+        let logits = self.readout.forward(read_from);
+        CrossEntropyLossConfig::new()
+            .init(&device)
+            .forward(logits, batch.targets)
+    }
+}
+
+/// 64 tokens of 16, and an answer of 16 asked for at each.
+struct Every;
+
+impl Task for Every {
+    fn name(&self) -> &str {
+        "every"
+    }
+
+    fn about(&self) -> &str {
+        "an answer at every position"
+    }
+
+    fn source(&self) -> &str {
+        "this bench"
+    }
+
+    fn vocabulary(&self) -> usize {
+        16
+    }
+
+    fn classes(&self) -> usize {
+        16
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::PerToken
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        64..=64
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        vec![64]
+    }
+
+    fn train_batch(&self, _seed: u64, _step: usize, size: usize) -> Vec<Sample> {
+        let class = |row: usize, position: usize| (row * 31 + position * position) % 16;
+        let sample = |row| Sample {
+            tokens: (0..64).map(|position| (row + position * 7) % 16).collect(),
+            answers: (0..64)
+                .map(|position| Answer {
+                    position,
+                    class: class(row, position),
+                })
+                .collect(),
+        };
+        (0..size).map(sample).collect()
+    }
+
+    fn test_set(&self, _length: usize) -> Vec<Sample> {
+        Vec::new()
+    }
+
+    fn floor(&self, _length: usize) -> f64 {
+        0.0
+    }
+
+    fn floor_about(&self) -> &str {
+        "none"
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        None
+    }
+
+    fn steps(&self) -> usize {
+        0
+    }
+}
