@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 
 use burn::nn::{EmbeddingConfig, PositionalEncodingConfig};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Distribution, Int, Tensor};
 use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{
     InputScale, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
@@ -71,7 +71,7 @@ impl Plain {
         black_box(&self.x);
     }
 
-    fn into_fresh_memory(&self) -> Vec<f32> {
+    fn summed(&self) -> Vec<f32> {
         let mut sum = Vec::with_capacity(self.x.len());
         for row in self.x.chunks(self.pe.len()) {
             sum.extend(row.iter().zip(&self.pe).map(|(x, pe)| x + pe));
@@ -146,7 +146,7 @@ fn shared(peers: &Peers, shape: Shape) {
         )
         .peer(peers, "PyTorch, torch.compile", None, case("torch.compile"))
         .way("plain loop into fresh memory", 1, None, || {
-            drop(black_box(plain.into_fresh_memory()));
+            drop(black_box(plain.summed()));
         })
         .run();
 }
@@ -226,6 +226,10 @@ fn options(shape: Shape) {
         })
         .way("without", 1, None, || {
             drop(black_box(without.forward(x.clone())));
+        })
+        .way("Burn's random mask alone", 1, None, || {
+            let kept = Distribution::Bernoulli(0.9);
+            drop(black_box(Tensor::<3>::random(shape, kept, &training)));
         })
         .run();
 }

@@ -15,7 +15,6 @@
 //! whichever thread writes it.
 
 use alloc::{vec, vec::Vec};
-use core::iter;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut, Range};
 
@@ -85,7 +84,7 @@ impl Spectrum {
                 max: MAX_POSITION,
             });
         }
-        rows(self, positions.len(), iter::once(positions))
+        rows(self, positions.len(), |i| positions.start + i)
     }
 
     /// The encodings of chosen positions, in their order: `positions.len() × d_model` entries with
@@ -111,20 +110,13 @@ impl Spectrum {
                 seq: 1,
                 max: MAX_POSITION,
             }),
-            None => {
-                let runs = positions.chunk_by(|a, b| a + 1 == *b);
-                let runs = runs.map(|run| run[0]..run[run.len() - 1] + 1);
-                rows(self, positions.len(), runs)
-            }
+            None => rows(self, positions.len(), |i| positions[i]),
         }
     }
 }
 
 /// How many values each of the two lower digits of a position has, half of them negative.
 const DIGIT: usize = 32;
-
-/// The run of rows after which the digits have taken all their values.
-const SEGMENT: usize = DIGIT * DIGIT;
 
 /// What is added to a position so that its lower digits, counted from 0, are its signed ones plus
 /// half of [`DIGIT`].
@@ -133,11 +125,11 @@ const SHIFT: usize = DIGIT / 2 * (DIGIT + 1);
 /// The entries from which a thread of its own pays: half a megabyte, 30 µs of work.
 const PIECE: usize = 1 << 17;
 
-/// The rows of `len` positions that follow each other in `runs`.
+/// The rows of `len` positions.
 fn rows<T: Entry>(
     spectrum: &Spectrum,
     len: usize,
-    runs: impl Iterator<Item = Range<usize>> + Clone,
+    position: impl Fn(usize) -> usize + Sync,
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
     let too_large = PositionError::TooLarge { rows: len, d_model };
@@ -151,9 +143,10 @@ fn rows<T: Entry>(
     memory::prepare(out);
 
     let (mut fine, mut middle) = ([false; DIGIT], [false; DIGIT]);
-    for position in runs.clone().flat_map(|run| run.take(SEGMENT)) {
-        fine[(position + SHIFT) % DIGIT] = true;
-        middle[(position + SHIFT) / DIGIT % DIGIT] = true;
+    for i in 0..len {
+        let shifted = position(i) + SHIFT;
+        fine[shifted % DIGIT] = true;
+        middle[shifted / DIGIT % DIGIT] = true;
     }
     let (fine, middle) = threads::join(
         len * d_model > PIECE,
@@ -161,15 +154,14 @@ fn rows<T: Entry>(
         || Digit::new(spectrum, DIGIT, middle),
     );
     let piece = PIECE.div_ceil(d_model).next_multiple_of(DIGIT);
-    let mut rest = out;
-    for run in runs {
-        let (now, after) = rest.split_at_mut(run.len() * d_model);
-        rest = after;
-        threads::for_each_chunk(now, piece * d_model, |i, rows| {
-            Rotor::new(spectrum, &fine, &middle).write(run.start + i * piece, rows);
-        });
-    }
-    // SAFETY: the loop above wrote every entry: the runs have `len` positions together.
+    threads::for_each_chunk(out, piece * d_model, |i, chunk| {
+        let mut rotor = Rotor::new(spectrum, &fine, &middle);
+        for (row, i) in chunk.chunks_exact_mut(d_model).zip(i * piece..) {
+            rotor.write(position(i), row);
+        }
+    });
+    // SAFETY: the chunks are the whole of `out`, whose length is a multiple of that of a row, and
+    // every entry of every row was written.
     unsafe { rows.set_len(len * d_model) };
     Ok(rows)
 }
@@ -188,7 +180,7 @@ struct Aligned {
 }
 
 /// The exact angles of a lower digit: of `ω · unit · digit` for those of its values, counted from 0,
-/// that some runs of positions need.
+/// that some positions need.
 struct Digit([Option<Angles>; DIGIT]);
 
 /// Puts rows together.
@@ -198,7 +190,7 @@ struct Rotor<'a> {
     middle: &'a Digit,
     /// The angles of `ω · 1024 s` for the last `s`, and of the last block of 32 rows.
     segment: (Option<usize>, Angles),
-    block: Angles,
+    block: (Option<usize>, Angles),
 }
 
 impl Digit {
@@ -226,7 +218,7 @@ impl Digit {
     fn get(&self, digit: usize) -> &Angles {
         self.0[digit]
             .as_ref()
-            .expect("every digit of the runs is needed")
+            .expect("the digits of every position are needed")
     }
 }
 
@@ -238,31 +230,31 @@ impl<'a> Rotor<'a> {
             fine,
             middle,
             segment: (None, Angles::zeros(pairs)),
-            block: Angles::zeros(pairs),
+            block: (None, Angles::zeros(pairs)),
         }
     }
 
-    /// Writes the rows of the positions from `start` on.
-    fn write<T: Entry>(&mut self, start: usize, out: &mut [MaybeUninit<T>]) {
-        let rows = out.chunks_exact_mut(self.spectrum.d_model());
-        for (row, shifted) in rows.zip(start + SHIFT..) {
-            if shifted % DIGIT == 0 || shifted == start + SHIFT {
-                self.turn_to_block(shifted / DIGIT);
-            }
-            let step = self.fine.get(shifted % DIGIT);
-            write_row(row, self.spectrum.layout(), &self.block, step);
-        }
+    /// Writes the row of a position. Those of one block follow each other fastest.
+    fn write<T: Entry>(&mut self, position: usize, row: &mut [MaybeUninit<T>]) {
+        let shifted = position + SHIFT;
+        self.turn_to_block(shifted / DIGIT);
+        let step = self.fine.get(shifted % DIGIT);
+        write_row(row, self.spectrum.layout(), &self.block.1, step);
     }
 
     /// Makes `self.block` the angles of a block of 32 rows.
     fn turn_to_block(&mut self, block: usize) {
+        if self.block.0 == Some(block) {
+            return;
+        }
         let segment = block / DIGIT;
         if self.segment.0 != Some(segment) {
-            let angles = Angles::of(self.spectrum, segment * SEGMENT);
+            let angles = Angles::of(self.spectrum, segment * DIGIT * DIGIT);
             self.segment = (Some(segment), angles);
         }
         let middle = self.middle.get(block % DIGIT);
-        add(&mut self.block, &self.segment.1, middle);
+        add(&mut self.block.1, &self.segment.1, middle);
+        self.block.0 = Some(block);
     }
 }
 
@@ -386,5 +378,31 @@ fn write_row<T: Entry>(row: &mut [MaybeUninit<T>], layout: Layout, a: &Angles, b
                 last.write(T::round(sin));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Long enough for several threads and for large pages.
+    #[test]
+    fn neither_threads_nor_neighbours_change_a_bit() {
+        let d_model = 200;
+        let spectrum = Spectrum::new(d_model, 1e4);
+        let rows = 9 * PIECE / d_model;
+        let whole: Vec<f32> = spectrum.rows(5..5 + rows);
+        for (i, row) in whole.chunks_exact(d_model).enumerate() {
+            assert_eq!(
+                spectrum.rows::<f32>(5 + i..6 + i),
+                row,
+                "position {}",
+                5 + i
+            );
+        }
+        let backwards: Vec<usize> = (5..5 + rows).rev().collect();
+        let picked: Vec<f32> = spectrum.rows_at(&backwards);
+        let backwards = picked.rchunks_exact(d_model);
+        assert!(backwards.eq(whole.chunks_exact(d_model)));
     }
 }
