@@ -252,6 +252,17 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "tch")]
+    #[test]
+    #[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+    fn it_is_burns_encoder_on_libtorch() {
+        let device = Device::libtorch().autodiff();
+        for (batch, seq) in [(1, 1), (2, 5), (5, 64)] {
+            compare(&device, batch, seq, false);
+            compare(&device, batch, seq, true);
+        }
+    }
+
     #[test]
     fn it_is_burns_encoder_without_kernels() {
         let device = Device::flex().autodiff().gradient_checkpointing();

@@ -2,16 +2,19 @@
 //!
 //! Each does what the same modules of Burn do one after the other, and does it so on most backends.
 //! Burn records every step of a normalization or of a softmax on its own, and each walks through
-//! memory once on the way forth and several times on the way back. On flex, which studies run on,
-//! these are operations of their own with their derivatives written out.
+//! memory once on the way forth and several times on the way back. On flex, which studies run on, and
+//! on LibTorch these are operations of their own with their derivatives written out.
 //!
 //! | file | |
 //! |---|---|
 //! | `graph` | an operation in Burn's graph of derivatives |
 //! | `flex` | the operations on flex: kernels that take a block of rows through while it is in the cache |
+//! | `torch` | those on LibTorch: its own kernels |
 
 mod flex;
 mod graph;
+#[cfg(feature = "tch")]
+mod torch;
 
 use burn::backend::DispatchDevice;
 use burn::nn::{LayerNorm, Linear};
@@ -28,6 +31,9 @@ pub const EPSILON: f64 = 1e-5;
 enum Runner {
     /// Our kernels on flex.
     Flex,
+    /// LibTorch's kernels.
+    #[cfg(feature = "tch")]
+    Torch,
     /// Burn.
     Burn,
 }
@@ -47,6 +53,8 @@ impl Runner {
         }
         match device.inner().as_dispatch() {
             DispatchDevice::Flex(_) => Self::Flex,
+            #[cfg(feature = "tch")]
+            DispatchDevice::LibTorch(_) => Self::Torch,
             #[allow(unreachable_patterns)] // Flex may be the only backend in this build.
             _ => Self::Burn,
         }
@@ -65,6 +73,8 @@ pub fn linear(x: Tensor<3>, layer: &Linear) -> Tensor<3> {
 pub fn layer_norm(x: Tensor<3>, norm: &LayerNorm) -> Tensor<3> {
     match (&norm.beta, Runner::of(&x)) {
         (Some(beta), Runner::Flex) => flex::layer_norm(x, norm.gamma.val(), beta.val()),
+        #[cfg(feature = "tch")]
+        (Some(beta), Runner::Torch) => torch::layer_norm(x, norm.gamma.val(), beta.val()),
         _ => norm.forward(x),
     }
 }
@@ -85,8 +95,11 @@ pub fn feed_forward(x: Tensor<3>, inner: &Linear, outer: &Linear) -> Tensor<3> {
 ///
 /// Nothing attends to where `padding`, `[batch, seq]`, is true.
 pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize) -> Tensor<3> {
-    if let Runner::Flex = Runner::of(&qkv) {
-        return flex::attention(qkv, padding, heads);
+    match Runner::of(&qkv) {
+        Runner::Flex => return flex::attention(qkv, padding, heads),
+        #[cfg(feature = "tch")]
+        Runner::Torch => return torch::attention(qkv, padding, heads),
+        Runner::Burn => {}
     }
     let [batch, seq, width] = qkv.dims();
     let (d_model, d_head) = (width / 3, width / 3 / heads);

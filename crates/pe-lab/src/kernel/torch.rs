@@ -1,0 +1,122 @@
+//! The operations on LibTorch that Burn would record step by step: normalization and attention. The
+//! other two are single operations there already.
+//!
+//! What is kept is kept as Burn's own tensor, so that Burn sees that its memory is shared.
+
+use burn::backend::LibTorch;
+use burn::backend::libtorch::TchTensor;
+use burn::tensor::{Bool, Tensor};
+use tch::Kind;
+
+use super::EPSILON;
+use super::graph::{Operand, Operation, apply};
+
+/// As [`super::layer_norm`].
+pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>) -> Tensor<3> {
+    let inputs = [Operand::of(x), Operand::of(gamma), Operand::of(beta)];
+    apply(inputs, |[x, gamma, beta]| {
+        let width = gamma.tensor.size();
+        let affine = (Some(&gamma.tensor), Some(&beta.tensor));
+        let (y, mean, scale) = x
+            .tensor
+            .native_layer_norm(&width[..], affine.0, affine.1, EPSILON);
+        let (mean, scale) = (TchTensor::new(mean), TchTensor::new(scale));
+        let kept = LayerNorm {
+            x,
+            gamma,
+            mean,
+            scale,
+        };
+        (TchTensor::new(y), kept)
+    })
+    .tensor()
+}
+
+#[derive(Clone, Debug)]
+struct LayerNorm {
+    x: TchTensor,
+    gamma: TchTensor,
+    /// Of every row, `[batch, seq, 1]`.
+    mean: TchTensor,
+    /// One by the standard deviation of every row.
+    scale: TchTensor,
+}
+
+impl Operation<LibTorch, 3> for LayerNorm {
+    fn backward(self, gradient: TchTensor) -> [TchTensor; 3] {
+        let (gamma, dy) = (&self.gamma.tensor, &gradient.tensor);
+        let width = gamma.size()[0] as f64;
+        let mut unit = (&self.x.tensor - &self.mean.tensor) * &self.scale.tensor;
+        let dy_unit = dy * &unit;
+        let dgamma = dy_unit.sum_dim_intlist([0, 1], false, Kind::Float);
+        let dbeta = dy.sum_dim_intlist([0, 1], false, Kind::Float);
+        // The parts of the gradient along ones and along x, which a normalization takes away.
+        let along_ones = (dy.matmul(gamma) / width).unsqueeze(-1);
+        let along_x = (dy_unit.matmul(gamma) / width).unsqueeze(-1);
+        let mut dx = dy * gamma;
+        dx -= along_ones;
+        unit *= along_x;
+        dx -= unit;
+        dx *= &self.scale.tensor;
+        [dx, dgamma, dbeta].map(TchTensor::new)
+    }
+}
+
+/// As [`super::attention`].
+pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize) -> Tensor<3> {
+    let padding = padding.map(|padding| {
+        let padding = padding.clone().without_autodiff();
+        let found = "a mask on the device of the tensor that it masks";
+        padding
+            .try_into_primitive::<LibTorch>()
+            .expect(found)
+            .tensor
+    });
+    apply([Operand::of(qkv)], |[qkv]| {
+        let [q, k, v] = parts(&qkv.tensor, heads as i64);
+        let d_head = q.size()[3] as f64;
+        let mut scores = (q / d_head.sqrt()).matmul(&k.transpose(-1, -2));
+        if let Some(padding) = padding {
+            let padding = padding.unsqueeze(1).unsqueeze(1);
+            scores = scores.masked_fill_(&padding, f64::NEG_INFINITY);
+        }
+        let weights = scores.softmax(-1, Kind::Float);
+        let y = weights.matmul(&v).transpose(1, 2).flatten(2, 3);
+        let weights = TchTensor::new(weights);
+        (TchTensor::new(y), Attention { qkv, weights })
+    })
+    .tensor()
+}
+
+/// Queries, keys and values, each `[batch, heads, seq, d_head]`, where they lie.
+fn parts(qkv: &tch::Tensor, heads: i64) -> [tch::Tensor; 3] {
+    let parts = qkv.unflatten(2, [3, heads, -1]).permute([2, 0, 3, 1, 4]);
+    [0, 1, 2].map(|which| parts.get(which))
+}
+
+#[derive(Clone, Debug)]
+struct Attention {
+    qkv: TchTensor,
+    /// `[batch, heads, seq, seq]`
+    weights: TchTensor,
+}
+
+impl Operation<LibTorch, 1> for Attention {
+    fn backward(self, gradient: TchTensor) -> [TchTensor; 1] {
+        let weights = &self.weights.tensor;
+        let heads = weights.size()[1];
+        let [q, k, v] = parts(&self.qkv.tensor, heads);
+        let scale = 1.0 / (q.size()[3] as f64).sqrt();
+        let dy = gradient.tensor.unflatten(2, [heads, -1]).transpose(1, 2);
+        let dv = weights.transpose(-1, -2).matmul(&dy);
+        let dweights = dy.matmul(&v.transpose(-1, -2));
+        let mut dscores =
+            tch::Tensor::internal_softmax_backward_data(&dweights, weights, -1, Kind::Float);
+        dscores *= scale;
+        let dq = dscores.matmul(&k);
+        let dk = dscores.transpose(-1, -2).matmul(&q);
+        // [batch, seq, 3, heads, d_head], as the projection wrote them.
+        let dqkv = tch::Tensor::stack(&[dq, dk, dv].map(|part| part.transpose(1, 2)), 2);
+        [TchTensor::new(dqkv.flatten(2, 4))]
+    }
+}
