@@ -4,8 +4,7 @@
 //! cargo bench -p pe-benches -p pe-lab --bench train_step
 //! ```
 //!
-//! With `--features pe-benches/tch` the same on LibTorch, in the environment that
-//! `scripts/setup-backends` prints.
+//! With `--features pe-benches/tch` on LibTorch instead of flex, after `. scripts/backends-env`.
 //!
 //! A step goes forward, takes the cross-entropy of every answer, goes backward, lets Adam move the
 //! parameters and reads the loss back. Those of `reverse` and `digits` also clip the gradient of
@@ -42,31 +41,28 @@ fn main() {
         ("reverse: batch 64, seq 22", Setup::new(&Reverse, 64, true)),
         ("digits: batch 64, seq 64", Setup::new(&Digits, 64, true)),
     ] {
-        for (name, device, most) in devices() {
-            let case = |with: &str| json!({"case": "train_step", "with": with, "size": size});
-            Comparison::new(format!("training step, {name}, {size}"), 40)
-                .way("pe-lab's encoder", cores(), None, ours(&setup, &device))
-                .way("burn::nn modules", cores(), None, burns(&setup, &device))
-                .peer(
-                    &peers,
-                    "PyTorch, eager",
-                    Some(Target::Within(most)),
-                    case("eager"),
-                )
-                .peer(&peers, "PyTorch, compiled", None, case("compiled"))
-                .run();
-        }
+        let (name, device, most) = device();
+        let case = |with: &str| json!({"case": "train_step", "with": with, "size": size});
+        let within = Some(Target::Within(most));
+        Comparison::new(format!("training step, {name}, {size}"), 40)
+            .way("pe-lab's encoder", cores(), None, ours(&setup, &device))
+            .way("burn::nn modules", cores(), None, burns(&setup, &device))
+            .peer(&peers, "PyTorch, eager", within, case("eager"))
+            .peer(&peers, "PyTorch, compiled", None, case("compiled"))
+            .run();
     }
 }
 
-/// Every device of this build, and how many times PyTorch's time a step may take there.
-fn devices() -> Vec<(&'static str, Device, f64)> {
-    vec![
-        ("flex", Device::flex().autodiff(), 1.0),
-        #[cfg(feature = "tch")]
-        #[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
-        ("tch", Device::libtorch().autodiff(), 1.05),
-    ]
+/// The device, and how many times PyTorch's time a step may take there.
+#[cfg(not(feature = "tch"))]
+fn device() -> (&'static str, Device, f64) {
+    ("flex", Device::flex().autodiff(), 1.0)
+}
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+fn device() -> (&'static str, Device, f64) {
+    ("tch", Device::libtorch().autodiff(), 1.05)
 }
 
 /// What is trained on.
