@@ -107,7 +107,7 @@ pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize
         .reshape([batch, seq, 3, heads, d_head])
         .permute([2, 0, 3, 1, 4]);
     let part = |which: usize| {
-        let part = parts.clone().slice([which..which + 1]);
+        let part = parts.clone().narrow(0, which, 1);
         part.reshape([batch, heads, seq, d_head])
     };
     let scores = part(0).matmul(part(1).transpose()) / (d_head as f32).sqrt();

@@ -3,6 +3,8 @@
 //!
 //! What is kept is kept as Burn's own tensor, so that Burn sees that its memory is shared.
 
+#![allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+
 use burn::backend::LibTorch;
 use burn::backend::libtorch::TchTensor;
 use burn::tensor::{Bool, Tensor};
@@ -11,10 +13,13 @@ use tch::Kind;
 use super::EPSILON;
 use super::graph::{Operand, Operation, apply};
 
+/// The dimensions that a row of `[batch, seq, width]` is one of.
+const ROWS: &[i64] = &[0, 1];
+
 /// As [`super::layer_norm`].
 pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>) -> Tensor<3> {
     let inputs = [Operand::of(x), Operand::of(gamma), Operand::of(beta)];
-    apply(inputs, |[x, gamma, beta]| {
+    apply(inputs, |[x, gamma, beta]: [TchTensor; 3]| {
         let width = gamma.tensor.size();
         let affine = (Some(&gamma.tensor), Some(&beta.tensor));
         let (y, mean, scale) = x
@@ -48,8 +53,8 @@ impl Operation<LibTorch, 3> for LayerNorm {
         let width = gamma.size()[0] as f64;
         let mut unit = (&self.x.tensor - &self.mean.tensor) * &self.scale.tensor;
         let dy_unit = dy * &unit;
-        let dgamma = dy_unit.sum_dim_intlist([0, 1], false, Kind::Float);
-        let dbeta = dy.sum_dim_intlist([0, 1], false, Kind::Float);
+        let dgamma = dy_unit.sum_dim_intlist(ROWS, false, Kind::Float);
+        let dbeta = dy.sum_dim_intlist(ROWS, false, Kind::Float);
         // The parts of the gradient along ones and along x, which a normalization takes away.
         let along_ones = (dy.matmul(gamma) / width).unsqueeze(-1);
         let along_x = (dy_unit.matmul(gamma) / width).unsqueeze(-1);
@@ -72,7 +77,7 @@ pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize
             .expect(found)
             .tensor
     });
-    apply([Operand::of(qkv)], |[qkv]| {
+    apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| {
         let [q, k, v] = parts(&qkv.tensor, heads as i64);
         let d_head = q.size()[3] as f64;
         let mut scores = (q / d_head.sqrt()).matmul(&k.transpose(-1, -2));
