@@ -2,7 +2,7 @@
 //!
 //! What [`burn::nn::transformer::TransformerEncoder`] computes with `norm_first` and without dropout,
 //! with one projection for queries, keys and values instead of three, on the operations of
-//! [`kernel`](crate::kernel). A last norm is part of it: the residual stream of pre-norm layers
+//! the module `kernel`. A last norm is part of it: the residual stream of pre-norm layers
 //! leaves them unnormalized.
 
 use burn::config::Config;
