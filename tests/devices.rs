@@ -3,20 +3,50 @@
 
 use burn::tensor::Device;
 
-/// One device of every backend in this build; `flex` is always among them.
-#[allow(deprecated)] // Burn marks ndarray and libtorch as leaving; this project runs on them.
+/// Names some of the devices in the build, separated by commas: the tests then run on these alone.
+pub const ONLY: &str = "PE_TEST_DEVICES";
+
+/// One device of every backend in this build, or of those that [`ONLY`] names; `flex`, which the
+/// others are held against, is always the first.
 pub fn devices() -> Vec<Device> {
+    let built = built();
+    let Ok(only) = std::env::var(ONLY) else {
+        return built.into_iter().map(|(_, device)| device).collect();
+    };
+    let only: Vec<&str> = only.split(',').collect();
+    let names: Vec<&str> = built.iter().map(|(name, _)| *name).collect();
+    if let Some(stray) = only.iter().find(|name| !names.contains(name)) {
+        panic!(
+            "{ONLY} names `{stray}`; this build has {}",
+            names.join(", ")
+        );
+    }
+    built
+        .into_iter()
+        .filter(|(name, _)| *name == "flex" || only.contains(name))
+        .map(|(_, device)| device)
+        .collect()
+}
+
+#[allow(deprecated)] // Burn marks ndarray and libtorch as leaving; this project runs on them.
+fn built() -> Vec<(&'static str, Device)> {
     vec![
-        Device::flex(),
+        ("flex", Device::flex()),
         #[cfg(feature = "ndarray")]
-        Device::ndarray(),
+        ("ndarray", Device::ndarray()),
         #[cfg(feature = "tch")]
-        Device::libtorch(),
+        ("tch", Device::libtorch()),
+        #[cfg(feature = "wgpu")]
+        (
+            "wgpu",
+            Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+        ),
         #[cfg(feature = "vulkan")]
-        Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
-        #[cfg(all(feature = "wgpu", not(feature = "vulkan")))]
-        Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+        (
+            "vulkan",
+            Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
+        ),
         #[cfg(feature = "cuda")]
-        Device::cuda(0),
+        ("cuda", Device::cuda(0)),
     ]
 }

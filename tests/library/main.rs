@@ -1,6 +1,7 @@
 //! `pe-burn` from outside: what it promises, on every backend in the build.
 #![recursion_limit = "256"]
 
+mod agreement;
 mod dtypes;
 mod errors;
 mod exactness;

@@ -157,8 +157,7 @@ impl Positions {
     /// - `real`: `[batch, seq]`, or `[1, seq]` for the same mask in every row
     pub fn from_token_mask(real: Tensor<2, Bool>) -> Self {
         let real = real.without_autodiff();
-        // The default integer type of a device may be too short to count in.
-        let counts = real.clone().cast(IntDType::I32);
+        let counts = real.clone().cast(counting_type(&real.device()));
         let empty = has_no_tokens(&real);
         let padding = real.bool_not();
         let ids = if empty {
@@ -199,7 +198,8 @@ impl Positions {
             });
         }
         let device = segments.device();
-        let places = Tensor::<1, Int>::arange(0..seq as i64, (&device, DType::I32))
+        let dtype = DType::from(counting_type(&device));
+        let places = Tensor::<1, Int>::arange(0..seq as i64, (&device, dtype))
             .unsqueeze::<2>()
             .expand([batch, seq]);
         // The place of each document's first token, carried along the row by the running maximum.
@@ -358,6 +358,16 @@ impl Positions {
 pub(crate) fn index_tensor(rows: &[usize], seq: usize, device: &Device) -> Tensor<2, Int> {
     let data: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
     Tensor::<1, Int>::from_data(data.as_slice(), device).reshape([rows.len() / seq, seq])
+}
+
+/// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,
+/// and WebGPU's `i32`. The default type of a device may be too short.
+fn counting_type(device: &Device) -> IntDType {
+    if device.supports_dtype(IntDType::I32) {
+        IntDType::I32
+    } else {
+        IntDType::I64
+    }
 }
 
 fn has_no_tokens<K: burn::tensor::kind::Basic>(tensor: &Tensor<2, K>) -> bool {

@@ -1,6 +1,6 @@
 //! From a name to a Burn device. The one place that knows the backends.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, DeviceType};
 
 use crate::error::LabError;
 
@@ -60,9 +60,14 @@ pub const DEVICES: &[DeviceName] = &[
         "wgpu",
         "wgpu",
         Kind::Gpu,
-        "any graphics card, the interface found at run time",
+        "any graphics card (or software Vulkan), the interface found at run time",
     ),
-    entry("vulkan", "vulkan", Kind::Gpu, "any graphics card, Vulkan"),
+    entry(
+        "vulkan",
+        "vulkan",
+        Kind::Gpu,
+        "any graphics card (or software Vulkan), Vulkan",
+    ),
     entry("metal", "metal", Kind::Gpu, "Apple graphics, Metal"),
     entry("webgpu", "webgpu", Kind::Gpu, "any graphics card, WebGPU"),
     entry("cuda", "cuda", Kind::Gpu, "NVIDIA card, CUDA"),
@@ -92,37 +97,79 @@ pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownDevice`] for a name that does not exist, and [`LabError::DeviceNotBuilt`],
-/// with the command that builds it in, for one that this program was compiled without.
+/// [`LabError::UnknownDevice`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with
+/// the command that builds it in, for one that this program was compiled without, and
+/// [`LabError::NoDevice`] for one that this machine has not.
 #[allow(deprecated)] // Burn discourages ndarray and LibTorch; this project still offers both.
 pub fn open(name: &str) -> Result<Device, LabError> {
     let known = lookup(name)?;
     match known.name {
         #[cfg(feature = "flex")]
-        "flex" => Ok(Device::flex()),
+        "flex" => found(known, DeviceType::Flex, Device::flex()),
         #[cfg(feature = "ndarray")]
-        "ndarray" => Ok(Device::ndarray()),
+        "ndarray" => found(known, DeviceType::NdArray, Device::ndarray()),
+        // Burn lists LibTorch's cards alone; the processor is always there.
         #[cfg(feature = "tch")]
         "tch" => Ok(Device::libtorch()),
         #[cfg(feature = "tch")]
-        "tch-cuda" => Ok(Device::libtorch_cuda(burn::tensor::DeviceIndex::Default)),
+        "tch-cuda" => found(
+            known,
+            DeviceType::LibTorch,
+            Device::libtorch_cuda(burn::tensor::DeviceIndex::Default),
+        ),
         #[cfg(feature = "wgpu")]
-        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        "wgpu" => found(
+            known,
+            DeviceType::Wgpu,
+            Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+        ),
         #[cfg(feature = "vulkan")]
-        "vulkan" => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        "vulkan" => found(
+            known,
+            DeviceType::Vulkan,
+            Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
+        ),
         #[cfg(feature = "metal")]
-        "metal" => Ok(Device::metal(burn::tensor::DeviceKind::DefaultDevice)),
+        "metal" => found(
+            known,
+            DeviceType::Metal,
+            Device::metal(burn::tensor::DeviceKind::DefaultDevice),
+        ),
         #[cfg(feature = "webgpu")]
-        "webgpu" => Ok(Device::webgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        "webgpu" => found(
+            known,
+            DeviceType::WebGpu,
+            Device::webgpu(burn::tensor::DeviceKind::DefaultDevice),
+        ),
         #[cfg(feature = "cuda")]
-        "cuda" => Ok(Device::cuda(burn::tensor::DeviceIndex::Default)),
+        "cuda" => found(
+            known,
+            DeviceType::Cuda,
+            Device::cuda(burn::tensor::DeviceIndex::Default),
+        ),
         #[cfg(feature = "rocm")]
-        "rocm" => Ok(Device::rocm(burn::tensor::DeviceIndex::Default)),
+        "rocm" => found(
+            known,
+            DeviceType::Rocm,
+            Device::rocm(burn::tensor::DeviceIndex::Default),
+        ),
         _ => Err(LabError::DeviceNotBuilt {
             name: known.name.to_string(),
             feature: known.feature.to_string(),
         }),
     }
+}
+
+/// The device, where the machine has one of its type: Burn itself asks at the first tensor only,
+/// and panics.
+fn found(known: DeviceName, on_machine: DeviceType, device: Device) -> Result<Device, LabError> {
+    if Device::enumerate(on_machine).into_vec().is_empty() {
+        return Err(LabError::NoDevice {
+            name: known.name.to_string(),
+            about: known.about.to_string(),
+        });
+    }
+    Ok(device)
 }
 
 #[cfg(test)]

@@ -43,6 +43,14 @@ pub enum LabError {
         /// The cargo feature that brings it.
         feature: String,
     },
+    /// A device that this machine has not, or whose driver is not found.
+    #[error("there is no device for `{name}` on this machine ({about}), or its driver is missing")]
+    NoDevice {
+        /// What was asked for.
+        name: String,
+        /// What it would be.
+        about: String,
+    },
     /// The same thing was named twice, or nothing was named.
     #[error("{0}")]
     Usage(String),
@@ -177,6 +185,7 @@ impl LabError {
             | Self::UnknownScheme { .. }
             | Self::UnknownDevice { .. }
             | Self::DeviceNotBuilt { .. }
+            | Self::NoDevice { .. }
             | Self::Usage(_)
             | Self::ChangedStudy { .. }
             | Self::NotAStudy { .. }

@@ -109,6 +109,7 @@ impl Cli {
                 for entry in device::DEVICES {
                     let here = match device::open(entry.name) {
                         Ok(_) => String::new(),
+                        Err(LabError::NoDevice { .. }) => " (none on this machine)".to_string(),
                         Err(_) => format!(" (needs a build with --features {})", entry.feature),
                     };
                     print_line(&format!("{:<10} {}{here}", entry.name, entry.about));

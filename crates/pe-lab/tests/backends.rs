@@ -1,0 +1,82 @@
+//! Every device in the build trains, and runs a study. `PE_TEST_DEVICES` names some of them,
+//! separated by commas.
+
+mod common;
+
+use std::fs;
+use std::sync::Arc;
+
+use common::{ended, lab};
+use pe_lab::device::{self, DEVICES};
+use pe_lab::model::{Model, ModelSpec};
+use pe_lab::task::{self, Task};
+use pe_lab::train::{Job, Recipe, Watch, train};
+use pe_lab::{error::LabError, scheme};
+
+/// The devices to test. One that is in the build and not on the machine is not passed over.
+fn devices() -> Vec<String> {
+    match std::env::var("PE_TEST_DEVICES") {
+        Ok(names) => names.split(',').map(str::to_string).collect(),
+        Err(_) => DEVICES
+            .iter()
+            .map(|device| device.name.to_string())
+            .filter(|name| !matches!(device::open(name), Err(LabError::DeviceNotBuilt { .. })))
+            .filter(|name| name != "tch-cuda") // `tch` brings it in without a card
+            .collect(),
+    }
+}
+
+fn mean(losses: &[f64]) -> f64 {
+    losses.iter().sum::<f64>() / losses.len() as f64
+}
+
+#[test]
+fn fifty_steps_lower_the_loss() {
+    let task: Arc<dyn Task> = task::by_name("posmod4").unwrap();
+    let scheme = scheme::config("sinusoidal", 64, task.max_tokens()).unwrap();
+    let recipe = Recipe {
+        batch_size: 16,
+        ..Recipe::default()
+    };
+    for name in devices() {
+        let device = device::open(&name).unwrap().autodiff();
+        let model = Model::init(&ModelSpec::default(), task.as_ref(), &scheme, 4, &device).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let job = Job {
+            task: task.clone(),
+            seed: 4,
+            steps: 50,
+            recipe: &recipe,
+            folder: folder.path(),
+            device: &device,
+        };
+        let losses = train(model, job, Watch::steps(|_, _| {})).unwrap().losses;
+        let (first, last) = (mean(&losses[..5]), mean(&losses[45..]));
+        println!("{name}: from {first:.3} to {last:.3}");
+        assert!(last < 0.8 * first, "{name}: from {first} to {last}");
+    }
+}
+
+#[test]
+fn a_study_runs_from_start_to_report() {
+    for name in devices() {
+        let folder = tempfile::tempdir().unwrap();
+        let (code, table, said) = ended(
+            lab()
+                .args(["compare", "--tasks", "digits", "--schemes", "none,learned"])
+                .args(["--seeds", "1", "--steps", "2", "--device", &name, "--out"])
+                .arg(folder.path()),
+        );
+        assert_eq!(code, 0, "{name}: {said}");
+        assert!(table.contains("learned"), "{name}: {table}");
+        assert!(said.contains(&format!("on {name}, ")), "{said}");
+        let results = fs::read_to_string(folder.path().join("results.csv")).unwrap();
+        for scheme in ["none", "learned"] {
+            assert!(
+                results.contains(&format!(",{scheme},")),
+                "{name}: {results}"
+            );
+        }
+        assert!(folder.path().join("report.html").exists(), "{name}");
+    }
+}
