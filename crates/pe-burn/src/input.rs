@@ -128,12 +128,7 @@ pub(crate) fn add(
     dropout: &Dropout,
 ) -> Tensor<3> {
     let (dtype, sum_dtype) = (x.dtype(), encoding.dtype());
-    // A cast to the type that is there already does nothing, but a decoding step feels the call.
-    let x = if dtype == sum_dtype {
-        x
-    } else {
-        x.cast(FloatDType::from(sum_dtype))
-    };
+    let x = cast(x, sum_dtype.into());
     let x = match scale {
         Some(factor) => x.mul_scalar(factor),
         None => x,
@@ -144,9 +139,15 @@ pub(crate) fn add(
     } else {
         sum
     };
-    if dtype == sum_dtype {
-        sum
+    cast(sum, dtype.into())
+}
+
+/// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding
+/// step feels the call.
+pub(crate) fn cast(x: Tensor<3>, dtype: FloatDType) -> Tensor<3> {
+    if x.dtype() == dtype.into() {
+        x
     } else {
-        sum.cast(FloatDType::from(dtype))
+        x.cast(dtype)
     }
 }

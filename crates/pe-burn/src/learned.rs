@@ -291,7 +291,7 @@ impl LearnedPositionalEmbedding {
             return Ok(x);
         }
         let rows = self.rows(positions, seq);
-        let rows = rows.cast(input::sum_dtype(x.dtype().into()));
+        let rows = input::cast(rows, input::sum_dtype(x.dtype().into()));
         let scale = self.config.input_scale.factor(width);
         Ok(input::add(x, rows, scale, &self.dropout))
     }

@@ -442,12 +442,8 @@ impl SinusoidalPositionalEncoding {
                 embedding(rows, ids.clone().to_device(&device()))
             }
         };
-        // The buffer may be in f64 where the sum is in f32; a cast that does nothing costs a call.
-        let encoding = if encoding.dtype() == dtype.into() {
-            encoding
-        } else {
-            encoding.cast(dtype)
-        };
+        // The buffer may be in f64 where the sum is in f32.
+        let encoding = input::cast(encoding, dtype);
         Ok(match &self.gain {
             Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
             None => encoding,

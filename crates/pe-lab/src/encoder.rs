@@ -12,7 +12,9 @@ use burn::tensor::{Bool, Device, Tensor};
 
 use crate::kernel::{EPSILON, attention, feed_forward, layer_norm, linear};
 
-/// The sizes of an [`Encoder`], and how its weights start.
+/// The sizes of an [`Encoder`].
+///
+/// Its weights and biases start at N(0, 1 / √inputs) (LeCun et al. 1998, *Efficient BackProp*).
 #[derive(Config, Debug)]
 pub struct EncoderConfig {
     /// Numbers per token.
@@ -23,10 +25,6 @@ pub struct EncoderConfig {
     pub heads: usize,
     /// Layers.
     pub layers: usize,
-    /// Where weights and biases start: by default at N(0, 1 / √inputs) (LeCun et al. 1998,
-    /// *Efficient BackProp*).
-    #[config(default = "Initializer::KaimingNormal{gain: 1.0, fan_out_only: false}")]
-    pub initializer: Initializer,
 }
 
 impl EncoderConfig {
@@ -38,7 +36,10 @@ impl EncoderConfig {
         };
         let linear = |inputs, outputs| {
             LinearConfig::new(inputs, outputs)
-                .with_initializer(self.initializer.clone())
+                .with_initializer(Initializer::KaimingNormal {
+                    gain: 1.0,
+                    fan_out_only: false,
+                })
                 .init(device)
         };
         let layer = |_| Layer {

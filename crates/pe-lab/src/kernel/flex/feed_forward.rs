@@ -84,14 +84,8 @@ pub fn backward(x: &[f32], weights: Weights, h: &[f32], dy: &[f32]) -> Gradients
                 .collect_into_vec(&mut parts);
         })
     };
-    let mut sums = [vec![], vec![], vec![]];
-    for (i, len) in [w1.len(), d_ff, w2.len()].into_iter().enumerate() {
-        sums[i] = total(
-            parts.iter_mut().map(|part| std::mem::take(&mut part[i])),
-            len,
-        );
-    }
-    let [w1, b1, w2] = sums;
+    let [w1, b1, w2] =
+        [0, 1, 2].map(|i| total(parts.iter_mut().map(|part| std::mem::take(&mut part[i]))));
     Gradients {
         x: dx,
         w1,

@@ -48,7 +48,7 @@ pub fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> Gradients
                 .collect_into_vec(&mut parts);
         })
     };
-    let mut gamma = total(parts, 2 * width);
+    let mut gamma = total(parts);
     let beta = gamma.split_off(width);
     Gradients { x: dx, gamma, beta }
 }

@@ -77,7 +77,7 @@ pub fn backward(x: &[f32], weight: &[f32], outputs: usize, dy: &[f32]) -> Gradie
     };
     Gradients {
         x: dx,
-        weight: total(parts, weight.len()),
+        weight: total(parts),
         bias: column_sums(dy, outputs),
     }
 }

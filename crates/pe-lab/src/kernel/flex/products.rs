@@ -131,14 +131,13 @@ pub unsafe fn written(len: usize, write: impl FnOnce(&mut [MaybeUninit<f32>])) -
     values
 }
 
-/// Adds up vectors of one length, in their order.
-pub fn total(parts: impl IntoIterator<Item = Vec<f32>>, len: usize) -> Vec<f32> {
-    let mut parts = parts.into_iter();
-    let mut total = parts.next().unwrap_or_else(|| vec![0.0; len]);
-    for part in parts {
+/// Adds up vectors of one length, in their order. There is one at least: no operation is without rows.
+pub fn total(parts: impl IntoIterator<Item = Vec<f32>>) -> Vec<f32> {
+    let add = |mut total: Vec<f32>, part: Vec<f32>| {
         total.iter_mut().zip(&part).for_each(|(sum, x)| *sum += x);
-    }
-    total
+        total
+    };
+    parts.into_iter().reduce(add).expect("some rows")
 }
 
 /// The sum of each column.
