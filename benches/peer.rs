@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -35,9 +35,9 @@ impl Peers {
             eprintln!("PEERS MISSING: {reason}");
             return Self(Err(reason));
         }
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/peer.py");
+        // Cargo runs benches in the folder of their package.
         let mut process = Command::new(&python)
-            .arg(script)
+            .arg("peers/peer.py")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
