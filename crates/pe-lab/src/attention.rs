@@ -208,3 +208,84 @@ impl Attention {
         join(self.dropout.forward(weights).matmul(v))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::module::Param;
+    use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig};
+    use burn::tensor::Distribution;
+    use pe_burn::PositionalConfig;
+
+    const D_MODEL: usize = 24;
+    const HEADS: usize = 3;
+
+    fn values(x: Tensor<3>) -> Vec<f32> {
+        x.into_data().try_to_vec().unwrap()
+    }
+
+    fn apart_of(a: &[f32], b: &[f32]) -> f32 {
+        assert_eq!(a.len(), b.len());
+        let apart = a.iter().zip(b).map(|(x, y)| (x - y).abs());
+        apart.fold(0.0, f32::max)
+    }
+
+    /// Burn's attention with our weights.
+    fn burns(ours: &Attention, device: &Device) -> MultiHeadAttention {
+        let mut burns = MultiHeadAttentionConfig::new(D_MODEL, HEADS).init(device);
+        let bias = ours.qkv.bias.as_ref().unwrap().val();
+        let parts = [&mut burns.query, &mut burns.key, &mut burns.value];
+        for (which, part) in parts.into_iter().enumerate() {
+            let from = which * D_MODEL;
+            let weight = ours.qkv.weight.val().narrow(1, from, D_MODEL);
+            part.weight = Param::from_tensor(weight);
+            part.bias = Some(Param::from_tensor(bias.clone().narrow(0, from, D_MODEL)));
+        }
+        burns.output = ours.output.clone();
+        burns
+    }
+
+    #[test]
+    fn without_positions_it_is_burns_attention() {
+        let device = Device::flex();
+        let ours = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let burns = burns(&ours, &device);
+        let x = Tensor::random([4, 33, D_MODEL], Distribution::Default, &device);
+        let none = PositionalConfig::None {}.init(&device);
+        let pass = Pass::new(33, None, &none, &Positions::default());
+        let theirs = burns.forward(MhaInput::self_attn(x.clone())).context;
+        let apart = apart_of(&values(theirs), &values(ours.forward(x, &pass)));
+        assert!(apart < 2e-6, "{apart}");
+    }
+
+    #[test]
+    fn dropout_is_for_training_and_keeps_the_mean() {
+        let device = Device::flex().autodiff();
+        let without = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let mut with = without.clone();
+        with.dropout = DropoutConfig::new(0.5).init();
+        let x = Tensor::random([2, 9, D_MODEL], Distribution::Default, &device);
+        let scheme = PositionalConfig::by_name("alibi", D_MODEL, HEADS, 9);
+        let scheme = scheme.unwrap().init(&device);
+        let pass = Pass::new(9, None, &scheme, &Positions::default());
+        let expected = values(without.forward(x.clone(), &pass));
+        let mut mean = vec![0.0; expected.len()];
+        for run in 0..1_000 {
+            let dropped = values(with.forward(x.clone(), &pass));
+            if run == 0 {
+                assert!(apart_of(&dropped, &expected) > 0.01);
+            }
+            let add = |(mean, x): (&mut f32, f32)| *mean += x / 1_000.0;
+            mean.iter_mut().zip(dropped).for_each(add);
+        }
+        let apart = apart_of(&mean, &expected);
+        assert!(apart < 0.05, "the mean of 1,000 runs is {apart} apart");
+
+        let plain = Device::flex();
+        let (with, x) = (with.valid(), Tensor::from_data(x.into_data(), &plain));
+        let scheme = scheme.valid();
+        let pass = Pass::new(9, None, &scheme, &Positions::default());
+        let tested = values(with.forward(x, &pass));
+        assert!(apart_of(&tested, &expected) < 2e-6);
+    }
+}

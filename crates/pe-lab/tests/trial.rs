@@ -15,7 +15,7 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
     TrialSpec {
         task: task.into(),
         data: None,
-        scheme: scheme::config(scheme, 64, 82).unwrap(),
+        scheme: scheme::config(scheme, 64, 4, 82).unwrap(),
         seed: 4,
         steps: 12,
         recipe: Recipe {

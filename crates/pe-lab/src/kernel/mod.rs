@@ -175,7 +175,9 @@ mod tests {
     /// The largest difference, as a part of the largest value.
     fn apart(a: &[f32], b: &[f32]) -> f32 {
         assert_eq!(a.len(), b.len());
-        let largest = a.iter().fold(f32::MIN_POSITIVE, |most, x| most.max(x.abs()));
+        let largest = a
+            .iter()
+            .fold(f32::MIN_POSITIVE, |most, x| most.max(x.abs()));
         let apart = a.iter().zip(b).map(|(x, y)| (x - y).abs());
         apart.fold(0.0, f32::max) / largest
     }

@@ -99,7 +99,9 @@ pub fn attention(
         (TchTensor::new(y), Attention { qkv, weights })
     };
     match bias {
-        None => apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| forward(qkv, None)),
+        None => apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| {
+            forward(qkv, None)
+        }),
         Some(bias) => {
             let shared = bias.dims()[0] == 1;
             let inputs = [Operand::of(qkv), Operand::of(bias)];

@@ -13,7 +13,7 @@ pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
     for scheme in &study.spec.schemes {
         for task in &study.spec.tasks {
             let of_both = |result: &&TrialResult| {
-                result.spec.scheme.name() == scheme && result.spec.task == task.name
+                result.spec.scheme.name == *scheme && result.spec.task == task.name
             };
             let Some(result) = study.results.iter().find(of_both) else {
                 continue;

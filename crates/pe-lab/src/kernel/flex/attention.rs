@@ -53,11 +53,7 @@ pub fn forward(
     bias: Option<&[f32]>,
     sizes: Sizes,
 ) -> (Vec<f32>, Vec<f32>) {
-    let Sizes {
-        seq,
-        d_model,
-        heads,
-    } = sizes;
+    let Sizes { seq, d_model, .. } = sizes;
     let d_head = sizes.d_head();
     let batch = qkv.len() / (seq * 3 * d_model);
     let mut weights = Vec::new();

@@ -69,7 +69,7 @@ struct Look(usize);
 impl Look {
     /// The same on every chart, whatever a scheme is compared with.
     fn of(scheme: &str, schemes: &[String]) -> Self {
-        let known = crate::scheme::names();
+        let known: Vec<&str> = crate::scheme::names().collect();
         let listed = known.iter().position(|name| *name == scheme);
         let in_study = || {
             let unlisted = schemes.iter().filter(|s| !known.contains(&s.as_str()));
