@@ -2,6 +2,7 @@
 #![recursion_limit = "256"]
 
 mod agreement;
+mod bias;
 mod dtypes;
 mod errors;
 mod exactness;
@@ -10,7 +11,9 @@ mod module;
 mod options;
 mod positions;
 mod properties;
+mod rotary;
 mod scheme;
+mod times;
 mod transformer;
 mod write_ups;
 
