@@ -90,14 +90,14 @@ impl Setup {
 
 fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     let task = setup.task;
-    let scheme = PositionalConfig::by_name("sinusoidal", 64, 64).expect("a known name");
+    let scheme = PositionalConfig::by_name("sinusoidal", 64, 4, 64).expect("a known name");
     let model = Model::init(&ModelSpec::default(), task, &scheme, 1, device).expect("known sizes");
     training(model, setup, device, Model::loss)
 }
 
 fn burns(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     let task = setup.task;
-    let scheme = PositionalConfig::by_name("sinusoidal", 64, 64).expect("a known name");
+    let scheme = PositionalConfig::by_name("sinusoidal", 64, 4, 64).expect("a known name");
     let model = BurnModel {
         tokens: EmbeddingConfig::new(task.vocabulary(), 64).init(device),
         scheme: scheme.try_init(device).expect("known sizes"),

@@ -11,7 +11,7 @@ use crate::{distance, embeddings};
 #[test]
 fn by_name_and_as_data() {
     for name in PositionalConfig::NAMES {
-        let config = PositionalConfig::by_name(name, 16, 30).unwrap();
+        let config = PositionalConfig::by_name(name, 16, 4, 30).unwrap();
         assert_eq!(config.name(), *name);
         let json = serde_json::to_string(&config).unwrap();
         assert!(json.starts_with(&format!(r#"{{"kind":"{name}""#)), "{json}");
@@ -26,10 +26,11 @@ fn by_name_and_as_data() {
     .unwrap();
     let expected = LearnedPositionalEmbeddingConfig::new(16, 30).with_dropout(0.1);
     assert_eq!(config, PositionalConfig::Learned(expected));
-    let error = PositionalConfig::by_name("rotory", 16, 30).unwrap_err();
+    let error = PositionalConfig::by_name("rotory", 16, 4, 30).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned"
+        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, rotary, xpos, \
+         alibi, t5, kerple, fire"
     );
     for bad in [
         r#"{"kind": "rotory"}"#,
@@ -48,11 +49,11 @@ fn each_scheme_embeds_as_its_module() {
     let device = Device::flex();
     let x = embeddings(2, 7, 16, &device);
     let positions = Positions::from(3);
-    let none = PositionalConfig::by_name("none", 16, 30)
+    let none = PositionalConfig::by_name("none", 16, 4, 30)
         .unwrap()
         .init(&device);
     assert_eq!(distance(none.embed(x.clone(), &positions), x.clone()), 0.0);
-    let sinusoidal = PositionalConfig::by_name("sinusoidal", 16, 30)
+    let sinusoidal = PositionalConfig::by_name("sinusoidal", 16, 4, 30)
         .unwrap()
         .init(&device);
     let module = SinusoidalPositionalEncodingConfig::new(16).init(&device);
@@ -63,7 +64,7 @@ fn each_scheme_embeds_as_its_module() {
         ),
         0.0
     );
-    let learned = PositionalConfig::by_name("learned", 16, 30)
+    let learned = PositionalConfig::by_name("learned", 16, 4, 30)
         .unwrap()
         .init(&device);
     let PositionalScheme::Learned(module) = &learned else {
@@ -95,18 +96,16 @@ fn no_positions_still_checks_them() {
 #[test]
 fn additive_schemes_leave_attention_alone() {
     let device = Device::flex();
-    for name in PositionalConfig::NAMES {
-        let scheme = PositionalConfig::by_name(name, 16, 30)
+    for name in ["none", "sinusoidal", "learned"] {
+        let scheme = PositionalConfig::by_name(name, 16, 4, 30)
             .unwrap()
             .init(&device);
         let q = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
         let k = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
         let (rotated_q, rotated_k) = scheme.rotate(q.clone(), k.clone(), &Positions::default());
         assert_eq!(distance(rotated_q, q) + distance(rotated_k, k), 0.0);
-        assert!(
-            scheme
-                .bias(&Positions::default(), &Positions::default())
-                .is_none()
-        );
+        let positions = Positions::default();
+        assert!(!scheme.rotates());
+        assert!(scheme.bias((&positions, 7), (&positions, 7)).is_none());
     }
 }

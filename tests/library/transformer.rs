@@ -21,7 +21,7 @@ impl Model {
     fn new(scheme: &str, device: &burn::tensor::Device) -> Self {
         let encoder = TransformerEncoderConfig::new(16, 32, 2, 1).with_dropout(0.0);
         Self {
-            positions: PositionalConfig::by_name(scheme, 16, 32)
+            positions: PositionalConfig::by_name(scheme, 16, 4, 32)
                 .unwrap()
                 .init(device),
             encoder: encoder.init(device),

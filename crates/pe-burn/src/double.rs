@@ -56,6 +56,11 @@ fn split(a: f64) -> (f64, f64) {
 impl Double {
     pub const ONE: Self = Self { hi: 1.0, lo: 0.0 };
 
+    pub const TAU: Self = Self {
+        hi: 4.0 * HALF_PI[0],
+        lo: 4.0 * HALF_PI[1],
+    };
+
     #[inline(always)]
     pub fn add(self, other: Self) -> Self {
         let high = two_sum(self.hi, other.hi);
@@ -72,12 +77,25 @@ impl Double {
 
     /// The quotient of two numbers that are exact in `f64`.
     pub fn quotient(a: f64, b: f64) -> Self {
-        let hi = a / b;
-        let product = two_product(hi, b);
-        two_sum(hi, ((a - product.hi) - product.lo) / b)
+        Self { hi: a, lo: 0.0 }.div(b)
     }
 
-    fn neg(self) -> Self {
+    /// The product with a number that is exact in `f64`.
+    pub fn times(self, factor: f64) -> Self {
+        self.mul(Self {
+            hi: factor,
+            lo: 0.0,
+        })
+    }
+
+    /// The quotient by a number that is exact in `f64`.
+    pub fn div(self, by: f64) -> Self {
+        let hi = self.hi / by;
+        let product = two_product(hi, by);
+        two_sum(hi, ((self.hi - product.hi) - product.lo + self.lo) / by)
+    }
+
+    pub fn neg(self) -> Self {
         Self {
             hi: -self.hi,
             lo: -self.lo,
@@ -124,8 +142,8 @@ impl Double {
         }))
     }
 
-    /// `(sin, cos)` of `n · self` for a whole number `n` below 2^52 and `0 < self <= 1`: each within
-    /// 0.6 ulp of the larger of the two for `n` below 2^32, and within 1e-13 beyond.
+    /// `(sin, cos)` of `n · self` for a number `n >= 0`, `0 < self` and a product below 2^52: each
+    /// within 0.6 ulp of the larger of the two for a product below 2^32, and within 1e-13 beyond.
     ///
     /// Straight-line arithmetic, so that a loop over frequencies compiles to vector instructions.
     #[inline(always)]

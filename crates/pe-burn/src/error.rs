@@ -27,6 +27,115 @@ pub enum PositionError {
         got: usize,
     },
 
+    /// The last axis of queries or keys is not the `d_head` that the module was built for.
+    #[error("the input has d_head {got}, but this encoding was built for d_head {expected}")]
+    DHead {
+        /// The width that the module was built for.
+        expected: usize,
+        /// The width of the input.
+        got: usize,
+    },
+
+    /// The columns to rotate do not come in pairs, or there are not so many.
+    #[error(
+        "the columns to rotate come in pairs: their number must be even, from 2 to d_head {d_head}; got {rotary_dim}"
+    )]
+    RotaryDim {
+        /// The number of columns to rotate.
+        rotary_dim: usize,
+        /// The width of a head.
+        d_head: usize,
+    },
+
+    /// The range of xPos's decay is not a positive number.
+    #[error("scale_base must be a finite number above 0; got {scale_base}")]
+    ScaleBase {
+        /// The number that was given.
+        scale_base: f64,
+    },
+
+    /// xPos's factors are no longer numbers in `f32`.
+    #[error(
+        "position {position} is too far: with scale_base {scale_base} the factors of xPos are numbers in f32 up to position {max}"
+    )]
+    XPosTooFar {
+        /// The position farthest from 0.
+        position: f64,
+        /// The last position at which they are.
+        max: usize,
+        /// The range of the decay.
+        scale_base: f64,
+    },
+
+    /// A row has more tokens than positions can be drawn for.
+    #[error(
+        "row {row} has {length} tokens: that many distinct positions cannot be drawn from {max_position} for a batch of seq {seq}"
+    )]
+    Draw {
+        /// The row.
+        row: usize,
+        /// Its number of tokens.
+        length: usize,
+        /// How many positions there are to draw from.
+        max_position: usize,
+        /// The length of the batch.
+        seq: usize,
+    },
+
+    /// The heads cannot share the width of the model.
+    #[error("d_model {d_model} is not a multiple of the number of heads, {heads}")]
+    Heads {
+        /// The width of the model.
+        d_model: usize,
+        /// The number of heads.
+        heads: usize,
+    },
+
+    /// The number of heads is 0.
+    #[error("heads must be at least 1, got 0")]
+    ZeroHeads,
+
+    /// T5's buckets cannot be shared out.
+    #[error(
+        "{buckets} buckets up to distance {max_distance}: their number must be a multiple of {multiple_of}, and max_distance more than {}",
+        buckets / multiple_of
+    )]
+    Buckets {
+        /// The number of buckets.
+        buckets: usize,
+        /// What it has to be a multiple of.
+        multiple_of: usize,
+        /// The distance of the last bucket.
+        max_distance: usize,
+    },
+
+    /// A number of FIRE is not above 0.
+    #[error("{what} must be above 0 and finite in f32; got {value}")]
+    Fire {
+        /// Which number.
+        what: &'static str,
+        /// The number that was given.
+        value: f64,
+    },
+
+    /// Queries and keys have positions for batches of different sizes.
+    #[error("the queries have positions for {queries} rows and the keys for {keys}")]
+    Rows {
+        /// The rows of the queries.
+        queries: usize,
+        /// The rows of the keys.
+        keys: usize,
+    },
+
+    /// Ids are too far apart for the integers that the device has.
+    #[error("positions {span} apart: this device counts distances up to {max}")]
+    Span {
+        /// How far they are apart.
+        span: usize,
+        /// The largest distance.
+        max: usize,
+    },
+
     /// The base of the wavelengths does not give a decreasing, finite spectrum.
     #[error(
         "base must be a finite number greater than 1, so that the frequencies base^(-2i/d_model) decrease; got {base}"
@@ -34,6 +143,37 @@ pub enum PositionError {
     Base {
         /// The base that was given.
         base: f64,
+    },
+
+    /// The shortest and the longest wavelength do not make a range.
+    #[error(
+        "wavelengths must go from a shortest to a longest, both finite and positive; got {min} to {max}"
+    )]
+    Wavelengths {
+        /// The shortest.
+        min: f64,
+        /// The longest.
+        max: f64,
+    },
+
+    /// A number of a [`RopeScaling`](crate::RopeScaling) makes no sense.
+    #[error("{what} must be {bound}; got {value}")]
+    Scaling {
+        /// Which number.
+        what: &'static str,
+        /// The number that was given.
+        value: f64,
+        /// What it has to be.
+        bound: &'static str,
+    },
+
+    /// LongRoPE does not have one factor for each frequency.
+    #[error("longrope has {got} factors for {expected} frequencies")]
+    Factors {
+        /// The number of frequencies.
+        expected: usize,
+        /// The number of factors.
+        got: usize,
     },
 
     /// The dropout probability is outside `[0, 1)`.
@@ -63,6 +203,30 @@ pub enum PositionError {
         token: usize,
         /// The largest id allowed.
         max: usize,
+    },
+
+    /// A time is not a number, or too far from 0.
+    #[error(
+        "time {time} at row {row}, token {token} is out of range: times go from -{max} to {max}"
+    )]
+    TimeOutOfRange {
+        /// The time.
+        time: f64,
+        /// Its row in the batch.
+        row: usize,
+        /// Its place in the row.
+        token: usize,
+        /// The largest time allowed.
+        max: usize,
+    },
+
+    /// Positions are times where only whole positions make sense.
+    #[error(
+        "{what} has one entry for each whole position: it cannot take times, which lie between them"
+    )]
+    NotWhole {
+        /// What needs whole positions.
+        what: &'static str,
     },
 
     /// `start + seq` goes past the largest position, [`MAX_POSITION`](crate::MAX_POSITION).

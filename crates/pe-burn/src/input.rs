@@ -80,6 +80,32 @@ pub(crate) fn check_input(
             got,
         });
     }
+    check_place(x, device)?;
+    positions.check(Some(batch), seq)?;
+    Ok([batch, seq])
+}
+
+/// Checks queries or keys `[batch, heads, seq, d_head]` and their positions against a module; `seq`.
+pub(crate) fn check_heads(
+    x: &Tensor<4>,
+    positions: &Positions,
+    d_head: usize,
+    device: &Device,
+) -> Result<usize, PositionError> {
+    let [batch, _, seq, got] = x.dims();
+    if got != d_head {
+        return Err(PositionError::DHead {
+            expected: d_head,
+            got,
+        });
+    }
+    check_place(x, device)?;
+    positions.check(Some(batch), seq)?;
+    Ok(seq)
+}
+
+/// Refuses an input that is elsewhere than the module, or that nothing can be computed in.
+fn check_place<const D: usize>(x: &Tensor<D>, device: &Device) -> Result<(), PositionError> {
     let input = x.device();
     if input != *device {
         return Err(PositionError::Device {
@@ -87,13 +113,11 @@ pub(crate) fn check_input(
             module: format!("{device:?}"),
         });
     }
-    check_dtype(x)?;
-    positions.check(Some(batch), seq)?;
-    Ok([batch, seq])
+    check_dtype(x)
 }
 
 /// Refuses a quantized input: there is no sum to round.
-pub(crate) fn check_dtype(x: &Tensor<3>) -> Result<(), PositionError> {
+pub(crate) fn check_dtype<const D: usize>(x: &Tensor<D>) -> Result<(), PositionError> {
     if x.dtype().is_float() {
         Ok(())
     } else {
@@ -144,7 +168,7 @@ pub(crate) fn add(
 
 /// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding
 /// step feels the call.
-pub(crate) fn cast(x: Tensor<3>, dtype: FloatDType) -> Tensor<3> {
+pub(crate) fn cast<const D: usize>(x: Tensor<D>, dtype: FloatDType) -> Tensor<D> {
     if x.dtype() == dtype.into() {
         x
     } else {

@@ -286,6 +286,7 @@ impl LearnedPositionalEmbedding {
     ) -> Result<Tensor<3>, PositionError> {
         let [max_len, width] = self.size();
         let [batch, seq] = check_input(&x, positions, width, &self.weight.lazy_device())?;
+        positions.check_whole("a learned table")?;
         positions.check_limit(seq, max_len)?;
         if batch * seq == 0 {
             return Ok(x);
@@ -324,6 +325,7 @@ impl LearnedPositionalEmbedding {
     ) -> Result<Tensor<3>, PositionError> {
         let [max_len, d_model] = self.size();
         positions.check(None, seq)?;
+        positions.check_whole("a learned table")?;
         positions.check_limit(seq, max_len)?;
         let shape = [positions.rows(), seq, d_model];
         if shape.contains(&0) {
@@ -363,6 +365,7 @@ impl LearnedPositionalEmbedding {
                 let rows: Vec<usize> = ids.iter().map(|id| id + offset).collect();
                 embedding(weight, index_tensor(&rows, seq, &device))
             }
+            Place::Times(_) => unreachable!("times were refused"),
             Place::Device(ids, padding) => {
                 let ids = ids.clone().to_device(&device).add_scalar(offset as i64);
                 let (Some(index), Some(padding)) = (padding_index, padding) else {

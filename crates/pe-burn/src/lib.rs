@@ -36,28 +36,48 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std; // tells at run time which vector instructions the processor has
 
+mod bias;
+mod buffer;
+mod cache;
 mod double;
 mod error;
+#[cfg(feature = "flex")]
+#[doc(hidden)] // for the kernels of pe-lab
+pub mod graph;
 mod input;
 mod learned;
 mod memory;
 mod positions;
+mod randomized;
+mod rotary;
+mod rotation;
+mod scaling;
 mod scheme;
 mod sinusoidal;
 mod spectrum;
 mod table;
 mod threads;
+mod xpos;
 
+pub use bias::{
+    Alibi, AlibiConfig, AlibiShape, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape,
+    T5RelativeBias, T5RelativeBiasConfig,
+};
+pub use cache::BiasCache;
 pub use error::PositionError;
 pub use input::InputScale;
 pub use learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit};
 pub use positions::Positions;
+pub use randomized::RandomizedPositions;
+pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig, convert_heads};
+pub use scaling::RopeScaling;
 pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
 pub use sinusoidal::{
     Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
 pub use spectrum::{DEFAULT_BASE, Layout, MAX_POSITION, Shift, Spectrum};
 pub use table::Entry;
+pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
 
 /// The code in the project's README compiles and runs.
 #[cfg(doctest)]

@@ -15,6 +15,7 @@ use crate::spectrum::MAX_POSITION;
 /// | [`Positions::from(start)`](#impl-From<usize>-for-Positions) | `start, start + 1, …` | cached decoding |
 /// | [`from_starts`](Self::from_starts) | `starts[row], starts[row] + 1, …` | cached decoding of rows of several lengths |
 /// | [`from_ids`](Self::from_ids), [`from_id_rows`](Self::from_id_rows) | the ids given | anything else |
+/// | [`from_times`](Self::from_times), [`from_time_rows`](Self::from_time_rows) | the times given, fractions and negative ones too | events, samples at uneven intervals |
 /// | [`from_token_mask`](Self::from_token_mask), [`from_mask_pad`](Self::from_mask_pad) | the count of real tokens before them | left or right padding |
 /// | [`from_segment_ids`](Self::from_segment_ids) | the distance from the start of their document | packed rows |
 ///
@@ -44,6 +45,8 @@ enum Kind {
     Runs(Vec<usize>),
     /// Explicit ids, row by row.
     Ids { ids: Vec<usize>, shape: [usize; 2] },
+    /// Times: any real numbers, row by row.
+    Times { times: Vec<f64>, shape: [usize; 2] },
     /// Ids on a device that are all below `seq`, and which of them stand for padding.
     Counted {
         ids: Tensor<2, Int>,
@@ -51,12 +54,14 @@ enum Kind {
     },
 }
 
-/// The three ways in which an encoding looks positions up.
+/// The four ways in which an encoding looks positions up.
 pub(crate) enum Place<'a> {
     /// One run for every row, from this start.
     Run(usize),
     /// Ids on the host, row by row.
     Host(Cow<'a, [usize]>),
+    /// Times on the host, row by row: they cannot be looked up, only computed.
+    Times(&'a [f64]),
     /// Ids on a device, all below `seq`, and which of them stand for padding.
     Device(&'a Tensor<2, Int>, Option<&'a Tensor<2, Bool>>),
 }
@@ -129,21 +134,57 @@ impl Positions {
     /// [`PositionError::Ragged`] when the rows differ in length;
     /// [`PositionError::IdOutOfRange`] for an id past [`MAX_POSITION`].
     pub fn try_from_id_rows<R: AsRef<[usize]>>(rows: &[R]) -> Result<Self, PositionError> {
-        let seq = rows.first().map_or(0, |row| row.as_ref().len());
-        let shape = [rows.len(), seq];
-        let mut ids = Vec::with_capacity(rows.len() * seq);
-        for (i, row) in rows.iter().map(AsRef::as_ref).enumerate() {
-            if row.len() != seq {
-                return Err(PositionError::Ragged {
-                    row: i,
-                    expected: seq,
-                    got: row.len(),
-                });
-            }
-            ids.extend(row.iter().map(|&id| id as u64));
-        }
-        let ids = checked_ids(ids.into_iter(), shape)?;
+        let (ids, shape) = flat(rows)?;
+        let ids = checked_ids(ids.into_iter().map(|id| id as u64), shape)?;
         Ok(Self(Kind::Ids { ids, shape }))
+    }
+
+    /// Positions that are real numbers: times, or places between tokens. Fractions and negative
+    /// numbers are fine wherever a position is a number in a formula (sinusoidal, rotary, ALiBi,
+    /// KERPLE, FIRE); where it is the number of a row (learned, T5) they are refused.
+    ///
+    /// This reads the times back to the host once, as [`from_ids`](Self::from_ids) does.
+    ///
+    /// # Shapes
+    ///
+    /// - `times`: `[batch, seq]`, or `[1, seq]` for the same times in every row
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_from_times`](Self::try_from_times) returns an error.
+    pub fn from_times(times: Tensor<2>) -> Self {
+        expect(Self::try_from_times(times))
+    }
+
+    /// As [`from_times`](Self::from_times).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::TimeOutOfRange`] for a time that is not a number or further than
+    /// [`MAX_POSITION`] from 0.
+    pub fn try_from_times(times: Tensor<2>) -> Result<Self, PositionError> {
+        let shape = times.dims();
+        checked_times(times.into_data().iter::<f64>().collect(), shape)
+    }
+
+    /// As [`from_times`](Self::from_times), from the host: one list per row.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_from_time_rows`](Self::try_from_time_rows) returns an error.
+    pub fn from_time_rows<R: AsRef<[f64]>>(rows: &[R]) -> Self {
+        expect(Self::try_from_time_rows(rows))
+    }
+
+    /// As [`from_time_rows`](Self::from_time_rows).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Ragged`] when the rows differ in length, and
+    /// [`PositionError::TimeOutOfRange`] as in [`try_from_times`](Self::try_from_times).
+    pub fn try_from_time_rows<R: AsRef<[f64]>>(rows: &[R]) -> Result<Self, PositionError> {
+        let (times, shape) = flat(rows)?;
+        checked_times(times, shape)
     }
 
     /// Positions that count real tokens only, so that a padded row encodes as the same row
@@ -228,15 +269,18 @@ impl Positions {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Shape`] when these positions are not for `seq` tokens, and
-    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`].
+    /// [`PositionError::Shape`] when these positions are not for `seq` tokens,
+    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`], and
+    /// [`PositionError::NotWhole`] when they are times.
     pub fn try_to_rows(&self, seq: usize) -> Result<Vec<Vec<usize>>, PositionError> {
         self.check(None, seq)?;
+        self.check_whole("a list of whole positions")?;
         Ok(match &self.0 {
             Kind::Run(start) => vec![(*start..start + seq).collect()],
             Kind::Runs(starts) => starts.iter().map(|&s| (s..s + seq).collect()).collect(),
             _ if seq == 0 => vec![Vec::new(); self.rows()],
             Kind::Ids { ids, .. } => ids.chunks_exact(seq).map(<[usize]>::to_vec).collect(),
+            Kind::Times { .. } => unreachable!("times were refused"),
             Kind::Counted { ids, .. } => {
                 read(ids).chunks_exact(seq).map(<[usize]>::to_vec).collect()
             }
@@ -248,7 +292,7 @@ impl Positions {
         match &self.0 {
             Kind::Run(_) => 1,
             Kind::Runs(starts) => starts.len(),
-            Kind::Ids { shape, .. } => shape[0],
+            Kind::Ids { shape, .. } | Kind::Times { shape, .. } => shape[0],
             Kind::Counted { ids, .. } => ids.dims()[0],
         }
     }
@@ -270,6 +314,7 @@ impl Positions {
                 None => None,
             },
             Kind::Ids { shape, .. } => Some(("tensor of position ids", *shape)),
+            Kind::Times { shape, .. } => Some(("tensor of times", *shape)),
             Kind::Counted { ids, padding } => Some(match padding {
                 Some(_) => ("padding mask", ids.dims()),
                 None => ("tensor of segment ids", ids.dims()),
@@ -296,27 +341,66 @@ impl Positions {
         }
     }
 
+    /// Refuses times where a position is the number of something.
+    pub(crate) fn check_whole(&self, what: &'static str) -> Result<(), PositionError> {
+        match &self.0 {
+            Kind::Times { .. } => Err(PositionError::NotWhole { what }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether these are known to be the same positions, without reading any back.
+    pub(crate) fn known_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::Run(a), Kind::Run(b)) => a == b,
+            (Kind::Runs(a), Kind::Runs(b)) => a == b,
+            (Kind::Ids { ids: a, shape: m }, Kind::Ids { ids: b, shape: n }) => (m, a) == (n, b),
+            (Kind::Times { times: a, shape: m }, Kind::Times { times: b, shape: n }) => {
+                (m, a) == (n, b)
+            }
+            _ => false,
+        }
+    }
+
     /// One more than the largest position of `seq` tokens, or a bound on it where the positions
     /// are on a device. For positions that [`check`](Self::check) has passed.
     pub(crate) fn end(&self, seq: usize) -> usize {
         match &self.0 {
             Kind::Ids { ids, .. } => ids.iter().max().map_or(0, |max| max + 1),
+            Kind::Times { times, .. } => times
+                .iter()
+                .map(|time| libm::floor(*time).max(-1.0) + 1.0)
+                .fold(0.0, f64::max) as usize,
             Kind::Counted { .. } => seq,
             Kind::Run(_) | Kind::Runs(_) if seq == 0 => 0,
             Kind::Run(_) | Kind::Runs(_) => self.last_start().map_or(0, |start| start + seq),
         }
     }
 
-    /// Refuses positions from `limit` on. Positions on a device are read back only when their
-    /// bound is past the limit.
-    pub(crate) fn check_limit(&self, seq: usize, limit: usize) -> Result<(), PositionError> {
-        let mut end = self.end(seq);
-        if let Kind::Counted { ids, .. } = &self.0
-            && end > limit
-        {
-            end = read(ids).iter().max().map_or(0, |max| max + 1);
+    /// The position of `seq` tokens that is farthest from 0, or a bound on it where the positions
+    /// are on a device.
+    pub(crate) fn farthest(&self, seq: usize) -> f64 {
+        match &self.0 {
+            Kind::Times { times, .. } => times.iter().fold(0.0, |far, time| time.abs().max(far)),
+            _ => self.end(seq).saturating_sub(1) as f64,
         }
-        match end {
+    }
+
+    /// One more than the largest position of `seq` tokens where that is past `limit`, else this or
+    /// a bound on it: positions on a device are read back only when their bound is past the limit.
+    pub(crate) fn end_beyond(&self, seq: usize, limit: usize) -> usize {
+        let end = self.end(seq);
+        match &self.0 {
+            Kind::Counted { ids, .. } if end > limit => {
+                read(ids).iter().max().map_or(0, |max| max + 1)
+            }
+            _ => end,
+        }
+    }
+
+    /// Refuses positions from `limit` on.
+    pub(crate) fn check_limit(&self, seq: usize, limit: usize) -> Result<(), PositionError> {
+        match self.end_beyond(seq, limit) {
             end if end > limit => Err(PositionError::TooLong {
                 position: end - 1,
                 max_len: limit,
@@ -337,6 +421,7 @@ impl Positions {
                     .collect(),
             ),
             Kind::Ids { ids, .. } => Place::Host(Cow::Borrowed(ids)),
+            Kind::Times { times, .. } => Place::Times(times),
             Kind::Counted { ids, padding } => Place::Device(ids, padding.as_ref()),
         }
     }
@@ -345,7 +430,7 @@ impl Positions {
         match &self.0 {
             Kind::Run(start) => Some(*start),
             Kind::Runs(starts) => starts.iter().max().copied(),
-            Kind::Ids { .. } | Kind::Counted { .. } => None,
+            Kind::Ids { .. } | Kind::Times { .. } | Kind::Counted { .. } => None,
         }
     }
 }
@@ -362,7 +447,7 @@ pub(crate) fn index_tensor(rows: &[usize], seq: usize, device: &Device) -> Tenso
 
 /// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,
 /// and WebGPU's `i32`. The default type of a device may be too short.
-fn counting_type(device: &Device) -> IntDType {
+pub(crate) fn counting_type(device: &Device) -> IntDType {
     if device.supports_dtype(IntDType::I32) {
         IntDType::I32
     } else {
@@ -381,6 +466,40 @@ fn vec_of_true(rows: usize) -> burn::tensor::TensorData {
 /// The ids of a tensor that this file made: none is negative.
 fn read(ids: &Tensor<2, Int>) -> Vec<usize> {
     ids.to_data().iter::<i64>().map(|id| id as usize).collect()
+}
+
+/// The numbers of rows of one length, and the shape.
+fn flat<T: Copy, R: AsRef<[T]>>(rows: &[R]) -> Result<(Vec<T>, [usize; 2]), PositionError> {
+    let seq = rows.first().map_or(0, |row| row.as_ref().len());
+    let mut all = Vec::with_capacity(rows.len() * seq);
+    for (i, row) in rows.iter().map(AsRef::as_ref).enumerate() {
+        if row.len() != seq {
+            return Err(PositionError::Ragged {
+                row: i,
+                expected: seq,
+                got: row.len(),
+            });
+        }
+        all.extend_from_slice(row);
+    }
+    Ok((all, [rows.len(), seq]))
+}
+
+/// Times as positions, where each of them is one.
+fn checked_times(times: Vec<f64>, shape: [usize; 2]) -> Result<Positions, PositionError> {
+    let bound = MAX_POSITION as f64;
+    match times
+        .iter()
+        .position(|time| !(-bound..=bound).contains(time))
+    {
+        Some(i) => Err(PositionError::TimeOutOfRange {
+            time: times[i],
+            row: i / shape[1],
+            token: i % shape[1],
+            max: MAX_POSITION,
+        }),
+        None => Ok(Positions(Kind::Times { times, shape })),
+    }
 }
 
 /// Ids as positions, where each of them is one.

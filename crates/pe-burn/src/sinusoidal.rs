@@ -1,19 +1,16 @@
 //! The fixed sinusoidal encoding.
 
-use alloc::{vec, vec::Vec};
-
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
 use burn::nn::{Dropout, DropoutConfig};
-use burn::tensor::module::embedding;
-use burn::tensor::{Device, FloatDType, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
+use crate::buffer::{Factor, RowBuffer, RowSource};
 use crate::error::{PositionError, expect};
 use crate::input::{self, InputScale, check_dropout, check_finite, check_input};
-use crate::positions::{Place, Positions, index_tensor};
+use crate::positions::Positions;
 use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
-use crate::table::Entry;
 
 /// A scalar that the encoding is multiplied by before it is added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,16 +168,21 @@ impl SinusoidalPositionalEncodingConfig {
         Positions::default().check(None, self.max_len)?;
 
         let dtype = input::sum_dtype(device.settings().float_dtype);
-        let buffer_device = device.clone().without_autodiff();
-        let learned = matches!(self.gain, Gain::Learned(_));
-        let rows = Rows::Run(0, self.max_len);
-        Ok(SinusoidalPositionalEncoding {
-            table: rows
-                .tensor(&spectrum, self.gain, dtype, &buffer_device)?
-                .unsqueeze(),
-            gain: learned.then(|| Param::from_tensor(Tensor::full([1], gain, device))),
-            dropout: DropoutConfig::new(self.dropout).init(),
+        let (fixed, learned) = match self.gain {
+            Gain::Fixed(gain) => (gain, None),
+            Gain::Learned(gain) => {
+                let gain = Tensor::full([1], gain, device);
+                (1.0, Some(Param::from_tensor(gain)))
+            }
+        };
+        let source = RowSource {
             spectrum,
+            factor: Factor::Constant(fixed),
+        };
+        Ok(SinusoidalPositionalEncoding {
+            rows: RowBuffer::new(source, self.max_len, dtype, device)?,
+            gain: learned,
+            dropout: DropoutConfig::new(self.dropout).init(),
             config: self.clone(),
         })
     }
@@ -245,13 +247,11 @@ impl SinusoidalPositionalEncodingConfig {
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct SinusoidalPositionalEncoding {
-    /// The buffer, `[1, max_len, d_model]`, a fixed gain included.
-    table: Tensor<3>,
+    /// Width `d_model`, a fixed gain included.
+    rows: RowBuffer,
     /// The learned gain, `[1]`.
     gain: Option<Param<Tensor<1>>>,
     dropout: Dropout,
-    #[module(skip)]
-    spectrum: Spectrum,
     #[module(skip)]
     config: SinusoidalPositionalEncodingConfig,
 }
@@ -309,7 +309,7 @@ impl SinusoidalPositionalEncoding {
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
         let d_model = self.config.d_model;
-        let [batch, seq] = check_input(&x, positions, d_model, &self.table.device())?;
+        let [batch, seq] = check_input(&x, positions, d_model, &self.rows.device())?;
         self.check_limit(positions, seq)?;
         if batch * seq == 0 {
             return Ok(x);
@@ -347,7 +347,7 @@ impl SinusoidalPositionalEncoding {
         positions: &Positions,
         seq: usize,
     ) -> Result<Tensor<3>, PositionError> {
-        self.try_encode_as(positions, seq, self.table.dtype().into())
+        self.try_encode_as(positions, seq, self.rows.dtype())
     }
 
     /// As [`encode`](Self::encode), in another float type: `f64` entries are computed as such, the
@@ -372,7 +372,7 @@ impl SinusoidalPositionalEncoding {
         seq: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
-        let device = self.table.device();
+        let device = self.rows.device();
         if !device.supports_dtype(dtype) {
             return Err(input::unsupported(dtype.into(), &device));
         }
@@ -389,7 +389,7 @@ impl SinusoidalPositionalEncoding {
 
     /// The frequencies of this encoding, for looking into it.
     pub fn spectrum(&self) -> &Spectrum {
-        &self.spectrum
+        &self.rows.source().spectrum
     }
 
     /// The configuration that this module was made from.
@@ -411,88 +411,11 @@ impl SinusoidalPositionalEncoding {
         seq: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
-        // Rows of the buffer serve when they reach far enough and are not of a shorter type.
-        let buffered = positions.end(seq) <= self.config.max_len
-            && (dtype == FloatDType::F32 || self.table.dtype() == dtype.into());
-        let device = || self.table.device().without_autodiff();
-        let compute = |rows: Rows| rows.tensor(&self.spectrum, self.config.gain, dtype, &device());
-        // A device may hold the buffer in an autodiff context of its own: a constant needs none.
-        let buffer = || self.table.clone().without_autodiff();
-        let flat = || buffer().reshape([self.config.max_len, self.config.d_model]);
-
-        let encoding = match positions.place(seq) {
-            Place::Run(start) if buffered => buffer().slice([0..1, start..start + seq]),
-            Place::Run(start) => compute(Rows::Run(start, start + seq))?.unsqueeze(),
-            Place::Host(ids) if buffered => embedding(flat(), index_tensor(&ids, seq, &device())),
-            Place::Host(ids) => {
-                let mut distinct = ids.to_vec();
-                distinct.sort_unstable();
-                distinct.dedup();
-                let index = |id: &usize| distinct.partition_point(|other| other < id);
-                let indices: Vec<usize> = ids.iter().map(index).collect();
-                let indices = index_tensor(&indices, seq, &device());
-                embedding(compute(Rows::At(distinct))?, indices)
-            }
-            Place::Device(ids, _) => {
-                let rows = if buffered {
-                    flat()
-                } else {
-                    compute(Rows::Run(0, seq))?
-                };
-                embedding(rows, ids.clone().to_device(&device()))
-            }
-        };
-        // The buffer may be in f64 where the sum is in f32.
-        let encoding = input::cast(encoding, dtype);
+        let encoding = self.rows.rows(positions, seq, dtype)?;
         Ok(match &self.gain {
             Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
             None => encoding,
         })
-    }
-}
-
-/// Rows to compute.
-enum Rows {
-    Run(usize, usize),
-    At(Vec<usize>),
-}
-
-impl Rows {
-    /// The rows times a fixed gain, as a tensor `[rows, d_model]` of type `f32` or `f64`.
-    fn tensor(
-        self,
-        spectrum: &Spectrum,
-        gain: Gain,
-        dtype: FloatDType,
-        device: &Device,
-    ) -> Result<Tensor<2>, PositionError> {
-        let gain = match gain {
-            Gain::Fixed(gain) => gain,
-            Gain::Learned(_) => 1.0,
-        };
-        let d_model = spectrum.d_model();
-        let shape = |len: usize| vec![len / d_model, d_model];
-        let data = if dtype == FloatDType::F32 && gain == 1.0 {
-            let rows: Vec<f32> = self.of(spectrum)?;
-            let shape = shape(rows.len());
-            TensorData::new(rows, shape)
-        } else {
-            // The product is rounded once as well, when it becomes f32.
-            let mut rows: Vec<f64> = self.of(spectrum)?;
-            if gain != 1.0 {
-                rows.iter_mut().for_each(|entry| *entry *= gain);
-            }
-            let shape = shape(rows.len());
-            TensorData::new(rows, shape)
-        };
-        Ok(Tensor::from_data(data, (device, dtype.into())))
-    }
-
-    fn of<T: Entry>(self, spectrum: &Spectrum) -> Result<Vec<T>, PositionError> {
-        match self {
-            Self::Run(start, end) => spectrum.try_rows(start..end),
-            Self::At(positions) => spectrum.try_rows_at(&positions),
-        }
     }
 }
 

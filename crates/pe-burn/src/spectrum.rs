@@ -94,6 +94,59 @@ impl Spectrum {
         })
     }
 
+    /// Wavelengths from `min` to `max`, both included and evenly spaced on a logarithmic scale:
+    /// λ_i = min · (max/min)^(i/(n − 1)) for the `n` = ⌈d_model/2⌉ frequencies.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_from_wavelengths`](Self::try_from_wavelengths) returns an error.
+    ///
+    /// ```
+    /// let wavelengths = pe_burn::Spectrum::from_wavelengths(6, 4.0, 100.0).wavelengths();
+    /// for (wavelength, expected) in wavelengths.iter().zip([4.0, 20.0, 100.0]) {
+    ///     assert!((wavelength / expected - 1.0).abs() < 1e-15);
+    /// }
+    /// ```
+    pub fn from_wavelengths(d_model: usize, min: f64, max: f64) -> Self {
+        expect(Self::try_from_wavelengths(d_model, min, max))
+    }
+
+    /// As [`from_wavelengths`](Self::from_wavelengths).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroDModel`]; [`PositionError::Wavelengths`] unless 0 < `min` < `max` and
+    /// both are finite.
+    pub fn try_from_wavelengths(d_model: usize, min: f64, max: f64) -> Result<Self, PositionError> {
+        if d_model == 0 {
+            return Err(PositionError::ZeroDModel);
+        }
+        if !(min > 0.0 && min < max && (max / min).is_finite()) {
+            return Err(PositionError::Wavelengths { min, max });
+        }
+        let pairs = d_model.div_ceil(2);
+        let first = Double::TAU.div(min);
+        let log = Double::ln(max).add(Double::ln(min).neg());
+        let step = |i: usize| Double::quotient(-(i as f64), (pairs - 1).max(1) as f64);
+        let frequencies = (0..pairs).map(|i| first.mul(log.mul(step(i)).exp()));
+        Ok(Self {
+            d_model,
+            base: libm::pow(max / min, d_model as f64 / (2 * (pairs - 1).max(1)) as f64),
+            layout: Layout::default(),
+            frequencies: frequencies.collect(),
+        })
+    }
+
+    /// The same with every frequency, by its number, replaced by another.
+    pub(crate) fn map(self, frequency: impl Fn(usize, Double) -> Double) -> Self {
+        let number = self.frequencies.iter().copied().enumerate();
+        let frequencies = number.map(|(i, omega)| frequency(i, omega)).collect();
+        Self {
+            frequencies,
+            ..self
+        }
+    }
+
     /// The same frequencies with another layout of the columns.
     pub fn with_layout(self, layout: Layout) -> Self {
         Self { layout, ..self }
@@ -104,7 +157,7 @@ impl Spectrum {
         self.d_model
     }
 
-    /// The base that the wavelengths are powers of.
+    /// The base of the powers in ω_i = ω_0 · base^(−2i/d_model), before any scaling.
     pub fn base(&self) -> f64 {
         self.base
     }
@@ -112,6 +165,13 @@ impl Spectrum {
     /// Which column holds which sine and cosine.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// The largest position whose angles can be reduced: [`MAX_POSITION`], or less where a
+    /// frequency is above 1.
+    pub fn max_position(&self) -> usize {
+        let highest = self.frequencies[0].hi.max(1.0);
+        (MAX_POSITION as f64 / highest) as usize
     }
 
     /// ω_i = base^(−2i/d_model) in radians per position, highest first; ⌈d_model/2⌉ of them.

@@ -23,7 +23,7 @@ use multiversion::multiversion;
 use crate::double::Double;
 use crate::error::{PositionError, expect};
 use crate::memory;
-use crate::spectrum::{Layout, MAX_POSITION, Spectrum};
+use crate::spectrum::{Layout, Spectrum};
 use crate::threads;
 
 /// A number that rows can be made of: `f32` or `f64`.
@@ -74,14 +74,14 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Overflow`] when the run goes past [`MAX_POSITION`];
+    /// [`PositionError::Overflow`] when the run goes past [`max_position`](Self::max_position);
     /// [`PositionError::TooLarge`] when there is no memory for so many rows.
     pub fn try_rows<T: Entry>(&self, positions: Range<usize>) -> Result<Vec<T>, PositionError> {
-        if !positions.is_empty() && positions.end - 1 > MAX_POSITION {
+        if !positions.is_empty() && positions.end - 1 > self.max_position() {
             return Err(PositionError::Overflow {
                 start: positions.start,
                 seq: positions.len(),
-                max: MAX_POSITION,
+                max: self.max_position(),
             });
         }
         rows(self, positions.len(), |i| positions.start + i)
@@ -101,17 +101,61 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Overflow`] when a position is past [`MAX_POSITION`];
+    /// [`PositionError::Overflow`] when a position is past [`max_position`](Self::max_position);
     /// [`PositionError::TooLarge`] when there is no memory for so many rows.
     pub fn try_rows_at<T: Entry>(&self, positions: &[usize]) -> Result<Vec<T>, PositionError> {
-        match positions.iter().find(|&&position| position > MAX_POSITION) {
-            Some(&start) => Err(PositionError::Overflow {
-                start,
-                seq: 1,
-                max: MAX_POSITION,
-            }),
+        let max = self.max_position();
+        match positions.iter().find(|&&position| position > max) {
+            Some(&start) => Err(PositionError::Overflow { start, seq: 1, max }),
             None => rows(self, positions.len(), |i| positions[i]),
         }
+    }
+}
+
+impl Spectrum {
+    /// The encodings of times, in their order: `times.len() × d_model` entries. Fractions and
+    /// negative times are fine. Every sine is computed; for whole positions
+    /// [`rows_at`](Self::rows_at) is many times as fast.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rows_at_times`](Self::try_rows_at_times) returns an error.
+    pub fn rows_at_times<T: Entry>(&self, times: &[f64]) -> Vec<T> {
+        expect(self.try_rows_at_times(times))
+    }
+
+    /// As [`rows_at_times`](Self::rows_at_times).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::TimeOutOfRange`] when a time is not a number or further than
+    /// [`max_position`](Self::max_position) from 0; [`PositionError::TooLarge`] when there is no memory for so many
+    /// rows.
+    pub fn try_rows_at_times<T: Entry>(&self, times: &[f64]) -> Result<Vec<T>, PositionError> {
+        let max = self.max_position() as f64;
+        if let Some(i) = times.iter().position(|time| !(-max..=max).contains(time)) {
+            return Err(PositionError::TimeOutOfRange {
+                time: times[i],
+                row: 0,
+                token: i,
+                max: self.max_position(),
+            });
+        }
+        let len = times.len() * self.d_model();
+        let mut rows = reserved(times.len(), self.d_model())?;
+        let out = &mut rows.spare_capacity_mut()[..len];
+        let pairs = self.doubles().len();
+        let (mut angles, zero) = (Angles::zeros(pairs), Angles::of(self, 0));
+        for (row, time) in out.chunks_exact_mut(self.d_model()).zip(times) {
+            fill(&mut angles, self.doubles(), time.abs());
+            if *time < 0.0 {
+                angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
+            }
+            write_row(row, self.layout(), &angles, &zero);
+        }
+        // SAFETY: the loop has written every entry of every row.
+        unsafe { rows.set_len(len) };
+        Ok(rows)
     }
 }
 
@@ -132,13 +176,7 @@ fn rows<T: Entry>(
     position: impl Fn(usize) -> usize + Sync,
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
-    let too_large = PositionError::TooLarge { rows: len, d_model };
-    let mut rows = Vec::new();
-    // Zeroing the memory first would be a pass of its own, as long as the arithmetic.
-    match len.checked_mul(d_model) {
-        Some(len) => rows.try_reserve_exact(len).map_err(|_| too_large)?,
-        None => return Err(too_large),
-    }
+    let mut rows = reserved(len, d_model)?;
     let out = &mut rows.spare_capacity_mut()[..len * d_model];
     memory::prepare(out);
 
@@ -164,6 +202,17 @@ fn rows<T: Entry>(
     // every entry of every row was written.
     unsafe { rows.set_len(len * d_model) };
     Ok(rows)
+}
+
+/// Room for so many rows. Zeroing it would be a pass of its own, as long as the arithmetic.
+fn reserved<T>(rows: usize, d_model: usize) -> Result<Vec<T>, PositionError> {
+    let too_large = PositionError::TooLarge { rows, d_model };
+    let mut entries = Vec::new();
+    match rows.checked_mul(d_model) {
+        Some(len) => entries.try_reserve_exact(len).map_err(|_| too_large)?,
+        None => return Err(too_large),
+    }
+    Ok(entries)
 }
 
 /// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency.

@@ -240,7 +240,7 @@ mod tests {
 
     fn init(scheme: &str, seed: u64) -> Model {
         let device = Device::flex().autodiff();
-        let scheme = PositionalConfig::by_name(scheme, 64, 82).unwrap();
+        let scheme = PositionalConfig::by_name(scheme, 64, 4, 82).unwrap();
         Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
     }
 
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(some[..8], every[48..56]);
         assert_eq!(some[8..], every[8..16]);
 
-        let scheme = PositionalConfig::by_name("none", 64, 64).unwrap();
+        let scheme = PositionalConfig::by_name("none", 64, 4, 64).unwrap();
         let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
         assert_eq!(digits.forward(tokens, None, None).dims(), [3, 10]);

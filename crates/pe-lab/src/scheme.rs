@@ -41,7 +41,7 @@ pub fn config(name: &str, d_model: usize, max_tokens: usize) -> Result<Positiona
             known: names().iter().map(|name| name.to_string()).collect(),
         });
     }
-    let config = PositionalConfig::by_name(name, d_model, max_tokens)?;
+    let config = PositionalConfig::by_name(name, d_model, 4, max_tokens)?;
     Ok(match config {
         PositionalConfig::Learned(table) => {
             let like_sinusoidal = Initializer::Normal {

@@ -7,12 +7,10 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `graph` | an operation in Burn's graph of derivatives |
 //! | `flex` | the operations on flex: kernels that take a block of rows through while it is in the cache |
 //! | `torch` | those on LibTorch: its own kernels |
 
 mod flex;
-mod graph;
 #[cfg(feature = "tch")]
 mod torch;
 

@@ -11,7 +11,7 @@ use burn::tensor::{Bool, Tensor};
 use tch::Kind;
 
 use super::EPSILON;
-use super::graph::{Operand, Operation, apply};
+use pe_burn::graph::{Operand, Operation, apply};
 
 /// The dimensions that a row of `[batch, seq, width]` is one of.
 const ROWS: &[i64] = &[0, 1];

@@ -23,7 +23,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::{Bool, Tensor, TensorData};
 
 use super::EPSILON;
-use super::graph::{Operand, Operation, apply};
+use pe_burn::graph::{Operand, Operation, apply};
 
 /// As [`super::linear`].
 pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<3> {

@@ -1,0 +1,219 @@
+//! FIRE: functional interpolation for relative positions.
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::nn::{Linear, LinearConfig};
+use burn::tensor::activation::relu;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::distances::places;
+use super::{Distances, Span, check_heads};
+use crate::error::{PositionError, expect};
+
+/// Keeps the quotient of two logarithms a number where both are 0.
+const EPSILON: f64 = 1e-6;
+
+/// The configuration of a [`Fire`].
+///
+/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FireConfig {
+    /// The number of heads, at least 1.
+    pub heads: usize,
+    /// The width of the network that makes a bias of a distance, at least 1. Default: 32.
+    #[serde(default = "default_hidden")]
+    pub hidden: usize,
+    /// What `c` starts as, above 0. Default: 0.1.
+    #[serde(default = "default_c")]
+    pub c: f64,
+    /// What `L` starts as, above 0: for queries before it distances are divided by it and not by
+    /// their own position. Default: 512.
+    #[serde(default = "default_threshold")]
+    pub threshold: f64,
+}
+
+fn default_hidden() -> usize {
+    32
+}
+
+fn default_c() -> f64 {
+    0.1
+}
+
+fn default_threshold() -> f64 {
+    512.0
+}
+
+impl Config for FireConfig {}
+
+impl FireConfig {
+    /// The paper's function for a number of heads; every option at its default.
+    pub fn new(heads: usize) -> Self {
+        Self {
+            heads,
+            hidden: default_hidden(),
+            c: default_c(),
+            threshold: default_threshold(),
+        }
+    }
+
+    /// Sets the width of the network.
+    pub fn with_hidden(self, hidden: usize) -> Self {
+        Self { hidden, ..self }
+    }
+
+    /// Sets what `c` starts as.
+    pub fn with_c(self, c: f64) -> Self {
+        Self { c, ..self }
+    }
+
+    /// Sets what `L` starts as.
+    pub fn with_threshold(self, threshold: f64) -> Self {
+        Self { threshold, ..self }
+    }
+
+    /// Builds the module on `device`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_init`](Self::try_init) returns an error.
+    pub fn init(&self, device: &Device) -> Fire {
+        expect(self.try_init(device))
+    }
+
+    /// As [`init`](Self::init).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroHeads`]; [`PositionError::Fire`] when another number is not above 0.
+    pub fn try_init(&self, device: &Device) -> Result<Fire, PositionError> {
+        check_heads(self.heads)?;
+        let positive = [
+            ("hidden", self.hidden as f64),
+            ("c", self.c),
+            ("threshold", self.threshold),
+        ];
+        for (what, value) in positive {
+            if !(value > 0.0 && (value as f32).is_finite()) {
+                return Err(PositionError::Fire { what, value });
+            }
+        }
+        let scalar = |value: f64| Param::from_tensor(Tensor::full([1], value, device));
+        Ok(Fire {
+            inner: LinearConfig::new(1, self.hidden).init(device),
+            outer: LinearConfig::new(self.hidden, self.heads).init(device),
+            c: scalar(self.c),
+            threshold: scalar(1.0),
+            config: self.clone(),
+        })
+    }
+}
+
+/// A small network makes a bias of the distance, seen on a logarithmic scale and as a part of how
+/// far the query stands: Li et al., [*Functional Interpolation for Relative Positions Improves Long
+/// Context Transformers*](https://arxiv.org/abs/2310.04418), 2023, §3:
+///
+/// ```text
+/// ψ(x) = ln(|c x| + 1)
+/// bias(·, i, j) = f(ψ(i − j) / ψ(max(i, L)))        f: 1 → hidden → heads, with a ReLU
+/// ```
+///
+/// The distance is so a number from 0 to 1 however long the input is. Beside the network, `c` and
+/// `L` are trained. It is made for causal attention; to the right the size of the distance counts,
+/// and the quotient can pass 1. Made by [`FireConfig`].
+///
+/// ```
+/// use burn::tensor::Device;
+/// use pe_burn::{FireConfig, Positions};
+///
+/// let fire = FireConfig::new(8).init(&Device::flex());
+/// let positions = Positions::default();
+/// let bias = fire.bias((&positions, 100), (&positions, 100)); // [1, heads, queries, keys]
+/// assert_eq!(bias.dims(), [1, 8, 100, 100]);
+/// ```
+#[derive(Module, Debug)]
+#[module(custom_display)]
+pub struct Fire {
+    /// `1 → hidden`
+    pub inner: Linear,
+    /// `hidden → heads`
+    pub outer: Linear,
+    /// `[1]`: the scale of distances before the logarithm.
+    pub c: Param<Tensor<1>>,
+    /// `[1]`: `L` as a multiple of what it starts as.
+    pub threshold: Param<Tensor<1>>,
+    #[module(skip)]
+    config: FireConfig,
+}
+
+impl Fire {
+    /// The bias of every query and key, each given by its positions and their number.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the parameters; to be added
+    ///   to the scores after they are scaled
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_bias`](Self::try_bias) returns an error.
+    pub fn bias(&self, queries: Span, keys: Span) -> Tensor<4> {
+        expect(self.try_bias(queries, keys))
+    }
+
+    /// As [`bias`](Self::bias).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Alibi::try_bias`](crate::Alibi::try_bias).
+    pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
+        let c = self.c.val();
+        let device = c.device();
+        Distances::bias(queries, keys, self.config.heads, &device, |distances| {
+            let dtype = c.dtype();
+            let c = c.reshape([1, 1, 1, 1]);
+            let threshold = (self.threshold.val() * self.config.threshold).abs();
+            let threshold = threshold.reshape([1, 1, 1, 1]);
+
+            // All pairs, since the query's own position counts as well.
+            let steps = distances.spread(distances.numbers(&device)).cast(dtype);
+            let place = places(queries, &device).cast(dtype);
+            let [rows, queries] = place.dims();
+            let place = place.reshape([rows, 1, queries, 1]);
+            let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
+            let reach = place
+                .clone()
+                .mask_where(nearer, threshold.expand(place.dims()));
+
+            let part = (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
+            let part: Tensor<4> = part.swap_dims(1, 2).swap_dims(2, 3);
+            Ok(self
+                .outer
+                .forward(relu(self.inner.forward(part)))
+                .permute([0, 3, 1, 2]))
+        })
+    }
+
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &FireConfig {
+        &self.config
+    }
+}
+
+impl ModuleDisplay for Fire {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        DisplaySettings::new()
+            .with_new_line_after_attribute(false)
+            .optional()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("heads", &self.config.heads)
+            .add("hidden", &self.config.hidden)
+            .add("threshold", &self.config.threshold)
+            .optional()
+    }
+}

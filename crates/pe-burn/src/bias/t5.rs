@@ -1,0 +1,272 @@
+//! T5's relative position bias.
+
+use alloc::vec::Vec;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::tensor::module::embedding;
+use burn::tensor::{Device, Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::{Distances, Span, check_heads};
+use crate::error::{PositionError, expect};
+
+/// The configuration of a [`T5RelativeBias`].
+///
+/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct T5RelativeBiasConfig {
+    /// The number of heads, at least 1.
+    pub heads: usize,
+    /// The number of buckets that distances fall into; a multiple of 4 where both directions are
+    /// told apart, else even. Default: 32.
+    #[serde(default = "default_buckets")]
+    pub buckets: usize,
+    /// The distance from which on all fall into the last bucket of their direction; more than
+    /// there are buckets with a distance of their own. Default: 128.
+    #[serde(default = "default_max_distance")]
+    pub max_distance: usize,
+    /// Whether keys on the right have buckets of their own, as in T5's encoder. In its decoder,
+    /// where they are masked, they share that of distance 0. Default: true.
+    #[serde(default = "default_bidirectional")]
+    pub bidirectional: bool,
+    /// What the biases start as. Default: N(0, 0.02).
+    #[serde(default = "default_init")]
+    pub init: Initializer,
+}
+
+fn default_buckets() -> usize {
+    32
+}
+
+fn default_max_distance() -> usize {
+    128
+}
+
+fn default_bidirectional() -> bool {
+    true
+}
+
+fn default_init() -> Initializer {
+    Initializer::Normal {
+        mean: 0.0,
+        std: 0.02,
+    }
+}
+
+impl Config for T5RelativeBiasConfig {}
+
+impl T5RelativeBiasConfig {
+    /// The biases of T5's encoder for a number of heads; every option at its default.
+    pub fn new(heads: usize) -> Self {
+        Self {
+            heads,
+            buckets: default_buckets(),
+            max_distance: default_max_distance(),
+            bidirectional: default_bidirectional(),
+            init: default_init(),
+        }
+    }
+
+    /// Sets the number of buckets.
+    pub fn with_buckets(self, buckets: usize) -> Self {
+        Self { buckets, ..self }
+    }
+
+    /// Sets the distance from which on all fall into the last bucket.
+    pub fn with_max_distance(self, max_distance: usize) -> Self {
+        Self {
+            max_distance,
+            ..self
+        }
+    }
+
+    /// Sets whether keys on the right have buckets of their own.
+    pub fn with_bidirectional(self, bidirectional: bool) -> Self {
+        Self {
+            bidirectional,
+            ..self
+        }
+    }
+
+    /// Sets what the biases start as.
+    pub fn with_init(self, init: Initializer) -> Self {
+        Self { init, ..self }
+    }
+
+    /// Builds the module on `device`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_init`](Self::try_init) returns an error.
+    pub fn init(&self, device: &Device) -> T5RelativeBias {
+        expect(self.try_init(device))
+    }
+
+    /// As [`init`](Self::init).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroHeads`]; [`Buckets`](PositionError::Buckets) when the buckets cannot be
+    /// shared out.
+    pub fn try_init(&self, device: &Device) -> Result<T5RelativeBias, PositionError> {
+        check_heads(self.heads)?;
+        let shares = if self.bidirectional { 4 } else { 2 };
+        if self.buckets == 0
+            || !self.buckets.is_multiple_of(shares)
+            || self.max_distance <= self.buckets / shares
+            || self.max_distance > i32::MAX as usize / 2
+        {
+            return Err(PositionError::Buckets {
+                buckets: self.buckets,
+                multiple_of: shares,
+                max_distance: self.max_distance,
+            });
+        }
+        let reach = self.max_distance as i64;
+        let buckets: Vec<i64> = (-reach..=reach).map(|d| self.bucket(d) as i64).collect();
+        let shape = [self.buckets, self.heads];
+        let weight = self
+            .init
+            .init_with(shape, Some(self.buckets), Some(self.heads), device);
+        let constant = device.clone().without_autodiff();
+        Ok(T5RelativeBias {
+            weight,
+            bucket_of: Tensor::from_data(buckets.as_slice(), &constant),
+            config: self.clone(),
+        })
+    }
+
+    /// The bucket of a distance, key minus query: half of those of a direction for the distances
+    /// below that number, one each, and the others for ranges that grow evenly on a logarithmic
+    /// scale up to `max_distance`.
+    pub fn bucket(&self, distance: i64) -> usize {
+        let (buckets, first) = match self.bidirectional {
+            true if distance > 0 => (self.buckets / 2, self.buckets / 2),
+            true => (self.buckets / 2, 0),
+            false => (self.buckets, 0),
+        };
+        let steps = match self.bidirectional {
+            true => distance.unsigned_abs(),
+            false => distance.min(0).unsigned_abs(),
+        };
+        let exact = buckets / 2;
+        if steps < exact as u64 {
+            return first + steps as usize;
+        }
+        // In f32, in which T5 was trained: in f64 some ranges would begin one step earlier.
+        let ratio = libm::logf(steps as f32 / exact as f32)
+            / libm::log(self.max_distance as f64 / exact as f64) as f32;
+        let further = (ratio * (buckets - exact) as f32) as usize;
+        first + (exact + further).min(buckets - 1)
+    }
+}
+
+/// A trained bias for each head and range of distances: Raffel et al., [*Exploring the Limits of
+/// Transfer Learning with a Unified Text-to-Text
+/// Transformer*](https://arxiv.org/abs/1910.10683), 2020, §2.1.
+///
+/// ```text
+/// bias(head, i, j) = weight[bucket(j − i)][head]
+/// ```
+///
+/// Made by [`T5RelativeBiasConfig`].
+///
+/// ```
+/// use burn::tensor::Device;
+/// use pe_burn::{Positions, T5RelativeBiasConfig};
+///
+/// let t5 = T5RelativeBiasConfig::new(8).init(&Device::flex());
+/// let positions = Positions::default();
+/// let bias = t5.bias((&positions, 100), (&positions, 100)); // [1, heads, queries, keys]
+/// assert_eq!(bias.dims(), [1, 8, 100, 100]);
+/// ```
+///
+/// T5 itself does not scale its scores by 1/√d_head, and shares one such module between all layers.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+pub struct T5RelativeBias {
+    /// `[buckets, heads]`, as `relative_attention_bias.weight` of T5's checkpoints.
+    pub weight: Param<Tensor<2>>,
+    /// The buckets of the distances `-max_distance..=max_distance`.
+    bucket_of: Tensor<1, Int>,
+    #[module(skip)]
+    config: T5RelativeBiasConfig,
+}
+
+impl T5RelativeBias {
+    /// The bias of every query and key, each given by its positions and their number.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the parameters; to be added
+    ///   to the scores after they are scaled
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_bias`](Self::try_bias) returns an error.
+    pub fn bias(&self, queries: Span, keys: Span) -> Tensor<4> {
+        expect(self.try_bias(queries, keys))
+    }
+
+    /// As [`bias`](Self::bias).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::NotWhole`] for times, and those of
+    /// [`Alibi::try_bias`](crate::Alibi::try_bias).
+    pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
+        queries.0.check_whole("T5's bias")?;
+        keys.0.check_whole("T5's bias")?;
+        let weight = self.weight.val();
+        let device = weight.device();
+        let heads = self.config.heads;
+        Distances::bias(queries, keys, heads, &device, |distances| {
+            let reach = self.config.max_distance as i64;
+            Ok(match &distances {
+                Distances::Strip { first, .. } => {
+                    let len = queries.1 + keys.1 - 1;
+                    let buckets: Vec<i64> = (0..len as i64)
+                        .map(|i| self.config.bucket(*first as i64 + i) as i64)
+                        .collect();
+                    let device = device.clone().without_autodiff();
+                    let buckets = Tensor::<1, Int>::from_data(buckets.as_slice(), &device);
+                    let strip = embedding(weight, buckets.unsqueeze());
+                    distances.spread(strip.swap_dims(1, 2).reshape([1, heads, 1, len]))
+                }
+                Distances::Whole(whole) => {
+                    let [rows, queries, keys] = whole.dims();
+                    let index = whole.clone().clamp(-reach, reach) + reach;
+                    let by_distance = weight.select(0, self.bucket_of.clone());
+                    embedding(by_distance, index.reshape([rows, queries * keys]))
+                        .reshape([rows, queries, keys, heads])
+                        .permute([0, 3, 1, 2])
+                }
+                Distances::Times(_) => unreachable!("times were refused"),
+            })
+        })
+    }
+
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &T5RelativeBiasConfig {
+        &self.config
+    }
+}
+
+impl ModuleDisplay for T5RelativeBias {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        DisplaySettings::new()
+            .with_new_line_after_attribute(false)
+            .optional()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("heads", &self.config.heads)
+            .add("buckets", &self.config.buckets)
+            .add("max_distance", &self.config.max_distance)
+            .add("bidirectional", &self.config.bidirectional)
+            .optional()
+    }
+}
