@@ -170,7 +170,7 @@ def kerple():
     distance = np.array(DISTANCES, dtype=np.float64)
     kinds = {
         "log": (lambda r1, r2: -r1 * np.log1p(r2 * distance), [(1.0, 1.0), (0.5, 0.25), (1.75, 3.0), (0.03125, 0.0625)]),
-        "power": (lambda r1, r2: -r1 * distance**r2, [(1.0, 1.0), (0.5, 0.25), (0.125, 0.5), (0.001953125, 1.5)]),
+        "power": (lambda r1, r2: -r1 * distance**r2, [(1.0, 1.0), (0.5, 0.25), (0.125, 0.5), (0.015625, 1.5), (0.25, 2.0)]),
     }
     for variant, (bias, parameters) in kinds.items():
         yield {
