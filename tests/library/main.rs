@@ -2,14 +2,17 @@
 #![recursion_limit = "256"]
 
 mod agreement;
+mod attention;
 mod dtypes;
 mod errors;
 mod exactness;
 mod learned;
 mod module;
 mod options;
+mod peers;
 mod positions;
 mod properties;
+mod relative;
 mod scheme;
 mod transformer;
 mod write_ups;

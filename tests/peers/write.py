@@ -169,12 +169,12 @@ def kerple():
     logarithmic variant −r1 · log(1 + r2 · |m − n|) and the power variant −r1 · |m − n|^r2, 0 < r2 ≤ 2."""
     distance = np.array(DISTANCES, dtype=np.float64)
     kinds = {
-        "log": (lambda r1, r2: -r1 * np.log1p(r2 * distance), [(1.0, 1.0), (0.5, 0.25), (1.75, 3.0), (0.03125, 0.0625)]),
+        "logarithmic": (lambda r1, r2: -r1 * np.log1p(r2 * distance), [(1.0, 1.0), (0.5, 0.25), (1.75, 3.0), (0.03125, 0.0625)]),
         "power": (lambda r1, r2: -r1 * distance**r2, [(1.0, 1.0), (0.5, 0.25), (0.125, 0.5), (0.015625, 1.5), (0.25, 2.0)]),
     }
-    for variant, (bias, parameters) in kinds.items():
+    for shape, (bias, parameters) in kinds.items():
         yield {
-            "variant": variant,
+            "shape": shape,
             "r1": [r1 for r1, _ in parameters],
             "r2": [r2 for _, r2 in parameters],
             "distances": DISTANCES,
