@@ -3,6 +3,7 @@
 
 mod agreement;
 mod attention;
+mod bias;
 mod dtypes;
 mod errors;
 mod exactness;
@@ -13,7 +14,9 @@ mod peers;
 mod positions;
 mod properties;
 mod relative;
+mod rotary;
 mod scheme;
+mod times;
 mod transformer;
 mod write_ups;
 

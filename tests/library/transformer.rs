@@ -1,53 +1,101 @@
-//! Dropping into Burn's own transformer, unchanged.
+//! Dropping into Burn's own transformer, unchanged, and into an attention with all three hooks.
 
 use burn::module::Module;
 use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
 };
+use burn::nn::{Linear, LinearConfig};
 use burn::optim::{AdamConfig, GradientsParams};
-use burn::tensor::Tensor;
+use burn::tensor::module::attention;
+use burn::tensor::{Device, Tensor};
 use pe_burn::{PositionalConfig, PositionalScheme, Positions};
 use pe_tests::devices;
 
 use crate::{distance, embeddings, values};
 
+const EMBEDDED: [&str; 3] = ["none", "sinusoidal", "learned"];
+const HEADS: usize = 2;
+
+fn scheme(name: &str, device: &Device) -> PositionalScheme {
+    let config = PositionalConfig::by_name(name, 16, HEADS, 32).unwrap();
+    config.init(device)
+}
+
+/// What schemes that only embed need: nothing new.
+fn burns(scheme: &PositionalScheme, encoder: &TransformerEncoder, x: Tensor<3>) -> Tensor<3> {
+    let x = scheme.embed(x, &Positions::default());
+    encoder.forward(TransformerEncoderInput::new(x))
+}
+
+/// One layer of attention that takes any scheme.
 #[derive(Module, Debug)]
 struct Model {
     positions: PositionalScheme,
-    encoder: TransformerEncoder,
+    qkv: Linear,
+    output: Linear,
 }
 
 impl Model {
-    fn new(scheme: &str, device: &burn::tensor::Device) -> Self {
-        let encoder = TransformerEncoderConfig::new(16, 32, 2, 1).with_dropout(0.0);
+    fn new(name: &str, device: &Device) -> Self {
         Self {
-            positions: PositionalConfig::by_name(scheme, 16, 4, 32)
-                .unwrap()
-                .init(device),
-            encoder: encoder.init(device),
+            positions: scheme(name, device),
+            qkv: LinearConfig::new(16, 48).init(device),
+            output: LinearConfig::new(16, 16).init(device),
         }
     }
 
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let x = self.positions.embed(x, &Positions::default());
-        self.encoder.forward(TransformerEncoderInput::new(x))
+        let [batch, seq, _] = x.dims();
+        let positions = Positions::default();
+        let x = self.positions.embed(x, &positions);
+        let qkv = self.qkv.forward(x.clone());
+        let [q, k, v] = [0, 16, 32].map(|from| {
+            let part = qkv.clone().narrow(2, from, 16);
+            part.reshape([batch, seq, HEADS, 16 / HEADS])
+                .swap_dims(1, 2)
+        });
+        let (q, k) = self.positions.rotate(q, k, &positions);
+        let bias = self.positions.bias((&positions, seq), (&positions, seq));
+        let y = attention(q, k, v, None, bias, Default::default());
+        x + self
+            .output
+            .forward(y.swap_dims(1, 2).reshape([batch, seq, 16]))
     }
 }
 
-/// Without positions an encoder cannot tell an order; with them it can.
+/// Without positions an encoder cannot tell an order; with them it can. A bias that counts steps
+/// to the left and to the right alike (FIRE does, before its threshold) sees no direction.
 #[test]
 fn order_is_seen_only_with_positions() {
     for device in devices() {
-        for scheme in PositionalConfig::NAMES {
-            let model = Model::new(scheme, &device);
+        let change = |forward: &dyn Fn(Tensor<3>) -> Tensor<3>, order: &[i64]| {
             let x = embeddings(2, 6, 16, &device);
-            let forwards = model.forward(x.clone());
-            let backwards = model.forward(x.flip([1])).flip([1]);
-            let change = distance(forwards, backwards);
-            match *scheme {
+            let order = Tensor::<1, burn::tensor::Int>::from_data(order, &device);
+            let mixed = forward(x.clone().select(1, order.clone()));
+            distance(forward(x).select(1, order), mixed)
+        };
+        let (backwards, mixed) = ([5, 4, 3, 2, 1, 0], [0, 3, 1, 5, 2, 4]);
+        let encoder = TransformerEncoderConfig::new(16, 32, HEADS, 1).with_dropout(0.0);
+        let encoder = encoder.init(&device);
+        for name in EMBEDDED {
+            let scheme = scheme(name, &device);
+            let change = change(&|x| burns(&scheme, &encoder, x), &backwards);
+            match name {
                 "none" => assert!(change < 1e-4, "{device:?}: {change}"),
-                _ => assert!(change > 1e-3, "{device:?} {scheme}: {change}"),
+                _ => assert!(change > 1e-3, "{device:?} {name}: {change}"),
             }
+        }
+        for name in PositionalConfig::NAMES {
+            let model = Model::new(name, &device);
+            let forward = |x| model.forward(x);
+            let (backwards, mixed) = (change(&forward, &backwards), change(&forward, &mixed));
+            let blind = |change: f32| assert!(change < 1e-4, "{device:?} {name}: {change}");
+            let sees = |change: f32| assert!(change > 1e-4, "{device:?} {name}: {change}");
+            match *name {
+                "none" => (blind(backwards), blind(mixed)),
+                "alibi" | "kerple" | "fire" => (blind(backwards), sees(mixed)),
+                _ => (sees(backwards), sees(mixed)),
+            };
         }
     }
 }

@@ -156,6 +156,13 @@ pub enum PositionError {
         max: f64,
     },
 
+    /// A base and wavelengths are both given, and each of them says what the frequencies are.
+    #[error("wavelengths stand in the place of a base, but base is {base}: give one of the two")]
+    BaseAndWavelengths {
+        /// The base.
+        base: f64,
+    },
+
     /// A number of a [`RopeScaling`](crate::RopeScaling) makes no sense.
     #[error("{what} must be {bound}; got {value}")]
     Scaling {

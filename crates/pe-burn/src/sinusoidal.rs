@@ -53,6 +53,10 @@ pub struct SinusoidalPositionalEncodingConfig {
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
     #[serde(default = "default_base")]
     pub base: f64,
+    /// The shortest and the longest wavelength, in place of a base: see
+    /// [`Spectrum::from_wavelengths`]. Default: those of the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wavelengths: Option<[f64; 2]>,
     /// Which column holds which sine and cosine. Default: interleaved.
     #[serde(default)]
     pub layout: Layout,
@@ -87,6 +91,7 @@ impl SinusoidalPositionalEncodingConfig {
             d_model,
             max_len: default_max_len(),
             base: default_base(),
+            wavelengths: None,
             layout: Layout::default(),
             dropout: 0.0,
             input_scale: InputScale::default(),
@@ -103,6 +108,14 @@ impl SinusoidalPositionalEncodingConfig {
     /// Sets the base of the wavelengths, finite and greater than 1.
     pub fn with_base(self, base: f64) -> Self {
         Self { base, ..self }
+    }
+
+    /// Sets the shortest and the longest wavelength, in positions, in place of a base.
+    pub fn with_wavelengths(self, wavelengths: Option<[f64; 2]>) -> Self {
+        Self {
+            wavelengths,
+            ..self
+        }
     }
 
     /// Sets which column holds which sine and cosine.
@@ -152,12 +165,20 @@ impl SinusoidalPositionalEncodingConfig {
     /// # Errors
     ///
     /// [`PositionError::ZeroDModel`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
-    /// [`Base`](PositionError::Base), [`Dropout`](PositionError::Dropout),
+    /// [`Base`](PositionError::Base), [`Wavelengths`](PositionError::Wavelengths),
+    /// [`BaseAndWavelengths`](PositionError::BaseAndWavelengths), [`Dropout`](PositionError::Dropout),
     /// [`NotFinite`](PositionError::NotFinite) (the gain or the input scale), and
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when
     /// `max_len` is more rows than there are positions or memory.
     pub fn try_init(&self, device: &Device) -> Result<SinusoidalPositionalEncoding, PositionError> {
-        let spectrum = Spectrum::try_new(self.d_model, self.base)?.with_layout(self.layout);
+        let spectrum = match self.wavelengths {
+            None => Spectrum::try_new(self.d_model, self.base)?,
+            Some(_) if self.base != DEFAULT_BASE => {
+                return Err(PositionError::BaseAndWavelengths { base: self.base });
+            }
+            Some([min, max]) => Spectrum::try_from_wavelengths(self.d_model, min, max)?,
+        };
+        let spectrum = spectrum.with_layout(self.layout);
         if self.max_len == 0 {
             return Err(PositionError::ZeroMaxLen);
         }
@@ -431,6 +452,7 @@ impl ModuleDisplay for SinusoidalPositionalEncoding {
             .add("d_model", &self.config.d_model)
             .add("max_len", &self.config.max_len)
             .add("base", &self.config.base)
+            .add_debug_attribute("wavelengths", &self.config.wavelengths)
             .add_debug_attribute("layout", &self.config.layout)
             .add("dropout", &self.config.dropout)
             .add_debug_attribute("input_scale", &self.config.input_scale)

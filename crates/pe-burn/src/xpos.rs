@@ -179,7 +179,7 @@ impl XPosPositionalEncodingConfig {
 /// ```
 ///
 /// The factors belong to positions and not to distances, so they leave the range of `f32` at some
-/// position: 32 694 with the default `scale_base`, and in proportion to it. From there on it is
+/// position: 32 695 with the default `scale_base`, and in proportion to it. From there on it is
 /// [`PositionError::XPosTooFar`].
 #[derive(Module, Debug)]
 #[module(custom_display)]

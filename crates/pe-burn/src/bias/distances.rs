@@ -243,3 +243,92 @@ fn times_apart(
     }
     Tensor::from_data(TensorData::new(distances, [rows, q, k]), device)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use burn::tensor::Bool;
+
+    fn values(distances: Distances, device: &Device) -> (Vec<f32>, [usize; 4]) {
+        let whole = distances.spread(distances.numbers(device));
+        let dims = whole.dims();
+        (whole.into_data().iter().collect(), dims)
+    }
+
+    /// A strip, integers and times say the same, at the sizes where a strip is cut differently.
+    #[test]
+    fn every_way_gives_the_same_distances() {
+        let device = Device::flex();
+        for (q, k, query, key) in [
+            (1, 1, 0, 0),
+            (1, 5, 4, 0),
+            (5, 1, 0, 3),
+            (2, 2, 7, 7),
+            (3, 8, 5, 0),
+            (8, 3, 0, 9),
+            (4, 4, (1 << 40) + 1, 1 << 40),
+        ] {
+            let expected: Vec<f32> = (0..q)
+                .flat_map(|i| (0..k).map(move |j| ((key + j) as f64 - (query + i) as f64) as f32))
+                .collect();
+            let runs = (Positions::from(query), Positions::from(key));
+            let ids = |start: usize, len: usize| {
+                let row: Vec<usize> = (start..start + len).collect();
+                Positions::from_id_rows(&[row])
+            };
+            let times = |start: usize, len: usize| {
+                let row: Vec<f64> = (start..start + len).map(|place| place as f64).collect();
+                Positions::from_time_rows(&[row])
+            };
+            for (queries, keys) in [
+                (runs.0.clone(), runs.1.clone()),
+                (ids(query, q), ids(key, k)),
+                (ids(query, q), runs.1.clone()),
+                (times(query, q), times(key, k)),
+                (runs.0, times(key, k)),
+            ] {
+                let distances = Distances::new((&queries, q), (&keys, k), &device).unwrap();
+                let expected = (expected.clone(), [1, 1, q, k]);
+                assert_eq!(values(distances, &device), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_devices_mix() {
+        let device = Device::flex();
+        // Two rows on the device, of which the second is padded at the left, against one for all.
+        let real = Tensor::<2, Bool>::from_data([[true, true], [false, true]], &device);
+        let counted = Positions::from_token_mask(real);
+        let keys = Positions::from(2);
+        let distances = Distances::new((&counted, 2), (&keys, 2), &device).unwrap();
+        let expected = vec![2., 3., 1., 2., 2., 3., 2., 3.];
+        assert_eq!(values(distances, &device), (expected, [2, 1, 2, 2]));
+
+        let times = Positions::from_time_rows(&[[-0.5], [0.25]]);
+        let distances = Distances::new((&times, 1), (&counted, 2), &device).unwrap();
+        let expected = vec![0.5, 1.5, -0.25, -0.25];
+        assert_eq!(values(distances, &device), (expected, [2, 1, 1, 2]));
+    }
+
+    #[test]
+    fn batches_of_different_sizes_are_refused_and_nothing_is_nothing() {
+        let device = Device::flex();
+        let (two, three) = (
+            Positions::from_starts([1, 2]),
+            Positions::from_starts([1, 2, 3]),
+        );
+        let none = |_: Distances| unreachable!("no pair");
+        let error = Distances::bias((&two, 1), (&three, 1), 4, &device, none).unwrap_err();
+        assert_eq!(
+            alloc::string::ToString::to_string(&error),
+            "the queries have positions for 2 rows and the keys for 3"
+        );
+        let empty = Distances::bias((&two, 0), (&two, 3), 4, &device, none).unwrap();
+        assert_eq!(empty.dims(), [2, 4, 0, 3]);
+    }
+}

@@ -1,0 +1,258 @@
+//! Biases on attention scores, on every backend in the build.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor};
+use pe_burn::{
+    AlibiConfig, AlibiShape, BiasCache, FireConfig, KerpleConfig, KerpleShape, PositionalConfig,
+    PositionalScheme, Positions, T5RelativeBiasConfig,
+};
+use pe_tests::devices;
+
+use crate::{distance, values};
+
+const BIASED: [&str; 4] = ["alibi", "t5", "kerple", "fire"];
+
+fn scheme(name: &str, device: &Device) -> PositionalScheme {
+    let config = PositionalConfig::by_name(name, 16, 4, 30).unwrap();
+    config.init(device)
+}
+
+fn bias(
+    scheme: &PositionalScheme,
+    queries: (&Positions, usize),
+    keys: (&Positions, usize),
+) -> Tensor<4> {
+    scheme.bias(queries, keys).unwrap()
+}
+
+/// A strip for two runs, integers for ids and for a mask on the device.
+#[test]
+fn every_kind_of_positions_means_the_same() {
+    for device in devices() {
+        for name in BIASED {
+            let scheme = scheme(name, &device);
+            let whole = bias(
+                &scheme,
+                (&Positions::default(), 9),
+                (&Positions::default(), 9),
+            );
+            assert_eq!(whole.dims(), [1, 4, 9, 9]);
+            let part = |q: std::ops::Range<usize>, k: std::ops::Range<usize>| {
+                whole.clone().slice([0..1, 0..4, q, k])
+            };
+            let segments = Tensor::<2, Int>::from_ints([[1, 1, 1, 1]], &device);
+            let ids =
+                |from: usize, to: usize| Positions::from_id_rows(&[(from..to).collect::<Vec<_>>()]);
+            for (queries, keys, expected) in [
+                (
+                    (Positions::from(8), 1),
+                    (Positions::default(), 9),
+                    part(8..9, 0..9),
+                ),
+                (
+                    (Positions::from(3), 4),
+                    (Positions::from(2), 6),
+                    part(3..7, 2..8),
+                ),
+                ((ids(3, 7), 4), (ids(2, 8), 6), part(3..7, 2..8)),
+                ((ids(3, 7), 4), (Positions::default(), 9), part(3..7, 0..9)),
+                (
+                    (Positions::from_segment_ids(segments.clone()), 4),
+                    (ids(0, 9), 9),
+                    part(0..4, 0..9),
+                ),
+            ] {
+                let got = bias(&scheme, (&queries.0, queries.1), (&keys.0, keys.1));
+                let apart = distance(got, expected);
+                assert!(apart < 1e-6, "{device:?} {name}: {apart}");
+            }
+            // A start for each row.
+            let starts = Positions::from_starts([0, 5]);
+            let rows = bias(&scheme, (&starts, 2), (&Positions::default(), 9));
+            let expected = Tensor::cat(vec![part(0..2, 0..9), part(5..7, 0..9)], 0);
+            assert!(distance(rows, expected) < 1e-6, "{device:?} {name}");
+            // Far away as near by, but for FIRE, which knows where the query stands.
+            if name != "fire" {
+                let far = Positions::from(1 << 40);
+                let far = bias(&scheme, (&far, 9), (&far, 9));
+                assert!(distance(far, whole.clone()) < 1e-6, "{device:?} {name}");
+            }
+            let nothing = scheme.bias((&Positions::default(), 0), (&Positions::default(), 5));
+            assert_eq!(nothing.unwrap().dims(), [1, 4, 0, 5]);
+        }
+    }
+}
+
+#[test]
+fn alibi_by_hand() {
+    for device in devices() {
+        let positions = Positions::default();
+        let bias = |shape| {
+            let alibi = AlibiConfig::new(8).with_shape(shape).init(&device);
+            values(alibi.bias((&positions, 3), (&positions, 3)).narrow(1, 0, 1))
+        };
+        let symmetric = [0., -0.5, -1., -0.5, 0., -0.5, -1., -0.5, 0.];
+        assert_eq!(bias(AlibiShape::Symmetric), symmetric);
+        let half_step = [0., -0.75, -1.25, -0.5, 0., -0.75, -1., -0.5, 0.];
+        assert_eq!(bias(AlibiShape::HalfStep), half_step);
+    }
+}
+
+/// Training reaches every parameter, with numbers, at the distance 0 as well.
+#[test]
+fn gradients_reach_every_parameter() {
+    for device in devices() {
+        let device = device.autodiff();
+        let positions = Positions::default();
+        let ids = Positions::from_id_rows(&[[0, 4, 4, 2]]);
+        for positions in [&positions, &ids] {
+            let span = (positions, 4);
+            let weights =
+                Tensor::<4>::random([1, 4, 4, 4], burn::tensor::Distribution::Default, &device);
+            let run = |bias: Tensor<4>| (bias * weights.clone()).sum().backward();
+            let check = |gradient: Option<Vec<f32>>, what: &str| {
+                let gradient = gradient.unwrap_or_default();
+                assert!(
+                    gradient.iter().all(|g| g.is_finite()),
+                    "{what}: {gradient:?}"
+                );
+                assert!(gradient.iter().any(|g| *g != 0.0), "{what}: {gradient:?}");
+            };
+            let t5 = T5RelativeBiasConfig::new(4).init(&device);
+            let of = run(t5.bias(span, span));
+            check(t5.weight.val().grad(&of).map(values), "t5");
+            for shape in [KerpleShape::Logarithmic, KerpleShape::Power] {
+                let kerple = KerpleConfig::new(4).with_shape(shape).init(&device);
+                let of = run(kerple.bias(span, span));
+                check(kerple.r1.val().grad(&of).map(values), "r1");
+                check(kerple.r2.val().grad(&of).map(values), "r2");
+            }
+            // Positions past the threshold, and before it.
+            let fire = FireConfig::new(4).with_threshold(1.5).init(&device);
+            let of = run(fire.bias(span, span));
+            check(fire.c.val().grad(&of).map(values), "c");
+            check(fire.threshold.val().grad(&of).map(values), "threshold");
+            check(fire.inner.weight.val().grad(&of).map(values), "inner");
+            check(fire.outer.weight.val().grad(&of).map(values), "outer");
+        }
+    }
+}
+
+/// A parameter that training took out of its range counts as the end of the range, and can return.
+#[test]
+fn kerple_stays_in_its_range() {
+    let device = Device::flex().autodiff();
+    let mut kerple = KerpleConfig::new(1)
+        .with_shape(KerpleShape::Power)
+        .init(&device);
+    kerple.r1 = Param::from_tensor(Tensor::from_floats([-3.0], &device));
+    kerple.r2 = Param::from_tensor(Tensor::from_floats([5.0], &device));
+    let positions = Positions::default();
+    let bias = kerple.bias((&positions, 1), (&positions, 4));
+    for (got, expected) in values(bias.clone()).iter().zip([0.0, -0.01, -0.04, -0.09]) {
+        assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+    }
+    let gradients = bias.sum().backward();
+    assert!(values(kerple.r1.val().grad(&gradients).unwrap())[0] < 0.0);
+}
+
+#[test]
+fn a_cache_gives_what_the_scheme_gives() {
+    for device in devices() {
+        let mut cache = BiasCache::default();
+        let ids = Positions::from_id_rows(&[[0, 3, 1]]);
+        let calls = [
+            (Positions::default(), 3),
+            (Positions::default(), 3),
+            (Positions::from(1), 3),
+            (Positions::from(1), 4),
+            (ids.clone(), 3),
+            (ids, 3),
+            (Positions::default(), 3),
+        ];
+        for heads in [2, 4] {
+            let alibi = PositionalScheme::Alibi(AlibiConfig::new(heads).init(&device));
+            for (positions, seq) in &calls {
+                let span = (positions, *seq);
+                let kept = cache.bias(&alibi, span, span).unwrap();
+                assert_eq!(distance(kept, bias(&alibi, span, span)), 0.0);
+            }
+        }
+        // What is trained is never kept.
+        let span = (&Positions::default(), 3);
+        let t5 = T5RelativeBiasConfig::new(2).init(&device);
+        let scheme = PositionalScheme::T5(t5.clone());
+        let before = cache.bias(&scheme, span, span).unwrap();
+        let mut trained = t5;
+        trained.weight = trained.weight.map(|weight| weight + 1.0);
+        let after = cache
+            .bias(&PositionalScheme::T5(trained), span, span)
+            .unwrap();
+        assert!(distance(before + 1.0, after) < 1e-6);
+        let none = PositionalConfig::None {}.init(&device);
+        assert!(cache.bias(&none, span, span).is_none());
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_its_numbers() {
+    let device = Device::flex();
+    for (message, words) in [
+        (
+            AlibiConfig::new(0).try_init(&device).unwrap_err(),
+            "heads must be at least 1, got 0",
+        ),
+        (
+            T5RelativeBiasConfig::new(4)
+                .with_buckets(30)
+                .try_init(&device)
+                .unwrap_err(),
+            "30 buckets up to distance 128: their number must be a multiple of 4, and max_distance more than 7",
+        ),
+        (
+            T5RelativeBiasConfig::new(4)
+                .with_max_distance(8)
+                .try_init(&device)
+                .unwrap_err(),
+            "32 buckets up to distance 8: their number must be a multiple of 4, and max_distance more than 8",
+        ),
+        (
+            FireConfig::new(4)
+                .with_c(0.0)
+                .try_init(&device)
+                .unwrap_err(),
+            "c must be above 0 and finite in f32; got 0",
+        ),
+        (
+            PositionalConfig::by_name("rotary", 64, 3, 10).unwrap_err(),
+            "d_model 64 is not a multiple of the number of heads, 3",
+        ),
+    ] {
+        assert_eq!(message.to_string(), words);
+    }
+    for name in BIASED {
+        let scheme = scheme(name, &device);
+        let ids = Positions::from_id_rows(&[[1, 2, 3]]);
+        let error = scheme.try_bias((&ids, 2), (&ids, 3)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the tensor of position ids has shape [1, 3], but the input needs [1, 2]"
+        );
+        let (two, three) = (
+            Positions::from_starts([1, 2]),
+            Positions::from_starts([1, 2, 3]),
+        );
+        assert!(scheme.try_bias((&two, 2), (&three, 2)).is_err());
+    }
+}
+
+#[test]
+fn they_move_and_count_as_modules_do() {
+    let device = Device::flex();
+    let counts: Vec<usize> = BIASED
+        .iter()
+        .map(|name| scheme(name, &device).num_params())
+        .collect();
+    // FIRE: 1 → 32 → 4 with biases, c and L.
+    assert_eq!(counts, [0, 32 * 4, 2 * 4, 2 * 32 + 33 * 4 + 2]);
+}

@@ -1,0 +1,316 @@
+//! Rotary encodings, on every backend in the build.
+
+use burn::module::Module;
+use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Tensor};
+use pe_burn::{
+    Layout, MAX_POSITION, Positions, RopeScaling, RotaryPositionalEncodingConfig,
+    XPosPositionalEncodingConfig, convert_heads,
+};
+use pe_tests::devices;
+
+use crate::{distance, values};
+
+fn heads(shape: [usize; 4], device: &Device) -> Tensor<4> {
+    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+}
+
+const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
+
+/// On the device of each backend, whatever the positions are made of, the rotation of a token is
+/// that of its position.
+#[test]
+fn every_kind_of_positions_means_the_same() {
+    for device in devices() {
+        for layout in LAYOUTS {
+            let rope = RotaryPositionalEncodingConfig::new(8)
+                .with_layout(layout)
+                .with_rotary_dim(Some(6))
+                .with_max_len(20)
+                .init(&device);
+            let x = heads([2, 3, 4, 8], &device);
+            let at = |row: usize, token: usize, position: usize| {
+                let token = x
+                    .clone()
+                    .slice([row..row + 1, 0..3, token..token + 1, 0..8]);
+                rope.apply(token, &Positions::from(position))
+            };
+            let mask = [[true, true, true, true], [false, true, false, true]];
+            let mask = Tensor::<2, Bool>::from_data(mask, &device);
+            for (positions, expected) in [
+                (Positions::default(), [[0, 1, 2, 3], [0, 1, 2, 3]]),
+                (Positions::from(18), [[18, 19, 20, 21], [18, 19, 20, 21]]), // past the buffer
+                (
+                    Positions::from_starts([5, 100]),
+                    [[5, 6, 7, 8], [100, 101, 102, 103]],
+                ),
+                (
+                    Positions::from_id_rows(&[[3, 3, 0, 9], [7, 1_000_000, 2, 2]]),
+                    [[3, 3, 0, 9], [7, 1_000_000, 2, 2]],
+                ),
+                (
+                    Positions::from_token_mask(mask),
+                    [[0, 1, 2, 3], [0, 0, 0, 1]],
+                ),
+            ] {
+                let rotated = rope.apply(x.clone(), &positions);
+                let back = rope.invert(rotated.clone(), &positions);
+                assert!(distance(back, x.clone()) < 1e-5);
+                // The columns that are not rotated.
+                let rest = |x: Tensor<4>| x.narrow(3, 6, 2);
+                assert_eq!(distance(rest(rotated.clone()), rest(x.clone())), 0.0);
+                for (row, ids) in expected.iter().enumerate() {
+                    for (token, position) in ids.iter().enumerate() {
+                        let got =
+                            rotated
+                                .clone()
+                                .slice([row..row + 1, 0..3, token..token + 1, 0..8]);
+                        let apart = distance(got, at(row, token, *position));
+                        assert!(apart < 1e-6, "{device:?} {layout:?} {position}: {apart}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn half_precision_is_rotated_in_f32_and_rounded_once() {
+    for device in devices() {
+        let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
+        for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
+            if !device.supports_dtype(dtype) {
+                continue;
+            }
+            let x = heads([1, 2, 5, 64], &device).cast(dtype);
+            let positions = Positions::from(100_000);
+            let rotated = rope.apply(x.clone(), &positions);
+            assert_eq!(rotated.dtype(), DType::from(dtype));
+            let exact = rope.apply(x.cast(FloatDType::F32), &positions);
+            let apart = distance(
+                rotated.cast(FloatDType::F32),
+                exact.cast(dtype).cast(FloatDType::F32),
+            );
+            let bound = if dtype == FloatDType::F64 { 1e-6 } else { 0.0 };
+            assert!(apart <= bound, "{device:?} {dtype:?}: {apart}");
+        }
+    }
+}
+
+/// The frequencies of a call follow from its own positions, never from calls before.
+#[test]
+fn dynamic_scaling_keeps_nothing() {
+    let device = Device::flex();
+    let pairs = vec![1.0; 8];
+    for scaling in [
+        RopeScaling::Dynamic {
+            factor: 2.0,
+            original_max_position_embeddings: 16,
+        },
+        RopeScaling::Longrope {
+            short_factor: pairs.clone(),
+            long_factor: pairs.iter().map(|factor| factor * 3.0).collect(),
+            original_max_position_embeddings: 16,
+            factor: Some(4.0),
+            attention_factor: None,
+        },
+    ] {
+        let config = RotaryPositionalEncodingConfig::new(16);
+        let rope = config
+            .clone()
+            .with_scaling(Some(scaling.clone()))
+            .init(&device);
+        let (short, long) = (
+            heads([1, 2, 16, 16], &device),
+            heads([1, 2, 17, 16], &device),
+        );
+        let positions = Positions::default();
+        let before = rope.apply(short.clone(), &positions);
+        let far = rope.apply(long.clone(), &positions);
+        assert_eq!(
+            distance(before.clone(), rope.apply(short.clone(), &positions)),
+            0.0
+        );
+
+        let plain = config.init(&device).apply(short, &positions);
+        let sharpened = before.div_scalar(scaling.attention_factor());
+        assert!(
+            distance(sharpened, plain) < 1e-6,
+            "the trained length is as trained"
+        );
+        let spectrum = rope.spectrum(17);
+        assert_ne!(spectrum.frequencies(), rope.spectrum(16).frequencies());
+        let token = values(far.slice([0..1, 0..1, 16..17, 0..16]));
+        let x = values(long.slice([0..1, 0..1, 16..17, 0..16]));
+        for (i, omega) in spectrum.frequencies().iter().enumerate() {
+            let (sin, cos) = (16.0 * omega).sin_cos();
+            let (a, b) = (f64::from(x[2 * i]), f64::from(x[2 * i + 1]));
+            let first = (a * cos - b * sin) * scaling.attention_factor();
+            assert!((f64::from(token[2 * i]) - first).abs() < 1e-6);
+        }
+        // The bound of positions on a device is their number; what counts is the last of them.
+        let half = (0..34).map(|i| i >= 18).collect::<Vec<_>>();
+        let data = burn::tensor::TensorData::new(half, [1, 34]);
+        let padded = Positions::from_token_mask(Tensor::from_data(data, &device));
+        let x = heads([1, 2, 34, 16], &device);
+        let last = x.clone().narrow(2, 18, 16);
+        let apart = distance(
+            rope.apply(x, &padded).narrow(2, 18, 16),
+            rope.apply(last, &Positions::default()),
+        );
+        assert!(apart < 1e-6, "{apart}");
+    }
+}
+
+/// Weights made for one layout give the same scores in the other after their conversion.
+#[test]
+fn converted_weights_give_the_same_scores() {
+    let device = Device::flex();
+    let (n, d_head, d_model) = (3, 10, 12);
+    let x = Tensor::<3>::random([2, 7, d_model], Distribution::Default, &device);
+    let weights: [Tensor<2>; 2] =
+        [(); 2].map(|()| Tensor::random([d_model, n * d_head], Distribution::Default, &device));
+    for rotary_dim in [10, 6] {
+        let scores = |weights: [Tensor<2>; 2], layout| {
+            let rope = RotaryPositionalEncodingConfig::new(d_head)
+                .with_layout(layout)
+                .with_rotary_dim(Some(rotary_dim))
+                .init(&device);
+            let [q, k] = weights.map(|weight| {
+                let y = x.clone().matmul(weight.unsqueeze());
+                let y = y.reshape([2, 7, n, d_head]).swap_dims(1, 2);
+                rope.apply(y, &Positions::from(50))
+            });
+            q.matmul(k.transpose())
+        };
+        for (from, to) in [(LAYOUTS[0], LAYOUTS[1]), (LAYOUTS[1], LAYOUTS[0])] {
+            let convert = |weight: Tensor<2>| convert_heads(weight, n, rotary_dim, from, to);
+            let converted = weights.clone().map(convert);
+            let apart = distance(scores(weights.clone(), from), scores(converted.clone(), to));
+            assert!(apart < 1e-4, "{apart}");
+            assert!(distance(scores(weights.clone(), from), scores(weights.clone(), to)) > 1e-2);
+            let [there, _] = converted;
+            let back = convert_heads(there, n, rotary_dim, to, from);
+            assert_eq!(distance(back, weights[0].clone()), 0.0);
+        }
+    }
+}
+
+#[test]
+fn nothing_stays_nothing_and_nothing_is_saved() {
+    for device in devices() {
+        let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+        let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
+        assert_eq!(rope.num_params() + xpos.num_params(), 0);
+        for shape in [[0, 2, 3, 8], [2, 0, 3, 8], [2, 3, 0, 8]] {
+            let x = Tensor::<4>::zeros(shape, &device);
+            let (q, k) = xpos.forward(x.clone(), rope.apply(x, &Positions::default()));
+            assert_eq!((q.dims(), k.dims()), (shape, shape));
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_its_numbers() {
+    let device = Device::flex();
+    let config = RotaryPositionalEncodingConfig::new(8);
+    let linear = |factor| Some(RopeScaling::Linear { factor });
+    let longrope = |short_factor| {
+        Some(RopeScaling::Longrope {
+            short_factor,
+            long_factor: vec![1.0; 4],
+            original_max_position_embeddings: 16,
+            factor: None,
+            attention_factor: None,
+        })
+    };
+    for (bad, words) in [
+        (
+            RotaryPositionalEncodingConfig::new(7),
+            "must be even, from 2 to d_head 7; got 7",
+        ),
+        (
+            RotaryPositionalEncodingConfig::new(0),
+            "from 2 to d_head 0; got 0",
+        ),
+        (
+            config.clone().with_rotary_dim(Some(10)),
+            "from 2 to d_head 8; got 10",
+        ),
+        (config.clone().with_rotary_dim(Some(0)), "got 0"),
+        (
+            config.clone().with_max_len(0),
+            "max_len must be at least 1, got 0",
+        ),
+        (config.clone().with_base(1.0), "decrease; got 1"),
+        (
+            config.clone().with_scaling(linear(0.5)),
+            "factor must be a finite number of at least 1; got 0.5",
+        ),
+        (config.clone().with_scaling(linear(f64::NAN)), "got NaN"),
+        (
+            config.clone().with_scaling(longrope(vec![1.0; 3])),
+            "longrope has 3 factors for 4 frequencies",
+        ),
+        (
+            config
+                .clone()
+                .with_scaling(longrope(vec![1.0, 1.0, 0.0, 1.0])),
+            "a factor of longrope must be above 0 and finite; got 0",
+        ),
+        (
+            RotaryPositionalEncodingConfig::new(2)
+                .with_scaling(Some(RopeScaling::Ntk { factor: 2.0 })),
+            "since the exponent d/(d - 2) has to exist; got 2",
+        ),
+    ] {
+        let message = bad.try_init(&device).unwrap_err().to_string();
+        assert!(message.ends_with(words), "{message}");
+    }
+
+    let rope = config.init(&device);
+    let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
+    for (input, positions, words) in [
+        (
+            x(6),
+            Positions::default(),
+            "the input has d_head 6, but this encoding was built for d_head 8",
+        ),
+        (
+            x(8),
+            Positions::from_starts([1, 2, 3]),
+            "there are 3 starts for a batch of 2 rows",
+        ),
+        (
+            x(8),
+            Positions::from_id_rows(&[[1, 2]]),
+            "the tensor of position ids has shape [1, 2], but the input needs [2, 4]",
+        ),
+        (
+            x(8),
+            Positions::from(MAX_POSITION - 2),
+            "start 4503599627370493 + seq 4 goes past the largest position, 4503599627370495",
+        ),
+    ] {
+        let error = rope.try_apply(input.clone(), &positions).unwrap_err();
+        assert_eq!(error.to_string(), words);
+        assert_eq!(rope.try_invert(input, &positions).unwrap_err(), error);
+    }
+
+    let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
+    assert!(
+        xpos.try_forward_at(x(8), x(8), &Positions::from(32_692))
+            .is_ok()
+    );
+    let error = xpos
+        .try_forward_at(x(8), x(8), &Positions::from(32_693))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "position 32696 is too far: with scale_base 512 the factors of xPos are numbers in f32 up to position 32695"
+    );
+    let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
+    assert_eq!(
+        bad.try_init(&device).unwrap_err().to_string(),
+        "scale_base must be a finite number above 0; got 0"
+    );
+}

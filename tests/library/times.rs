@@ -1,0 +1,177 @@
+//! Positions that are real numbers.
+
+use burn::tensor::{DType, Device, FloatDType, Tensor};
+use pe_burn::{
+    AlibiConfig, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit, Positions,
+    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, Spectrum,
+    T5RelativeBiasConfig,
+};
+use pe_tests::devices;
+
+use crate::{distance, embeddings, values};
+
+const TIMES: [[f64; 4]; 2] = [[-3.5, 0.0, 0.125, 1e9 + 0.25], [2.0, 7.75, -1e6, 41.0]];
+
+#[test]
+fn sinusoidal_is_the_formula() {
+    for device in devices() {
+        for layout in [Layout::Interleaved, Layout::Halves] {
+            let pe = SinusoidalPositionalEncodingConfig::new(7)
+                .with_layout(layout)
+                .with_gain(Gain::Fixed(0.5))
+                .init(&device);
+            let positions = Positions::from_time_rows(&TIMES);
+            let encoding = pe.encode_as(&positions, 4, FloatDType::F32);
+            assert_eq!(encoding.dims(), [2, 4, 7]);
+            let column = |pair: usize, cos: usize| match layout {
+                Layout::Interleaved => 2 * pair + cos,
+                Layout::Halves => pair + 4 * cos,
+            };
+            for (row, time) in values(encoding).chunks_exact(7).zip(TIMES.as_flattened()) {
+                for pair in 0..4 {
+                    // Only for the fast ones does f64 lose digits of the angle: 1e9 · 2^-53.
+                    let angle = time / 10_000_f64.powf(2.0 * pair as f64 / 7.0);
+                    let sin = row[column(pair, 0)] as f64;
+                    assert!(
+                        (sin - 0.5 * angle.sin()).abs() < 2e-7,
+                        "{time} {pair}: {sin}"
+                    );
+                    if pair < 3 {
+                        let cos = row[column(pair, 1)] as f64;
+                        assert!(
+                            (cos - 0.5 * angle.cos()).abs() < 2e-7,
+                            "{time} {pair}: {cos}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_times_are_positions() {
+    let spectrum = Spectrum::new(64, 1e4);
+    for position in [0, 1, 4_999, 131_071, (1 << 24) - 1, 1 << 40] {
+        let looked_up: Vec<f64> = spectrum.rows_at(&[position]);
+        let computed: Vec<f64> = spectrum.rows_at_times(&[position as f64]);
+        for (a, b) in looked_up.iter().zip(&computed) {
+            assert!((a - b).abs() < 1e-15, "{position}: {a} {b}");
+        }
+        let back: Vec<f64> = spectrum.rows_at_times(&[-(position as f64)]);
+        let mirrored = computed.chunks(2).flat_map(|pair| [-pair[0], pair[1]]);
+        assert!(mirrored.eq(back), "{position}");
+    }
+    for device in devices() {
+        let times = Tensor::<2>::from_floats([[3.0, 0.0, 70.0]], &device);
+        let times = Positions::from_times(times);
+        let ids = Positions::from_id_rows(&[[3, 0, 70]]);
+        let x = embeddings(2, 3, 16, &device);
+        let pe = SinusoidalPositionalEncodingConfig::new(16)
+            .with_max_len(60)
+            .init(&device);
+        let (a, b) = (pe.forward_at(x.clone(), &times), pe.forward_at(x, &ids));
+        assert!(distance(a, b) < 1e-6);
+        let q = embeddings(6, 3, 16, &device).reshape([2, 3, 3, 16]);
+        let rope = RotaryPositionalEncodingConfig::new(16).init(&device);
+        let (a, b) = (rope.apply(q.clone(), &times), rope.apply(q, &ids));
+        assert!(distance(a, b) < 1e-6);
+    }
+}
+
+#[test]
+fn distances_of_times_bias_scores() {
+    let alibi = AlibiConfig::new(2).init(&Device::flex());
+    let queries = Positions::from_time_rows(&[[0.5, -1.0]]);
+    let bias = alibi.bias((&queries, 2), (&Positions::default(), 2));
+    let slopes = [0.0625_f32, 0.00390625];
+    let steps = [0.5_f32, 0.5, 1.0, 2.0];
+    let expected: Vec<f32> = slopes.iter().flat_map(|m| steps.map(|d| -m * d)).collect();
+    assert_eq!(values(bias), expected);
+}
+
+#[test]
+fn rows_by_number_refuse_them() {
+    let device = Device::flex();
+    let times = Positions::from_time_rows(&[[0.0, 1.0]]);
+    let learned = LearnedPositionalEmbeddingConfig::new(4, 8).init(&device);
+    let x = Tensor::<3>::zeros([1, 2, 4], &device);
+    let message = learned
+        .try_forward_at(x.clone(), &times)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("a learned table has one entry for each whole position"),
+        "{message}"
+    );
+    assert!(learned.try_encode(&times, 2).is_err());
+    let t5 = T5RelativeBiasConfig::new(2).init(&device);
+    let message = t5
+        .try_bias((&times, 2), (&times, 2))
+        .unwrap_err()
+        .to_string();
+    assert!(message.starts_with("T5's bias has one entry"), "{message}");
+    assert!(times.try_to_rows(2).is_err());
+
+    let config = SinusoidalPositionalEncodingConfig::new(4).with_max_len(10);
+    let limited = config.with_length_limit(LengthLimit::Error).init(&device);
+    let late = Positions::from_time_rows(&[[9.5, 10.5]]);
+    let message = limited
+        .try_forward_at(x.clone(), &late)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("position 10 is past the end"),
+        "{message}"
+    );
+    let within = Positions::from_time_rows(&[[9.5, -10.5]]);
+    assert!(limited.try_forward_at(x, &within).is_ok());
+}
+
+#[test]
+fn what_is_no_time_is_refused() {
+    let past = 2_f64.powi(52);
+    for (bad, said) in [
+        (f64::NAN, "NaN"),
+        (f64::INFINITY, "inf"),
+        (past, "4503599627370496"),
+    ] {
+        let error = Positions::try_from_time_rows(&[[0.0, 1.0], [2.0, bad]]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "time {said} at row 1, token 1 is out of range: times go from -4503599627370495 to 4503599627370495"
+            )
+        );
+    }
+    let error = Positions::try_from_time_rows(&[vec![0.0, 1.0], vec![2.0]]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row 1 has 1 position ids, but row 0 has 2: every row needs the same number"
+    );
+    // A short wavelength brings the last position nearer.
+    let fast = Spectrum::from_wavelengths(4, 0.5, 100.0);
+    let last = fast.max_position();
+    assert_eq!(last, 358_385_071_201_416);
+    assert!(fast.try_rows::<f64>(last..last + 1).is_ok());
+    assert!(fast.try_rows::<f64>(last..last + 2).is_err());
+    assert!(
+        fast.try_rows_at_times::<f64>(&[-(last as f64) - 1.0])
+            .is_err()
+    );
+}
+
+#[test]
+fn half_precision_in_and_out() {
+    for device in devices() {
+        for dtype in [FloatDType::F16, FloatDType::BF16] {
+            if !device.supports_dtype(dtype) {
+                continue;
+            }
+            let x = embeddings(1, 4, 8, &device).cast(dtype);
+            let pe = SinusoidalPositionalEncodingConfig::new(8).init(&device);
+            let y = pe.forward_at(x, &Positions::from_time_rows(&[TIMES[0]]));
+            assert_eq!(y.dtype(), DType::from(dtype));
+        }
+    }
+}
