@@ -1,7 +1,7 @@
 //! The schemes as the laboratory compares them: an encoding, and where its positions come from.
 
 use burn::module::Initializer;
-use pe_burn::{Gain, PositionalConfig, Positions, RandomizedPositions};
+use pe_burn::{AlibiShape, Gain, PositionalConfig, Positions, RandomizedPositions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
@@ -32,7 +32,7 @@ const ALL: &[(&str, &str)] = &[
     ("xpos", "as rotary, fading with distance (Sun et al. 2022)"),
     (
         "alibi",
-        "scores lowered evenly with distance, the same to both sides (Press et al. 2021)",
+        "scores lowered evenly with distance, half a step more to the right (Press et al. 2021)",
     ),
     (
         "t5",
@@ -124,6 +124,8 @@ impl Scheme {
 ///   `reverse` was learned more slowly: to 0.46 at 20 symbols, where N(0, 0.7) came to 0.96 (seed
 ///   101, 1,500 steps at a peak of 1e-3). It has a row for every position up to the longest test, so
 ///   that its rows beyond the training lengths exist, and are as random as on the first day.
+/// - ALiBi counts half a step more to the right: the encoder sees both sides, and could not tell
+///   them apart.
 /// - Randomized positions come from as many as the longest test needs, where 2,048 are too few.
 ///
 /// # Errors
@@ -163,6 +165,9 @@ pub fn config(
                 std: 0.7,
             };
             PositionalConfig::Learned(table.with_init(like_sinusoidal))
+        }
+        PositionalConfig::Alibi(alibi) => {
+            PositionalConfig::Alibi(alibi.with_shape(AlibiShape::HalfStep))
         }
         PositionalConfig::Sinusoidal(table) if name == "scaled_sinusoidal" => {
             PositionalConfig::Sinusoidal(table.with_gain(Gain::Learned(1.0)))
