@@ -4,12 +4,11 @@
 //! cargo bench -p pe-benches -p pe-lab --bench forward
 //! ```
 
-use std::cell::RefCell;
 use std::hint::black_box;
 
 use burn::nn::{EmbeddingConfig, PositionalEncodingConfig};
 use burn::tensor::{Device, Distribution, Int, Tensor};
-use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_benches::{Comparison, Owned, Peers, Target, cores, json};
 use pe_burn::{
     InputScale, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
 };
@@ -30,18 +29,8 @@ fn main() {
     learned(&peers, [32, 512, 512]);
 }
 
-/// An input that nobody else holds, going from call to call as through the layers of a model.
-struct Owned(RefCell<Option<Tensor<3>>>);
-
-impl Owned {
-    fn new(shape: Shape, device: &Device) -> Self {
-        Self(RefCell::new(Some(Tensor::zeros(shape, device))))
-    }
-
-    fn pass(&self, through: impl FnOnce(Tensor<3>) -> Tensor<3>) {
-        let x = self.0.take().expect("put back after every call");
-        self.0.replace(Some(through(x)));
-    }
+fn zeros(shape: Shape, device: &Device) -> Owned<Tensor<3>> {
+    Owned::new(Tensor::zeros(shape, device))
 }
 
 /// `x[b][i] += pe[i]` over plain memory, on one thread or on all.
@@ -101,7 +90,7 @@ fn owned(peers: &Peers, shape: Shape) {
     let device = Device::flex();
     let ours = SinusoidalPositionalEncodingConfig::new(shape[2]).init(&device);
     let burn = PositionalEncodingConfig::new(shape[2]).init(&device);
-    let (a, b) = (Owned::new(shape, &device), Owned::new(shape, &device));
+    let (a, b) = (zeros(shape, &device), zeros(shape, &device));
     let (mut one, mut all) = (Plain::new(shape), Plain::new(shape));
     let (rounds, repeat) = effort(shape);
     let case = json!({"case": "add", "with": "x += pe", "shape": shape});
@@ -155,7 +144,7 @@ fn decoding(peers: &Peers, shape: Shape) {
     let device = Device::flex();
     let ours = SinusoidalPositionalEncodingConfig::new(shape[2]).init(&device);
     let burn = PositionalEncodingConfig::new(shape[2]).init(&device);
-    let [a, b, c] = [(); 3].map(|()| Owned::new(shape, &device));
+    let [a, b, c] = [(); 3].map(|()| zeros(shape, &device));
     let at = Positions::from(7);
     Comparison::new(named("decoding step", shape), 60)
         .repeat(2_000)
@@ -192,7 +181,7 @@ fn options(shape: Shape) {
     let starts = Positions::from_starts((0..batch).collect::<Vec<_>>());
     let ids: Vec<Vec<usize>> = (0..batch).map(|row| (row..row + seq).collect()).collect();
     let ids = Positions::from_id_rows(&ids);
-    let [a, b, c, d, e] = [(); 5].map(|()| Owned::new(shape, &device));
+    let [a, b, c, d, e] = [(); 5].map(|()| zeros(shape, &device));
     let off = config.clone().with_dropout(0.1).init(&device);
     Comparison::new(named("options of the forward, owned input", shape), 20)
         .repeat(2)

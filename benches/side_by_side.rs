@@ -4,11 +4,13 @@
 //! Every comparison is written for people to stderr and as one line of JSON, a [`Row`], to stdout,
 //! where `scripts/bench` gathers them.
 
+mod owned;
 mod peer;
 mod row;
 
 use std::time::Instant;
 
+pub use owned::Owned;
 pub use peer::Peers;
 pub use row::{Measured, Row, Target, Unit};
 pub use serde_json::json;

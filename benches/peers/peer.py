@@ -85,13 +85,57 @@ def learned(request):
     return step, torch.get_num_threads()
 
 
+def rotary(request):
+    """`q * cos + rotate_half(q) * sin` of a [batch, heads, seq, d_head] input, cosines and sines as wide
+    as a head and made once."""
+    _, _, seq, d_head = request["shape"]
+    q = torch.zeros(request["shape"])
+    angles = torch.arange(seq)[:, None] * 10000.0 ** (-torch.arange(0, d_head, 2) / d_head)
+    halves = request["layout"] == "halves"
+    angles = torch.cat((angles, angles), -1) if halves else angles.repeat_interleave(2, -1)
+    cos, sin = angles.cos(), angles.sin()
+    turned = half_turned if halves else pairs_turned
+    call = lambda: q * cos + turned(q) * sin
+    call = torch.compile(call, dynamic=False) if request["with"] == "torch.compile" else call
+    return torch.inference_mode()(call), torch.get_num_threads()
+
+
+def half_turned(x):
+    a, b = x.chunk(2, -1)
+    return torch.cat((-b, a), -1)
+
+
+def pairs_turned(x):
+    a, b = x[..., ::2], x[..., 1::2]
+    return torch.stack((-b, a), -1).flatten(-2)
+
+
+def alibi(request):
+    """The bias [1, heads, seq, seq] from the slopes and the distances, as a model makes it."""
+    heads, seq = request["heads"], request["seq"]
+    slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
+
+    def build():
+        at = torch.arange(seq)
+        return slopes[None, :, None, None] * -(at[None, :] - at[:, None]).abs()
+
+    return torch.inference_mode()(build), torch.get_num_threads()
+
+
 def training(request):
     """A training step of the laboratory's encoder: see train_step.py."""
     step = train_step.prepare(request["size"], request["with"] == "compiled")
     return step, torch.get_num_threads()
 
 
-CASES = {"table": table, "add": add, "learned": learned, "train_step": training}
+CASES = {
+    "table": table,
+    "add": add,
+    "learned": learned,
+    "rotary": rotary,
+    "alibi": alibi,
+    "train_step": training,
+}
 READY = {}
 
 

@@ -2,6 +2,7 @@
 #![recursion_limit = "256"]
 
 mod agreement;
+mod attention;
 mod bias;
 mod dtypes;
 mod errors;
@@ -9,8 +10,10 @@ mod exactness;
 mod learned;
 mod module;
 mod options;
+mod peers;
 mod positions;
 mod properties;
+mod relative;
 mod rotary;
 mod scheme;
 mod times;

@@ -1,0 +1,313 @@
+//! What other libraries compute, and what the papers' formulas give: `tests/peers/values`, written by
+//! `tests/peers/write.py`.
+
+use burn::module::Param;
+use burn::tensor::{Device, Tensor};
+use pe_burn::{
+    AlibiConfig, FireConfig, KerpleConfig, KerpleShape, Layout, Positions, RopeScaling,
+    RotaryPositionalEncodingConfig, Spectrum, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+};
+use pe_tests::devices;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::values;
+
+fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Rows of equal length as a tensor `[1, 1, rows, width]`.
+fn heads(rows: &[Vec<f32>], device: &Device) -> Tensor<4> {
+    let flat = Tensor::<1>::from_data(rows.concat().as_slice(), device);
+    flat.reshape([1, 1, rows.len() as i64, -1])
+}
+
+fn param(numbers: &[f32], device: &Device) -> Param<Tensor<1>> {
+    Param::from_tensor(Tensor::from_data(numbers, device))
+}
+
+#[derive(Deserialize)]
+struct Scaled {
+    name: String,
+    rotary_dim: usize,
+    base: f64,
+    seq_len: Option<usize>,
+    rope_scaling: Option<RopeScaling>,
+    attention_factor: f64,
+    inv_freq: Vec<f32>,
+}
+
+/// Every scaling of `rope_scaling` in a model's config, as transformers computes it in f32.
+///
+/// Its power, quotient and reciprocal round to 2^-24 each, and the base of a dynamic scaling once
+/// before: 5e-7 in all. YaRN and Llama 3 blend a frequency with itself over `factor`: the weight is off
+/// by 3e-7 of the larger one, which is up to `factor` times as much of the sum.
+#[test]
+fn frequencies_of_transformers() {
+    let cases: Vec<Scaled> = cases(include_str!("../peers/values/rope_scaling.json"));
+    assert_eq!(cases.len(), 156);
+    for case in cases {
+        let plain = Spectrum::new(case.rotary_dim, case.base);
+        let (spectrum, attention) = match &case.rope_scaling {
+            Some(scaling) => (
+                plain.scaled(scaling, case.seq_len.unwrap_or(1)),
+                scaling.attention_factor(),
+            ),
+            None => (plain, 1.0),
+        };
+        let about = format!(
+            "{}, width {}, base {}, {:?} tokens",
+            case.name, case.rotary_dim, case.base, case.seq_len
+        );
+        let bound = match case.rope_scaling {
+            Some(RopeScaling::Yarn { factor, .. } | RopeScaling::Llama3 { factor, .. }) => {
+                5e-7 + 3e-7 * factor
+            }
+            _ => 5e-7,
+        };
+        let frequencies = spectrum.frequencies();
+        assert_eq!(frequencies.len(), case.inv_freq.len(), "{about}");
+        for (i, (ours, theirs)) in frequencies.iter().zip(case.inv_freq).enumerate() {
+            let off = ours / f64::from(theirs) - 1.0;
+            assert!(off.abs() <= bound, "{about}: frequency {i} is off by {off}");
+        }
+        let off = attention / case.attention_factor - 1.0;
+        assert!(off.abs() <= 1e-15, "{about}: attention factor {attention}");
+    }
+}
+
+#[derive(Deserialize)]
+struct Buckets {
+    buckets: usize,
+    max_distance: usize,
+    bidirectional: bool,
+    first: i64,
+    bucket: Vec<usize>,
+}
+
+/// The function, and the module on runs and on ids, of which each takes a way of its own.
+#[test]
+fn buckets_of_t5() {
+    let cases: Vec<Buckets> = cases(include_str!("../peers/values/t5_buckets.json"));
+    for case in &cases {
+        let config = T5RelativeBiasConfig::new(1)
+            .with_buckets(case.buckets)
+            .with_max_distance(case.max_distance)
+            .with_bidirectional(case.bidirectional);
+        for (distance, bucket) in (case.first..).zip(&case.bucket) {
+            assert_eq!(config.bucket(distance), *bucket, "distance {distance}");
+        }
+        let expected: Vec<f32> = case.bucket.iter().map(|bucket| *bucket as f32).collect();
+        for device in devices() {
+            let mut t5 = config.init(&device);
+            // The bias of a bucket is its number.
+            let numbers: Vec<f32> = (0..case.buckets).map(|bucket| bucket as f32).collect();
+            let numbers = Tensor::<1>::from_data(numbers.as_slice(), &device);
+            t5.weight = Param::from_tensor(numbers.reshape([-1, 1]));
+            let query = case.first.unsigned_abs() as usize;
+            let keys = expected.len();
+            let ids: Vec<usize> = (0..keys).collect();
+            for (query, keys) in [
+                (Positions::from(query), Positions::default()),
+                (
+                    Positions::from_id_rows(&[[query]]),
+                    Positions::from_id_rows(&[ids]),
+                ),
+            ] {
+                let bias = t5.bias((&query, 1), (&keys, expected.len()));
+                assert_eq!(values(bias), expected, "{device:?}");
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Slopes {
+    heads: usize,
+    slopes: Vec<f64>,
+}
+
+#[test]
+fn slopes_of_alibi() {
+    let cases: Vec<Slopes> = cases(include_str!("../peers/values/alibi_slopes.json"));
+    for case in cases {
+        let ours = AlibiConfig::new(case.heads).slopes();
+        assert_eq!(ours.len(), case.heads);
+        for (ours, theirs) in ours.iter().zip(&case.slopes) {
+            let off = (ours - theirs).abs();
+            assert!(off <= 1e-7, "{} heads: {ours} {theirs}", case.heads);
+        }
+        for device in devices() {
+            let alibi = AlibiConfig::new(case.heads).init(&device);
+            let bias = alibi.bias((&Positions::from(5), 1), (&Positions::from(2), 1));
+            for (bias, slope) in values(bias).iter().zip(&case.slopes) {
+                let off = (f64::from(*bias) + 3.0 * slope).abs();
+                assert!(off <= 3e-7, "{device:?} {} heads: {bias}", case.heads);
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Rotated {
+    layout: Layout,
+    head_dim: usize,
+    rotary_dim: usize,
+    base: f64,
+    rope_scaling: Option<RopeScaling>,
+    positions: Vec<usize>,
+    x: Vec<Vec<f32>>,
+    rotated: Vec<Vec<f32>>,
+}
+
+#[test]
+fn vectors_of_transformers() {
+    let cases: Vec<Rotated> = cases(include_str!("../peers/values/rotary.json"));
+    for case in &cases {
+        for device in devices() {
+            let rope = RotaryPositionalEncodingConfig::new(case.head_dim)
+                .with_rotary_dim(Some(case.rotary_dim))
+                .with_base(case.base)
+                .with_layout(case.layout)
+                .with_scaling(case.rope_scaling.clone())
+                .with_max_len(64) // the far positions are not in the buffer
+                .init(&device);
+            let positions = Positions::from_id_rows(&[&case.positions]);
+            let y = values(rope.apply(heads(&case.x, &device), &positions));
+            for (i, (ours, theirs)) in y.iter().zip(case.rotated.concat()).enumerate() {
+                let off = (ours - theirs).abs();
+                assert!(
+                    off <= 1e-6,
+                    "{device:?} {:?} {} of {}, number {i}: {ours} {theirs}",
+                    case.layout,
+                    case.rotary_dim,
+                    case.head_dim
+                );
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Decayed {
+    head_dim: usize,
+    base: f64,
+    scale_base: f64,
+    positions: Vec<usize>,
+    q: Vec<Vec<f32>>,
+    k: Vec<Vec<f32>>,
+    scores: Vec<Vec<f64>>,
+}
+
+/// Scores, which do not depend on where the decay is centred.
+#[test]
+fn scores_of_xpos() {
+    let cases: Vec<Decayed> = cases(include_str!("../peers/values/xpos.json"));
+    for case in &cases {
+        for device in devices() {
+            let xpos = XPosPositionalEncodingConfig::new(case.head_dim)
+                .with_base(case.base)
+                .with_scale_base(case.scale_base)
+                .with_max_len(64)
+                .init(&device);
+            let positions = Positions::from_id_rows(&[&case.positions]);
+            let (q, k) = (heads(&case.q, &device), heads(&case.k, &device));
+            let (q, k) = xpos.forward_at(q, k, &positions);
+            let (q, k) = (values(q), values(k));
+            for (q, scores) in q.chunks(case.head_dim).zip(&case.scores) {
+                for (k, theirs) in k.chunks(case.head_dim).zip(scores) {
+                    let products = q.iter().zip(k).map(|(q, k)| f64::from(*q) * f64::from(*k));
+                    let (ours, size) =
+                        products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + f64::abs(x)));
+                    let off = (ours - theirs).abs();
+                    assert!(off <= 1e-6 * size.max(1.0), "{device:?}: {ours} {theirs}");
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Kernel {
+    shape: KerpleShape,
+    r1: Vec<f32>,
+    r2: Vec<f32>,
+    distances: Vec<usize>,
+    bias: Vec<Vec<f64>>,
+}
+
+/// A power comes out of an exponential, whose relative error is the absolute one of its argument:
+/// at the far end 27 times 2^-24.
+#[test]
+fn kernels_of_kerple() {
+    let device = Device::flex();
+    let cases: Vec<Kernel> = cases(include_str!("../peers/values/kerple.json"));
+    for case in &cases {
+        let config = KerpleConfig::new(case.r1.len()).with_shape(case.shape);
+        let mut kerple = config.init(&device);
+        kerple.r1 = param(&case.r1, &device);
+        kerple.r2 = param(&case.r2, &device);
+        let exponent = |r2: f32, distance: usize| match case.shape {
+            KerpleShape::Logarithmic => 0.0,
+            KerpleShape::Power => f64::from(r2) * (distance.max(1) as f64).ln(),
+        };
+        for (i, distance) in case.distances.iter().enumerate() {
+            let at = Positions::from(*distance);
+            // Behind the query and before it.
+            for (query, key) in [(&at, &Positions::default()), (&Positions::default(), &at)] {
+                let bias = values(kerple.bias((query, 1), (key, 1)));
+                for (head, ours) in bias.iter().enumerate() {
+                    let theirs = case.bias[head][i];
+                    let off = (f64::from(*ours) - theirs).abs();
+                    let bound = 1e-6 * (1.0 + 0.1 * exponent(case.r2[head], *distance));
+                    assert!(
+                        off <= bound * theirs.abs().max(1.0),
+                        "{:?} head {head}, distance {distance}: {ours} {theirs}",
+                        case.shape
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Interpolated {
+    c: f64,
+    threshold: f64,
+    hidden_weight: Vec<f32>,
+    hidden_bias: Vec<f32>,
+    output_weight: Vec<Vec<f32>>,
+    output_bias: Vec<f32>,
+    pairs: Vec<(usize, usize)>,
+    bias: Vec<Vec<f64>>,
+}
+
+#[test]
+fn function_of_fire() {
+    let device = Device::flex();
+    let cases: Vec<Interpolated> = cases(include_str!("../peers/values/fire.json"));
+    for case in &cases {
+        let heads = case.output_bias.len();
+        let mut fire = FireConfig::new(heads)
+            .with_hidden(case.hidden_bias.len())
+            .with_c(case.c)
+            .with_threshold(case.threshold)
+            .init(&device);
+        let matrix = |numbers: &[f32]| Tensor::<1>::from_data(numbers, &device);
+        fire.inner.weight = Param::from_tensor(matrix(&case.hidden_weight).reshape([1, -1]));
+        fire.inner.bias = Some(param(&case.hidden_bias, &device));
+        let output = matrix(&case.output_weight.concat()).reshape([heads as i64, -1]);
+        fire.outer.weight = Param::from_tensor(output.transpose());
+        fire.outer.bias = Some(param(&case.output_bias, &device));
+        for ((query, key), expected) in case.pairs.iter().zip(&case.bias) {
+            let (query, key) = (Positions::from(*query), Positions::from(*key));
+            let bias = values(fire.bias((&query, 1), (&key, 1)));
+            for (ours, theirs) in bias.iter().zip(expected) {
+                let off = (f64::from(*ours) - theirs).abs();
+                assert!(off <= 1e-6, "{query:?} {key:?}: {ours} {theirs}");
+            }
+        }
+    }
+}
