@@ -25,6 +25,7 @@ use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{PositionalConfig, PositionalScheme, Positions};
 use pe_lab::batch::TensorBatch;
 use pe_lab::model::{Model, ModelSpec};
+use pe_lab::scheme;
 use pe_lab::task::{Answer, Digits, Readout, Reverse, Sample, Task};
 
 /// The allocator of the program that trains.
@@ -90,7 +91,7 @@ impl Setup {
 
 fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     let task = setup.task;
-    let scheme = PositionalConfig::by_name("sinusoidal", 64, 4, 64).expect("a known name");
+    let scheme = scheme::config("sinusoidal", 64, 4, 64).expect("a known name");
     let model = Model::init(&ModelSpec::default(), task, &scheme, 1, device).expect("known sizes");
     training(model, setup, device, Model::loss)
 }

@@ -152,18 +152,26 @@ pub(crate) fn add(
     dropout: &Dropout,
 ) -> Tensor<3> {
     let (dtype, sum_dtype) = (x.dtype(), encoding.dtype());
-    let x = cast(x, sum_dtype.into());
-    let x = match scale {
-        Some(factor) => x.mul_scalar(factor),
-        None => x,
-    };
-    let sum = x.add(encoding);
+    let sum = plain_sum(cast(x, sum_dtype.into()), encoding, scale);
     let sum = if dropout.prob > 0.0 {
         dropout.forward(sum)
     } else {
         sum
     };
     cast(sum, dtype.into())
+}
+
+/// `x · scale + encoding`, of one type.
+fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tensor<3> {
+    #[cfg(feature = "flex")]
+    if crate::flex::pays(&x) && crate::flex::runs(&x) && !encoding.device().is_autodiff() {
+        return crate::flex::add(x, encoding, scale);
+    }
+    let x = match scale {
+        Some(factor) => x.mul_scalar(factor),
+        None => x,
+    };
+    x.add(encoding)
 }
 
 /// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding

@@ -26,8 +26,11 @@
 //!
 //! # Features
 //!
-//! `std` (default). Without it the crate is `no_std` and needs `alloc`. The backend is the
-//! business of the application: enable it on its own `burn` dependency.
+//! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
+//! - `flex`: sums and rotations on Burn's CPU backend Flex by kernels of this crate, in one pass on
+//!   all threads.
+//!
+//! The backend is the business of the application: enable it on its own `burn` dependency.
 
 #![no_std]
 #![warn(missing_docs)]
@@ -41,6 +44,8 @@ mod buffer;
 mod cache;
 mod double;
 mod error;
+#[cfg(feature = "flex")]
+mod flex;
 #[cfg(feature = "flex")]
 #[doc(hidden)] // for the kernels of pe-lab
 pub mod graph;

@@ -1,7 +1,11 @@
 //! From samples on the host to tensors on a device.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use pe_burn::Positions;
 
+use crate::error::LabError;
+use crate::rng::HostRng;
+use crate::scheme::Scheme;
 use crate::task::{Readout, Sample};
 
 /// The token that fills up shorter rows. Which one it is makes no difference, since padding is
@@ -15,6 +19,8 @@ pub struct TensorBatch {
     pub tokens: Tensor<2, Int>,
     /// `[rows, seq]`, true at padding. `None` where all samples are of one length.
     pub padding: Option<Tensor<2, Bool>>,
+    /// Where the tokens stand: at 0, 1, 2, … unless a scheme drew other positions.
+    pub positions: Positions,
     /// Where answers are read: indices into `rows × seq`. `None` under mean pooling.
     pub read: Option<Tensor<1, Int>>,
     /// The right classes, one per answer.
@@ -60,9 +66,27 @@ impl TensorBatch {
                 device,
             ),
             padding,
+            positions: Positions::default(),
             read: (readout == Readout::PerToken).then(|| line(read.collect())),
             targets: line(targets.collect()),
         }
+    }
+
+    /// With the positions that a scheme has for these samples, which are those of the batch: drawn
+    /// for each as long as it is, without its padding.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] when a sample is longer than there are positions.
+    pub fn at(
+        mut self,
+        samples: &[Sample],
+        scheme: &Scheme,
+        rng: &mut HostRng,
+    ) -> Result<Self, LabError> {
+        let lengths: Vec<usize> = samples.iter().map(|s| s.tokens.len()).collect();
+        self.positions = scheme.positions(&lengths, self.tokens.dims()[1], rng)?;
+        Ok(self)
     }
 }
 

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::batch::TensorBatch;
 use crate::error::LabError;
 use crate::model::Model;
+use crate::rng::{HostRng, generator};
+use crate::scheme::Scheme;
 use crate::task::{Readout, Sample, Task};
 
 /// Sequences per forward pass, at most.
@@ -57,7 +59,8 @@ impl LengthScore {
     }
 }
 
-/// Tests a model (in its evaluation form) on every test set of a task.
+/// Tests a model (in its evaluation form) on every test set of a task. Where positions are drawn,
+/// each set is scored at several drawings, the same for every model, and the score is their mean.
 ///
 /// # Errors
 ///
@@ -65,30 +68,66 @@ impl LengthScore {
 pub fn evaluate(
     model: &Model,
     task: &dyn Task,
+    scheme: &Scheme,
     device: &Device,
 ) -> Result<Vec<LengthScore>, LabError> {
     task.test_lengths()
         .into_iter()
         .map(|length| {
             let set = task.test_set(length);
-            let mut predicted = Vec::new();
-            let longest = set.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
-            for chunk in set.chunks(chunk(longest)) {
-                let batch = TensorBatch::new(chunk, task.readout(), device);
-                let logits: Tensor<2> = model.forward(batch.tokens, batch.padding, batch.read);
-                let classes = logits.argmax(1).into_data();
-                predicted.extend(classes.iter::<i64>().map(|class| class as usize));
-            }
-            let count = set.iter().map(|sample| sample.answers.len()).sum::<usize>();
-            if predicted.len() != count {
-                return Err(LabError::Trial(format!(
-                    "{} answers came back for {count} questions",
-                    predicted.len()
-                )));
-            }
-            Ok(score(task, length, &set, &predicted))
+            let scores = (0..scheme.draws()).map(|drawing| {
+                let mut rng = generator("test positions", drawing as u64, length as u64);
+                let predicted = answers(model, task, scheme, &set, &mut rng, device)?;
+                Ok(score(task, length, &set, &predicted))
+            });
+            Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
         })
         .collect()
+}
+
+/// The answers of a model to a test set, one after the other.
+fn answers(
+    model: &Model,
+    task: &dyn Task,
+    scheme: &Scheme,
+    set: &[Sample],
+    rng: &mut HostRng,
+    device: &Device,
+) -> Result<Vec<usize>, LabError> {
+    let mut predicted = Vec::new();
+    let longest = set.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    for chunk in set.chunks(chunk(longest)) {
+        let batch = TensorBatch::new(chunk, task.readout(), device).at(chunk, scheme, rng)?;
+        let logits: Tensor<2> =
+            model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+        let classes = logits.argmax(1).into_data();
+        predicted.extend(classes.iter::<i64>().map(|class| class as usize));
+    }
+    let count = set.iter().map(|sample| sample.answers.len()).sum::<usize>();
+    match predicted.len() == count {
+        true => Ok(predicted),
+        false => Err(LabError::Trial(format!(
+            "{} answers came back for {count} questions",
+            predicted.len()
+        ))),
+    }
+}
+
+/// The mean of scores on one test set.
+fn mean(scores: Vec<LengthScore>) -> LengthScore {
+    let of = |part: &dyn Fn(&LengthScore) -> f64| {
+        scores.iter().map(part).sum::<f64>() / scores.len() as f64
+    };
+    let (accuracy, exact) = (of(&|score| score.accuracy), of(&|score| score.exact));
+    let by_position = (0..scores[0].by_position.len())
+        .map(|i| of(&|score| score.by_position[i].accuracy))
+        .collect::<Vec<_>>();
+    let mut all = scores[0].clone();
+    (all.accuracy, all.exact) = (accuracy, exact);
+    for (place, accuracy) in all.by_position.iter_mut().zip(by_position) {
+        place.accuracy = accuracy;
+    }
+    all
 }
 
 /// Compares predictions, in the order of the answers, with what is right.
@@ -161,5 +200,27 @@ mod tests {
         }
         let normalized = (0.95 - score.floor) / (1.0 - score.floor);
         assert_eq!(score.normalized(), normalized);
+    }
+
+    #[test]
+    fn drawings_are_averaged() {
+        let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
+        let right: Vec<usize> = set
+            .iter()
+            .flat_map(|s| &s.answers)
+            .map(|a| a.class)
+            .collect();
+        let mut wrong = right.clone();
+        wrong[3] = (wrong[3] + 1) % 8;
+        let scores = [right, wrong].map(|predicted| score(&Reverse, 10, &set, &predicted));
+        let [best, other] = scores.clone();
+        let both = mean(scores.to_vec());
+        assert_eq!((both.accuracy, both.exact), (0.975, 0.75));
+        assert_eq!((both.length, both.samples, both.floor), (10, 2, best.floor));
+        let places = best.by_position.iter().zip(&other.by_position);
+        for (mean, (a, b)) in both.by_position.iter().zip(places) {
+            assert_eq!(mean.accuracy, (a.accuracy + b.accuracy) / 2.0);
+        }
+        assert_eq!(mean(vec![other.clone()]), other);
     }
 }

@@ -6,12 +6,13 @@ use burn::module::{Initializer, Module, ModuleVisitor, Param};
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{PositionalScheme, Positions};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::TensorBatch;
 use crate::encoder::{Encoder, EncoderConfig};
 use crate::error::LabError;
+use crate::scheme::Scheme;
 use crate::task::Task;
 
 /// The standard deviation of the token embeddings at the start. Smaller than what a scheme adds to
@@ -107,7 +108,7 @@ impl Model {
     pub fn init(
         spec: &ModelSpec,
         task: &dyn Task,
-        scheme: &PositionalConfig,
+        scheme: &Scheme,
         seed: u64,
         device: &Device,
     ) -> Result<Self, LabError> {
@@ -130,7 +131,7 @@ impl Model {
         seeded(3);
         let readout = drawn(LinearConfig::new(spec.d_model, task.classes()).init(device));
         seeded(4);
-        let scheme = drawn(scheme.try_init(device)?);
+        let scheme = drawn(scheme.encoding.try_init(device)?);
         Ok(Self {
             tokens,
             scheme,
@@ -148,11 +149,12 @@ impl Model {
         &self,
         tokens: Tensor<2, Int>,
         padding: Option<Tensor<2, Bool>>,
+        positions: &Positions,
         read: Option<Tensor<1, Int>>,
     ) -> Tensor<2> {
-        let x = self.tokens.forward(tokens);
-        let x = self.scheme.embed(x, &Positions::default());
-        let x = self.encoder.forward(x, padding.as_ref());
+        let (scheme, x) = (&self.scheme, self.tokens.forward(tokens));
+        let x = scheme.embed(x, positions);
+        let x = self.encoder.forward(x, padding.as_ref(), scheme, positions);
         let [rows, seq, d_model] = x.dims();
         let read_from = match (read, padding) {
             (Some(flat), _) => x.reshape([rows * seq, d_model]).select(0, flat),
@@ -165,7 +167,7 @@ impl Model {
     /// The mean cross-entropy over the answers of a batch.
     pub fn loss(&self, batch: TensorBatch) -> Tensor<1> {
         let device = batch.tokens.device();
-        let logits = self.forward(batch.tokens, batch.padding, batch.read);
+        let logits = self.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
         CrossEntropyLossConfig::new()
             .init(&device)
             .forward(logits, batch.targets)
@@ -236,11 +238,12 @@ pub fn parameter_bits<M: Module>(module: &M) -> Vec<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheme::{config, names};
     use crate::task::{Answer, Digits, Readout, Reverse, Sample};
 
     fn init(scheme: &str, seed: u64) -> Model {
         let device = Device::flex().autodiff();
-        let scheme = PositionalConfig::by_name(scheme, 64, 4, 82).unwrap();
+        let scheme = config(scheme, 64, 4, 82).unwrap();
         Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
     }
 
@@ -256,8 +259,9 @@ mod tests {
     #[test]
     fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_another() {
         let of_none = shared(&init("none", 1));
-        assert_eq!(of_none, shared(&init("sinusoidal", 1)));
-        assert_eq!(of_none, shared(&init("learned", 1)));
+        for name in names() {
+            assert_eq!(of_none, shared(&init(name, 1)), "{name}");
+        }
         let other = shared(&init("none", 2));
         for part in 0..3 {
             assert_ne!(of_none[part], other[part]);
@@ -285,7 +289,20 @@ mod tests {
         let none = init("none", 1);
         assert_eq!((none.num_params(), none.position_parameters()), (shared, 0));
         assert_eq!(init("sinusoidal", 1).num_params(), shared);
-        assert_eq!(init("learned", 1).position_parameters(), 82 * 64);
+        // A gain; 32 buckets, and 2 numbers, for each of 4 heads; 1 → 32 → 4, c and L.
+        let fire = (32 + 32) + (32 * 4 + 4) + 2;
+        for (name, parameters) in [
+            ("learned", 82 * 64),
+            ("rotary", 0),
+            ("alibi", 0),
+            ("t5", 32 * 4),
+            ("kerple", 2 * 4),
+            ("fire", fire),
+            ("scaled_sinusoidal", 1),
+            ("randomized_rotary", 0),
+        ] {
+            assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");
+        }
     }
 
     #[test]
@@ -293,19 +310,22 @@ mod tests {
         let device = Device::flex();
         let model = init("sinusoidal", 1).valid();
         let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
+        let at = Positions::default();
         let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);
-        let every = model.forward(tokens.clone(), None, Some(all)).into_data();
+        let every = model
+            .forward(tokens.clone(), None, &at, Some(all))
+            .into_data();
         let picked = Tensor::<1, Int>::from_ints([6, 1], &device);
-        let some = model.forward(tokens, None, Some(picked)).into_data();
+        let some = model.forward(tokens, None, &at, Some(picked)).into_data();
         let every = every.try_to_vec::<f32>().unwrap();
         let some = some.try_to_vec::<f32>().unwrap();
         assert_eq!(some[..8], every[48..56]);
         assert_eq!(some[8..], every[8..16]);
 
-        let scheme = PositionalConfig::by_name("none", 64, 4, 64).unwrap();
+        let scheme = config("none", 64, 4, 64).unwrap();
         let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
-        assert_eq!(digits.forward(tokens, None, None).dims(), [3, 10]);
+        assert_eq!(digits.forward(tokens, None, &at, None).dims(), [3, 10]);
     }
 
     fn sequence(tokens: &[usize]) -> Sample {
@@ -321,7 +341,7 @@ mod tests {
 
     fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
         let batch = TensorBatch::new(samples, task.readout(), &Device::flex());
-        let logits = model.forward(batch.tokens, batch.padding, batch.read);
+        let logits = model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
         logits.into_data().try_to_vec().unwrap()
     }
 
@@ -333,9 +353,9 @@ mod tests {
             sequence(&[7, 0, 6]),
         ];
         for task in [&Digits as &dyn Task, &Reverse] {
-            for name in ["none", "sinusoidal", "learned"] {
+            for name in names() {
                 let device = Device::flex();
-                let scheme = crate::scheme::config(name, 64, 64).unwrap();
+                let scheme = config(name, 64, 4, 64).unwrap();
                 let model = Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap();
                 let together = logits(&model, task, &rows);
                 let alone: Vec<f32> = rows
@@ -355,13 +375,14 @@ mod tests {
     #[test]
     fn what_stands_at_the_padding_makes_no_difference() {
         let device = Device::flex();
-        let scheme = crate::scheme::config("learned", 64, 64).unwrap();
+        let scheme = config("learned", 64, 4, 64).unwrap();
         let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let read = |tokens: [[i32; 3]; 2]| {
             let padding = [[false, true, true], [false, false, false]];
             let logits = model.forward(
                 Tensor::from_data(tokens, &device),
                 Some(Tensor::from_data(padding, &device)),
+                &Positions::default(),
                 None,
             );
             logits.into_data().try_to_vec::<f32>().unwrap()
@@ -373,7 +394,7 @@ mod tests {
     #[test]
     fn padding_gets_no_gradient() {
         let device = Device::flex().autodiff();
-        let scheme = crate::scheme::config("none", 64, 64).unwrap();
+        let scheme = config("none", 64, 4, 64).unwrap();
         let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let rows = [sequence(&[3, 4, 5]), sequence(&[6])];
         let batch = TensorBatch::new(&rows, Readout::MeanPooled, &device);

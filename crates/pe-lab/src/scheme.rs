@@ -1,48 +1,164 @@
-//! The schemes as the laboratory uses them.
+//! The schemes as the laboratory compares them: an encoding, and where its positions come from.
 
 use burn::module::Initializer;
-use pe_burn::PositionalConfig;
+use pe_burn::{AlibiShape, Gain, PositionalConfig, Positions, RandomizedPositions};
+use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::rng::HostRng;
+
+/// From how many positions randomized ones are drawn, as in the paper (Ruoss et al. 2023), which
+/// trains on up to 40 tokens and tests on up to 500.
+const MAX_POSITION: usize = 2_048;
+
+/// Every scheme: its name, and a line about it.
+const ALL: &[(&str, &str)] = &[
+    (
+        "none",
+        "no positions at all: the control of every comparison",
+    ),
+    (
+        "sinusoidal",
+        "a fixed pattern of sines and cosines, added (Vaswani et al. 2017)",
+    ),
+    (
+        "learned",
+        "a trained vector for every position, added (Gehring et al. 2017; BERT, GPT-2)",
+    ),
+    (
+        "rotary",
+        "queries and keys turned by their position (Su et al. 2021; Llama)",
+    ),
+    ("xpos", "as rotary, fading with distance (Sun et al. 2022)"),
+    (
+        "alibi",
+        "scores lowered evenly with distance, half a step more to the right (Press et al. 2021)",
+    ),
+    (
+        "t5",
+        "a trained score for every range of distances, on each side (Raffel et al. 2020)",
+    ),
+    (
+        "kerple",
+        "scores lowered by a trained kernel of distance, the same to both sides (Chi et al. 2022)",
+    ),
+    (
+        "fire",
+        "scores from a small network of distance, the same to both sides (Li et al. 2023)",
+    ),
+    (
+        "scaled_sinusoidal",
+        "as sinusoidal, times a trained number (Vaswani et al. 2017; Transformer-TTS)",
+    ),
+    (
+        "randomized_sinusoidal",
+        "as sinusoidal, at random positions in the right order (Ruoss et al. 2023)",
+    ),
+    (
+        "randomized_rotary",
+        "as rotary, at random positions in the right order (Ruoss et al. 2023)",
+    ),
+];
 
 /// The names of the schemes that can be compared.
-pub fn names() -> &'static [&'static str] {
-    PositionalConfig::NAMES
+pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
+    ALL.iter().map(|(name, _)| *name)
 }
 
 /// A line about a scheme.
 pub fn about(name: &str) -> &'static str {
-    match name {
-        "none" => "no positions at all: the control of every comparison",
-        "sinusoidal" => "a fixed pattern of sines and cosines (Vaswani et al. 2017)",
-        "learned" => "a trained vector for every position (Gehring et al. 2017; BERT, GPT-2)",
-        _ => "",
+    let found = ALL.iter().find(|(known, _)| *known == name);
+    found.map_or("", |(_, about)| about)
+}
+
+/// An encoding, and where its positions come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheme {
+    /// What it is called: one of [`names`].
+    pub name: String,
+    /// The encoding.
+    pub encoding: PositionalConfig,
+    /// From how many positions those of each sequence are drawn anew, in training and in the test.
+    /// Without it they are 0, 1, 2, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_position: Option<usize>,
+}
+
+impl Scheme {
+    /// Positions of sequences of these lengths, padded to `seq`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] when a sequence is longer than there are positions.
+    pub fn positions(
+        &self,
+        lengths: &[usize],
+        seq: usize,
+        rng: &mut HostRng,
+    ) -> Result<Positions, LabError> {
+        let Some(max_position) = self.max_position else {
+            return Ok(Positions::default());
+        };
+        let source = RandomizedPositions::new(max_position);
+        Ok(source.try_draw(lengths, seq, rng)?)
+    }
+
+    /// How often a test set is scored: a drawing says little about the others.
+    pub fn draws(&self) -> usize {
+        match self.max_position {
+            Some(_) => 8,
+            None => 1,
+        }
     }
 }
 
-/// The configuration of a scheme for a model of width `d_model` and inputs of up to `max_tokens`.
+/// The scheme of a name for a model of width `d_model` with so many heads, and inputs of up to
+/// `max_tokens`.
 ///
-/// Every option is at its default but one: a learned table starts as large as the sinusoidal
-/// pattern, whose mean square is ½, at N(0, 0.7). Neither then has an advantage of size over the
-/// other, and both stand out from the smaller token embeddings (see [`crate::model::Model`]). From
-/// N(0, 0.2), as large as the tokens, `reverse` was learned more slowly: to 0.46 at 20 symbols, where
-/// N(0, 0.7) came to 0.96 (seed 101, 1,500 steps at a peak of 1e-3).
+/// Every option is at its default, as the paper of a scheme has it, but these:
 ///
-/// The table has a row for every position up to the longest test, so that its rows beyond the
-/// training lengths exist, and are as random as on the first day.
+/// - A learned table starts as large as the sinusoidal pattern, whose mean square is ½, at
+///   N(0, 0.7). Neither then has an advantage of size over the other, and both stand out from the
+///   smaller token embeddings (see [`crate::model::Model`]). From N(0, 0.2), as large as the tokens,
+///   `reverse` was learned more slowly: to 0.46 at 20 symbols, where N(0, 0.7) came to 0.96 (seed
+///   101, 1,500 steps at a peak of 1e-3). It has a row for every position up to the longest test, so
+///   that its rows beyond the training lengths exist, and are as random as on the first day.
+/// - ALiBi counts half a step more to the right: the encoder sees both sides, and could not tell
+///   them apart.
+/// - Randomized positions come from as many as the longest test needs, where 2,048 are too few.
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownScheme`], which lists the names there are.
-pub fn config(name: &str, d_model: usize, max_tokens: usize) -> Result<PositionalConfig, LabError> {
-    if !names().contains(&name) {
+/// [`LabError::UnknownScheme`], which lists the names there are; [`LabError::Position`] when the
+/// encoding does not suit the sizes.
+pub fn config(
+    name: &str,
+    d_model: usize,
+    heads: usize,
+    max_tokens: usize,
+) -> Result<Scheme, LabError> {
+    if !names().any(|known| known == name) {
         return Err(LabError::UnknownScheme {
             name: name.to_string(),
-            known: names().iter().map(|name| name.to_string()).collect(),
+            known: names().map(str::to_string).collect(),
         });
     }
-    let config = PositionalConfig::by_name(name, d_model, 4, max_tokens)?;
-    Ok(match config {
+    let (encoding, max_position) = match name.strip_prefix("randomized_") {
+        Some(encoding) => (encoding, Some(MAX_POSITION.max(max_tokens))),
+        None => (name, None),
+    };
+    let rows = max_position.unwrap_or(max_tokens);
+    let encoding = PositionalConfig::by_name(
+        match encoding {
+            "scaled_sinusoidal" => "sinusoidal",
+            other => other,
+        },
+        d_model,
+        heads,
+        rows,
+    )?;
+    let encoding = match encoding {
         PositionalConfig::Learned(table) => {
             let like_sinusoidal = Initializer::Normal {
                 mean: 0.0,
@@ -50,21 +166,66 @@ pub fn config(name: &str, d_model: usize, max_tokens: usize) -> Result<Positiona
             };
             PositionalConfig::Learned(table.with_init(like_sinusoidal))
         }
+        PositionalConfig::Alibi(alibi) => {
+            PositionalConfig::Alibi(alibi.with_shape(AlibiShape::HalfStep))
+        }
+        PositionalConfig::Sinusoidal(table) if name == "scaled_sinusoidal" => {
+            PositionalConfig::Sinusoidal(table.with_gain(Gain::Learned(1.0)))
+        }
         other => other,
+    };
+    Ok(Scheme {
+        name: name.to_string(),
+        encoding,
+        max_position,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::generator;
 
     #[test]
     fn every_scheme_has_a_configuration_and_a_line_about_it() {
         for name in names() {
-            assert_eq!(config(name, 64, 22).unwrap().name(), *name);
+            let scheme = config(name, 64, 4, 22).unwrap();
+            assert_eq!(scheme.name, name);
             assert!(!about(name).is_empty(), "{name}");
+            let json = serde_json::to_string(&scheme).unwrap();
+            assert_eq!(serde_json::from_str::<Scheme>(&json).unwrap(), scheme);
         }
-        let message = config("cosine", 64, 22).unwrap_err().to_string();
+        let known: Vec<&str> = names().collect();
+        for name in PositionalConfig::NAMES {
+            assert!(known.contains(name), "{name}");
+        }
+        let message = config("cosine", 64, 4, 22).unwrap_err().to_string();
         assert!(message.contains("none, sinusoidal, learned"), "{message}");
+    }
+
+    #[test]
+    fn randomized_positions_are_drawn_for_each_sequence_as_long_as_it_is() {
+        let scheme = config("randomized_rotary", 64, 4, 22).unwrap();
+        let draw = |seed| {
+            let mut rng = generator("positions", seed, 3);
+            scheme
+                .positions(&[22, 5], 22, &mut rng)
+                .unwrap()
+                .to_rows(22)
+        };
+        let rows = draw(1);
+        assert!(rows[0].is_sorted_by(|a, b| a < b) && rows[0][21] < 2_048);
+        assert!(rows[1][..5].is_sorted_by(|a, b| a < b));
+        assert_eq!(rows[1][5..], [0; 17]);
+        assert_eq!(rows, draw(1));
+        assert_ne!(rows, draw(2));
+
+        let plain = config("rotary", 64, 4, 22).unwrap();
+        let mut rng = generator("positions", 1, 3);
+        let positions = plain.positions(&[22, 5], 22, &mut rng).unwrap();
+        assert_eq!(positions.to_rows(3), [[0, 1, 2]]);
+        // A longer test than there are positions gets more of them.
+        let longest = config("randomized_rotary", 64, 4, 5_000).unwrap();
+        assert_eq!(longest.max_position, Some(5_000));
     }
 }

@@ -78,10 +78,10 @@ impl StudySpec {
         device::open(&device)?;
 
         let schemes = plan.schemes.unwrap_or(Names::All(All::All));
-        let schemes = schemes.of(scheme::names().iter().map(|name| name.to_string()));
+        let schemes = schemes.of(scheme::names().map(str::to_string));
         unique("scheme", &schemes)?;
         for name in &schemes {
-            scheme::config(name, model.d_model, 1)?;
+            scheme::config(name, model.d_model, model.heads, 1)?;
         }
         let names = match plan.tasks {
             Some(names) => names.of(tasks.names()),
@@ -136,7 +136,12 @@ impl StudySpec {
                     trials.push(TrialSpec {
                         task: task.clone(),
                         data: self.data.clone(),
-                        scheme: scheme::config(scheme, self.model.d_model, max_tokens)?,
+                        scheme: scheme::config(
+                            scheme,
+                            self.model.d_model,
+                            self.model.heads,
+                            max_tokens,
+                        )?,
                         seed: *seed,
                         steps: *steps,
                         recipe: self.recipe.clone(),

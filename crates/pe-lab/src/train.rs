@@ -37,6 +37,8 @@ use crate::batch::TensorBatch;
 use crate::error::LabError;
 use crate::files::{read_json, write_json};
 use crate::model::Model;
+use crate::rng::generator;
+use crate::scheme::Scheme;
 use crate::silent::SilentRenderer;
 use crate::task::Task;
 
@@ -148,6 +150,8 @@ pub struct Trained {
 pub struct Job<'a> {
     /// The task.
     pub task: Arc<dyn Task>,
+    /// Where the positions of a batch come from.
+    pub scheme: &'a Scheme,
     /// The seed of the data stream.
     pub seed: u64,
     /// Optimizer steps.
@@ -205,6 +209,7 @@ impl Watch {
 pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabError> {
     let Job {
         task,
+        scheme,
         seed,
         steps,
         recipe,
@@ -224,6 +229,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
     let tokens = Arc::new(AtomicUsize::new(0));
     let training = Arc::new(Batches {
         task,
+        scheme: scheme.clone(),
         batch_size: recipe.batch_size,
         steps,
         seed,
@@ -373,6 +379,7 @@ impl InferenceStep for Model {
 #[derive(Clone)]
 struct Batches {
     task: Arc<dyn Task>,
+    scheme: Scheme,
     batch_size: usize,
     steps: usize,
     seed: u64,
@@ -397,6 +404,7 @@ impl Iterator for Epoch<'_> {
         self.done += 1;
         let Batches {
             task,
+            scheme,
             seed,
             batch_size,
             device,
@@ -410,7 +418,11 @@ impl Iterator for Epoch<'_> {
             samples.iter().map(|s| s.tokens.len()).sum(),
             Ordering::Relaxed,
         );
-        Some(Ok(TensorBatch::new(&samples, task.readout(), device)))
+        // A stream of its own: the data are the same whatever a scheme draws.
+        let mut rng = generator("positions", *seed, step as u64);
+        let batch = TensorBatch::new(&samples, task.readout(), device);
+        let batch = batch.at(&samples, scheme, &mut rng);
+        Some(batch.map_err(DatasetError::new))
     }
 }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::module::Module;
-use pe_burn::PositionalConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::data::DataSpec;
@@ -13,6 +12,7 @@ use crate::error::LabError;
 use crate::evaluate::{LengthScore, evaluate};
 use crate::files::write_csv;
 use crate::model::{Model, ModelSpec};
+use crate::scheme::Scheme;
 use crate::task::Task;
 use crate::train::{Job, Recipe, Watch, train};
 
@@ -34,7 +34,7 @@ pub struct TrialSpec {
     /// The user's data, where the task is made of it.
     pub data: Option<DataSpec>,
     /// The positional scheme.
-    pub scheme: PositionalConfig,
+    pub scheme: Scheme,
     /// The seed of the initial weights and of the data stream.
     pub seed: u64,
     /// Optimizer steps.
@@ -50,7 +50,7 @@ pub struct TrialSpec {
 impl TrialSpec {
     /// A name for the trial that is unique in its study and fit for a folder.
     pub fn id(&self) -> String {
-        format!("{}-{}-{}", self.task, self.scheme.name(), self.seed)
+        format!("{}-{}-{}", self.task, self.scheme.name, self.seed)
     }
 
     /// Its folder in the folder of its study.
@@ -184,6 +184,7 @@ pub fn run(
     let (parameters, position_parameters) = (model.num_params(), model.position_parameters());
     let job = Job {
         task: task.clone(),
+        scheme: &spec.scheme,
         seed: spec.seed,
         steps: spec.steps,
         recipe: &spec.recipe,
@@ -193,7 +194,7 @@ pub fn run(
     let outcome = match train(model, job, watch) {
         Ok(trained) => {
             let seconds = trained.elapsed.as_secs_f64();
-            let scores = evaluate(&trained.model, task.as_ref(), &plain)?;
+            let scores = evaluate(&trained.model, task.as_ref(), &spec.scheme, &plain)?;
             write_encoding(&trained.model, task.max_tokens(), folder)?;
             Outcome::Finished(Measures {
                 scores,

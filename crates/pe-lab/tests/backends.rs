@@ -33,7 +33,7 @@ fn mean(losses: &[f64]) -> f64 {
 #[test]
 fn fifty_steps_lower_the_loss() {
     let task: Arc<dyn Task> = task::by_name("posmod4").unwrap();
-    let scheme = scheme::config("sinusoidal", 64, task.max_tokens()).unwrap();
+    let scheme = scheme::config("sinusoidal", 64, 4, task.max_tokens()).unwrap();
     let recipe = Recipe {
         batch_size: 16,
         ..Recipe::default()
@@ -44,6 +44,7 @@ fn fifty_steps_lower_the_loss() {
         let folder = tempfile::tempdir().unwrap();
         let job = Job {
             task: task.clone(),
+            scheme: &scheme,
             seed: 4,
             steps: 50,
             recipe: &recipe,

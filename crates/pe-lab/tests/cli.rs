@@ -105,9 +105,12 @@ fn lists_and_help_name_everything() {
         "{tasks}"
     );
     let (_, schemes, _) = run(&["schemes"], None);
-    for name in ["none", "sinusoidal", "learned"] {
+    assert_eq!(schemes.lines().count(), pe_lab::scheme::names().len());
+    for name in pe_lab::scheme::names() {
+        let line = schemes.lines().find(|line| line.starts_with(name));
+        let about = line.and_then(|line| line.strip_prefix(name));
         assert!(
-            schemes.lines().any(|line| line.starts_with(name)),
+            about.is_some_and(|about| about.trim().len() > 10),
             "{schemes}"
         );
     }

@@ -11,7 +11,7 @@ fn scores(jsonl: &str, scheme: &str, length: u64) -> Vec<(f64, f64)> {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
     results
-        .filter(|result| result["spec"]["scheme"]["kind"] == scheme)
+        .filter(|result| result["spec"]["scheme"]["name"] == scheme)
         .flat_map(|result| {
             let scores = result["outcome"]["finished"]["scores"]
                 .as_array()

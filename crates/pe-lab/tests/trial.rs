@@ -15,7 +15,7 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
     TrialSpec {
         task: task.into(),
         data: None,
-        scheme: scheme::config(scheme, 64, 82).unwrap(),
+        scheme: scheme::config(scheme, 64, 4, 82).unwrap(),
         seed: 4,
         steps: 12,
         recipe: Recipe {
@@ -55,7 +55,12 @@ fn without_time(mut measures: Measures) -> Measures {
 
 #[test]
 fn the_same_spec_gives_the_same_numbers_bit_for_bit() {
-    for (task, scheme) in [("reverse", "learned"), ("digits", "sinusoidal")] {
+    for (task, scheme) in [
+        ("reverse", "learned"),
+        ("digits", "sinusoidal"),
+        ("reverse", "fire"),
+        ("reverse", "randomized_rotary"),
+    ] {
         let spec = spec(task, scheme);
         let first = without_time(measures(&spec));
         // `==` on floats would hide a change of sign of zero, the text would not.
@@ -188,7 +193,9 @@ fn the_trained_encoding_is_kept_beside_the_result() {
         watched(&spec, folder.path(), Watch::steps(|_, _| {})).unwrap();
         read_encoding(folder.path())
     };
-    assert_eq!(rows("none", 1), None);
+    for adds_nothing in ["none", "rotary", "alibi", "t5", "randomized_rotary"] {
+        assert_eq!(rows(adds_nothing, 1), None, "{adds_nothing}");
+    }
     let sinusoidal = rows("sinusoidal", 1).unwrap();
     assert_eq!((sinusoidal.len(), sinusoidal[0].len()), (82, 64));
     assert_eq!(sinusoidal[0][..4], [0.0, 1.0, 0.0, 1.0]);

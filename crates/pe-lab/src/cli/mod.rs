@@ -19,8 +19,8 @@ use crate::worker;
 /// Which positional encoding, for which data?
 ///
 /// A transformer sees its input as a bag of tokens: it has to be told where each token stands. There
-/// are several ways to tell it (the "schemes": a fixed pattern of sines and cosines, a table that is
-/// trained, nothing at all). This program trains the same tiny transformer with each of them on
+/// are several ways to tell it (the "schemes": a vector added to each token, a rotation of what
+/// attention compares, a score for each distance, nothing at all). This program trains the same tiny transformer with each of them on
 /// small tasks or on your own data, tests it, also on longer inputs than it was trained on, and
 /// reports who wins and how sure that is.
 ///
@@ -101,7 +101,7 @@ impl Cli {
             }
             Some(Command::Schemes) => {
                 for name in scheme::names() {
-                    print_line(&format!("{name:<12} {}", scheme::about(name)));
+                    print_line(&format!("{name:<22} {}", scheme::about(name)));
                 }
                 Ok(0)
             }

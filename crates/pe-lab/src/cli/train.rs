@@ -57,7 +57,7 @@ impl Args {
         eprintln!(
             "{} with the scheme {}, seed {}: {} steps on {}{}",
             spec.task,
-            spec.scheme.name(),
+            spec.scheme.name,
             spec.seed,
             spec.steps,
             spec.device,

@@ -595,11 +595,12 @@ fn order_is_learned_with_positions_and_not_without() {
     };
     let accuracy = |name: &str| {
         let spec = ModelSpec::default();
-        let scheme = scheme::config(name, spec.d_model, task.max_tokens()).unwrap();
+        let scheme = scheme::config(name, spec.d_model, spec.heads, task.max_tokens()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let job = Job {
             task: task.clone(),
+            scheme: &scheme,
             seed: 1,
             steps: 150,
             recipe: &recipe,
@@ -607,7 +608,7 @@ fn order_is_learned_with_positions_and_not_without() {
             device: &device,
         };
         let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
-        let scores = evaluate(&trained.model, task.as_ref(), &plain).unwrap();
+        let scores = evaluate(&trained.model, task.as_ref(), &scheme, &plain).unwrap();
         let tested: usize = scores.iter().map(|score| score.samples).sum();
         assert_eq!(tested, 120);
         assert!(scores.iter().all(|score| score.inside));

@@ -91,28 +91,190 @@ pub fn feed_forward(x: Tensor<3>, inner: &Linear, outer: &Linear) -> Tensor<3> {
 /// Softmax attention in several heads over `qkv`, `[batch, seq, 3 d_model]`: queries, keys and
 /// values side by side, the heads side by side in each. The result is `[batch, seq, d_model]`.
 ///
-/// Nothing attends to where `padding`, `[batch, seq]`, is true.
-pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize) -> Tensor<3> {
+/// Nothing attends to where `padding`, `[batch, seq]`, is true. `bias`, `[1 or batch, heads, seq,
+/// seq]`, is added to the scores, and has its own gradient.
+pub fn attention(
+    qkv: Tensor<3>,
+    padding: Option<&Tensor<2, Bool>>,
+    bias: Option<Tensor<4>>,
+    heads: usize,
+) -> Tensor<3> {
     match Runner::of(&qkv) {
-        Runner::Flex => return flex::attention(qkv, padding, heads),
+        Runner::Flex => return flex::attention(qkv, padding, bias, heads),
         #[cfg(feature = "tch")]
-        Runner::Torch => return torch::attention(qkv, padding, heads),
+        Runner::Torch => return torch::attention(qkv, padding, bias, heads),
         Runner::Burn => {}
     }
+    let [q, k, v] = split(qkv, heads);
+    let weights = weights(q, k, bias, padding.map(mask_of_keys));
+    join(weights.matmul(v))
+}
+
+/// Queries, keys and values, `[batch, heads, seq, d_head]`, out of `[batch, seq, 3 d_model]`.
+pub fn split(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
     let [batch, seq, width] = qkv.dims();
-    let (d_model, d_head) = (width / 3, width / 3 / heads);
+    let d_head = width / 3 / heads;
     let parts = qkv
         .reshape([batch, seq, 3, heads, d_head])
         .permute([2, 0, 3, 1, 4]);
-    let part = |which: usize| {
+    [0, 1, 2].map(|which| {
         let part = parts.clone().narrow(0, which, 1);
         part.reshape([batch, heads, seq, d_head])
-    };
-    let scores = part(0).matmul(part(1).transpose()) / (d_head as f32).sqrt();
-    let scores = match padding {
-        Some(padding) => scores.mask_fill(padding.clone().reshape([batch, 1, 1, seq]), MASKED),
+    })
+}
+
+/// The heads side by side: `[batch, seq, d_model]` out of `[batch, heads, seq, d_head]`.
+pub fn join(x: Tensor<4>) -> Tensor<3> {
+    let [batch, heads, seq, d_head] = x.dims();
+    x.swap_dims(1, 2).reshape([batch, seq, heads * d_head])
+}
+
+/// Padding as [`weights`] takes it.
+pub fn mask_of_keys(padding: &Tensor<2, Bool>) -> Tensor<4, Bool> {
+    let [batch, seq] = padding.dims();
+    padding.clone().reshape([batch, 1, 1, seq])
+}
+
+/// The attention weights of every query, `[batch, heads, queries, keys]`, by Burn's own operations.
+/// Nothing attends to where a mask, which goes over all of it, is true.
+pub fn weights(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    bias: Option<Tensor<4>>,
+    masks: impl IntoIterator<Item = Tensor<4, Bool>>,
+) -> Tensor<4> {
+    let d_head = q.dims()[3];
+    let scores = q.matmul(k.transpose()) / (d_head as f32).sqrt();
+    let scores = match bias {
+        Some(bias) => {
+            let dtype = scores.dtype();
+            scores + bias.cast(dtype)
+        }
         None => scores,
     };
-    let y = softmax(scores, 3).matmul(part(2));
-    y.swap_dims(1, 2).reshape([batch, seq, d_model])
+    let masked = |scores: Tensor<4>, mask| scores.mask_fill(mask, MASKED);
+    softmax(masks.into_iter().fold(scores, masked), 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, Distribution};
+
+    const D_MODEL: usize = 24;
+    const HEADS: usize = 3;
+
+    fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+        Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+    }
+
+    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+        x.into_data().try_to_vec().unwrap()
+    }
+
+    /// The largest difference, as a part of the largest value.
+    fn apart(a: &[f32], b: &[f32]) -> f32 {
+        assert_eq!(a.len(), b.len());
+        let largest = a
+            .iter()
+            .fold(f32::MIN_POSITIVE, |most, x| most.max(x.abs()));
+        let apart = a.iter().zip(b).map(|(x, y)| (x - y).abs());
+        apart.fold(0.0, f32::max) / largest
+    }
+
+    /// Rows of 1, 2, 3 … tokens, and the rest of them padding.
+    fn padding(batch: usize, seq: usize, device: &Device) -> Tensor<2, Bool> {
+        let lengths = Tensor::arange(0..batch as i64, device).reshape([batch, 1]) % seq as i64 + 1;
+        Tensor::arange(0..seq as i64, device)
+            .reshape([1, seq])
+            .expand([batch, seq])
+            .greater_equal(lengths.expand([batch, seq]))
+    }
+
+    /// The result, and the gradients with respect to `qkv` and the bias.
+    fn run(
+        qkv: &Tensor<3>,
+        bias: &Tensor<4>,
+        way: impl Fn(Tensor<3>, Tensor<4>) -> Tensor<3>,
+    ) -> [Vec<f32>; 3] {
+        let (qkv, bias) = (qkv.clone().require_grad(), bias.clone().require_grad());
+        let y = way(qkv.clone(), bias.clone());
+        // Every number of the result counts for something else.
+        let counts = Tensor::arange(0..y.shape().num_elements() as i64, &y.device());
+        let counts = (counts.float() * 0.7).sin().reshape(y.shape());
+        let gradients = (y.clone() * counts).sum().backward();
+        [
+            values(y),
+            values(qkv.grad(&gradients).unwrap()),
+            values(bias.grad(&gradients).unwrap()),
+        ]
+    }
+
+    fn burns(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, bias: Tensor<4>) -> Tensor<3> {
+        let [q, k, v] = split(qkv, HEADS);
+        join(weights(q, k, Some(bias), padding.map(mask_of_keys)).matmul(v))
+    }
+
+    fn compare(device: &Device) {
+        for (batch, seq) in [(1, 1), (2, 5), (5, 64), (9, 33)] {
+            for (biases, padded) in [(1, false), (1, true), (batch, false), (batch, true)] {
+                let qkv = random([batch, seq, 3 * D_MODEL], device);
+                let bias = random([biases, HEADS, seq, seq], device) * 3.0;
+                let padding = padded.then(|| padding(batch, seq, device));
+                let padding = padding.as_ref();
+                let ours = run(&qkv, &bias, |qkv, bias| {
+                    attention(qkv, padding, Some(bias), HEADS)
+                });
+                let theirs = run(&qkv, &bias, |qkv, bias| burns(qkv, padding, bias));
+                let parts = ["output", "gradient of qkv", "gradient of the bias"];
+                for ((part, theirs), ours) in parts.iter().zip(&theirs).zip(&ours) {
+                    let apart = apart(theirs, ours);
+                    let case = format!("{batch} × {seq}, {biases} biases, padded {padded}");
+                    assert!(apart < 5e-6, "{case}: {part} {apart} apart");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bias_has_burns_result_and_gradients() {
+        compare(&Device::flex().autodiff());
+    }
+
+    #[cfg(feature = "tch")]
+    #[test]
+    #[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+    fn a_bias_has_burns_result_and_gradients_on_libtorch() {
+        compare(&Device::libtorch().autodiff());
+    }
+
+    #[test]
+    fn a_bias_of_zeros_changes_no_bit() {
+        let device = Device::flex();
+        let qkv = random([3, 17, 3 * D_MODEL], &device);
+        let zeros = Tensor::zeros([1, HEADS, 17, 17], &device);
+        let padding = padding(3, 17, &device);
+        let with = |bias| values(attention(qkv.clone(), Some(&padding), bias, HEADS));
+        assert_eq!(with(None), with(Some(zeros)));
+    }
+
+    #[test]
+    fn every_number_of_threads_gives_a_bias_the_same_gradient() {
+        let device = Device::flex().autodiff();
+        let qkv = random([13, 29, 3 * D_MODEL], &device);
+        for biases in [1, 13] {
+            let bias = random([biases, HEADS, 29, 29], &device);
+            let on = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.unwrap().install(|| {
+                    run(&qkv, &bias, |qkv, bias| {
+                        attention(qkv, None, Some(bias), HEADS)
+                    })
+                })
+            };
+            let one = on(1);
+            assert_eq!(one, on(2));
+            assert_eq!(one, on(5));
+        }
+    }
 }

@@ -68,7 +68,12 @@ impl Operation<LibTorch, 3> for LayerNorm {
 }
 
 /// As [`super::attention`].
-pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize) -> Tensor<3> {
+pub fn attention(
+    qkv: Tensor<3>,
+    padding: Option<&Tensor<2, Bool>>,
+    bias: Option<Tensor<4>>,
+    heads: usize,
+) -> Tensor<3> {
     let padding = padding.map(|padding| {
         let padding = padding.clone().without_autodiff();
         let found = "a mask on the device of the tensor that it masks";
@@ -77,10 +82,13 @@ pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize
             .expect(found)
             .tensor
     });
-    apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| {
+    let forward = |qkv: TchTensor, bias: Option<&tch::Tensor>| {
         let [q, k, v] = parts(&qkv.tensor, heads as i64);
         let d_head = q.size()[3] as f64;
         let mut scores = (q / d_head.sqrt()).matmul(&k.transpose(-1, -2));
+        if let Some(bias) = bias {
+            scores += bias;
+        }
         if let Some(padding) = padding {
             let padding = padding.unsqueeze(1).unsqueeze(1);
             scores = scores.masked_fill_(&padding, f64::NEG_INFINITY);
@@ -89,7 +97,20 @@ pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize
         let y = weights.matmul(&v).transpose(1, 2).flatten(2, 3);
         let weights = TchTensor::new(weights);
         (TchTensor::new(y), Attention { qkv, weights })
-    })
+    };
+    match bias {
+        None => apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| {
+            forward(qkv, None)
+        }),
+        Some(bias) => {
+            let shared = bias.dims()[0] == 1;
+            let inputs = [Operand::of(qkv), Operand::of(bias)];
+            apply(inputs, |[qkv, bias]: [TchTensor; 2]| {
+                let (y, attention) = forward(qkv, Some(&bias.tensor));
+                (y, Biased { attention, shared })
+            })
+        }
+    }
     .tensor()
 }
 
@@ -106,8 +127,9 @@ struct Attention {
     weights: TchTensor,
 }
 
-impl Operation<LibTorch, 1> for Attention {
-    fn backward(self, gradient: TchTensor) -> [TchTensor; 1] {
+impl Attention {
+    /// The gradients with respect to `qkv` and to the scores.
+    fn gradients(self, gradient: TchTensor) -> [tch::Tensor; 2] {
         let weights = &self.weights.tensor;
         let heads = weights.size()[1];
         let [q, k, v] = parts(&self.qkv.tensor, heads);
@@ -115,13 +137,38 @@ impl Operation<LibTorch, 1> for Attention {
         let dy = gradient.tensor.unflatten(2, [heads, -1]).transpose(1, 2);
         let dv = weights.transpose(-1, -2).matmul(&dy);
         let dweights = dy.matmul(&v.transpose(-1, -2));
-        let mut dscores =
+        let dscores =
             tch::Tensor::internal_softmax_backward_data(&dweights, weights, -1, Kind::Float);
-        dscores *= scale;
-        let dq = dscores.matmul(&k);
-        let dk = dscores.transpose(-1, -2).matmul(&q);
+        let dq = dscores.matmul(&k) * scale;
+        let dk = dscores.transpose(-1, -2).matmul(&q) * scale;
         // [batch, seq, 3, heads, d_head], as the projection wrote them.
         let dqkv = tch::Tensor::stack(&[dq, dk, dv].map(|part| part.transpose(1, 2)), 2);
-        [TchTensor::new(dqkv.flatten(2, 4))]
+        [dqkv.flatten(2, 4), dscores]
+    }
+}
+
+impl Operation<LibTorch, 1> for Attention {
+    fn backward(self, gradient: TchTensor) -> [TchTensor; 1] {
+        let [dqkv, _] = self.gradients(gradient);
+        [TchTensor::new(dqkv)]
+    }
+}
+
+/// Attention with a bias that has a gradient too.
+#[derive(Clone, Debug)]
+struct Biased {
+    attention: Attention,
+    /// Whether the bias is one for all sequences.
+    shared: bool,
+}
+
+impl Operation<LibTorch, 2> for Biased {
+    fn backward(self, gradient: TchTensor) -> [TchTensor; 2] {
+        let [dqkv, dscores] = self.attention.gradients(gradient);
+        let dbias = match self.shared {
+            true => dscores.sum_dim_intlist(&[0_i64][..], true, Kind::Float),
+            false => dscores,
+        };
+        [dqkv, dbias].map(TchTensor::new)
     }
 }

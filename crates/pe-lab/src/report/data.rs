@@ -49,7 +49,7 @@ impl<'a> Data<'a> {
     pub fn of(study: &'a Study) -> Self {
         let done = study.results.iter().map(|result| Run {
             task: &result.spec.task,
-            scheme: result.spec.scheme.name(),
+            scheme: &result.spec.scheme.name,
             seed: result.spec.seed,
             outcome: match &result.outcome {
                 Outcome::Finished(measures) => Ok(measures),
@@ -58,7 +58,7 @@ impl<'a> Data<'a> {
         });
         let missing = study.missing.iter().map(|(trial, reason)| Run {
             task: &trial.task,
-            scheme: trial.scheme.name(),
+            scheme: &trial.scheme.name,
             seed: trial.seed,
             outcome: Err(reason),
         });

@@ -1,19 +1,21 @@
 //! The cosine similarity between positions, for the encodings as they are after training.
 
+use pe_burn::PositionalConfig;
+
 use super::chart::Figure;
 use crate::error::LabError;
 use crate::plot::similarity;
 use crate::study::Study;
 use crate::trial::{TrialResult, read_encoding};
 
-/// A picture for every scheme that adds something to its tokens: one for a scheme that training
-/// leaves as it is, one per task for a scheme that it changes, each from the first seed there is.
+/// A picture for every scheme that adds something to its tokens: one for a fixed pattern, one per task
+/// for a table that is trained, each from the first seed there is.
 pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
     let mut figures = Vec::new();
     for scheme in &study.spec.schemes {
         for task in &study.spec.tasks {
             let of_both = |result: &&TrialResult| {
-                result.spec.scheme.name() == scheme && result.spec.task == task.name
+                result.spec.scheme.name == *scheme && result.spec.task == task.name
             };
             let Some(result) = study.results.iter().find(of_both) else {
                 continue;
@@ -22,7 +24,8 @@ pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
             let Some(rows) = read_encoding(&trial.folder(&study.folder)) else {
                 continue;
             };
-            let trained = result.measures().is_some_and(|m| m.position_parameters > 0);
+            // A trained gain changes no direction.
+            let trained = matches!(trial.scheme.encoding, PositionalConfig::Learned(_));
             let what = match trained {
                 true => format!("{scheme}, trained on {}", task.name),
                 false => format!("{scheme}, before and after training"),

@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
     fn of(spec: &'a TrialSpec) -> Self {
         Row {
             task: &spec.task,
-            scheme: spec.scheme.name(),
+            scheme: &spec.scheme.name,
             seed: spec.seed,
             steps: spec.steps,
             device: &spec.device,

@@ -145,7 +145,12 @@ impl Operation<Flex, 5> for FeedForward {
 }
 
 /// As [`super::attention`].
-pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize) -> Tensor<3> {
+pub fn attention(
+    qkv: Tensor<3>,
+    padding: Option<&Tensor<2, Bool>>,
+    bias: Option<Tensor<4>>,
+    heads: usize,
+) -> Tensor<3> {
     let [batch, seq, width] = qkv.dims();
     let sizes = attention::Sizes {
         seq,
@@ -157,22 +162,32 @@ pub fn attention(qkv: Tensor<3>, padding: Option<&Tensor<2, Bool>>, heads: usize
         let padding = padding.clone().without_autodiff();
         dense(padding.try_into_primitive::<Flex>().expect(found))
     });
-    apply([Operand::of(qkv)], |inputs| {
-        let [qkv] = inputs.map(dense);
-        let padding = padding
-            .as_ref()
-            .map(|padding| &padding.bytes()[..batch * seq]);
-        let (y, weights) = attention::forward(numbers(&qkv), padding, sizes);
-        let y = filled(y, [batch, seq, sizes.d_model]);
-        (
-            y,
-            Attention {
-                qkv,
-                weights,
-                sizes,
-            },
-        )
-    })
+    let forward = |qkv: FlexTensor, bias: Option<&FlexTensor>| {
+        let padding = padding.as_ref().map(|all| &all.bytes()[..batch * seq]);
+        let (y, weights) = attention::forward(numbers(&qkv), padding, bias.map(numbers), sizes);
+        let kept = Attention {
+            qkv,
+            weights,
+            sizes,
+        };
+        (filled(y, [batch, seq, sizes.d_model]), kept)
+    };
+    match bias {
+        None => apply([Operand::of(qkv)], |inputs| {
+            let [qkv] = inputs.map(dense);
+            forward(qkv, None)
+        }),
+        Some(bias) => {
+            let [biases, ..] = bias.dims();
+            assert_eq!(bias.dims(), [biases, heads, seq, seq], "a bias of scores");
+            assert!(biases == 1 || biases == batch, "{biases} biases of {batch}");
+            apply([Operand::of(qkv), Operand::of(bias)], |inputs| {
+                let [qkv, bias] = inputs.map(dense);
+                let (y, attention) = forward(qkv, Some(&bias));
+                (y, Biased { attention, bias })
+            })
+        }
+    }
     .tensor()
 }
 
@@ -193,6 +208,33 @@ impl Operation<Flex, 1> for Attention {
         let gradient = dense(gradient);
         let dqkv = attention::backward(numbers(&qkv), &weights, sizes, numbers(&gradient));
         [filled_like(dqkv, &qkv)]
+    }
+}
+
+/// Attention with a bias that has a gradient too.
+#[derive(Clone, Debug)]
+struct Biased {
+    attention: Attention,
+    bias: FlexTensor,
+}
+
+impl Operation<Flex, 2> for Biased {
+    fn backward(self, gradient: FlexTensor) -> [FlexTensor; 2] {
+        let Attention {
+            qkv,
+            weights,
+            sizes,
+        } = self.attention;
+        let gradient = dense(gradient);
+        let shared = numbers(&self.bias).len() < weights.len();
+        let (dqkv, dbias) = attention::backward_with_bias(
+            numbers(&qkv),
+            &weights,
+            sizes,
+            numbers(&gradient),
+            shared,
+        );
+        [filled_like(dqkv, &qkv), filled_like(dbias, &self.bias)]
     }
 }
 

@@ -24,7 +24,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         stem("chart", &task.name),
         format!("{}: accuracy by length after {} steps", task.name, task.steps),
         format!(
-            "Line: the mean over seeds. Band: its 95 % interval over seeds, where there are two or more. \
+            "Line: the mean over seeds. Band, where there are few schemes: its 95 % interval over seeds. \
              Small marks: every seed. Floor: {}.",
             task.floor_about
         ),

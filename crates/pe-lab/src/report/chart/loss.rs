@@ -23,7 +23,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         stem("loss", &task.name),
         format!("{}: training loss by step", task.name),
         "The cross-entropy of the training batches, each point the mean of a stretch of steps. Line: the \
-         mean over seeds; band: its 95 % interval over seeds."
+         mean over seeds; band, where there are few schemes: its 95 % interval over seeds."
             .into(),
         300,
         &Legend::of(&all),

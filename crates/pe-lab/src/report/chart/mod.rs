@@ -49,6 +49,9 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
+/// Bands of more schemes than these hide each other and the lines.
+const MOST_BANDS: usize = 6;
+
 /// The width of every chart, in pixels: two fit side by side on a desk, and one on a phone is read
 /// at about 60 %.
 const WIDTH: u32 = 600;
@@ -69,7 +72,7 @@ struct Look(usize);
 impl Look {
     /// The same on every chart, whatever a scheme is compared with.
     fn of(scheme: &str, schemes: &[String]) -> Self {
-        let known = crate::scheme::names();
+        let known: Vec<&str> = crate::scheme::names().collect();
         let listed = known.iter().position(|name| *name == scheme);
         let in_study = || {
             let unlisted = schemes.iter().filter(|s| !known.contains(&s.as_str()));
@@ -158,7 +161,7 @@ struct Series {
     points: Vec<(f64, f64)>,
     /// The mean over seeds.
     mean: Vec<(f64, f64)>,
-    /// The interval over seeds, where there are two or more.
+    /// The interval over seeds, where there are two or more, and few schemes.
     band: Vec<(f64, Interval)>,
 }
 
@@ -195,7 +198,11 @@ fn series(
             band: bands.collect(),
         }
     });
-    all.filter(|series| !series.mean.is_empty()).collect()
+    let mut all: Vec<Series> = all.filter(|series| !series.mean.is_empty()).collect();
+    if all.len() > MOST_BANDS {
+        all.iter_mut().for_each(|series| series.band.clear());
+    }
+    all
 }
 
 impl Series {

@@ -42,7 +42,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         stem("position", &task.name),
         format!("{}: accuracy by position", task.name),
         "The mean over seeds at each position of sequences of one length, with its 95 % interval over \
-         seeds. A step down where the shade ends is the cliff behind which positions were never trained."
+         seeds where there are few schemes. A step down where the shade ends is the cliff behind which positions were never trained."
             .into(),
         PANEL * panels.len() as u32,
         &legend,

@@ -1,0 +1,177 @@
+//! `scale · x + encoding`.
+//!
+//! Burn's addition runs on one thread, and a scale is a pass of its own before it.
+
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::backend::ops::FloatTensorOps;
+use burn::tensor::{Tensor, TensorData};
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::PIECE;
+use crate::graph::{Operand, Operation, apply};
+use crate::memory;
+
+/// Whether there are numbers enough for more than one thread.
+pub(crate) fn pays(x: &Tensor<3>) -> bool {
+    x.shape().num_elements() > PIECE
+}
+
+/// The sum, with derivatives for `x` alone.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, seq, d_model]`
+/// - `encoding`: `[1 or batch, seq, d_model]`, a constant
+/// - output: as `x`
+pub(crate) fn add(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tensor<3> {
+    let found = "a constant on the device of what it is added to";
+    let encoding = encoding.without_autodiff().try_into_primitive::<Flex>();
+    let encoding = encoding.expect(found).to_contiguous();
+    let scale = scale.unwrap_or(1.0) as f32;
+    apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
+        let encoding = encoding.as_slice().expect("rows one after the other");
+        (sum(x, encoding, scale), Sum { scale })
+    })
+    .tensor()
+}
+
+#[derive(Clone, Debug)]
+struct Sum {
+    scale: f32,
+}
+
+impl Operation<Flex, 1> for Sum {
+    fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
+        [match self.scale {
+            1.0 => gradient,
+            scale => Flex::float_mul_scalar(gradient, scale.into()),
+        }]
+    }
+}
+
+/// The sum where `x` lies, if nobody else holds it, and else in fresh memory. The encoding comes once
+/// for all sequences or once for each, so that it fits a whole number of times.
+fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
+    if !x.is_contiguous() {
+        x = x.to_contiguous();
+    }
+    let (start, end) = x.layout().contiguous_offsets().expect("made contiguous");
+    let place = |piece: usize| piece * PIECE % encoding.len();
+    if let Some(numbers) = x.try_storage_mut::<f32>() {
+        let pieces = numbers[start..end].par_chunks_mut(PIECE).enumerate();
+        pieces.for_each(|(i, piece)| add_to(piece, encoding, place(i), scale));
+        return x;
+    }
+    let numbers = &x.storage::<f32>()[start..end];
+    let mut out = Vec::with_capacity(numbers.len());
+    let fresh = &mut out.spare_capacity_mut()[..numbers.len()];
+    memory::prepare(fresh);
+    fresh
+        .par_chunks_mut(PIECE)
+        .zip(numbers.par_chunks(PIECE))
+        .enumerate()
+        .for_each(|(i, (out, piece))| write(out, piece, encoding, place(i), scale));
+    // SAFETY: the pieces are all of `out`, and `write` fills each.
+    unsafe { out.set_len(numbers.len()) };
+    FlexTensor::from_data(TensorData::new(out, x.layout().shape().clone()))
+}
+
+/// `x = scale · x + encoding`, the encoding from `from` on and then over again.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn add_to(x: &mut [f32], encoding: &[f32], from: usize, scale: f32) {
+    let (mut done, mut from) = (0, from);
+    while done < x.len() {
+        let len = (x.len() - done).min(encoding.len() - from);
+        let (x, encoding) = (&mut x[done..done + len], &encoding[from..from + len]);
+        for i in 0..len {
+            x[i] = x[i] * scale + encoding[i];
+        }
+        (done, from) = (done + len, 0);
+    }
+}
+
+/// As [`add_to`], into other memory.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn write(out: &mut [MaybeUninit<f32>], x: &[f32], encoding: &[f32], from: usize, scale: f32) {
+    let (mut done, mut from) = (0, from);
+    while done < x.len() {
+        let len = (x.len() - done).min(encoding.len() - from);
+        let (x, encoding) = (&x[done..done + len], &encoding[from..from + len]);
+        let out = &mut out[done..done + len];
+        for i in 0..len {
+            out[i].write(x[i] * scale + encoding[i]);
+        }
+        (done, from) = (done + len, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use burn::tensor::{Device, Distribution};
+
+    fn values(x: Tensor<3>) -> Vec<f32> {
+        x.into_data().iter().collect()
+    }
+
+    /// Pieces that end in the middle of a row, of a sequence, and beyond one; inputs that are held,
+    /// that are not, and that lie in parts of a memory.
+    #[test]
+    fn it_is_burns_sum() {
+        let device = Device::flex();
+        let random = |shape: [usize; 3], device: &Device| {
+            Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
+        };
+        for [batch, seq, d_model] in [[3, 1_000, 37], [70, 7, 129], [2, 1, 40_000]] {
+            let shape = [batch, seq, d_model];
+            for encodings in [1, batch] {
+                let encoding = random([encodings, seq, d_model], &device);
+                for scale in [None, Some(3.0)] {
+                    for device in [device.clone(), device.clone().autodiff()] {
+                        let whole = random([batch + 2, seq, d_model], &device);
+                        for x in [
+                            random(shape, &device),
+                            whole.narrow(0, 1, batch),
+                            random([batch, d_model, seq], &device).swap_dims(1, 2),
+                        ] {
+                            let before = values(x.clone());
+                            let scaled = match scale {
+                                Some(factor) => x.clone().mul_scalar(factor),
+                                None => x.clone(),
+                            };
+                            let expected = values(scaled.add(encoding.clone()));
+                            let shared = add(x.clone(), encoding.clone(), scale);
+                            assert_eq!(values(x.clone()), before, "a shared input was changed");
+                            let owned = add(x + 0.0, encoding.clone(), scale);
+                            assert_eq!((shared.dims(), owned.dims()), (shape, shape));
+                            for sum in [shared, owned] {
+                                for (a, b) in values(sum).iter().zip(&expected) {
+                                    assert!((a - b).abs() < 1e-6, "{a} {b}");
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_gradient_is_the_scale() {
+        let device = Device::flex().autodiff();
+        let x = Tensor::<3>::ones([4, 100, 100], &device).require_grad();
+        let encoding = Tensor::<3>::ones([1, 100, 100], &Device::flex());
+        for scale in [None, Some(2.5)] {
+            let y = add(x.clone(), encoding.clone(), scale) * 3.0;
+            let gradient = x.grad(&y.sum().backward()).unwrap();
+            let expected = 3.0 * scale.unwrap_or(1.0) as f32;
+            assert!(values(gradient).iter().all(|g| *g == expected));
+        }
+    }
+}
