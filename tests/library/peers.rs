@@ -40,9 +40,9 @@ struct Scaled {
 
 /// Every scaling of `rope_scaling` in a model's config, as transformers computes it in f32.
 ///
-/// Its power, quotient and reciprocal round to 2^-24 each, and the base of a dynamic scaling once
-/// before: 5e-7 in all. YaRN and Llama 3 blend a frequency with itself over `factor`: the weight is off
-/// by 3e-7 of the larger one, which is up to `factor` times as much of the sum.
+/// Its power, quotient and reciprocal round by 2^-24 each, and so does the base of a dynamic scaling:
+/// 2.5e-7 in all. YaRN and Llama 3 blend a frequency with itself over `factor`: the weight is off by
+/// 2^-24 too, of the larger of the two, which is up to `factor` times the sum.
 #[test]
 fn frequencies_of_transformers() {
     let cases: Vec<Scaled> = cases(include_str!("../peers/values/rope_scaling.json"));
@@ -62,9 +62,9 @@ fn frequencies_of_transformers() {
         );
         let bound = match case.rope_scaling {
             Some(RopeScaling::Yarn { factor, .. } | RopeScaling::Llama3 { factor, .. }) => {
-                5e-7 + 3e-7 * factor
+                2.5e-7 + 6e-8 * factor
             }
-            _ => 5e-7,
+            _ => 2.5e-7,
         };
         let frequencies = spectrum.frequencies();
         assert_eq!(frequencies.len(), case.inv_freq.len(), "{about}");
