@@ -17,7 +17,10 @@
 //! |---|---|
 //! | add the fixed encoding of *Attention Is All You Need* | [`SinusoidalPositionalEncodingConfig`] → [`SinusoidalPositionalEncoding`] |
 //! | add a trained row per position | [`LearnedPositionalEmbeddingConfig`] → [`LearnedPositionalEmbedding`] |
-//! | say which position each token has (offsets, ids, padding, packing) | [`Positions`] |
+//! | turn queries and keys by their positions | [`RotaryPositionalEncodingConfig`] → [`RotaryPositionalEncoding`], [`XPosPositionalEncodingConfig`] → [`XPosPositionalEncoding`] |
+//! | bias attention scores by distance | [`AlibiConfig`] → [`Alibi`], [`T5RelativeBiasConfig`] → [`T5RelativeBias`], [`KerpleConfig`] → [`Kerple`], [`FireConfig`] → [`Fire`] |
+//! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
+//! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] → [`PositionalScheme`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!

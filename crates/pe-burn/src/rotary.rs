@@ -303,6 +303,10 @@ impl RotaryPositionalEncoding {
     }
 
     /// The frequencies for inputs whose largest position is `seq - 1`, for looking into them.
+    ///
+    /// # Panics
+    ///
+    /// When dynamic scaling to so long an input takes the base past all numbers.
     pub fn spectrum(&self, seq: usize) -> Spectrum {
         expect(self.config.spectrum(seq))
     }

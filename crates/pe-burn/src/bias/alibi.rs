@@ -130,8 +130,8 @@ impl Alibi {
     ///
     /// # Shapes
     ///
-    /// - output: `[1 or batch, heads, queries, keys]`, `f32`; to be added to the scores after they
-    ///   are scaled
+    /// - output: `[1 or batch, heads, queries, keys]`, in the default float type of the device; to
+    ///   be added to the scores after they are scaled
     ///
     /// # Panics
     ///
