@@ -75,7 +75,8 @@ pub enum RopeScaling {
         #[serde(default)]
         attention_factor: Option<f64>,
         /// With `mscale_all_dim`, the attention factor is
-        /// `(0.1 mscale ln(factor) + 1) / (0.1 mscale_all_dim ln(factor) + 1)`, as in DeepSeek-V2.
+        /// `(0.1 mscale ln(factor) + 1) / (0.1 mscale_all_dim ln(factor) + 1)`, as in DeepSeek-V2;
+        /// a 0 in one of them stands for none.
         #[serde(default)]
         mscale: Option<f64>,
         /// See `mscale`.
@@ -246,7 +247,7 @@ impl RopeScaling {
                 mscale: Some(mscale),
                 mscale_all_dim: Some(all),
                 ..
-            } => yarn(*factor, *mscale) / yarn(*factor, *all),
+            } if *mscale != 0.0 && *all != 0.0 => yarn(*factor, *mscale) / yarn(*factor, *all),
             Self::Yarn { factor, .. } => yarn(*factor, 1.0),
             Self::Longrope {
                 factor: Some(factor),

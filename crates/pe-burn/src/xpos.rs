@@ -101,9 +101,7 @@ impl XPosPositionalEncodingConfig {
     /// # Errors
     ///
     /// [`PositionError::RotaryDim`] for an odd width, [`ZeroMaxLen`](PositionError::ZeroMaxLen),
-    /// [`Base`](PositionError::Base), [`ScaleBase`](PositionError::ScaleBase), and
-    /// [`XPosTooFar`](PositionError::XPosTooFar) when the buffer would reach past the positions
-    /// that there are.
+    /// [`Base`](PositionError::Base), and [`ScaleBase`](PositionError::ScaleBase).
     pub fn try_init(&self, device: &Device) -> Result<XPosPositionalEncoding, PositionError> {
         let Self { d_head, base, .. } = *self;
         if d_head == 0 || !d_head.is_multiple_of(2) {
@@ -117,12 +115,13 @@ impl XPosPositionalEncodingConfig {
                 scale_base: self.scale_base,
             });
         }
-        self.check_reach(self.max_len.saturating_sub(1) as f64)?;
+        // A buffer need not go where no position can.
+        let max_len = self.max_len.min(self.reach() as usize + 1);
         let spectrum = Spectrum::try_new(d_head, base)?.with_layout(Layout::Halves);
         let rows = |sign: f64| {
             let rates = self.logarithms().map(|log| sign * log / self.scale_base);
             let factor = Factor::Exponential(rates.collect());
-            row_buffer(spectrum.clone(), factor, self.max_len, device)
+            row_buffer(spectrum.clone(), factor, max_len, device)
         };
         Ok(XPosPositionalEncoding {
             of_queries: rows(1.0)?,
@@ -137,11 +136,16 @@ impl XPosPositionalEncodingConfig {
         (0..pairs).map(move |i| libm::log((i as f64 / pairs as f64 + GAMMA) / (1.0 + GAMMA)))
     }
 
-    /// Refuses a position at which a factor is no longer a number in `f32`.
-    fn check_reach(&self, position: f64) -> Result<(), PositionError> {
+    /// The distance from 0 at which a factor is no longer a number in `f32`.
+    fn reach(&self) -> f64 {
         let steepest = self.logarithms().next().unwrap_or(0.0).abs();
-        let max = MAX_EXPONENT * self.scale_base / steepest;
-        if position.abs() > max {
+        MAX_EXPONENT * self.scale_base / steepest
+    }
+
+    /// Refuses a position past that.
+    fn check_reach(&self, position: f64) -> Result<(), PositionError> {
+        let max = self.reach();
+        if position > max {
             return Err(PositionError::XPosTooFar {
                 position,
                 max: max as usize,

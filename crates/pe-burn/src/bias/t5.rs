@@ -155,7 +155,7 @@ impl T5RelativeBiasConfig {
         if steps < exact as u64 {
             return first + steps as usize;
         }
-        // In f32, in which T5 was trained: in f64 some ranges would begin one step earlier.
+        // In f32, as T5's own code has it.
         let ratio = libm::logf(steps as f32 / exact as f32)
             / libm::log(self.max_distance as f64 / exact as f64) as f32;
         let further = (ratio * (buckets - exact) as f32) as usize;
