@@ -207,21 +207,21 @@ fn bad_input_is_refused_with_its_numbers() {
                 .with_buckets(30)
                 .try_init(&device)
                 .unwrap_err(),
-            "30 buckets up to distance 128: their number must be a multiple of 4, and max_distance more than 7",
+            "30 buckets up to distance 128: their number must be a multiple of 4, and max_distance more than 7 and at most 1048576",
         ),
         (
             T5RelativeBiasConfig::new(4)
                 .with_max_distance(8)
                 .try_init(&device)
                 .unwrap_err(),
-            "32 buckets up to distance 8: their number must be a multiple of 4, and max_distance more than 8",
+            "32 buckets up to distance 8: their number must be a multiple of 4, and max_distance more than 8 and at most 1048576",
         ),
         (
             FireConfig::new(4)
                 .with_c(0.0)
                 .try_init(&device)
                 .unwrap_err(),
-            "c must be above 0 and finite in f32; got 0",
+            "c must be above 0 and finite, both in f32; got 0",
         ),
         (
             PositionalConfig::by_name("rotary", 64, 3, 10).unwrap_err(),
@@ -244,6 +244,50 @@ fn bad_input_is_refused_with_its_numbers() {
         );
         assert!(scheme.try_bias((&two, 2), (&three, 2)).is_err());
     }
+}
+
+/// A model in half precision has biases as exact as its numbers are, far away too.
+#[test]
+fn half_precision_keeps_distances() {
+    for device in devices() {
+        let f16 = burn::tensor::FloatDType::F16;
+        if !device.supports_dtype(f16) {
+            continue;
+        }
+        let mut kerple = KerpleConfig::new(1)
+            .with_shape(KerpleShape::Power)
+            .init(&device);
+        let short =
+            |value: f32| Param::from_tensor(Tensor::from_floats([value], &device).cast(f16));
+        (kerple.r1, kerple.r2) = (short(0.01), short(2.0));
+        let far = Positions::from_id_rows(&[[0, 300, 2_000]]);
+        let bias = kerple.bias((&Positions::default(), 1), (&far, 3));
+        assert_eq!(bias.dtype(), burn::tensor::DType::F16);
+        for (got, expected) in values(bias).iter().zip([0.0, -900.0, -40_000.0]) {
+            assert!(
+                (got - expected).abs() <= expected.abs() * 2e-3,
+                "{got} {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_rows_are_no_rows() {
+    use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let positions = pe_burn::RandomizedPositions::new(2_048).draw(&[], 4, &mut rng);
+    let device = Device::flex();
+    let none = PositionalConfig::None {}.init(&device);
+    let x = Tensor::<3>::zeros([0, 4, 8], &device);
+    assert_eq!(none.embed(x, &positions).dims(), [0, 4, 8]);
+    let error = pe_burn::RandomizedPositions::new(8)
+        .try_draw(&[3, 9], 9, &mut rng)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row 1 has 9 tokens: that many distinct positions cannot be drawn from 8 for a batch of seq 9"
+    );
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn bad_input_is_refused_with_its_numbers() {
             short_factor,
             long_factor: vec![1.0; 4],
             original_max_position_embeddings: 16,
-            factor: None,
+            factor: Some(1.0),
             attention_factor: None,
         })
     };
@@ -256,6 +256,16 @@ fn bad_input_is_refused_with_its_numbers() {
                 .clone()
                 .with_scaling(longrope(vec![1.0, 1.0, 0.0, 1.0])),
             "a factor of longrope must be above 0 and finite; got 0",
+        ),
+        (
+            config.clone().with_scaling(
+                serde_json::from_str(
+                    r#"{"rope_type": "longrope", "short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 1, 1],
+                        "original_max_position_embeddings": 16}"#,
+                )
+                .unwrap(),
+            ),
+            "longrope needs a factor, which is max_position_embeddings / original_max_position_embeddings, or an attention_factor",
         ),
         (
             RotaryPositionalEncodingConfig::new(2)
@@ -307,6 +317,37 @@ fn bad_input_is_refused_with_its_numbers() {
     assert_eq!(
         error.to_string(),
         "position 32696 is too far: with scale_base 512 the factors of xPos are numbers in f32 up to position 32695"
+    );
+    let half = |positions: Positions| {
+        let x = || x(8).cast(FloatDType::F16);
+        xpos.try_forward_at(x(), x(), &positions).map(|_| ())
+    };
+    assert!(half(Positions::from(3_675)).is_ok());
+    let message = half(Positions::from(3_676)).unwrap_err().to_string();
+    assert!(
+        message.ends_with("of xPos are numbers in f16 up to position 3678"),
+        "{message}"
+    );
+    // What counts is where tokens are, and not how many places a packed row has.
+    let documents = (0..40_000).map(|i| i / 4).collect::<Vec<i32>>();
+    let documents = Tensor::<1, burn::tensor::Int>::from_ints(documents.as_slice(), &device);
+    let packed = Positions::from_segment_ids(documents.unsqueeze());
+    let long = Tensor::<4>::ones([1, 1, 40_000, 8], &device);
+    let (rotated, _) = xpos.forward_at(long.clone(), long, &packed);
+    assert!(values(rotated).iter().all(|value| value.is_finite()));
+    // A buffer ends where positions do.
+    let steep = XPosPositionalEncodingConfig::new(8)
+        .with_scale_base(2.0)
+        .init(&device);
+    assert!(
+        steep
+            .try_forward_at(x(8), x(8), &Positions::from(120))
+            .is_ok()
+    );
+    assert!(
+        steep
+            .try_forward_at(x(8), x(8), &Positions::from(130))
+            .is_err()
     );
     let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
     assert_eq!(

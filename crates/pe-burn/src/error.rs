@@ -54,9 +54,10 @@ pub enum PositionError {
         scale_base: f64,
     },
 
-    /// xPos's factors are no longer numbers in `f32`.
+    /// xPos's factors are no longer numbers in the type of the input.
     #[error(
-        "position {position} is too far: with scale_base {scale_base} the factors of xPos are numbers in f32 up to position {max}"
+        "position {position} is too far: with scale_base {scale_base} the factors of xPos are numbers in {} up to position {max}",
+        dtype.name()
     )]
     XPosTooFar {
         /// The position farthest from 0.
@@ -65,6 +66,8 @@ pub enum PositionError {
         max: usize,
         /// The range of the decay.
         scale_base: f64,
+        /// The type of the input.
+        dtype: DType,
     },
 
     /// A row has more tokens than positions can be drawn for.
@@ -97,7 +100,7 @@ pub enum PositionError {
 
     /// T5's buckets cannot be shared out.
     #[error(
-        "{buckets} buckets up to distance {max_distance}: their number must be a multiple of {multiple_of}, and max_distance more than {}",
+        "{buckets} buckets up to distance {max_distance}: their number must be a multiple of {multiple_of}, and max_distance more than {} and at most {most}",
         buckets / multiple_of
     )]
     Buckets {
@@ -107,10 +110,12 @@ pub enum PositionError {
         multiple_of: usize,
         /// The distance of the last bucket.
         max_distance: usize,
+        /// The largest such distance.
+        most: usize,
     },
 
     /// A number of FIRE is not above 0.
-    #[error("{what} must be above 0 and finite in f32; got {value}")]
+    #[error("{what} must be above 0 and finite, both in f32; got {value}")]
     Fire {
         /// Which number.
         what: &'static str,
@@ -173,6 +178,12 @@ pub enum PositionError {
         /// What it has to be.
         bound: &'static str,
     },
+
+    /// LongRoPE is given nothing to find its attention factor from.
+    #[error(
+        "longrope needs a factor, which is max_position_embeddings / original_max_position_embeddings, or an attention_factor"
+    )]
+    LongropeFactor,
 
     /// LongRoPE does not have one factor for each frequency.
     #[error("longrope has {got} factors for {expected} frequencies")]

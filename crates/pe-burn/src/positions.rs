@@ -377,13 +377,18 @@ impl Positions {
         }
     }
 
-    /// The position of `seq` tokens that is farthest from 0, or a bound on it where the positions
-    /// are on a device.
-    pub(crate) fn farthest(&self, seq: usize) -> f64 {
+    /// The position of `seq` tokens that is farthest from 0 where that is past `limit`, else this
+    /// or a bound on it.
+    pub(crate) fn farthest_beyond(&self, seq: usize, limit: usize) -> f64 {
         match &self.0 {
             Kind::Times { times, .. } => times.iter().fold(0.0, |far, time| time.abs().max(far)),
-            _ => self.end(seq).saturating_sub(1) as f64,
+            _ => self.end_beyond(seq, limit).saturating_sub(1) as f64,
         }
+    }
+
+    /// Positions that are known to be some, row by row.
+    pub(crate) fn of_rows(ids: Vec<usize>, shape: [usize; 2]) -> Self {
+        Self(Kind::Ids { ids, shape })
     }
 
     /// One more than the largest position of `seq` tokens where that is past `limit`, else this or
@@ -441,8 +446,14 @@ impl Positions {
 ///
 /// - output: `[rows.len() / seq, seq]`
 pub(crate) fn index_tensor(rows: &[usize], seq: usize, device: &Device) -> Tensor<2, Int> {
-    let data: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-    Tensor::<1, Int>::from_data(data.as_slice(), device).reshape([rows.len() / seq, seq])
+    row_numbers(rows, device).reshape([rows.len() / seq, seq])
+}
+
+/// Row numbers in an integer type that is long enough, which the default of a device may not be.
+pub(crate) fn row_numbers(rows: &[usize], device: &Device) -> Tensor<1, Int> {
+    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    let dtype = DType::from(counting_type(device));
+    Tensor::from_data(rows.as_slice(), (device, dtype))
 }
 
 /// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,

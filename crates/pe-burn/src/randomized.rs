@@ -83,15 +83,13 @@ impl RandomizedPositions {
                 seq,
             });
         }
-        let rows: Vec<Vec<usize>> = lengths
-            .iter()
-            .map(|&length| {
-                let mut row = sample(rng, self.max_position, length).into_vec();
-                row.sort_unstable();
-                row.resize(seq, 0);
-                row
-            })
-            .collect();
-        Positions::try_from_id_rows(&rows)
+        let mut ids = Vec::with_capacity(lengths.len() * seq);
+        for &length in lengths {
+            let mut row = sample(rng, self.max_position, length).into_vec();
+            row.sort_unstable();
+            row.resize(seq, 0);
+            ids.extend(row);
+        }
+        Ok(Positions::of_rows(ids, [lengths.len(), seq]))
     }
 }

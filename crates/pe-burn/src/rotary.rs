@@ -1,5 +1,7 @@
 //! Rotary position embedding.
 
+use alloc::vec::Vec;
+
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{Device, FloatDType, Tensor};
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::buffer::{Factor, RowBuffer, RowSource};
 use crate::error::{PositionError, expect};
 use crate::input::{self, check_heads};
-use crate::positions::Positions;
+use crate::positions::{Positions, row_numbers};
 use crate::rotation::{Turn, rotate};
 use crate::scaling::RopeScaling;
 use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
@@ -421,11 +423,10 @@ pub fn convert_heads<const D: usize>(
         Layout::Halves => 2 * (column % (rotary_dim / 2)) + column / (rotary_dim / 2),
         Layout::Interleaved => column / 2 + column % 2 * (rotary_dim / 2),
     };
-    let columns =
-        (0..width).map(|column| (column / d_head * d_head + source(column % d_head)) as i64);
-    let columns: alloc::vec::Vec<i64> = columns.collect();
+    let columns = (0..width).map(|column| column / d_head * d_head + source(column % d_head));
+    let columns: Vec<usize> = columns.collect();
     let device = x.device().without_autodiff();
-    x.select(D - 1, Tensor::from_data(columns.as_slice(), &device))
+    x.select(D - 1, row_numbers(&columns, &device))
 }
 
 impl ModuleDisplay for RotaryPositionalEncoding {

@@ -95,7 +95,9 @@ pub enum RopeScaling {
         long_factor: Vec<f64>,
         /// The length that the model was trained on.
         original_max_position_embeddings: usize,
-        /// How many times as long the inputs are, for the attention factor.
+        /// How many times as long the inputs are, at least 1, for the attention factor, which it
+        /// gives unless that is given itself. Hugging Face divides the model's
+        /// `max_position_embeddings` by the original ones for it.
         #[serde(default)]
         factor: Option<f64>,
         /// What queries and keys are multiplied by. Default: `√(1 + ln(factor)/ln(original))`.
@@ -307,6 +309,14 @@ impl RopeScaling {
         {
             return wrong("factor", factor, "a finite number of at least 1");
         }
+        if let Self::Longrope {
+            factor: None,
+            attention_factor: None,
+            ..
+        } = self
+        {
+            return Err(PositionError::LongropeFactor);
+        }
         if let Some(original) = original
             && original < 2
         {
@@ -355,7 +365,7 @@ impl RopeScaling {
             _ => Ok(()),
         }?;
         let attention = self.attention_factor();
-        match attention > 0.0 && (attention as f32).is_finite() {
+        match attention as f32 > 0.0 && (attention as f32).is_finite() {
             true => Ok(()),
             false => wrong("attention_factor", attention, "above 0 and finite in f32"),
         }

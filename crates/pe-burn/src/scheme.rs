@@ -306,8 +306,8 @@ impl PositionalScheme {
     ///
     /// # Shapes
     ///
-    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the scheme's parameters, or
-    ///   the default float type of the device where it has none; to be added to the scores after they are scaled
+    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the scheme's parameters, `f32`
+    ///   where it has none; to be added to the scores after they are scaled
     ///
     /// # Panics
     ///

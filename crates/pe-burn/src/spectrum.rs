@@ -11,7 +11,7 @@ use crate::error::{PositionError, expect};
 pub const MAX_POSITION: usize = if usize::BITS > 52 {
     ((1_u64 << 52) - 1) as usize
 } else {
-    usize::MAX - 1
+    usize::MAX - 1_024 // room for sums with small numbers
 };
 
 /// The base of the original paper: wavelengths from 2π to 10 000 · 2π.

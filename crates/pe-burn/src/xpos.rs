@@ -2,7 +2,7 @@
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::buffer::{Factor, RowBuffer};
@@ -16,8 +16,10 @@ use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
 /// γ of §3.2 of the paper: how strongly the slowest pairs decay beside the fastest.
 const GAMMA: f64 = 0.4;
 
-/// The exponent up to which e^x and e^−x, and a sum of a few thousand of them, are numbers in `f32`.
+/// The exponent up to which e^x and e^−x, and sums of some of them, are numbers: in `f32` and the types
+/// of its range, and in `f16`.
 const MAX_EXPONENT: f64 = 80.0;
+const MAX_EXPONENT_F16: f64 = 9.0;
 
 /// The configuration of an [`XPosPositionalEncoding`].
 ///
@@ -116,7 +118,7 @@ impl XPosPositionalEncodingConfig {
             });
         }
         // A buffer need not go where no position can.
-        let max_len = self.max_len.min(self.reach() as usize + 1);
+        let max_len = self.max_len.min(self.reach(MAX_EXPONENT) as usize + 1);
         let spectrum = Spectrum::try_new(d_head, base)?.with_layout(Layout::Halves);
         let rows = |sign: f64| {
             let rates = self.logarithms().map(|log| sign * log / self.scale_base);
@@ -136,20 +138,30 @@ impl XPosPositionalEncodingConfig {
         (0..pairs).map(move |i| libm::log((i as f64 / pairs as f64 + GAMMA) / (1.0 + GAMMA)))
     }
 
-    /// The distance from 0 at which a factor is no longer a number in `f32`.
-    fn reach(&self) -> f64 {
+    /// The distance from 0 at which an exponent gets too large.
+    fn reach(&self, exponent: f64) -> f64 {
         let steepest = self.logarithms().next().unwrap_or(0.0).abs();
-        MAX_EXPONENT * self.scale_base / steepest
+        exponent * self.scale_base / steepest
     }
 
-    /// Refuses a position past that.
-    fn check_reach(&self, position: f64) -> Result<(), PositionError> {
-        let max = self.reach();
+    /// Refuses positions at which a factor is no longer a number in a type.
+    fn check_reach(
+        &self,
+        positions: &Positions,
+        seq: usize,
+        dtype: DType,
+    ) -> Result<(), PositionError> {
+        let max = self.reach(match dtype {
+            DType::F16 => MAX_EXPONENT_F16,
+            _ => MAX_EXPONENT,
+        });
+        let position = positions.farthest_beyond(seq, max as usize + 1);
         if position > max {
             return Err(PositionError::XPosTooFar {
                 position,
                 max: max as usize,
                 scale_base: self.scale_base,
+                dtype,
             });
         }
         Ok(())
@@ -182,8 +194,8 @@ impl XPosPositionalEncodingConfig {
 /// # assert_eq!((q.dims(), k.dims()), ([2, 8, 100, 64], [2, 8, 100, 64]));
 /// ```
 ///
-/// The factors belong to positions and not to distances, so they leave the range of `f32` at some
-/// position: 32 695 with the default `scale_base`, and in proportion to it. From there on it is
+/// The factors belong to positions and not to distances, so they leave the range of a float type at
+/// some position: 32 695 with the default `scale_base`, for `f16` 3 678, and in proportion to it. Past it is
 /// [`PositionError::XPosTooFar`].
 #[derive(Module, Debug)]
 #[module(custom_display)]
@@ -261,7 +273,7 @@ impl XPosPositionalEncoding {
         if x.shape().num_elements() == 0 {
             return Ok(x);
         }
-        self.config.check_reach(positions.farthest(seq))?;
+        self.config.check_reach(positions, seq, x.dtype())?;
         let dtype = input::sum_dtype(x.dtype().into());
         let rows = rows.rows(positions, seq, dtype)?;
         Ok(rotate_in(x, rows, dtype, self.config.layout, Turn::Forth))

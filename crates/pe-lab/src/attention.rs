@@ -28,7 +28,16 @@ pub struct AttentionConfig {
 
 impl AttentionConfig {
     /// The attention. Its weights and biases start at N(0, 1 / √inputs).
+    ///
+    /// # Panics
+    ///
+    /// When the heads cannot share the width.
     pub fn init(&self, device: &Device) -> Attention {
+        let Self { d_model, heads, .. } = *self;
+        assert!(
+            heads > 0 && d_model.is_multiple_of(heads),
+            "d_model {d_model} is not a multiple of the number of heads, {heads}"
+        );
         Attention {
             qkv: lecun(self.d_model, 3 * self.d_model, device),
             output: lecun(self.d_model, self.d_model, device),
@@ -146,6 +155,9 @@ impl Attention {
     /// - `x`: `[batch, seq, d_model]`
     /// - output: as `x`
     pub fn forward(&self, x: Tensor<3>, pass: &Pass<'_>) -> Tensor<3> {
+        if x.shape().num_elements() == 0 {
+            return x; // Burn 0.22.1 reads beyond the memory of a product without rows.
+        }
         let qkv = linear(x, &self.qkv);
         let dropping = self.dropout.prob > 0.0 && qkv.device().is_autodiff();
         let y = if self.causal || dropping {
@@ -175,6 +187,9 @@ impl Attention {
     /// - `x`: `[batch, seq, d_model]`, with the batch of the tokens before
     /// - output: as `x`
     pub fn forward_cached(&self, x: Tensor<3>, pass: &Pass<'_>, cache: &mut Cache) -> Tensor<3> {
+        if x.shape().num_elements() == 0 {
+            return x;
+        }
         let [q, k, v] = self.turned(linear(x, &self.qkv), pass);
         let y = self.step_by_step(q, cache.extend([k, v]), pass, None, true);
         linear(y, &self.output)

@@ -100,6 +100,10 @@ impl Scheme {
         let Some(max_position) = self.max_position else {
             return Ok(Positions::default());
         };
+        if max_position == 0 {
+            let reason = "max_position is 0: there is nothing to draw positions from";
+            return Err(LabError::Usage(reason.into()));
+        }
         let source = RandomizedPositions::new(max_position);
         Ok(source.try_draw(lengths, seq, rng)?)
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Distances, Span, check_heads};
@@ -70,7 +70,7 @@ impl AlibiConfig {
         let slopes: Vec<f32> = self.slopes().iter().map(|slope| *slope as f32).collect();
         let device = device.clone().without_autodiff();
         Ok(Alibi {
-            slopes: Tensor::from_data(slopes.as_slice(), &device),
+            slopes: Tensor::from_data(slopes.as_slice(), (&device, DType::F32)),
             config: self.clone(),
         })
     }
@@ -130,8 +130,8 @@ impl Alibi {
     ///
     /// # Shapes
     ///
-    /// - output: `[1 or batch, heads, queries, keys]`, in the default float type of the device; to
-    ///   be added to the scores after they are scaled
+    /// - output: `[1 or batch, heads, queries, keys]`, `f32`; to be added to the scores after they
+    ///   are scaled
     ///
     /// # Panics
     ///
@@ -156,7 +156,7 @@ impl Alibi {
             let steps = match self.config.shape {
                 AlibiShape::Symmetric => numbers.abs(),
                 AlibiShape::HalfStep => {
-                    let right = numbers.clone().greater_scalar(0.0).float();
+                    let right = numbers.clone().greater_scalar(0.0).cast(FloatDType::F32);
                     numbers.abs() + right * 0.5
                 }
             };

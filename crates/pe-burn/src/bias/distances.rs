@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use burn::tensor::{Device, Int, IntDType, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
 use crate::error::PositionError;
+use crate::input::check_size;
 use crate::positions::{Place, Positions, counting_type};
 
 /// The positions of so many tokens.
@@ -42,10 +43,11 @@ impl Distances {
             (queries, keys) if queries == keys => keys,
             (queries, keys) => return Err(PositionError::Rows { queries, keys }),
         };
-        if rows * queries.1 * keys.1 == 0 {
-            let shape = [rows, heads, queries.1, keys.1];
+        let shape = [rows, heads, queries.1, keys.1];
+        if shape.contains(&0) {
             return Ok(Tensor::zeros(shape, device));
         }
+        check_size(rows.saturating_mul(heads).saturating_mul(queries.1), keys.1)?;
         of(Self::new(queries, keys, device)?)
     }
 
@@ -80,7 +82,7 @@ impl Distances {
         })
     }
 
-    /// As real numbers.
+    /// As real numbers, in `f32` whatever the parameters are in: shorter types would lose far ones.
     ///
     /// # Shapes
     ///
@@ -97,9 +99,10 @@ impl Distances {
                 let strip: Vec<f32> = (0..queries + keys - 1)
                     .map(|i| (first + i as f64) as f32)
                     .collect();
-                Tensor::<1>::from_data(strip.as_slice(), &device).reshape([1, 1, 1, -1])
+                Tensor::<1>::from_data(strip.as_slice(), (&device, DType::F32))
+                    .reshape([1, 1, 1, -1])
             }
-            Self::Whole(distances) => distances.clone().float().unsqueeze_dim(1),
+            Self::Whole(distances) => distances.clone().cast(FloatDType::F32).unsqueeze_dim(1),
             Self::Times(distances) => distances.clone().unsqueeze_dim(1),
         }
     }
@@ -117,7 +120,12 @@ impl Distances {
         if queries == 1 {
             return values;
         }
-        // The strip once for each query, one after the other, read from `queries − 1` on in rows
+        if !values.device().is_autodiff() {
+            // A window on the strip for each query, the last query first.
+            let windows: Tensor<5> = values.unfold(3, keys, 1);
+            return windows.squeeze_dim::<4>(2).flip([2]);
+        }
+        // Burn's derivative of that takes a step for each query. So: the strip once for each query, one after the other, read from `queries − 1` on in rows
         // that are one shorter: each row then starts one number earlier in its strip.
         let [_, heads, _, strip] = values.dims();
         let end = queries * strip - 1;
@@ -208,11 +216,11 @@ pub(super) fn places((positions, seq): Span, device: &Device) -> Tensor<2> {
     let device = device.clone().without_autodiff();
     let line = Line::of(positions.place(seq), seq);
     if let Line::Whole(Ids::Device(ids)) = line {
-        return ids.clone().to_device(&device).float();
+        return ids.clone().to_device(&device).cast(FloatDType::F32);
     }
     let places: Vec<f32> = line.times().iter().map(|place| *place as f32).collect();
     let rows = places.len() / seq;
-    Tensor::from_data(TensorData::new(places, [rows, seq]), &device)
+    Tensor::from_data(TensorData::new(places, [rows, seq]), (&device, DType::F32))
 }
 
 /// An integer type for distances up to `span`.
@@ -241,7 +249,10 @@ fn times_apart(
             distances.extend(keys.iter().map(|key| (key - query) as f32));
         }
     }
-    Tensor::from_data(TensorData::new(distances, [rows, q, k]), device)
+    Tensor::from_data(
+        TensorData::new(distances, [rows, q, k]),
+        (device, DType::F32),
+    )
 }
 
 #[cfg(test)]

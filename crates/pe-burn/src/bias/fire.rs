@@ -4,7 +4,7 @@ use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::distances::places;
@@ -96,7 +96,7 @@ impl FireConfig {
             ("threshold", self.threshold),
         ];
         for (what, value) in positive {
-            if !(value > 0.0 && (value as f32).is_finite()) {
+            if !(value as f32 > 0.0 && (value as f32).is_finite()) {
                 return Err(PositionError::Fire { what, value });
             }
         }
@@ -172,14 +172,15 @@ impl Fire {
         let c = self.c.val();
         let device = c.device();
         Distances::bias(queries, keys, self.config.heads, &device, |distances| {
-            let dtype = c.dtype();
-            let c = c.reshape([1, 1, 1, 1]);
-            let threshold = (self.threshold.val() * self.config.threshold).abs();
+            let own: FloatDType = c.dtype().into();
+            let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
+            let threshold = self.threshold.val().cast(FloatDType::F32);
+            let threshold = (threshold * self.config.threshold).abs();
             let threshold = threshold.reshape([1, 1, 1, 1]);
 
             // All pairs, since the query's own position counts as well.
-            let steps = distances.spread(distances.numbers(&device)).cast(dtype);
-            let place = places(queries, &device).cast(dtype);
+            let steps = distances.spread(distances.numbers(&device));
+            let place = places(queries, &device);
             let [rows, queries] = place.dims();
             let place = place.reshape([rows, 1, queries, 1]);
             let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
@@ -188,7 +189,7 @@ impl Fire {
                 .mask_where(nearer, threshold.expand(place.dims()));
 
             let part = (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
-            let part: Tensor<4> = part.swap_dims(1, 2).swap_dims(2, 3);
+            let part: Tensor<4> = part.cast(own).swap_dims(1, 2).swap_dims(2, 3);
             Ok(self
                 .outer
                 .forward(relu(self.inner.forward(part)))

@@ -2,7 +2,7 @@
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Distances, Span, check_heads};
@@ -144,9 +144,10 @@ impl Kerple {
                 KerpleShape::Logarithmic => f64::MAX,
                 KerpleShape::Power => 2.0,
             };
-            let r1 = within(r1, f64::MAX).reshape([1, heads, 1, 1]);
-            let r2 = within(r2, most).reshape([1, heads, 1, 1]);
-            let steps = distances.numbers(&device).abs().cast(r1.dtype());
+            let own: FloatDType = r1.dtype().into();
+            let r1 = within(r1.cast(FloatDType::F32), f64::MAX).reshape([1, heads, 1, 1]);
+            let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
+            let steps = distances.numbers(&device).abs();
             let fall = match shape {
                 KerpleShape::Logarithmic => (steps * r2).log1p(),
                 KerpleShape::Power => {
@@ -158,7 +159,7 @@ impl Kerple {
                     power.mask_fill(here, 0.0)
                 }
             };
-            Ok(distances.spread(-(fall * r1)))
+            Ok(distances.spread(-(fall * r1)).cast(own))
         })
     }
 

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Distances, Span, check_heads};
 use crate::error::{PositionError, expect};
+use crate::positions::row_numbers;
+
+/// The largest `max_distance`: a bucket is looked up for every distance up to it.
+const MAX_DISTANCE: usize = 1 << 20;
 
 /// The configuration of a [`T5RelativeBias`].
 ///
@@ -116,16 +120,17 @@ impl T5RelativeBiasConfig {
         if self.buckets == 0
             || !self.buckets.is_multiple_of(shares)
             || self.max_distance <= self.buckets / shares
-            || self.max_distance > i32::MAX as usize / 2
+            || self.max_distance > MAX_DISTANCE
         {
             return Err(PositionError::Buckets {
                 buckets: self.buckets,
                 multiple_of: shares,
                 max_distance: self.max_distance,
+                most: MAX_DISTANCE,
             });
         }
         let reach = self.max_distance as i64;
-        let buckets: Vec<i64> = (-reach..=reach).map(|d| self.bucket(d) as i64).collect();
+        let buckets: Vec<usize> = (-reach..=reach).map(|d| self.bucket(d)).collect();
         let shape = [self.buckets, self.heads];
         let weight = self
             .init
@@ -133,7 +138,7 @@ impl T5RelativeBiasConfig {
         let constant = device.clone().without_autodiff();
         Ok(T5RelativeBias {
             weight,
-            bucket_of: Tensor::from_data(buckets.as_slice(), &constant),
+            bucket_of: row_numbers(&buckets, &constant),
             config: self.clone(),
         })
     }
@@ -159,7 +164,7 @@ impl T5RelativeBiasConfig {
         let ratio = libm::logf(steps as f32 / exact as f32)
             / libm::log(self.max_distance as f64 / exact as f64) as f32;
         let further = (ratio * (buckets - exact) as f32) as usize;
-        first + (exact + further).min(buckets - 1)
+        first + (exact + further).min(buckets.saturating_sub(1))
     }
 }
 
@@ -227,11 +232,10 @@ impl T5RelativeBias {
             Ok(match &distances {
                 Distances::Strip { first, .. } => {
                     let len = queries.1 + keys.1 - 1;
-                    let buckets: Vec<i64> = (0..len as i64)
-                        .map(|i| self.config.bucket(*first as i64 + i) as i64)
+                    let buckets: Vec<usize> = (0..len as i64)
+                        .map(|i| self.config.bucket(*first as i64 + i))
                         .collect();
-                    let device = device.clone().without_autodiff();
-                    let buckets = Tensor::<1, Int>::from_data(buckets.as_slice(), &device);
+                    let buckets = row_numbers(&buckets, &device.clone().without_autodiff());
                     let strip = embedding(weight, buckets.unsqueeze());
                     distances.spread(strip.swap_dims(1, 2).reshape([1, heads, 1, len]))
                 }

@@ -17,7 +17,7 @@ mod torch;
 use burn::backend::DispatchDevice;
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::activation::{gelu, softmax};
-use burn::tensor::{Bool, DType, GradientCheckpointingStrategy, Tensor};
+use burn::tensor::{Bool, DType, FloatDType, GradientCheckpointingStrategy, Tensor};
 
 /// What the scores of masked keys are set to where they cannot be left out, as in Burn.
 const MASKED: f32 = -1e4;
@@ -99,10 +99,12 @@ pub fn attention(
     bias: Option<Tensor<4>>,
     heads: usize,
 ) -> Tensor<3> {
+    // The kernels are for 32-bit numbers.
+    let short = |bias: Tensor<4>| bias.cast(FloatDType::F32);
     match Runner::of(&qkv) {
-        Runner::Flex => return flex::attention(qkv, padding, bias, heads),
+        Runner::Flex => return flex::attention(qkv, padding, bias.map(short), heads),
         #[cfg(feature = "tch")]
-        Runner::Torch => return torch::attention(qkv, padding, bias, heads),
+        Runner::Torch => return torch::attention(qkv, padding, bias.map(short), heads),
         Runner::Burn => {}
     }
     let [q, k, v] = split(qkv, heads);

@@ -91,7 +91,7 @@ pub fn attention(
         }
         if let Some(padding) = padding {
             let padding = padding.unsqueeze(1).unsqueeze(1);
-            scores = scores.masked_fill_(&padding, f64::NEG_INFINITY);
+            scores = scores.masked_fill_(&padding, f64::from(f32::MIN));
         }
         let weights = scores.softmax(-1, Kind::Float);
         let y = weights.matmul(&v).transpose(1, 2).flatten(2, 3);

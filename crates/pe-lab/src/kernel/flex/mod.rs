@@ -152,6 +152,11 @@ pub fn attention(
     heads: usize,
 ) -> Tensor<3> {
     let [batch, seq, width] = qkv.dims();
+    // The kernel writes whole heads, and they have to be all there is.
+    assert!(
+        width.is_multiple_of(3 * heads),
+        "{heads} heads share {width} columns"
+    );
     let sizes = attention::Sizes {
         seq,
         d_model: width / 3,
