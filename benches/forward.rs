@@ -82,6 +82,14 @@ fn effort([batch, seq, d_model]: Shape) -> (usize, usize) {
     }
 }
 
+/// The threads that a sum of so many numbers takes.
+fn threads([batch, seq, d_model]: Shape) -> usize {
+    match batch * seq * d_model {
+        0..=262_144 => 1,
+        _ => cores(),
+    }
+}
+
 fn named(what: &str, shape: Shape) -> String {
     format!("{what} {shape:?}")
 }
@@ -97,7 +105,9 @@ fn owned(peers: &Peers, shape: Shape) {
     let within = Some(Target::Within(1.1));
     Comparison::new(named("forward, owned input", shape), rounds)
         .repeat(repeat)
-        .way("pe-burn", 1, None, || a.pass(|x| ours.forward(x)))
+        .way("pe-burn", threads(shape), None, || {
+            a.pass(|x| ours.forward(x))
+        })
         .way("burn::nn::PositionalEncoding", 1, None, || {
             b.pass(|x| burn.forward(x));
         })
@@ -121,7 +131,7 @@ fn shared(peers: &Peers, shape: Shape) {
     let case = |with: &str| json!({"case": "add", "with": with, "shape": shape});
     Comparison::new(named("forward, shared input", shape), rounds)
         .repeat(repeat)
-        .way("pe-burn", 1, None, || {
+        .way("pe-burn", threads(shape), None, || {
             drop(black_box(ours.forward(x.clone())));
         })
         .way("burn::nn::PositionalEncoding", 1, None, || {
@@ -186,19 +196,18 @@ fn options(shape: Shape) {
     Comparison::new(named("options of the forward, owned input", shape), 20)
         .repeat(2)
         .note(
-            "Passes over the input, and those that the arithmetic needs: plain 1 of 1; dropout off \
-             1 of 1; input scale 2 of 1 (a product, a sum: a backend has no operation for both); \
-             starts and ids 2 of 1 (the rows are gathered, then added).",
+            "Passes over the input, and those that the arithmetic needs: plain, dropout off and input \
+             scale 1 of 1; starts and ids 2 of 1 (the rows are gathered, then added).",
         )
-        .way("plain", 1, None, || a.pass(|x| plain.forward(x)))
-        .way("dropout off", 1, None, || {
+        .way("plain", threads(shape), None, || a.pass(|x| plain.forward(x)))
+        .way("dropout off", threads(shape), None, || {
             b.pass(|x| off.forward(x));
         })
-        .way("input scale", 1, None, || c.pass(|x| scaled.forward(x)))
-        .way("a start per row", 1, None, || {
+        .way("input scale", threads(shape), None, || c.pass(|x| scaled.forward(x)))
+        .way("a start per row", threads(shape), None, || {
             d.pass(|x| plain.forward_at(x, &starts));
         })
-        .way("ids", 1, None, || e.pass(|x| plain.forward_at(x, &ids)))
+        .way("ids", threads(shape), None, || e.pass(|x| plain.forward_at(x, &ids)))
         .run();
 
     let training = Device::flex().autodiff();
@@ -213,7 +222,7 @@ fn options(shape: Shape) {
         .way("with dropout", 1, None, || {
             drop(black_box(with.forward(x.clone())));
         })
-        .way("without", 1, None, || {
+        .way("without", threads(shape), None, || {
             drop(black_box(without.forward(x.clone())));
         })
         .way("Burn's random mask alone", 1, None, || {

@@ -33,6 +33,7 @@ pub(crate) enum Factor {
 pub(crate) struct RowBuffer {
     /// `[1, max_len, width]`
     table: Tensor<3>,
+    max_len: usize,
     #[module(skip)]
     source: RowSource,
 }
@@ -48,6 +49,7 @@ impl RowBuffer {
         let table = source.tensor(Rows::Run(0, max_len), dtype, &device)?;
         Ok(Self {
             table: table.unsqueeze(),
+            max_len,
             source,
         })
     }
@@ -76,7 +78,7 @@ impl RowBuffer {
         seq: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
-        let [_, max_len, width] = self.table.dims();
+        let (max_len, width) = (self.max_len, self.source.spectrum.d_model());
         let device = || self.table.device().without_autodiff();
         let place = positions.place(seq);
         // Rows of the buffer serve when they reach far enough and are not of a shorter type.

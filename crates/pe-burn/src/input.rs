@@ -144,15 +144,18 @@ pub(crate) fn sum_dtype(dtype: FloatDType) -> FloatDType {
 
 /// `dropout(x · scale + encoding)`, in the type of the encoding, rounded once to that of `x`.
 ///
+/// There are so many `numbers` in `x`: asking it takes longer than a decoding step should.
+///
 /// `x` is taken by value: where nobody else holds it, the backends add in place.
 pub(crate) fn add(
     x: Tensor<3>,
     encoding: Tensor<3>,
     scale: Option<f64>,
     dropout: &Dropout,
+    numbers: usize,
 ) -> Tensor<3> {
     let (dtype, sum_dtype) = (x.dtype(), encoding.dtype());
-    let sum = plain_sum(cast(x, sum_dtype.into()), encoding, scale);
+    let sum = plain_sum(cast(x, sum_dtype.into()), encoding, scale, numbers);
     let sum = if dropout.prob > 0.0 {
         dropout.forward(sum)
     } else {
@@ -162,9 +165,10 @@ pub(crate) fn add(
 }
 
 /// `x · scale + encoding`, of one type.
-fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tensor<3> {
+#[cfg_attr(not(feature = "flex"), allow(unused_variables))]
+fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]
-    if crate::flex::pays(&x) && crate::flex::runs(&x) && !encoding.device().is_autodiff() {
+    if numbers > crate::flex::MANY && crate::flex::runs(&x) && !encoding.device().is_autodiff() {
         return crate::flex::add(x, encoding, scale);
     }
     let x = match scale {

@@ -294,7 +294,8 @@ impl LearnedPositionalEmbedding {
         let rows = self.rows(positions, seq);
         let rows = input::cast(rows, input::sum_dtype(x.dtype().into()));
         let scale = self.config.input_scale.factor(width);
-        Ok(input::add(x, rows, scale, &self.dropout))
+        let numbers = batch * seq * width;
+        Ok(input::add(x, rows, scale, &self.dropout, numbers))
     }
 
     /// The rows of `positions` alone, in the type of the table.

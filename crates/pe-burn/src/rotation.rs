@@ -123,7 +123,7 @@ mod tests {
                 (1, 1, 1, 2, 2),
                 (2, 3, 5, 8, 8),
                 (3, 2, 7, 10, 6),
-                (2, 4, 300, 64, 64),
+                (2, 4, 600, 64, 64),
             ] {
                 let random = |shape: [usize; 4]| {
                     Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)

@@ -338,7 +338,8 @@ impl SinusoidalPositionalEncoding {
         let dtype = input::sum_dtype(x.dtype().into());
         let encoding = self.encoding(positions, seq, dtype)?;
         let scale = self.config.input_scale.factor(d_model);
-        Ok(input::add(x, encoding, scale, &self.dropout))
+        let numbers = batch * seq * d_model;
+        Ok(input::add(x, encoding, scale, &self.dropout, numbers))
     }
 
     /// The encodings of `positions` alone, the gain included, in the type of the buffer.

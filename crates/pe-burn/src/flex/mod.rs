@@ -8,14 +8,17 @@ mod rotation;
 mod sum;
 
 pub(crate) use rotation::rotate;
-pub(crate) use sum::{add, pays};
+pub(crate) use sum::add;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
 use burn::tensor::{DType, Tensor};
 
-/// Numbers that pay for a thread of their own.
+/// Numbers that a thread takes at a time.
 const PIECE: usize = 1 << 15;
+
+/// Numbers from which a second thread pays: waking it takes as long as adding to 100 000.
+pub(crate) const MANY: usize = 1 << 18;
 
 /// Whether the input is one for the kernels: 32-bit numbers on Flex, and derivatives, if any, that
 /// are not found by running the way forth again.

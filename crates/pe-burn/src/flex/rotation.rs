@@ -8,7 +8,7 @@ use burn::tensor::{Tensor, TensorData};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::PIECE;
+use super::{MANY, PIECE};
 use crate::graph::{Operand, Operation, apply};
 use crate::rotation::Turn;
 use crate::spectrum::Layout;
@@ -59,7 +59,7 @@ fn turned(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, turn: Turn) -> F
     };
     let blocks = batch * heads * per_head;
     let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
-        0..=PIECE => (0..blocks).for_each(work),
+        0..=MANY => (0..blocks).for_each(work),
         _ => (0..blocks).into_par_iter().for_each(work),
     };
 

@@ -16,11 +16,6 @@ use super::PIECE;
 use crate::graph::{Operand, Operation, apply};
 use crate::memory;
 
-/// Whether there are numbers enough for more than one thread.
-pub(crate) fn pays(x: &Tensor<3>) -> bool {
-    x.shape().num_elements() > PIECE
-}
-
 /// The sum, with derivatives for `x` alone.
 ///
 /// # Shapes
