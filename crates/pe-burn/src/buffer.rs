@@ -33,18 +33,25 @@ pub(crate) enum Factor {
 pub(crate) struct RowBuffer {
     /// `[1, max_len, width]`
     table: Tensor<3>,
+    /// That of the table: asking a tensor takes longer than a decoding step should.
     max_len: usize,
     #[module(skip)]
     source: RowSource,
 }
 
+/// The rows of a buffer that no configuration says otherwise for.
+pub(crate) fn default_max_len() -> usize {
+    5_000
+}
+
 impl RowBuffer {
-    pub fn new(
-        source: RowSource,
-        max_len: usize,
-        dtype: FloatDType,
-        device: &Device,
-    ) -> Result<Self, PositionError> {
+    /// In `f64` where that is the default float type of the device, else in `f32`.
+    pub fn new(source: RowSource, max_len: usize, device: &Device) -> Result<Self, PositionError> {
+        if max_len == 0 {
+            return Err(PositionError::ZeroMaxLen);
+        }
+        Positions::default().check(None, max_len)?;
+        let dtype = input::sum_dtype(device.settings().float_dtype);
         let device = device.clone().without_autodiff();
         let table = source.tensor(Rows::Run(0, max_len), dtype, &device)?;
         Ok(Self {

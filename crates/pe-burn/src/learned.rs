@@ -9,6 +9,7 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::input::{self, InputScale, check_dropout, check_input, check_size};
 use crate::positions::{Place, Positions, index_tensor};
@@ -386,9 +387,7 @@ impl LearnedPositionalEmbedding {
 
 impl ModuleDisplay for LearnedPositionalEmbedding {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

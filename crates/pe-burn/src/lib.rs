@@ -45,6 +45,7 @@ extern crate std; // tells at run time which vector instructions the processor h
 mod bias;
 mod buffer;
 mod cache;
+mod display;
 mod double;
 mod error;
 #[cfg(feature = "flex")]

@@ -4,16 +4,17 @@ use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
-use burn::tensor::{Device, FloatDType, Tensor};
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::{Factor, RowBuffer, RowSource};
+use crate::buffer::{Factor, RowBuffer, RowSource, default_max_len};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::input::{self, check_heads};
 use crate::positions::{Positions, row_numbers};
 use crate::rotation::{Turn, rotate};
 use crate::scaling::RopeScaling;
-use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
+use crate::spectrum::{Layout, Spectrum, default_base};
 
 /// The configuration of a [`RotaryPositionalEncoding`].
 ///
@@ -39,14 +40,6 @@ pub struct RotaryPositionalEncodingConfig {
     /// How the frequencies are changed for longer inputs. Default: not at all.
     #[serde(default)]
     pub scaling: Option<RopeScaling>,
-}
-
-fn default_max_len() -> usize {
-    5_000
-}
-
-fn default_base() -> f64 {
-    DEFAULT_BASE
 }
 
 impl Config for RotaryPositionalEncodingConfig {}
@@ -118,8 +111,9 @@ impl RotaryPositionalEncodingConfig {
         // The buffer is that of inputs of a length that changes nothing.
         let spectrum = self.spectrum(0)?;
         let factor = Factor::Constant(attention);
+        let source = RowSource { spectrum, factor };
         Ok(RotaryPositionalEncoding {
-            rows: row_buffer(spectrum, factor, self.max_len, device)?,
+            rows: RowBuffer::new(source, self.max_len, device)?,
             config: self.clone(),
         })
     }
@@ -139,21 +133,6 @@ impl RotaryPositionalEncodingConfig {
             None => Ok(spectrum),
         }
     }
-}
-
-/// The buffer of a rotation.
-pub(crate) fn row_buffer(
-    spectrum: Spectrum,
-    factor: Factor,
-    max_len: usize,
-    device: &Device,
-) -> Result<RowBuffer, PositionError> {
-    if max_len == 0 {
-        return Err(PositionError::ZeroMaxLen);
-    }
-    Positions::default().check(None, max_len)?;
-    let dtype = input::sum_dtype(device.settings().float_dtype);
-    RowBuffer::new(RowSource { spectrum, factor }, max_len, dtype, device)
 }
 
 /// Turns pairs of columns of queries and keys by angles that grow with the position, so that their
@@ -333,7 +312,7 @@ impl RotaryPositionalEncoding {
                 source.rows(positions, seq, dtype, &device.without_autodiff())?
             }
         };
-        Ok(rotate_in(x, rows, dtype, self.config.layout, turn))
+        Ok(rotate(x, rows, self.config.layout, turn))
     }
 
     /// The spectrum of a call that is longer than what the model was trained on, where it differs.
@@ -355,19 +334,6 @@ impl RotaryPositionalEncoding {
             _ => Ok(None),
         }
     }
-}
-
-/// Rotates in the type of the rows, and rounds once to that of the input.
-pub(crate) fn rotate_in(
-    x: Tensor<4>,
-    rows: Tensor<3>,
-    dtype: FloatDType,
-    layout: Layout,
-    turn: Turn,
-) -> Tensor<4> {
-    let own: FloatDType = x.dtype().into();
-    let turned = rotate(input::cast(x, dtype), rows, layout, turn);
-    input::cast(turned, own)
 }
 
 /// The weights of a projection to queries or keys, made for rotary pairs in one layout, reordered
@@ -431,9 +397,7 @@ pub fn convert_heads<const D: usize>(
 
 impl ModuleDisplay for RotaryPositionalEncoding {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

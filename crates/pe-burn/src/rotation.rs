@@ -12,6 +12,7 @@ use alloc::vec;
 
 use burn::tensor::Tensor;
 
+use crate::input::cast;
 use crate::spectrum::Layout;
 
 /// Which way to turn.
@@ -22,14 +23,22 @@ pub(crate) enum Turn {
     Back,
 }
 
-/// The input with its first columns, as many as `rows` has, turned.
+/// The input with its first columns, as many as `rows` has, turned: in the type of the rows, and
+/// rounded once to that of the input.
 ///
 /// # Shapes
 ///
-/// - `x`: `[batch, heads, seq, d_head]`, `f32` or `f64`; some numbers
-/// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, of the type of `x`
+/// - `x`: `[batch, heads, seq, d_head]`, any float type; some numbers
+/// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32` or `f64`
 /// - output: as `x`
 pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    let (own, dtype) = (x.dtype(), rows.dtype());
+    let turned = rotate_alike(cast(x, dtype.into()), rows, layout, turn);
+    cast(turned, own.into())
+}
+
+/// As [`rotate`], of an input in the type of the rows.
+fn rotate_alike(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "flex")]
     if crate::flex::runs(&x) {
         return crate::flex::rotate(x, rows, layout, turn);

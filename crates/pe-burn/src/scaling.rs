@@ -323,7 +323,8 @@ impl RopeScaling {
             let bound = "at least 2";
             return wrong("original_max_position_embeddings", original as f64, bound);
         }
-        if self.changes_base() && pairs < 2 {
+        let grows_base = matches!(self, Self::Ntk { .. } | Self::Dynamic { .. });
+        if grows_base && pairs < 2 {
             let bound = "at least 4, since the exponent d/(d - 2) has to exist";
             return wrong("the rotated width", 2.0 * pairs as f64, bound);
         }
@@ -369,9 +370,5 @@ impl RopeScaling {
             true => Ok(()),
             false => wrong("attention_factor", attention, "above 0 and finite in f32"),
         }
-    }
-
-    fn changes_base(&self) -> bool {
-        matches!(self, Self::Ntk { .. } | Self::Dynamic { .. })
     }
 }

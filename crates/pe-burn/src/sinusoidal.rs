@@ -6,11 +6,12 @@ use burn::nn::{Dropout, DropoutConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::{Factor, RowBuffer, RowSource};
+use crate::buffer::{Factor, RowBuffer, RowSource, default_max_len};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::input::{self, InputScale, check_dropout, check_finite, check_input};
 use crate::positions::Positions;
-use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
+use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum, default_base};
 
 /// A scalar that the encoding is multiplied by before it is added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,14 +73,6 @@ pub struct SinusoidalPositionalEncodingConfig {
     /// Whether positions from `max_len` on are computed or refused. Default: computed.
     #[serde(default)]
     pub length_limit: LengthLimit,
-}
-
-fn default_max_len() -> usize {
-    5_000
-}
-
-fn default_base() -> f64 {
-    DEFAULT_BASE
 }
 
 impl Config for SinusoidalPositionalEncodingConfig {}
@@ -179,16 +172,10 @@ impl SinusoidalPositionalEncodingConfig {
             Some([min, max]) => Spectrum::try_from_wavelengths(self.d_model, min, max)?,
         };
         let spectrum = spectrum.with_layout(self.layout);
-        if self.max_len == 0 {
-            return Err(PositionError::ZeroMaxLen);
-        }
         check_dropout(self.dropout)?;
         self.input_scale.check()?;
         let (Gain::Fixed(gain) | Gain::Learned(gain)) = self.gain;
         check_finite("gain", gain)?;
-        Positions::default().check(None, self.max_len)?;
-
-        let dtype = input::sum_dtype(device.settings().float_dtype);
         let (fixed, learned) = match self.gain {
             Gain::Fixed(gain) => (gain, None),
             Gain::Learned(gain) => {
@@ -201,7 +188,7 @@ impl SinusoidalPositionalEncodingConfig {
             factor: Factor::Constant(fixed),
         };
         Ok(SinusoidalPositionalEncoding {
-            rows: RowBuffer::new(source, self.max_len, dtype, device)?,
+            rows: RowBuffer::new(source, self.max_len, device)?,
             gain: learned,
             dropout: DropoutConfig::new(self.dropout).init(),
             config: self.clone(),
@@ -443,9 +430,7 @@ impl SinusoidalPositionalEncoding {
 
 impl ModuleDisplay for SinusoidalPositionalEncoding {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

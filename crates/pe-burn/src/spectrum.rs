@@ -17,6 +17,10 @@ pub const MAX_POSITION: usize = if usize::BITS > 52 {
 /// The base of the original paper: wavelengths from 2π to 10 000 · 2π.
 pub const DEFAULT_BASE: f64 = 10_000.0;
 
+pub(crate) fn default_base() -> f64 {
+    DEFAULT_BASE
+}
+
 /// Which column of an encoding holds which sine and cosine.
 ///
 /// Code that mixes the two up trains, but cannot use the other's weights.

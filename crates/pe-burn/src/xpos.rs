@@ -5,13 +5,13 @@ use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::{Factor, RowBuffer};
+use crate::buffer::{Factor, RowBuffer, RowSource, default_max_len};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::input::{self, check_heads};
 use crate::positions::Positions;
-use crate::rotary::{rotate_in, row_buffer};
-use crate::rotation::Turn;
-use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum};
+use crate::rotation::{Turn, rotate};
+use crate::spectrum::{Layout, Spectrum, default_base};
 
 /// γ of §3.2 of the paper: how strongly the slowest pairs decay beside the fastest.
 const GAMMA: f64 = 0.4;
@@ -41,14 +41,6 @@ pub struct XPosPositionalEncodingConfig {
     /// Positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0. Default: 512.
     #[serde(default = "default_scale_base")]
     pub scale_base: f64,
-}
-
-fn default_max_len() -> usize {
-    5_000
-}
-
-fn default_base() -> f64 {
-    DEFAULT_BASE
 }
 
 fn default_scale_base() -> f64 {
@@ -123,7 +115,8 @@ impl XPosPositionalEncodingConfig {
         let rows = |sign: f64| {
             let rates = self.logarithms().map(|log| sign * log / self.scale_base);
             let factor = Factor::Exponential(rates.collect());
-            row_buffer(spectrum.clone(), factor, max_len, device)
+            let spectrum = spectrum.clone();
+            RowBuffer::new(RowSource { spectrum, factor }, max_len, device)
         };
         Ok(XPosPositionalEncoding {
             of_queries: rows(1.0)?,
@@ -276,15 +269,13 @@ impl XPosPositionalEncoding {
         self.config.check_reach(positions, seq, x.dtype())?;
         let dtype = input::sum_dtype(x.dtype().into());
         let rows = rows.rows(positions, seq, dtype)?;
-        Ok(rotate_in(x, rows, dtype, self.config.layout, Turn::Forth))
+        Ok(rotate(x, rows, self.config.layout, Turn::Forth))
     }
 }
 
 impl ModuleDisplay for XPosPositionalEncoding {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

@@ -8,6 +8,7 @@ use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Distances, Span, check_heads};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 
 /// How ALiBi counts the distance to keys on the right of a query.
@@ -177,9 +178,7 @@ impl Alibi {
 
 impl ModuleDisplay for Alibi {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

@@ -125,8 +125,9 @@ impl Distances {
             let windows: Tensor<5> = values.unfold(3, keys, 1);
             return windows.squeeze_dim::<4>(2).flip([2]);
         }
-        // Burn's derivative of that takes a step for each query. So: the strip once for each query, one after the other, read from `queries − 1` on in rows
-        // that are one shorter: each row then starts one number earlier in its strip.
+        // Burn's derivative of that takes a step for each query. So: the strip once for each query,
+        // one after the other, read from `queries − 1` on in rows that are one shorter: each row then
+        // starts one number earlier in its strip.
         let [_, heads, _, strip] = values.dims();
         let end = queries * strip - 1;
         values

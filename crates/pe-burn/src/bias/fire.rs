@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distances::places;
 use super::{Distances, Span, check_heads};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 
 /// Keeps the quotient of two logarithms a number where both are 0.
@@ -205,9 +206,7 @@ impl Fire {
 
 impl ModuleDisplay for Fire {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

@@ -6,6 +6,7 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Distances, Span, check_heads};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 
 /// Below this a parameter is used as this: the paper's are positive.
@@ -179,9 +180,7 @@ fn within(parameter: Tensor<1>, most: f64) -> Tensor<1> {
 
 impl ModuleDisplay for Kerple {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

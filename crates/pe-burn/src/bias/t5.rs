@@ -9,6 +9,7 @@ use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Distances, Span, check_heads};
+use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::positions::row_numbers;
 
@@ -230,8 +231,12 @@ impl T5RelativeBias {
         Distances::bias(queries, keys, heads, &device, |distances| {
             let reach = self.config.max_distance as i64;
             Ok(match &distances {
-                Distances::Strip { first, .. } => {
-                    let len = queries.1 + keys.1 - 1;
+                Distances::Strip {
+                    first,
+                    queries,
+                    keys,
+                } => {
+                    let len = queries + keys - 1;
                     let buckets: Vec<usize> = (0..len as i64)
                         .map(|i| self.config.bucket(*first as i64 + i))
                         .collect();
@@ -260,9 +265,7 @@ impl T5RelativeBias {
 
 impl ModuleDisplay for T5RelativeBias {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        DisplaySettings::new()
-            .with_new_line_after_attribute(false)
-            .optional()
+        on_one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {
