@@ -165,6 +165,7 @@ pub(crate) fn add(
 }
 
 /// `x · scale + encoding`, of one type.
+#[inline] // a decoding step feels the call
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
 fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]
@@ -180,6 +181,7 @@ fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usi
 
 /// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding
 /// step feels the call.
+#[inline]
 pub(crate) fn cast<const D: usize>(x: Tensor<D>, dtype: FloatDType) -> Tensor<D> {
     if x.dtype() == dtype.into() {
         x
