@@ -7,6 +7,8 @@ mod bias;
 mod dtypes;
 mod errors;
 mod exactness;
+mod formulas;
+mod grids;
 mod learned;
 mod module;
 mod options;
@@ -21,6 +23,7 @@ mod transformer;
 mod write_ups;
 
 use burn::tensor::{Device, Distribution, Tensor};
+use serde::de::DeserializeOwned;
 
 /// Random embeddings, `[batch, seq, d_model]`, in f32.
 fn embeddings(batch: usize, seq: usize, d_model: usize, device: &Device) -> Tensor<3> {
@@ -41,4 +44,9 @@ fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
     assert_eq!(a.dims(), b.dims());
     let pairs = values(a).into_iter().zip(values(b));
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// What `tests/peers` holds of other libraries.
+fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
+    serde_json::from_str(json).unwrap()
 }

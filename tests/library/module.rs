@@ -222,8 +222,8 @@ fn display() {
         .init(&device);
     assert_eq!(
         pe.to_string(),
-        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, base: 10000, wavelengths: None, \
-         layout: Interleaved, dropout: 0.1, input_scale: None, gain: Fixed(1.0), length_limit: None}"
+        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, base: 10000, formula: Paper, \
+         layout: Interleaved, axes: None, dropout: 0.1, input_scale: None, gain: Fixed(1.0), length_limit: None}"
     );
     let pe = LearnedPositionalEmbeddingConfig::new(8, 20).init(&device);
     assert_eq!(

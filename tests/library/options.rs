@@ -174,7 +174,7 @@ fn a_config_as_data() {
     let json = serde_json::to_string(&full).unwrap();
     assert_eq!(
         json,
-        r#"{"d_model":12,"max_len":7,"base":3.5,"layout":"halves","dropout":0.2,"input_scale":{"factor":2.0},"gain":{"learned":0.5},"length_limit":"error"}"#
+        r#"{"d_model":12,"max_len":7,"base":3.5,"formula":{"name":"paper"},"layout":"halves","dropout":0.2,"input_scale":{"factor":2.0},"gain":{"learned":0.5},"length_limit":"error"}"#
     );
     assert_eq!(
         SinusoidalPositionalEncodingConfig::load_binary(json.as_bytes()).unwrap(),

@@ -9,13 +9,8 @@ use pe_burn::{
 };
 use pe_tests::devices;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use crate::values;
-
-fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
-    serde_json::from_str(json).unwrap()
-}
+use crate::{cases, values};
 
 /// Rows of equal length as a tensor `[1, 1, rows, width]`.
 fn heads(rows: &[Vec<f32>], device: &Device) -> Tensor<4> {

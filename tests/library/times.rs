@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use pe_burn::{
-    AlibiConfig, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit, Positions,
+    AlibiConfig, Formula, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit, Positions,
     RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, Spectrum,
     T5RelativeBiasConfig,
 };
@@ -150,7 +150,11 @@ fn what_is_no_time_is_refused() {
         "row 1 has 1 position ids, but row 0 has 2: every row needs the same number"
     );
     // A short wavelength brings the last position nearer.
-    let fast = Spectrum::from_wavelengths(4, 0.5, 100.0);
+    let fast = Formula::Wavelengths {
+        min: 0.5,
+        max: 100.0,
+    };
+    let fast = Spectrum::of(fast, 4);
     let last = fast.max_position();
     assert_eq!(last, 358_385_071_201_416);
     assert!(fast.try_rows::<f64>(last..last + 1).is_ok());

@@ -4,9 +4,10 @@ use alloc::{vec, vec::Vec};
 
 use burn::module::Module;
 use burn::tensor::module::embedding;
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, FloatDType, Int, Tensor, TensorData};
 
 use crate::error::PositionError;
+use crate::grid::Axes;
 use crate::input;
 use crate::positions::{Place, Positions, index_tensor};
 use crate::spectrum::Spectrum;
@@ -16,16 +17,15 @@ use crate::table::Entry;
 #[derive(Clone, Debug)]
 pub(crate) struct RowSource {
     pub spectrum: Spectrum,
-    pub factor: Factor,
+    /// Multiplies the pair `i` of position `p` by `e^(rates[i] · p)`, before it is rounded.
+    rates: Option<Vec<f64>>,
 }
 
-/// What the rows of a spectrum are multiplied by, before they are rounded.
-#[derive(Clone, Debug)]
-pub(crate) enum Factor {
-    /// Every entry by one number.
-    Constant(f64),
-    /// The pair `i` of position `p` by `e^(rates[i] · p)`.
-    Exponential(Vec<f64>),
+impl From<Spectrum> for RowSource {
+    fn from(spectrum: Spectrum) -> Self {
+        let rates = None;
+        Self { spectrum, rates }
+    }
 }
 
 /// The rows of positions `0..max_len` on a device, and the source of all others.
@@ -109,7 +109,88 @@ impl RowBuffer {
     }
 }
 
+/// The rows of the tokens of a grid, axis by axis.
+pub(crate) struct GridRows {
+    /// `[1 or batch, tokens, width]` for each axis, in the order of the columns. Tokens in front of
+    /// the grid have the row of position 0.
+    pub axes: Vec<Tensor<3>>,
+    /// Which tokens are in front of the grid, `[1 or batch, tokens, 1]`; none if there are none.
+    pub in_front: Option<Tensor<3, Bool>>,
+}
+
+impl RowBuffer {
+    /// As [`rows`](Self::rows), of positions on a grid: each of its axes has the rows of this
+    /// buffer.
+    pub fn grid_rows(
+        &self,
+        axes: Axes,
+        positions: &Positions,
+        seq: usize,
+        dtype: FloatDType,
+    ) -> Result<GridRows, PositionError> {
+        let (grid, ids) = positions.grid().ok_or(PositionError::NoGrid {
+            needs: axes.kind(),
+            got: "a line",
+        })?;
+        if !axes.are_of(grid) {
+            return Err(PositionError::NoGrid {
+                needs: axes.kind(),
+                got: grid.kind(),
+            });
+        }
+        let (prefix, width) = (grid.prefix(), self.source.spectrum.d_model());
+        let device = self.table.device().without_autodiff();
+        let of_axis = |&axis: &usize| match ids {
+            Some(ids) => {
+                let places = ids.iter().map(|id| grid.place(*id)[axis]).collect();
+                let places = Positions::of_rows(places, [positions.rows(), seq]);
+                self.rows(&places, seq, dtype)
+            }
+            None => {
+                let [frames, height, across] = grid.shape();
+                let places = grid.shape()[axis];
+                let mut shape = [1, 1, 1, width];
+                shape[axis] = places;
+                // A grid without cells has no rows, but its tokens in front have one.
+                let rows = self.rows(&Positions::default(), places.max(1), dtype)?;
+                let in_front = |rows: Tensor<3>| rows.narrow(1, 0, 1).expand([1, prefix, width]);
+                let cells = |rows: Tensor<3>| {
+                    rows.reshape(shape)
+                        .expand([frames, height, across, width])
+                        .reshape([1, seq - prefix, width])
+                };
+                Ok(match prefix {
+                    0 => cells(rows),
+                    _ if seq == prefix => in_front(rows),
+                    _ => Tensor::cat(vec![in_front(rows.clone()), cells(rows)], 1),
+                })
+            }
+        };
+        let mask = |in_front: Vec<bool>, rows| {
+            let data = TensorData::new(in_front, [rows, seq, 1]);
+            Tensor::from_data(data, &device)
+        };
+        Ok(GridRows {
+            axes: axes.order().iter().map(of_axis).collect::<Result<_, _>>()?,
+            in_front: match ids {
+                _ if prefix == 0 => None,
+                Some(ids) => Some(mask(
+                    ids.iter().map(|id| *id < prefix).collect(),
+                    positions.rows(),
+                )),
+                None => Some(mask((0..seq).map(|token| token < prefix).collect(), 1)),
+            },
+        })
+    }
+}
+
 impl RowSource {
+    /// The same with every pair growing by a rate of its own.
+    pub fn growing(self, rates: Vec<f64>) -> Self {
+        let rates = Some(rates);
+        Self { rates, ..self }
+    }
+
     /// As [`RowBuffer::rows`], without a buffer.
     pub fn rows(
         &self,
@@ -138,7 +219,7 @@ impl RowSource {
         })
     }
 
-    /// The rows times the factor, as a tensor `[rows, width]` of type `f32` or `f64`.
+    /// The rows as a tensor `[rows, width]` of type `f32` or `f64`.
     fn tensor(
         &self,
         rows: Rows,
@@ -147,24 +228,19 @@ impl RowSource {
     ) -> Result<Tensor<2>, PositionError> {
         let width = self.spectrum.d_model();
         let shape = |len: usize| vec![len / width, width];
-        let data = if dtype == FloatDType::F32 && matches!(self.factor, Factor::Constant(1.0)) {
+        let data = if dtype == FloatDType::F32 && self.rates.is_none() {
             let rows: Vec<f32> = rows.of(&self.spectrum)?;
             let shape = shape(rows.len());
             TensorData::new(rows, shape)
         } else {
-            // The product is rounded once as well, when it becomes f32.
             let mut entries: Vec<f64> = rows.of(&self.spectrum)?;
-            match &self.factor {
-                Factor::Constant(factor) => entries.iter_mut().for_each(|x| *x *= factor),
-                Factor::Exponential(rates) => {
-                    for (i, row) in entries.chunks_exact_mut(width).enumerate() {
-                        let position = rows.position(i);
-                        let (sines, cosines) = row.split_at_mut(width / 2);
-                        let pairs = sines.iter_mut().zip(cosines);
-                        for ((sin, cos), rate) in pairs.zip(rates) {
-                            let by = libm::exp(rate * position);
-                            (*sin, *cos) = (*sin * by, *cos * by);
-                        }
+            if let Some(rates) = &self.rates {
+                for (i, row) in entries.chunks_exact_mut(width).enumerate() {
+                    let position = rows.position(i);
+                    let (sines, cosines) = row.split_at_mut(width / 2);
+                    for ((sin, cos), rate) in sines.iter_mut().zip(cosines).zip(rates) {
+                        let by = libm::exp(rate * position);
+                        (*sin, *cos) = (*sin * by, *cos * by);
                     }
                 }
             }

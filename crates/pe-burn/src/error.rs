@@ -161,16 +161,17 @@ pub enum PositionError {
         max: f64,
     },
 
-    /// A base and wavelengths are both given, and each of them says what the frequencies are.
-    #[error("wavelengths stand in the place of a base, but base is {base}: give one of the two")]
-    BaseAndWavelengths {
+    /// A base and a formula are both given, and each of them says what the frequencies are.
+    #[error("a formula stands in the place of a base, but base is {base}: give one of the two")]
+    BaseAndFormula {
         /// The base.
         base: f64,
     },
 
-    /// A number of a [`RopeScaling`](crate::RopeScaling) makes no sense.
+    /// A number of a [`RopeScaling`](crate::RopeScaling) or a [`Formula`](crate::Formula) makes no
+    /// sense.
     #[error("{what} must be {bound}; got {value}")]
-    Scaling {
+    Number {
         /// Which number.
         what: &'static str,
         /// The number that was given.
@@ -246,6 +247,49 @@ pub enum PositionError {
         /// What needs whole positions.
         what: &'static str,
     },
+
+    /// A grid has no tokens to choose from.
+    #[error("the grid has no tokens: its height, its width or its number of frames is 0")]
+    EmptyGrid,
+
+    /// An encoding of a grid has positions that are not on one, or on one of other axes.
+    #[error(
+        "this encoding is of {needs}, but the positions are on {got}: call forward_grid, or give it Positions::from(Grid)"
+    )]
+    NoGrid {
+        /// What the encoding is of.
+        needs: &'static str,
+        /// What the positions are on.
+        got: &'static str,
+    },
+
+    /// The input of `forward_grid` has not the axes of the grid.
+    #[error(
+        "forward_grid takes [batch, the axes of {axes}, d_model], which are {expected} axes; got {got}"
+    )]
+    GridInput {
+        /// What the encoding is of.
+        axes: &'static str,
+        /// The number of axes that the input needs.
+        expected: usize,
+        /// The number of axes that it has.
+        got: usize,
+    },
+
+    /// The axes of a grid cannot share the columns.
+    #[error("{columns} columns cannot be shared by the {axes} axes of a grid: {rule}")]
+    AxisShare {
+        /// The number of columns.
+        columns: usize,
+        /// The number of axes.
+        axes: usize,
+        /// What the number of columns has to be.
+        rule: &'static str,
+    },
+
+    /// Frequencies that follow the length of the input are asked for on a grid, which has several.
+    #[error("a grid has no one length: dynamic and longrope scaling are for encodings of a line")]
+    GridScaling,
 
     /// `start + seq` goes past the largest position, [`MAX_POSITION`](crate::MAX_POSITION).
     #[error("start {start} + seq {seq} goes past the largest position, {max}")]

@@ -20,8 +20,10 @@
 //! | turn queries and keys by their positions | [`RotaryPositionalEncodingConfig`] → [`RotaryPositionalEncoding`], [`XPosPositionalEncodingConfig`] → [`XPosPositionalEncoding`] |
 //! | bias attention scores by distance | [`AlibiConfig`] → [`Alibi`], [`T5RelativeBiasConfig`] → [`T5RelativeBias`], [`KerpleConfig`] → [`Kerple`], [`FireConfig`] → [`Fire`] |
 //! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
+//! | encode images and video | [`Axes`] → `with_axes`, [`Grid`] → [`Positions`] |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] → [`PositionalScheme`] |
+//! | follow another library's formula, use its columns | [`Formula`], [`convert_layout`], [`convert_heads`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!
 //! Every method that can fail on its input has a `try_` form that returns a [`PositionError`]; the
@@ -50,10 +52,13 @@ mod double;
 mod error;
 #[cfg(feature = "flex")]
 mod flex;
+mod formula;
 #[cfg(feature = "flex")]
 #[doc(hidden)] // for the kernels of pe-lab
 pub mod graph;
+mod grid;
 mod input;
+mod layout;
 mod learned;
 mod memory;
 mod positions;
@@ -74,17 +79,20 @@ pub use bias::{
 };
 pub use cache::BiasCache;
 pub use error::PositionError;
+pub use formula::Formula;
+pub use grid::{Axes, Grid};
 pub use input::InputScale;
+pub use layout::{Layout, convert_heads, convert_layout};
 pub use learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit};
 pub use positions::Positions;
 pub use randomized::RandomizedPositions;
-pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig, convert_heads};
+pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 pub use scaling::RopeScaling;
 pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
 pub use sinusoidal::{
     Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
-pub use spectrum::{DEFAULT_BASE, Layout, MAX_POSITION, Shift, Spectrum};
+pub use spectrum::{DEFAULT_BASE, MAX_POSITION, Shift, Spectrum};
 pub use table::Entry;
 pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
 

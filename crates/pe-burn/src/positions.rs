@@ -5,6 +5,7 @@ use alloc::{borrow::Cow, vec, vec::Vec};
 use burn::tensor::{Bool, DType, Device, Int, IntDType, Tensor};
 
 use crate::error::{PositionError, expect};
+use crate::grid::Grid;
 use crate::spectrum::MAX_POSITION;
 
 /// The position of every token of a `[batch, seq]` input.
@@ -18,6 +19,7 @@ use crate::spectrum::MAX_POSITION;
 /// | [`from_times`](Self::from_times), [`from_time_rows`](Self::from_time_rows) | the times given, fractions and negative ones too | events, samples at uneven intervals |
 /// | [`from_token_mask`](Self::from_token_mask), [`from_mask_pad`](Self::from_mask_pad) | the count of real tokens before them | left or right padding |
 /// | [`from_segment_ids`](Self::from_segment_ids) | the distance from the start of their document | packed rows |
+/// | [`Positions::from(grid)`](#impl-From<Grid>-for-Positions), [`from_grid_ids`](Self::from_grid_ids) | rows and columns of a [`Grid`], in reading order for encodings of a line | images, video |
 ///
 /// What is known on the host stays there, so that a bound is checked before anything is computed;
 /// masks and segment ids stay on their device, where positions follow from them without a
@@ -47,6 +49,11 @@ enum Kind {
     Ids { ids: Vec<usize>, shape: [usize; 2] },
     /// Times: any real numbers, row by row.
     Times { times: Vec<f64>, shape: [usize; 2] },
+    /// All tokens of a grid, or those of some ids, row by row.
+    Grid {
+        grid: Grid,
+        ids: Option<(Vec<usize>, [usize; 2])>,
+    },
     /// Ids on a device that are all below `seq`, and which of them stand for padding.
     Counted {
         ids: Tensor<2, Int>,
@@ -80,6 +87,13 @@ impl From<usize> for Positions {
     }
 }
 
+impl From<Grid> for Positions {
+    /// Every token of a grid, the same in every row of the batch.
+    fn from(grid: Grid) -> Self {
+        Self(Kind::Grid { grid, ids: None })
+    }
+}
+
 impl Positions {
     /// `starts[row], starts[row] + 1, …`: one start per row of the batch, or a single one for all.
     pub fn from_starts(starts: impl Into<Vec<usize>>) -> Self {
@@ -108,14 +122,37 @@ impl Positions {
     ///
     /// [`PositionError::IdOutOfRange`] for a negative id or one past [`MAX_POSITION`].
     pub fn try_from_ids(ids: Tensor<2, Int>) -> Result<Self, PositionError> {
-        let shape = ids.dims();
-        let data = ids.into_data();
-        let ids = match data.dtype() {
-            // The one type with values that an i64 cannot hold.
-            DType::U64 => checked_ids(data.iter::<u64>(), shape)?,
-            _ => checked_ids(data.iter::<i64>(), shape)?,
-        };
+        let (ids, shape) = ids_of(ids, MAX_POSITION)?;
         Ok(Self(Kind::Ids { ids, shape }))
+    }
+
+    /// Some tokens of a grid, in any order: the patches that a masked autoencoder keeps. Ids count
+    /// the tokens of the grid, those in front first.
+    ///
+    /// This reads the ids back to the host once, as [`from_ids`](Self::from_ids) does.
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, seq]`, or `[1, seq]` for the same tokens in every row
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_from_grid_ids`](Self::try_from_grid_ids) returns an error.
+    pub fn from_grid_ids(grid: Grid, ids: Tensor<2, Int>) -> Self {
+        expect(Self::try_from_grid_ids(grid, ids))
+    }
+
+    /// As [`from_grid_ids`](Self::from_grid_ids).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::IdOutOfRange`] for an id that the grid does not have;
+    /// [`PositionError::EmptyGrid`] when it has no tokens.
+    pub fn try_from_grid_ids(grid: Grid, ids: Tensor<2, Int>) -> Result<Self, PositionError> {
+        let last = grid.tokens().checked_sub(1);
+        let last = last.ok_or(PositionError::EmptyGrid)?.min(MAX_POSITION);
+        let ids = Some(ids_of(ids, last)?);
+        Ok(Self(Kind::Grid { grid, ids }))
     }
 
     /// Explicit positions from the host, one list per row.
@@ -135,7 +172,7 @@ impl Positions {
     /// [`PositionError::IdOutOfRange`] for an id past [`MAX_POSITION`].
     pub fn try_from_id_rows<R: AsRef<[usize]>>(rows: &[R]) -> Result<Self, PositionError> {
         let (ids, shape) = flat(rows)?;
-        let ids = checked_ids(ids.into_iter().map(|id| id as u64), shape)?;
+        let ids = checked_ids(ids.into_iter().map(|id| id as u64), shape, MAX_POSITION)?;
         Ok(Self(Kind::Ids { ids, shape }))
     }
 
@@ -279,7 +316,12 @@ impl Positions {
             Kind::Run(start) => vec![(*start..start + seq).collect()],
             Kind::Runs(starts) => starts.iter().map(|&s| (s..s + seq).collect()).collect(),
             _ if seq == 0 => vec![Vec::new(); self.rows()],
-            Kind::Ids { ids, .. } => ids.chunks_exact(seq).map(<[usize]>::to_vec).collect(),
+            Kind::Grid { ids: None, .. } => vec![(0..seq).collect()],
+            Kind::Ids { ids, .. }
+            | Kind::Grid {
+                ids: Some((ids, _)),
+                ..
+            } => ids.chunks_exact(seq).map(<[usize]>::to_vec).collect(),
             Kind::Times { .. } => unreachable!("times were refused"),
             Kind::Counted { ids, .. } => {
                 read(ids).chunks_exact(seq).map(<[usize]>::to_vec).collect()
@@ -287,12 +329,25 @@ impl Positions {
         })
     }
 
+    /// Which tokens stand for padding, where these positions know.
+    pub(crate) fn padding(&self) -> Option<&Tensor<2, Bool>> {
+        match &self.0 {
+            Kind::Counted { padding, .. } => padding.as_ref(),
+            _ => None,
+        }
+    }
+
     /// How many rows these positions are for; 1 stands for any number.
     pub(crate) fn rows(&self) -> usize {
         match &self.0 {
-            Kind::Run(_) => 1,
+            Kind::Run(_) | Kind::Grid { ids: None, .. } => 1,
             Kind::Runs(starts) => starts.len(),
-            Kind::Ids { shape, .. } | Kind::Times { shape, .. } => shape[0],
+            Kind::Ids { shape, .. }
+            | Kind::Times { shape, .. }
+            | Kind::Grid {
+                ids: Some((_, shape)),
+                ..
+            } => shape[0],
             Kind::Counted { ids, .. } => ids.dims()[0],
         }
     }
@@ -315,6 +370,13 @@ impl Positions {
             },
             Kind::Ids { shape, .. } => Some(("tensor of position ids", *shape)),
             Kind::Times { shape, .. } => Some(("tensor of times", *shape)),
+            Kind::Grid { grid, ids: None } => {
+                Some(("grid", [batch.unwrap_or(rows), grid.tokens()]))
+            }
+            Kind::Grid {
+                ids: Some((_, shape)),
+                ..
+            } => Some(("tensor of ids on a grid", *shape)),
             Kind::Counted { ids, padding } => Some(match padding {
                 Some(_) => ("padding mask", ids.dims()),
                 None => ("tensor of segment ids", ids.dims()),
@@ -341,6 +403,15 @@ impl Positions {
         }
     }
 
+    /// The grid that these are positions on, if they are, and the ids of its tokens, row by row, if
+    /// not all of them in order are meant.
+    pub(crate) fn grid(&self) -> Option<(&Grid, Option<&[usize]>)> {
+        match &self.0 {
+            Kind::Grid { grid, ids } => Some((grid, ids.as_ref().map(|(ids, _)| &ids[..]))),
+            _ => None,
+        }
+    }
+
     /// Refuses times where a position is the number of something.
     pub(crate) fn check_whole(&self, what: &'static str) -> Result<(), PositionError> {
         match &self.0 {
@@ -358,6 +429,7 @@ impl Positions {
             (Kind::Times { times: a, shape: m }, Kind::Times { times: b, shape: n }) => {
                 (m, a) == (n, b)
             }
+            (Kind::Grid { grid: a, ids: i }, Kind::Grid { grid: b, ids: j }) => (a, i) == (b, j),
             _ => false,
         }
     }
@@ -366,7 +438,12 @@ impl Positions {
     /// are on a device. For positions that [`check`](Self::check) has passed.
     pub(crate) fn end(&self, seq: usize) -> usize {
         match &self.0 {
-            Kind::Ids { ids, .. } => ids.iter().max().map_or(0, |max| max + 1),
+            Kind::Grid { grid, ids: None } => grid.tokens(),
+            Kind::Ids { ids, .. }
+            | Kind::Grid {
+                ids: Some((ids, _)),
+                ..
+            } => ids.iter().max().map_or(0, |max| max + 1),
             Kind::Times { times, .. } => times
                 .iter()
                 .map(|time| libm::floor(*time).max(-1.0) + 1.0)
@@ -425,7 +502,12 @@ impl Positions {
                     .flat_map(|&start| start..start + seq)
                     .collect(),
             ),
-            Kind::Ids { ids, .. } => Place::Host(Cow::Borrowed(ids)),
+            Kind::Grid { ids: None, .. } => Place::Run(0),
+            Kind::Ids { ids, .. }
+            | Kind::Grid {
+                ids: Some((ids, _)),
+                ..
+            } => Place::Host(Cow::Borrowed(ids)),
             Kind::Times { times, .. } => Place::Times(times),
             Kind::Counted { ids, padding } => Place::Device(ids, padding.as_ref()),
         }
@@ -435,7 +517,9 @@ impl Positions {
         match &self.0 {
             Kind::Run(start) => Some(*start),
             Kind::Runs(starts) => starts.iter().max().copied(),
-            Kind::Ids { .. } | Kind::Times { .. } | Kind::Counted { .. } => None,
+            Kind::Ids { .. } | Kind::Times { .. } | Kind::Grid { .. } | Kind::Counted { .. } => {
+                None
+            }
         }
     }
 }
@@ -513,22 +597,35 @@ fn checked_times(times: Vec<f64>, shape: [usize; 2]) -> Result<Positions, Positi
     }
 }
 
-/// Ids as positions, where each of them is one.
+/// The ids of a tensor, where each is at most `max`.
+fn ids_of(ids: Tensor<2, Int>, max: usize) -> Result<(Vec<usize>, [usize; 2]), PositionError> {
+    let shape = ids.dims();
+    let data = ids.into_data();
+    let ids = match data.dtype() {
+        // The one type with values that an i64 cannot hold.
+        DType::U64 => checked_ids(data.iter::<u64>(), shape, max)?,
+        _ => checked_ids(data.iter::<i64>(), shape, max)?,
+    };
+    Ok((ids, shape))
+}
+
+/// Ids as positions, where each of them is at most `max`.
 fn checked_ids<T>(
     ids: impl Iterator<Item = T>,
     shape: [usize; 2],
+    max: usize,
 ) -> Result<Vec<usize>, PositionError>
 where
     T: Copy + Into<i128> + TryInto<usize>,
 {
     ids.enumerate()
         .map(|(i, id)| match id.try_into() {
-            Ok(position) if position <= MAX_POSITION => Ok(position),
+            Ok(position) if position <= max => Ok(position),
             _ => Err(PositionError::IdOutOfRange {
                 id: id.into(),
                 row: i / shape[1],
                 token: i % shape[1],
-                max: MAX_POSITION,
+                max,
             }),
         })
         .collect()

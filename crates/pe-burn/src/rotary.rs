@@ -7,14 +7,16 @@ use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::{Factor, RowBuffer, RowSource, default_max_len};
+use crate::buffer::{RowBuffer, RowSource, default_max_len};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
+use crate::grid::Axes;
 use crate::input::{self, check_heads};
-use crate::positions::{Positions, row_numbers};
+use crate::layout::Layout;
+use crate::positions::Positions;
 use crate::rotation::{Turn, rotate};
 use crate::scaling::RopeScaling;
-use crate::spectrum::{Layout, Spectrum, default_base};
+use crate::spectrum::{Spectrum, default_base};
 
 /// The configuration of a [`RotaryPositionalEncoding`].
 ///
@@ -40,6 +42,9 @@ pub struct RotaryPositionalEncodingConfig {
     /// How the frequencies are changed for longer inputs. Default: not at all.
     #[serde(default)]
     pub scaling: Option<RopeScaling>,
+    /// The axes of a grid that share the pairs evenly. Default: none, positions are on a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axes: Option<Axes>,
 }
 
 impl Config for RotaryPositionalEncodingConfig {}
@@ -54,6 +59,7 @@ impl RotaryPositionalEncodingConfig {
             layout: Layout::default(),
             rotary_dim: None,
             scaling: None,
+            axes: None,
         }
     }
 
@@ -70,7 +76,7 @@ impl RotaryPositionalEncodingConfig {
     /// Sets which columns make a pair: [`Layout::Interleaved`] for `(0, 1), (2, 3), …`, as in the
     /// paper, GPT-J and Burn; [`Layout::Halves`] for `(0, d/2), (1, d/2 + 1), …`, as in GPT-NeoX,
     /// Llama and Qwen at Hugging Face. Weights for one are useless with the other:
-    /// [`convert_heads`] converts them.
+    /// [`convert_heads`](crate::convert_heads) converts them.
     pub fn with_layout(self, layout: Layout) -> Self {
         Self { layout, ..self }
     }
@@ -83,6 +89,28 @@ impl RotaryPositionalEncodingConfig {
     /// Sets how the frequencies are changed for longer inputs.
     pub fn with_scaling(self, scaling: Option<RopeScaling>) -> Self {
         Self { scaling, ..self }
+    }
+
+    /// Sets the axes of a grid that share the pairs, for images and video. Each has as many pairs
+    /// and turns them by its own coordinate, at the frequencies of a head of that width; tokens in
+    /// front of the grid are not turned.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Axes, Grid, Positions, RotaryPositionalEncodingConfig};
+    ///
+    /// let device = Device::flex();
+    /// let rope = RotaryPositionalEncodingConfig::new(64)
+    ///     .with_axes(Axes::HeightWidth)
+    ///     .init(&device);
+    /// let positions = Positions::from(Grid::image(14, 16).with_prefix(1));
+    /// let q = Tensor::<4>::random([2, 8, 1 + 14 * 16, 64], Distribution::Default, &device);
+    /// let q = rope.apply(q, &positions);
+    /// # assert_eq!(q.dims(), [2, 8, 225, 64]);
+    /// ```
+    pub fn with_axes(self, axes: Axes) -> Self {
+        let axes = Some(axes);
+        Self { axes, ..self }
     }
 
     /// Builds the module and its buffer on `device`.
@@ -98,27 +126,28 @@ impl RotaryPositionalEncodingConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::RotaryDim`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
-    /// [`Base`](PositionError::Base), [`Scaling`](PositionError::Scaling),
+    /// [`PositionError::RotaryDim`], [`AxisShare`](PositionError::AxisShare),
+    /// [`GridScaling`](PositionError::GridScaling), [`ZeroMaxLen`](PositionError::ZeroMaxLen),
+    /// [`Base`](PositionError::Base), [`Number`](PositionError::Number),
     /// [`Factors`](PositionError::Factors), and [`Overflow`](PositionError::Overflow) or
     /// [`TooLarge`](PositionError::TooLarge) when `max_len` is more rows than there are positions
     /// or memory.
     pub fn try_init(&self, device: &Device) -> Result<RotaryPositionalEncoding, PositionError> {
-        let attention = self
-            .scaling
-            .as_ref()
-            .map_or(1.0, RopeScaling::attention_factor);
         // The buffer is that of inputs of a length that changes nothing.
-        let spectrum = self.spectrum(0)?;
-        let factor = Factor::Constant(attention);
-        let source = RowSource { spectrum, factor };
+        let source = RowSource::from(self.spectrum(0)?);
         Ok(RotaryPositionalEncoding {
             rows: RowBuffer::new(source, self.max_len, device)?,
             config: self.clone(),
         })
     }
 
-    /// The frequencies for inputs of `seq` tokens, the sines of a row before its cosines.
+    /// The length from which on the frequencies follow that of the input, where they do.
+    fn changes_beyond(&self) -> Option<usize> {
+        self.scaling.as_ref().and_then(RopeScaling::changes_beyond)
+    }
+
+    /// The frequencies for inputs of `seq` tokens, the sines of a row before its cosines, and as
+    /// amplitude the attention factor.
     fn spectrum(&self, seq: usize) -> Result<Spectrum, PositionError> {
         let rotary_dim = self.rotary_dim.unwrap_or(self.d_head);
         if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) || rotary_dim > self.d_head {
@@ -127,9 +156,23 @@ impl RotaryPositionalEncodingConfig {
                 d_head: self.d_head,
             });
         }
-        let spectrum = Spectrum::try_new(rotary_dim, self.base)?.with_layout(Layout::Halves);
+        let axes = self.axes.map_or(1, |axes| axes.order().len());
+        if !rotary_dim.is_multiple_of(2 * axes) {
+            return Err(PositionError::AxisShare {
+                columns: rotary_dim,
+                axes,
+                rule: "each axis turns as many pairs, so it must be a multiple of twice their number",
+            });
+        }
+        if self.axes.is_some() && self.changes_beyond().is_some() {
+            return Err(PositionError::GridScaling);
+        }
+        let spectrum = Spectrum::try_new(rotary_dim / axes, self.base)?.with_layout(Layout::Halves);
         match &self.scaling {
-            Some(scaling) => spectrum.try_scaled(scaling, seq),
+            Some(scaling) => {
+                let attention = scaling.attention_factor();
+                Ok(spectrum.try_scaled(scaling, seq)?.with_amplitude(attention))
+            }
             None => Ok(spectrum),
         }
     }
@@ -305,10 +348,19 @@ impl RotaryPositionalEncoding {
         }
         let dtype = input::sum_dtype(x.dtype().into());
         let rows = match self.longer_spectrum(positions, seq)? {
-            None => self.rows.rows(positions, seq, dtype)?,
+            None => match self.config.axes {
+                None => self.rows.rows(positions, seq, dtype)?,
+                Some(axes) => {
+                    // The sines of all axes before the cosines of all.
+                    let rows = self.rows.grid_rows(axes, positions, seq, dtype)?.axes;
+                    let halves = rows.into_iter().map(|rows| rows.chunk(2, 2));
+                    let halves: Vec<Vec<Tensor<3>>> = halves.collect();
+                    let of = |half: usize| halves.iter().map(move |rows| rows[half].clone());
+                    Tensor::cat(of(0).chain(of(1)).collect(), 2)
+                }
+            },
             Some(spectrum) => {
-                let factor = self.rows.source().factor.clone();
-                let source = RowSource { spectrum, factor };
+                let source = RowSource::from(spectrum);
                 source.rows(positions, seq, dtype, &device.without_autodiff())?
             }
         };
@@ -321,12 +373,7 @@ impl RotaryPositionalEncoding {
         positions: &Positions,
         seq: usize,
     ) -> Result<Option<Spectrum>, PositionError> {
-        let Some(limit) = self
-            .config
-            .scaling
-            .as_ref()
-            .and_then(|s| s.changes_beyond())
-        else {
+        let Some(limit) = self.config.changes_beyond() else {
             return Ok(None);
         };
         match positions.end_beyond(seq, limit) {
@@ -334,65 +381,6 @@ impl RotaryPositionalEncoding {
             _ => Ok(None),
         }
     }
-}
-
-/// The weights of a projection to queries or keys, made for rotary pairs in one layout, reordered
-/// for the other.
-///
-/// Apply it to the weight and the bias of both projections: then the scores, and with them the
-/// model, are the same as before. It is a permutation of columns, so no number changes.
-///
-/// # Shapes
-///
-/// - `x`: `[.., heads · d_head]`: the weight `[d_model, heads · d_head]` of a
-///   [`Linear`](burn::nn::Linear), its bias, or queries and keys themselves
-/// - output: as `x`
-///
-/// # Panics
-///
-/// When the last axis is not a multiple of `heads`, or `rotary_dim`, which is the number of columns
-/// that are rotated in each head, is odd or more than there are.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use pe_burn::{Layout, convert_heads};
-///
-/// // Two heads of four columns, as Llama's checkpoints at Meta have them, for Hugging Face's.
-/// let bias = Tensor::<1>::from_floats([0., 1., 2., 3., 10., 11., 12., 13.], &Device::flex());
-/// let halves = convert_heads(bias, 2, 4, Layout::Interleaved, Layout::Halves);
-/// halves.into_data().assert_eq(&[0.0_f32, 2., 1., 3., 10., 12., 11., 13.].into(), true);
-/// ```
-pub fn convert_heads<const D: usize>(
-    x: Tensor<D>,
-    heads: usize,
-    rotary_dim: usize,
-    from: Layout,
-    to: Layout,
-) -> Tensor<D> {
-    let dims = x.dims();
-    let width = dims[D - 1];
-    assert!(
-        heads > 0 && width.is_multiple_of(heads),
-        "the last axis has {width} columns, which {heads} heads cannot share"
-    );
-    let d_head = width / heads;
-    assert!(
-        rotary_dim.is_multiple_of(2) && rotary_dim <= d_head,
-        "rotary_dim must be even and at most the width of a head, {d_head}; got {rotary_dim}"
-    );
-    if from == to || width == 0 {
-        return x;
-    }
-    // Where each column of a head comes from.
-    let source = |column: usize| match to {
-        _ if column >= rotary_dim => column,
-        Layout::Halves => 2 * (column % (rotary_dim / 2)) + column / (rotary_dim / 2),
-        Layout::Interleaved => column / 2 + column % 2 * (rotary_dim / 2),
-    };
-    let columns = (0..width).map(|column| column / d_head * d_head + source(column % d_head));
-    let columns: Vec<usize> = columns.collect();
-    let device = x.device().without_autodiff();
-    x.select(D - 1, row_numbers(&columns, &device))
 }
 
 impl ModuleDisplay for RotaryPositionalEncoding {
@@ -408,6 +396,7 @@ impl ModuleDisplay for RotaryPositionalEncoding {
             .add_debug_attribute("layout", &self.config.layout)
             .add_debug_attribute("rotary_dim", &self.config.rotary_dim)
             .add_debug_attribute("scaling", &self.config.scaling)
+            .add_debug_attribute("axes", &self.config.axes)
             .optional()
     }
 }

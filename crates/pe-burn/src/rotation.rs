@@ -13,7 +13,7 @@ use alloc::vec;
 use burn::tensor::Tensor;
 
 use crate::input::cast;
-use crate::spectrum::Layout;
+use crate::layout::Layout;
 
 /// Which way to turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -145,7 +145,7 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Scaling`] with the number that makes no sense; [`PositionError::Base`] when
+    /// [`PositionError::Number`] with the number that makes no sense; [`PositionError::Base`] when
     /// the base grows past all numbers.
     pub fn try_scaled(self, scaling: &RopeScaling, seq: usize) -> Result<Self, PositionError> {
         scaling.check(self.frequencies().len())?;
@@ -281,7 +281,7 @@ impl RopeScaling {
 
     /// Refuses numbers that scale nothing, for a spectrum of `pairs` frequencies.
     fn check(&self, pairs: usize) -> Result<(), PositionError> {
-        let wrong = |what, value, bound| Err(PositionError::Scaling { what, value, bound });
+        let wrong = |what, value, bound| Err(PositionError::Number { what, value, bound });
         let (factor, original) = match self {
             Self::Linear { factor } | Self::Ntk { factor } => (Some(*factor), None),
             Self::Dynamic {

@@ -6,12 +6,15 @@ use burn::nn::{Dropout, DropoutConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::{Factor, RowBuffer, RowSource, default_max_len};
+use crate::buffer::{RowBuffer, RowSource, default_max_len};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
+use crate::formula::Formula;
+use crate::grid::{Axes, Grid};
 use crate::input::{self, InputScale, check_dropout, check_finite, check_input};
+use crate::layout::Layout;
 use crate::positions::Positions;
-use crate::spectrum::{DEFAULT_BASE, Layout, Spectrum, default_base};
+use crate::spectrum::{DEFAULT_BASE, Spectrum, default_base};
 
 /// A scalar that the encoding is multiplied by before it is added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,13 +57,20 @@ pub struct SinusoidalPositionalEncodingConfig {
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
     #[serde(default = "default_base")]
     pub base: f64,
-    /// The shortest and the longest wavelength, in place of a base: see
-    /// [`Spectrum::from_wavelengths`]. Default: those of the base.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wavelengths: Option<[f64; 2]>,
-    /// Which column holds which sine and cosine. Default: interleaved.
+    /// Whose formula, in place of a base: that of a library that weights come from, or other
+    /// wavelengths. Default: the paper's.
     #[serde(default)]
-    pub layout: Layout,
+    pub formula: Formula,
+    /// Which column holds which sine and cosine. Default: as the formula has it, which for the
+    /// paper's is interleaved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+    /// The axes of a grid that share the columns. Default: none, positions are on a line.
+    ///
+    /// Each axis has an encoding of its own, of width 2⌈d_model/2a⌉ for `a` axes, and where these
+    /// are more columns than `d_model` the last are left out; every axis must have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axes: Option<Axes>,
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
     #[serde(default)]
     pub dropout: f64,
@@ -84,8 +94,9 @@ impl SinusoidalPositionalEncodingConfig {
             d_model,
             max_len: default_max_len(),
             base: default_base(),
-            wavelengths: None,
-            layout: Layout::default(),
+            formula: Formula::default(),
+            layout: None,
+            axes: None,
             dropout: 0.0,
             input_scale: InputScale::default(),
             gain: Gain::default(),
@@ -103,17 +114,22 @@ impl SinusoidalPositionalEncodingConfig {
         Self { base, ..self }
     }
 
-    /// Sets the shortest and the longest wavelength, in positions, in place of a base.
-    pub fn with_wavelengths(self, wavelengths: Option<[f64; 2]>) -> Self {
-        Self {
-            wavelengths,
-            ..self
-        }
+    /// Sets whose formula to follow, in place of a base.
+    pub fn with_formula(self, formula: Formula) -> Self {
+        Self { formula, ..self }
     }
 
-    /// Sets which column holds which sine and cosine.
+    /// Sets which column holds which sine and cosine, whatever the formula has.
     pub fn with_layout(self, layout: Layout) -> Self {
+        let layout = Some(layout);
         Self { layout, ..self }
+    }
+
+    /// Sets the axes of a grid that share the columns, for images and video: see
+    /// [`forward_grid`](SinusoidalPositionalEncoding::forward_grid).
+    pub fn with_axes(self, axes: Axes) -> Self {
+        let axes = Some(axes);
+        Self { axes, ..self }
     }
 
     /// Sets the dropout probability, in `[0, 1)`.
@@ -159,19 +175,23 @@ impl SinusoidalPositionalEncodingConfig {
     ///
     /// [`PositionError::ZeroDModel`], [`ZeroMaxLen`](PositionError::ZeroMaxLen),
     /// [`Base`](PositionError::Base), [`Wavelengths`](PositionError::Wavelengths),
-    /// [`BaseAndWavelengths`](PositionError::BaseAndWavelengths), [`Dropout`](PositionError::Dropout),
+    /// [`Number`](PositionError::Number) (of the formula),
+    /// [`BaseAndFormula`](PositionError::BaseAndFormula),
+    /// [`AxisShare`](PositionError::AxisShare), [`Dropout`](PositionError::Dropout),
     /// [`NotFinite`](PositionError::NotFinite) (the gain or the input scale), and
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when
     /// `max_len` is more rows than there are positions or memory.
     pub fn try_init(&self, device: &Device) -> Result<SinusoidalPositionalEncoding, PositionError> {
-        let spectrum = match self.wavelengths {
-            None => Spectrum::try_new(self.d_model, self.base)?,
-            Some(_) if self.base != DEFAULT_BASE => {
-                return Err(PositionError::BaseAndWavelengths { base: self.base });
+        let width = self.width()?;
+        let spectrum = match self.formula {
+            Formula::Paper {} => Spectrum::try_new(width, self.base)?,
+            _ if self.base != DEFAULT_BASE => {
+                return Err(PositionError::BaseAndFormula { base: self.base });
             }
-            Some([min, max]) => Spectrum::try_from_wavelengths(self.d_model, min, max)?,
+            formula => Spectrum::try_of(formula, width)?,
         };
-        let spectrum = spectrum.with_layout(self.layout);
+        let layout = self.layout.unwrap_or(spectrum.layout());
+        let spectrum = spectrum.with_layout(layout);
         check_dropout(self.dropout)?;
         self.input_scale.check()?;
         let (Gain::Fixed(gain) | Gain::Learned(gain)) = self.gain;
@@ -183,16 +203,32 @@ impl SinusoidalPositionalEncodingConfig {
                 (1.0, Some(Param::from_tensor(gain)))
             }
         };
-        let source = RowSource {
-            spectrum,
-            factor: Factor::Constant(fixed),
-        };
+        let amplitude = fixed * spectrum.amplitude();
+        let source = RowSource::from(spectrum.with_amplitude(amplitude));
         Ok(SinusoidalPositionalEncoding {
             rows: RowBuffer::new(source, self.max_len, device)?,
             gain: learned,
             dropout: DropoutConfig::new(self.dropout).init(),
             config: self.clone(),
         })
+    }
+
+    /// The width of the encoding, or of that of one axis.
+    fn width(&self) -> Result<usize, PositionError> {
+        let columns = self.d_model;
+        let Some(axes) = self.axes.map(|axes| axes.order().len()) else {
+            return Ok(columns);
+        };
+        let width = columns.div_ceil(2 * axes) * 2;
+        match columns > (axes - 1) * width {
+            true => Ok(width),
+            false if columns == 0 => Err(PositionError::ZeroDModel),
+            false => Err(PositionError::AxisShare {
+                columns,
+                axes,
+                rule: "of 2⌈d_model/2a⌉ for each of a axes, none are left for the last one",
+            }),
+        }
     }
 }
 
@@ -329,6 +365,78 @@ impl SinusoidalPositionalEncoding {
         Ok(input::add(x, encoding, scale, &self.dropout, numbers))
     }
 
+    /// Adds the encodings of a whole grid to `x`, for a configuration with
+    /// [`axes`](SinusoidalPositionalEncodingConfig::axes).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Axes, Grid, Positions, SinusoidalPositionalEncodingConfig};
+    ///
+    /// let device = Device::flex();
+    /// let config = SinusoidalPositionalEncodingConfig::new(64).with_axes(Axes::HeightWidth);
+    /// let pe = config.init(&device);
+    ///
+    /// let patches = Tensor::<4>::random([2, 14, 16, 64], Distribution::Default, &device);
+    /// let x = pe.forward_grid(patches); // [batch, height, width, d_model]
+    ///
+    /// // Flattened, behind a class token, which gets zeros:
+    /// let tokens = Tensor::<3>::random([2, 1 + 14 * 16, 64], Distribution::Default, &device);
+    /// let grid = Grid::image(14, 16).with_prefix(1);
+    /// let y = pe.forward_at(tokens, &Positions::from(grid));
+    /// # assert_eq!((x.dims(), y.dims()), ([2, 14, 16, 64], [2, 225, 64]));
+    /// ```
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, height, width, d_model]`, or `[batch, frames, height, width, d_model]`, any
+    ///   float type
+    /// - output: as `x`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_forward_grid`](Self::try_forward_grid) returns an error.
+    pub fn forward_grid<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        expect(self.try_forward_grid(x))
+    }
+
+    /// As [`forward_grid`](Self::forward_grid).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::GridInput`] when `x` has other axes than the configuration, and those of
+    /// [`try_forward_at`](Self::try_forward_at).
+    pub fn try_forward_grid<const D: usize>(
+        &self,
+        x: Tensor<D>,
+    ) -> Result<Tensor<D>, PositionError> {
+        let shape = x.dims();
+        let grid = match (self.config.axes, &shape[..]) {
+            (Some(axes), [_, height, width, _]) if axes.order().len() == 2 => {
+                Grid::image(*height, *width)
+            }
+            (Some(axes), [_, frames, height, width, _]) if axes.order().len() == 3 => {
+                Grid::video(*frames, *height, *width)
+            }
+            (axes, _) => {
+                return Err(PositionError::GridInput {
+                    axes: axes.map_or("a line", Axes::kind),
+                    expected: 2 + axes.map_or(1, |axes| axes.order().len()),
+                    got: D,
+                });
+            }
+        };
+        let (expected, got) = (self.config.d_model, shape[D - 1]);
+        if got != expected {
+            return Err(PositionError::DModel { expected, got });
+        }
+        if shape.contains(&0) {
+            return Ok(x); // Burn's reshape takes a 0 for the size that was there
+        }
+        let flat = x.reshape([shape[0], grid.tokens(), got]);
+        let sum = self.try_forward_at(flat, &Positions::from(grid))?;
+        Ok(sum.reshape(shape))
+    }
+
     /// The encodings of `positions` alone, the gain included, in the type of the buffer.
     ///
     /// # Shapes
@@ -396,7 +504,7 @@ impl SinusoidalPositionalEncoding {
         Ok(encoding.cast(dtype))
     }
 
-    /// The frequencies of this encoding, for looking into it.
+    /// The frequencies of this encoding, for looking into it, and as amplitude its fixed gain.
     pub fn spectrum(&self) -> &Spectrum {
         &self.rows.source().spectrum
     }
@@ -409,7 +517,17 @@ impl SinusoidalPositionalEncoding {
     fn check_limit(&self, positions: &Positions, seq: usize) -> Result<(), PositionError> {
         match self.config.length_limit {
             LengthLimit::None => Ok(()),
-            LengthLimit::Error => positions.check_limit(seq, self.config.max_len),
+            LengthLimit::Error => {
+                let max_len = self.config.max_len;
+                match (self.config.axes, positions.grid()) {
+                    // An axis is as long as the grid is.
+                    (Some(_), Some((grid, _))) => {
+                        let longest = grid.shape().into_iter().max().unwrap_or(0);
+                        Positions::default().check_limit(longest, max_len)
+                    }
+                    _ => positions.check_limit(seq, max_len),
+                }
+            }
         }
     }
 
@@ -420,7 +538,22 @@ impl SinusoidalPositionalEncoding {
         seq: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
-        let encoding = self.rows.rows(positions, seq, dtype)?;
+        let mut encoding = match self.config.axes {
+            None => self.rows.rows(positions, seq, dtype)?,
+            Some(axes) => {
+                let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
+                let columns = Tensor::cat(rows.axes, 2).narrow(2, 0, self.config.d_model);
+                match rows.in_front {
+                    Some(in_front) => columns.mask_fill(in_front, 0.0),
+                    None => columns,
+                }
+            }
+        };
+        if let (true, Some(padding)) = (self.config.formula.pads_with_zeros(), positions.padding())
+        {
+            let padding = padding.clone().to_device(&encoding.device());
+            encoding = encoding.mask_fill(padding.unsqueeze_dim::<3>(2), 0.0);
+        }
         Ok(match &self.gain {
             Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
             None => encoding,
@@ -438,8 +571,9 @@ impl ModuleDisplay for SinusoidalPositionalEncoding {
             .add("d_model", &self.config.d_model)
             .add("max_len", &self.config.max_len)
             .add("base", &self.config.base)
-            .add_debug_attribute("wavelengths", &self.config.wavelengths)
-            .add_debug_attribute("layout", &self.config.layout)
+            .add_debug_attribute("formula", &self.config.formula)
+            .add_debug_attribute("layout", &self.spectrum().layout())
+            .add_debug_attribute("axes", &self.config.axes)
             .add("dropout", &self.config.dropout)
             .add_debug_attribute("input_scale", &self.config.input_scale)
             .add_debug_attribute("gain", &self.config.gain)

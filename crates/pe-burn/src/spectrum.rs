@@ -2,10 +2,9 @@
 
 use alloc::{vec, vec::Vec};
 
-use serde::{Deserialize, Serialize};
-
 use crate::double::Double;
 use crate::error::{PositionError, expect};
+use crate::layout::Layout;
 
 /// The largest position: 2^52 − 1, up to which the angle of a position can be reduced.
 pub const MAX_POSITION: usize = if usize::BITS > 52 {
@@ -19,21 +18,6 @@ pub const DEFAULT_BASE: f64 = 10_000.0;
 
 pub(crate) fn default_base() -> f64 {
     DEFAULT_BASE
-}
-
-/// Which column of an encoding holds which sine and cosine.
-///
-/// Code that mixes the two up trains, but cannot use the other's weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: the paper's. An odd width ends in a sine.
-    #[default]
-    Interleaved,
-    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: Marian's; also tensor2tensor's and fairseq's,
-    /// whose frequencies are spaced a little otherwise. In an odd width the last cosine is the one
-    /// left out.
-    Halves,
 }
 
 /// The angular frequencies ω_i = base^(−2i/d_model), `i` from 0 to ⌈d_model/2⌉ − 1, and the
@@ -53,11 +37,18 @@ pub enum Layout {
 /// // How alike the encodings of two positions are depends on their distance alone.
 /// assert!((spectrum.similarity(8) - 0.7225201).abs() < 1e-7);
 /// ```
+///
+/// Other libraries space their frequencies otherwise: [`Spectrum::of`] has theirs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
     d_model: usize,
     base: f64,
     layout: Layout,
+    cos_first: bool,
+    amplitude: f64,
+    /// What is added to every position.
+    offset: usize,
+    /// ⌊d_model/2⌋ or ⌈d_model/2⌉ of them.
     frequencies: Vec<Double>,
 }
 
@@ -90,55 +81,33 @@ impl Spectrum {
         let frequencies = core::iter::successors(Some(Double::ONE), |last| Some(last.mul(ratio)))
             .take(d_model.div_ceil(2))
             .collect();
-        Ok(Self {
+        Ok(Self::with_frequencies(d_model, base, frequencies))
+    }
+
+    fn with_frequencies(d_model: usize, base: f64, frequencies: Vec<Double>) -> Self {
+        Self {
             d_model,
             base,
             layout: Layout::default(),
+            cos_first: false,
+            amplitude: 1.0,
+            offset: 0,
             frequencies,
-        })
+        }
     }
 
-    /// Wavelengths from `min` to `max`, both included and evenly spaced on a logarithmic scale:
-    /// λ_i = min · (max/min)^(i/(n − 1)) for the `n` = ⌈d_model/2⌉ frequencies.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_from_wavelengths`](Self::try_from_wavelengths) returns an error.
-    ///
-    /// ```
-    /// let wavelengths = pe_burn::Spectrum::from_wavelengths(6, 4.0, 100.0).wavelengths();
-    /// for (wavelength, expected) in wavelengths.iter().zip([4.0, 20.0, 100.0]) {
-    ///     assert!((wavelength / expected - 1.0).abs() < 1e-15);
-    /// }
-    /// ```
-    pub fn from_wavelengths(d_model: usize, min: f64, max: f64) -> Self {
-        expect(Self::try_from_wavelengths(d_model, min, max))
-    }
-
-    /// As [`from_wavelengths`](Self::from_wavelengths).
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::ZeroDModel`]; [`PositionError::Wavelengths`] unless 0 < `min` < `max` and
-    /// both are finite.
-    pub fn try_from_wavelengths(d_model: usize, min: f64, max: f64) -> Result<Self, PositionError> {
-        if d_model == 0 {
-            return Err(PositionError::ZeroDModel);
-        }
-        if !(min > 0.0 && min < max && (max / min).is_finite()) {
-            return Err(PositionError::Wavelengths { min, max });
-        }
-        let pairs = d_model.div_ceil(2);
-        let first = Double::TAU.div(min);
-        let log = Double::ln(max).add(Double::ln(min).neg());
-        let step = |i: usize| Double::quotient(-(i as f64), (pairs - 1).max(1) as f64);
-        let frequencies = (0..pairs).map(|i| first.mul(log.mul(step(i)).exp()));
-        Ok(Self {
-            d_model,
-            base: libm::pow(max / min, d_model as f64 / (2 * (pairs - 1).max(1)) as f64),
-            layout: Layout::default(),
-            frequencies: frequencies.collect(),
-        })
+    /// ω_i = first · e^(−log_range · i/steps), for so many `pairs`.
+    pub(crate) fn geometric(
+        d_model: usize,
+        pairs: usize,
+        first: Double,
+        log_range: Double,
+        steps: f64,
+    ) -> Self {
+        let power = |i: usize| log_range.mul(Double::quotient(-(i as f64), steps)).exp();
+        let frequencies = (0..pairs).map(|i| first.mul(power(i))).collect();
+        let base = libm::exp(log_range.hi * d_model as f64 / (2.0 * steps));
+        Self::with_frequencies(d_model, base, frequencies)
     }
 
     /// The same with every frequency, by its number, replaced by another.
@@ -156,6 +125,21 @@ impl Spectrum {
         Self { layout, ..self }
     }
 
+    /// The same rows times a number.
+    pub(crate) fn with_amplitude(self, amplitude: f64) -> Self {
+        Self { amplitude, ..self }
+    }
+
+    /// The same with every cosine where its sine was, and the other way round.
+    pub(crate) fn with_cos_first(self, cos_first: bool) -> Self {
+        Self { cos_first, ..self }
+    }
+
+    /// The same with the row of position `p + offset` at `p`.
+    pub(crate) fn with_offset(self, offset: usize) -> Self {
+        Self { offset, ..self }
+    }
+
     /// The width of a row.
     pub fn d_model(&self) -> usize {
         self.d_model
@@ -171,19 +155,38 @@ impl Spectrum {
         self.layout
     }
 
+    /// Whether each pair has its cosine before its sine.
+    pub fn cos_first(&self) -> bool {
+        self.cos_first
+    }
+
+    /// What every sine and cosine is multiplied by: 1 but for formulas that scale their encoding
+    /// and for a module's fixed gain.
+    pub fn amplitude(&self) -> f64 {
+        self.amplitude
+    }
+
+    /// What is added to a position before it is multiplied by the frequencies: 0 but for
+    /// [`Formula::Fairseq`](crate::Formula::Fairseq).
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
     /// The largest position whose angles can be reduced: [`MAX_POSITION`], or less where a
     /// frequency is above 1.
     pub fn max_position(&self) -> usize {
-        let highest = self.frequencies[0].hi.max(1.0);
-        (MAX_POSITION as f64 / highest) as usize
+        let frequencies = self.frequencies.iter().map(|omega| omega.hi);
+        let highest = frequencies.fold(1.0, f64::max);
+        ((MAX_POSITION as f64 / highest) as usize).saturating_sub(self.offset)
     }
 
-    /// ω_i = base^(−2i/d_model) in radians per position, highest first; ⌈d_model/2⌉ of them.
+    /// ω_i in radians per position, highest first; ⌈d_model/2⌉ of them, or ⌊d_model/2⌋ where a
+    /// formula ends an odd width in a column of zeros.
     pub fn frequencies(&self) -> Vec<f64> {
         self.frequencies.iter().map(|omega| omega.hi).collect()
     }
 
-    /// λ_i = 2π/ω_i = 2π · base^(2i/d_model), the positions in one turn, shortest first.
+    /// λ_i = 2π/ω_i, the positions in one turn, shortest first.
     pub fn wavelengths(&self) -> Vec<f64> {
         let turn = |omega: &Double| core::f64::consts::TAU / omega.hi;
         self.frequencies.iter().map(turn).collect()
@@ -192,7 +195,7 @@ impl Spectrum {
     /// The cosine between the encodings of two positions that are `offset` apart, in closed form:
     /// the mean of `cos(ω_i · offset)`, in \[−1, 1\].
     ///
-    /// It follows from cos(a − b) = cos a cos b + sin a sin b and |PE(p)|² = d_model/2. An odd
+    /// It follows from cos(a − b) = cos a cos b + sin a sin b. An odd
     /// `d_model` lacks the last cosine; it is counted as if it were there, since without it the
     /// value would depend on the positions and not on their distance alone.
     ///
@@ -251,7 +254,7 @@ impl Spectrum {
         let distance = distance(k)?;
         let turns = self.frequencies.iter().map(|omega| {
             let (sin, cos) = omega.sin_cos_of_multiple(distance);
-            (if k < 0 { -sin } else { sin }, cos)
+            (if (k < 0) == self.cos_first { sin } else { -sin }, cos)
         });
         Ok(Shift {
             layout: self.layout,
@@ -280,7 +283,7 @@ fn distance(offset: isize) -> Result<f64, PositionError> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shift {
     layout: Layout,
-    /// `(sin ω_i k, cos ω_i k)`
+    /// `(sin ω_i k, cos ω_i k)`, of −k where the cosines come first
     turns: Vec<(f64, f64)>,
 }
 
@@ -309,7 +312,7 @@ impl Shift {
         }
         let mut out = vec![0.0; d_model];
         for (i, (sin, cos)) in self.turns.iter().enumerate() {
-            let (s, c) = self.columns(i);
+            let (s, c) = self.layout.columns(i, d_model);
             out[s] = row[s] * cos + row[c] * sin;
             out[c] = row[c] * cos - row[s] * sin;
         }
@@ -322,19 +325,11 @@ impl Shift {
         let d_model = 2 * self.turns.len();
         let mut matrix = vec![vec![0.0; d_model]; d_model];
         for (i, (sin, cos)) in self.turns.iter().enumerate() {
-            let (s, c) = self.columns(i);
+            let (s, c) = self.layout.columns(i, d_model);
             (matrix[s][s], matrix[s][c]) = (*cos, *sin);
             (matrix[c][c], matrix[c][s]) = (*cos, -sin);
         }
         matrix
-    }
-
-    /// The columns of the sine and the cosine of pair `i`.
-    fn columns(&self, i: usize) -> (usize, usize) {
-        match self.layout {
-            Layout::Interleaved => (2 * i, 2 * i + 1),
-            Layout::Halves => (i, self.turns.len() + i),
-        }
     }
 }
 

@@ -22,8 +22,9 @@ use multiversion::multiversion;
 
 use crate::double::Double;
 use crate::error::{PositionError, expect};
+use crate::layout::Layout;
 use crate::memory;
-use crate::spectrum::{Layout, Spectrum};
+use crate::spectrum::Spectrum;
 use crate::threads;
 
 /// A number that rows can be made of: `f32` or `f64`.
@@ -147,15 +148,47 @@ impl Spectrum {
         let pairs = self.doubles().len();
         let (mut angles, zero) = (Angles::zeros(pairs), Angles::of(self, 0));
         for (row, time) in out.chunks_exact_mut(self.d_model()).zip(times) {
+            let time = time + self.offset() as f64;
             fill(&mut angles, self.doubles(), time.abs());
-            if *time < 0.0 {
+            if time < 0.0 {
                 angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
             }
-            write_row(row, self.layout(), &angles, &zero);
+            self.finish(&mut angles);
+            self.write(row, &angles, &zero);
         }
         // SAFETY: the loop has written every entry of every row.
         unsafe { rows.set_len(len) };
         Ok(rows)
+    }
+}
+
+impl Spectrum {
+    /// Makes exact angles those that rows of this spectrum are put together from: times the
+    /// amplitude, and turned to π/2 − angle, whose sine is the cosine, where cosines come first.
+    /// A sum of angles is linear in the sines and cosines of either of them, so that this is done
+    /// for one in 32 rows.
+    fn finish(&self, angles: &mut Angles) {
+        let amplitude = self.amplitude();
+        if amplitude != 1.0 {
+            let entries = angles.sin.iter_mut().chain(angles.cos.iter_mut());
+            entries.for_each(|entry| *entry *= amplitude);
+        }
+        if self.cos_first() {
+            core::mem::swap(&mut angles.sin, &mut angles.cos);
+        }
+    }
+
+    /// Writes the row of the sum of finished angles and a step, which where cosines come first is
+    /// the opposite one.
+    fn write<T: Entry>(&self, row: &mut [MaybeUninit<T>], angles: &Angles, step: &Angles) {
+        let row = if row.len() > 2 * self.doubles().len() {
+            let (last, row) = row.split_last_mut().expect("an odd width");
+            last.write(T::round(0.0));
+            row
+        } else {
+            row
+        };
+        write_row(row, self.layout(), angles, step);
     }
 }
 
@@ -176,6 +209,7 @@ fn rows<T: Entry>(
     position: impl Fn(usize) -> usize + Sync,
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
+    let position = |i| position(i) + spectrum.offset();
     let mut rows = reserved(len, d_model)?;
     let out = &mut rows.spare_capacity_mut()[..len * d_model];
     memory::prepare(out);
@@ -188,7 +222,10 @@ fn rows<T: Entry>(
     }
     let (fine, middle) = threads::join(
         len * d_model > PIECE,
-        || Digit::new(spectrum, 1, fine),
+        || match spectrum.cos_first() {
+            false => Digit::new(spectrum, 1, fine),
+            true => Digit::new(spectrum, 1, fine).negative(),
+        },
         || Digit::new(spectrum, DIGIT, middle),
     );
     let piece = PIECE.div_ceil(d_model).next_multiple_of(DIGIT);
@@ -264,6 +301,11 @@ impl Digit {
         Self(angles)
     }
 
+    /// The same with the opposite of every angle.
+    fn negative(self) -> Self {
+        Self(self.0.map(|angles| angles.map(|angles| angles.negative())))
+    }
+
     fn get(&self, digit: usize) -> &Angles {
         self.0[digit]
             .as_ref()
@@ -288,7 +330,7 @@ impl<'a> Rotor<'a> {
         let shifted = position + SHIFT;
         self.turn_to_block(shifted / DIGIT);
         let step = self.fine.get(shifted % DIGIT);
-        write_row(row, self.spectrum.layout(), &self.block.1, step);
+        self.spectrum.write(row, &self.block.1, step);
     }
 
     /// Makes `self.block` the angles of a block of 32 rows.
@@ -303,6 +345,7 @@ impl<'a> Rotor<'a> {
         }
         let middle = self.middle.get(block % DIGIT);
         add(&mut self.block.1, &self.segment.1, middle);
+        self.spectrum.finish(&mut self.block.1);
         self.block.0 = Some(block);
     }
 }

@@ -5,13 +5,14 @@ use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::{Factor, RowBuffer, RowSource, default_max_len};
+use crate::buffer::{RowBuffer, RowSource, default_max_len};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::input::{self, check_heads};
+use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::rotation::{Turn, rotate};
-use crate::spectrum::{Layout, Spectrum, default_base};
+use crate::spectrum::{Spectrum, default_base};
 
 /// γ of §3.2 of the paper: how strongly the slowest pairs decay beside the fastest.
 const GAMMA: f64 = 0.4;
@@ -114,9 +115,8 @@ impl XPosPositionalEncodingConfig {
         let spectrum = Spectrum::try_new(d_head, base)?.with_layout(Layout::Halves);
         let rows = |sign: f64| {
             let rates = self.logarithms().map(|log| sign * log / self.scale_base);
-            let factor = Factor::Exponential(rates.collect());
-            let spectrum = spectrum.clone();
-            RowBuffer::new(RowSource { spectrum, factor }, max_len, device)
+            let rows = RowSource::from(spectrum.clone()).growing(rates.collect());
+            RowBuffer::new(rows, max_len, device)
         };
         Ok(XPosPositionalEncoding {
             of_queries: rows(1.0)?,

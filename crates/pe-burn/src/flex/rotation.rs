@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 use super::{MANY, PIECE};
 use crate::graph::{Operand, Operation, apply};
+use crate::layout::Layout;
 use crate::rotation::Turn;
-use crate::spectrum::Layout;
 
 /// See [`crate::rotation::rotate`].
 pub fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {

@@ -1,0 +1,145 @@
+//! The sinusoids of other libraries, as their own code gives them: `tests/peers/values/formulas.json`.
+
+use burn::tensor::{Bool, Tensor};
+use pe_burn::{Formula, Layout, Positions, SinusoidalPositionalEncodingConfig, Spectrum};
+use pe_tests::devices;
+use serde::Deserialize;
+
+use crate::{cases, distance, embeddings, values};
+
+#[derive(Deserialize)]
+struct Case {
+    peer: String,
+    formula: Formula,
+    d_model: usize,
+    positions: Vec<usize>,
+    rows: Vec<Vec<f64>>,
+    exact_rows: Option<Vec<Vec<f64>>>,
+}
+
+/// Half the distance from 1 to the next float32: the largest share by which one rounding is off.
+const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
+
+/// How many roundings of a peer's own float32 the angles of its rows are off by, at most.
+///
+/// `e^x` with `x` rounded is off by `x` roundings of its own size, and `|x|` goes up to ln 10⁴ = 9.2.
+fn roundings(peer: &str) -> f64 {
+    let library = peer.split([' ', '.']).next().unwrap();
+    match (library, peer) {
+        // In float64, the rows rounded once.
+        (_, "transformers MarianSinusoidalPositionalEmbedding") => 0.0,
+        // e^(−i · c), with c rounded, their product, the exponential, and its product with p.
+        ("tensor2tensor" | "fairseq" | "diffusers" | "mlx" | "the" | "transformers", _) => {
+            2.0 * 9.2 + 2.0
+        }
+        // 10 000^(i/n), with the quotient rounded, the power, its inverse, and the product.
+        ("keras_hub" | "positional-encodings" | "x-transformers", _) => 9.2 + 3.0,
+        // The power comes from float64; it, the quotient by the granularity and the product.
+        ("torch_geometric", _) => 3.0,
+        _ => panic!("how exact is {peer}?"),
+    }
+}
+
+/// Ours are exact, so the difference is the peer's own error: its angles are off by some roundings,
+/// and its sines by two. In float64, where a peer can do that, nothing of it is left.
+#[test]
+fn rows_of_every_peer() {
+    let cases: Vec<Case> = cases(include_str!("../peers/values/formulas.json"));
+    let mut peers: Vec<&str> = cases.iter().map(|case| case.peer.as_str()).collect();
+    peers.sort_unstable();
+    peers.dedup();
+    assert_eq!(peers.len(), 11, "{peers:?}");
+    for case in &cases {
+        let spectrum = Spectrum::of(case.formula, case.d_model);
+        let frequencies = spectrum.frequencies();
+        let ours: Vec<f64> = spectrum.rows_at(&case.positions);
+        assert!(case.positions.contains(&8_192));
+        for (i, ours) in ours.chunks(case.d_model).enumerate() {
+            let position = (case.positions[i] + spectrum.offset()) as f64;
+            for (column, ours) in ours.iter().enumerate() {
+                let pair = match spectrum.layout() {
+                    Layout::Interleaved => column / 2,
+                    Layout::Halves => column % case.d_model.div_ceil(2),
+                };
+                let angle = position * frequencies.get(pair).unwrap_or(&0.0);
+                let off = (ours - case.rows[i][column]).abs() / spectrum.amplitude();
+                let bound = (2.0 + roundings(&case.peer) * angle) * ROUNDING;
+                let Case { peer, formula, .. } = case;
+                let place = format!("{peer} {formula:?}, width {}", case.d_model);
+                let place = format!("{place}, position {position}, column {column}");
+                assert!(off <= bound, "{place}: {off:e} is more than {bound:e}");
+                if let Some(exact) = &case.exact_rows {
+                    let off = (ours - exact[i][column]).abs() / spectrum.amplitude();
+                    assert!(off <= 4e-15 * angle.max(1.0), "{place}: {off:e} in float64");
+                }
+            }
+        }
+    }
+    let exact = cases.iter().filter(|case| case.exact_rows.is_some());
+    assert!(exact.count() > cases.len() / 2);
+}
+
+#[test]
+fn the_module_adds_the_rows_of_its_formula() {
+    for device in devices() {
+        for formula in [
+            Formula::TENSOR2TENSOR,
+            Formula::FAIRSEQ,
+            Formula::Marian {},
+            Formula::MLX,
+            Formula::DIFFUSERS,
+            Formula::TORCH_GEOMETRIC,
+            Formula::KERAS,
+        ] {
+            let config = SinusoidalPositionalEncodingConfig::new(6).with_formula(formula);
+            let pe = config.clone().with_max_len(10).init(&device);
+            let rows: Vec<f32> = Spectrum::of(formula, 6).rows(0..20);
+            assert_eq!(values(pe.encode(&Positions::default(), 20)), rows);
+            assert_eq!(values(pe.encode(&Positions::from(3), 5)), rows[18..48]);
+            let x = embeddings(2, 20, 6, &device);
+            let sum = x.clone() + pe.encode(&Positions::default(), 20);
+            assert_eq!(distance(pe.forward(x), sum), 0.0);
+            // Another order of the same columns.
+            let interleaved = config.with_layout(Layout::Interleaved).init(&device);
+            let row = values(interleaved.encode(&Positions::from(7), 1));
+            let (own, halves) = (&rows[42..48], pe.spectrum().layout() == Layout::Halves);
+            let expected = match halves {
+                true => [own[0], own[3], own[1], own[4], own[2], own[5]],
+                false => own.try_into().unwrap(),
+            };
+            assert_eq!(row, expected);
+        }
+    }
+}
+
+/// In fairseq and in the models that come from it.
+#[test]
+fn padded_tokens_of_fairseq_have_zeros_and_move_no_other() {
+    for device in devices() {
+        let config = SinusoidalPositionalEncodingConfig::new(8).with_formula(Formula::FAIRSEQ);
+        let pe = config.init(&device);
+        let real = [
+            [false, false, true, true, true],
+            [true, true, true, true, false],
+        ];
+        let real = Tensor::<2, Bool>::from_data(real, &device);
+        let rows = values(pe.encode(&Positions::from_token_mask(real), 5));
+        let plain = values(pe.encode(&Positions::default(), 5));
+        let zeros = vec![0.0; 8];
+        let left = [zeros.clone(), zeros.clone(), plain[..24].to_vec()].concat();
+        let right = [plain[..32].to_vec(), zeros].concat();
+        assert_eq!(rows, [left, right].concat());
+    }
+}
+
+#[test]
+fn a_base_beside_a_formula_is_refused() {
+    let device = devices().remove(0);
+    let config = SinusoidalPositionalEncodingConfig::new(8)
+        .with_formula(Formula::MLX)
+        .with_base(500.0);
+    assert_eq!(
+        config.try_init(&device).unwrap_err().to_string(),
+        "a formula stands in the place of a base, but base is 500: give one of the two"
+    );
+}

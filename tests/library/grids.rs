@@ -1,0 +1,433 @@
+//! Encodings of grids: against their definition, and against `tests/peers/values/grids.json`.
+
+use burn::tensor::{Device, FloatDType, Int, Tensor};
+use pe_burn::{
+    Axes, Grid, Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig,
+    SinusoidalPositionalEncodingConfig, Spectrum, convert_layout,
+};
+use pe_tests::devices;
+use serde::Deserialize;
+
+use crate::{cases, distance, embeddings, values};
+
+/// Axes, a grid that is not square, and the frame, row and column of each of its tokens.
+fn grids() -> Vec<(Axes, Grid, Vec<[usize; 3]>)> {
+    let places = |frames: usize, height: usize, width: usize| {
+        let cells = (0..frames).flat_map(move |f| (0..height).map(move |h| (f, h)));
+        cells.flat_map(move |(f, h)| (0..width).map(move |w| [f, h, w]))
+    };
+    vec![
+        (
+            Axes::HeightWidth,
+            Grid::image(3, 5),
+            places(1, 3, 5).collect(),
+        ),
+        (
+            Axes::WidthHeight,
+            Grid::image(3, 5),
+            places(1, 3, 5).collect(),
+        ),
+        (
+            Axes::FramesHeightWidth,
+            Grid::video(2, 3, 5),
+            places(2, 3, 5).collect(),
+        ),
+    ]
+}
+
+/// The axes of a place, in the order of their columns.
+fn in_order(axes: Axes, [frame, row, column]: [usize; 3]) -> Vec<usize> {
+    match axes {
+        Axes::HeightWidth => vec![row, column],
+        Axes::WidthHeight => vec![column, row],
+        _ => vec![frame, row, column],
+    }
+}
+
+/// What the sinusoidal encoding of a place is: that of each axis, one after another, cut off.
+fn sinusoid(axes: Axes, place: [usize; 3], d_model: usize, layout: Layout) -> Vec<f32> {
+    let places = in_order(axes, place);
+    let share = 2 * d_model.div_ceil(2 * places.len());
+    let spectrum = Spectrum::new(share, 10_000.0).with_layout(layout);
+    let rows = places.iter().flat_map(|p| spectrum.rows::<f32>(*p..p + 1));
+    rows.take(d_model).collect()
+}
+
+#[test]
+fn every_axis_has_its_columns_and_tokens_in_front_have_zeros() {
+    for device in devices() {
+        for (axes, grid, places) in grids() {
+            for d_model in [5, 6, 10, 12, 13, 64] {
+                for layout in [Layout::Interleaved, Layout::Halves] {
+                    let pe = SinusoidalPositionalEncodingConfig::new(d_model)
+                        .with_layout(layout)
+                        .with_axes(axes)
+                        .init(&device);
+                    let of = |place| sinusoid(axes, place, d_model, layout);
+                    let expected: Vec<f32> = places.iter().copied().flat_map(of).collect();
+                    let whole = Positions::from(grid);
+                    let encoding = pe.encode(&whole, places.len());
+                    assert_eq!(encoding.dims(), [1, places.len(), d_model]);
+                    assert_eq!(values(encoding), expected, "{device:?} {axes:?} {d_model}");
+
+                    let behind = Positions::from(grid.with_prefix(2));
+                    let encoding = values(pe.encode(&behind, places.len() + 2));
+                    assert_eq!(encoding[..2 * d_model], vec![0.0; 2 * d_model]);
+                    assert_eq!(encoding[2 * d_model..], expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn grids_and_flat_inputs_are_summed_alike() {
+    for device in devices() {
+        let config = SinusoidalPositionalEncodingConfig::new(20);
+        let pe = config.clone().with_axes(Axes::HeightWidth).init(&device);
+        let x = embeddings(2, 15, 20, &device);
+        let flat = pe.forward_at(x.clone(), &Grid::image(3, 5).into());
+        let grid = pe.forward_grid(x.clone().reshape([2, 3, 5, 20]));
+        assert_eq!(grid.dims(), [2, 3, 5, 20]);
+        assert_eq!(distance(flat.clone(), grid.reshape([2, 15, 20])), 0.0);
+        let encoding = pe.encode(&Grid::image(3, 5).into(), 15);
+        assert_eq!(distance(flat, x.clone() + encoding), 0.0);
+        // The other way up it is another image.
+        let turned = pe.forward_at(x.clone(), &Grid::image(5, 3).into());
+        assert!(distance(turned, pe.forward_at(x.clone(), &Grid::image(3, 5).into())) > 0.1);
+
+        let video = config.with_axes(Axes::FramesHeightWidth).init(&device);
+        let x = embeddings(2, 30, 20, &device);
+        let grid = video.forward_grid(x.clone().reshape([2, 2, 3, 5, 20]));
+        let flat = video.forward_at(x, &Grid::video(2, 3, 5).into());
+        assert_eq!(distance(grid.reshape([2, 30, 20]), flat), 0.0);
+
+        for shape in [[0, 3, 5, 20], [2, 0, 5, 20], [2, 3, 0, 20]] {
+            let empty = pe.forward_grid(Tensor::<4>::zeros(shape, &device));
+            assert_eq!(empty.dims(), shape);
+        }
+    }
+}
+
+/// The patches that a masked autoencoder keeps, in an order of their own in every row.
+#[test]
+fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
+    for device in devices() {
+        for prefix in [0, 1] {
+            let grid = Grid::image(4, 7).with_prefix(prefix);
+            let ids = [[0_i64, 27, 5, 12], [19, 20, 6, 0]];
+            let tensor = Tensor::<2, Int>::from_data(ids, &device);
+            let some = Positions::from_grid_ids(grid, tensor);
+
+            let pe = SinusoidalPositionalEncodingConfig::new(12)
+                .with_axes(Axes::WidthHeight)
+                .init(&device);
+            let rope = RotaryPositionalEncodingConfig::new(8)
+                .with_axes(Axes::HeightWidth)
+                .init(&device);
+            let whole = values(pe.encode(&grid.into(), grid.tokens()));
+            let ones = Tensor::<4>::ones([1, 1, grid.tokens(), 8], &device);
+            let turned = values(rope.apply(ones, &grid.into()));
+            let (rows, heads) = (
+                values(pe.encode(&some, 4)),
+                values(rope.apply(Tensor::ones([2, 1, 4, 8], &device), &some)),
+            );
+            for (i, id) in ids.as_flattened().iter().map(|id| *id as usize).enumerate() {
+                assert_eq!(rows[12 * i..][..12], whole[12 * id..][..12]);
+                assert_eq!(heads[8 * i..][..8], turned[8 * id..][..8]);
+            }
+            // On a line they are at their ids.
+            let line = SinusoidalPositionalEncodingConfig::new(12).init(&device);
+            let same = line.encode(
+                &Positions::from_id_rows(&ids.map(|row| row.map(|id| id as usize))),
+                4,
+            );
+            assert_eq!(distance(line.encode(&some, 4), same), 0.0);
+        }
+    }
+}
+
+/// A rotation by hand, pair by pair, in f64.
+fn rotation(
+    axes: Axes,
+    layout: Layout,
+    place: Option<[usize; 3]>,
+    x: &[f32],
+    rotary_dim: usize,
+) -> Vec<f64> {
+    let mut y: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
+    let Some(place) = place else { return y };
+    let places = in_order(axes, place);
+    let pairs = rotary_dim / 2 / places.len();
+    for (axis, p) in places.into_iter().enumerate() {
+        for i in 0..pairs {
+            let angle = p as f64 * 10_000_f64.powf(-(i as f64) / pairs as f64);
+            let pair = axis * pairs + i;
+            let (a, b) = match layout {
+                Layout::Interleaved => (2 * pair, 2 * pair + 1),
+                Layout::Halves => (pair, pair + rotary_dim / 2),
+            };
+            (y[a], y[b]) = (
+                y[a] * angle.cos() - y[b] * angle.sin(),
+                y[a] * angle.sin() + y[b] * angle.cos(),
+            );
+        }
+    }
+    y
+}
+
+#[test]
+fn every_axis_turns_its_pairs_and_tokens_in_front_stay() {
+    for device in devices() {
+        for (axes, grid, places) in grids() {
+            for layout in [Layout::Interleaved, Layout::Halves] {
+                for rotary_dim in [12, 24] {
+                    let rope = RotaryPositionalEncodingConfig::new(26)
+                        .with_rotary_dim(Some(rotary_dim))
+                        .with_layout(layout)
+                        .with_axes(axes)
+                        .init(&device);
+                    let places = [None; 2]
+                        .into_iter()
+                        .chain(places.iter().copied().map(Some));
+                    let tokens = grid.tokens() + 2;
+                    let x = embeddings(2, 3 * tokens, 26, &device).reshape([2, 3, tokens, 26]);
+                    let positions = Positions::from(grid.with_prefix(2));
+                    let y = rope.apply(x.clone(), &positions);
+                    let back = rope.invert(y.clone(), &positions);
+                    assert!(distance(back, x.clone()) < 1e-6);
+                    let (x, y) = (values(x), values(y));
+                    let rows = x.chunks(26).zip(y.chunks(26));
+                    for ((x, y), place) in rows.zip(places.cycle()) {
+                        let by_hand = rotation(axes, layout, place, x, rotary_dim);
+                        for (y, expected) in y.iter().zip(by_hand) {
+                            let off = (f64::from(*y) - expected).abs();
+                            assert!(off < 1e-6, "{device:?} {axes:?} {place:?}: {off}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every image is a rotation of the query and the key: their product depends on the distances
+/// along both axes alone.
+#[test]
+fn products_depend_on_both_distances_alone() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(64)
+        .with_axes(Axes::HeightWidth)
+        .init(&device);
+    let grid = Grid::image(40, 90);
+    let tensor = |seed| {
+        device.seed(seed);
+        embeddings(1, 1, 64, &device).reshape([1, 1, 1, 64])
+    };
+    let (q, k) = (tensor(1), tensor(2));
+    let product = |(query, key): ([usize; 2], [usize; 2])| {
+        let at = |x: &Tensor<4>, [row, column]: [usize; 2]| {
+            let id = (row * 90 + column) as i64;
+            let id = Tensor::<2, Int>::from_data([[id]], &device);
+            rope.apply(x.clone(), &Positions::from_grid_ids(grid, id))
+        };
+        values((at(&q, query) * at(&k, key)).sum())[0]
+    };
+    let one = product(([3, 70], [20, 5]));
+    let other = product(([13, 84], [30, 19]));
+    let mirrored = product(([20, 5], [3, 70]));
+    assert!((one - other).abs() < 1e-5 * 64.0, "{one} {other}");
+    assert!((one - mirrored).abs() > 1e-2, "{one} {mirrored}");
+}
+
+#[test]
+fn any_length_and_type() {
+    let device = Device::flex();
+    let pe = SinusoidalPositionalEncodingConfig::new(8)
+        .with_axes(Axes::HeightWidth)
+        .with_max_len(4);
+    let small = pe.clone().init(&device);
+    let large = pe.clone().with_max_len(100).init(&device);
+    let grid = Positions::from(Grid::image(2, 50));
+    let rows = small.encode(&grid, 100);
+    assert_eq!(distance(rows, large.encode(&grid, 100)), 0.0);
+    let exact = small.encode_as(&grid, 100, FloatDType::F64);
+    let rounded = exact.cast(FloatDType::F32);
+    assert!(distance(rounded, large.encode(&grid, 100)) <= 6e-8);
+
+    let limited = pe
+        .with_length_limit(pe_burn::LengthLimit::Error)
+        .init(&device);
+    assert!(limited.try_encode(&Grid::image(4, 4).into(), 16).is_ok());
+    let error = limited.try_encode(&grid, 100).unwrap_err().to_string();
+    assert!(error.starts_with("position 49 is past the end"), "{error}");
+}
+
+#[test]
+fn what_is_no_grid_of_these_axes_is_refused() {
+    let device = Device::flex();
+    let sinusoidal = |d_model| SinusoidalPositionalEncodingConfig::new(d_model);
+    let pe = sinusoidal(8).with_axes(Axes::HeightWidth).init(&device);
+    let x = embeddings(1, 6, 8, &device);
+    let refused = |positions: Positions| {
+        let error = pe.try_forward_at(x.clone(), &positions).unwrap_err();
+        error.to_string()
+    };
+    let hint = "call forward_grid, or give it Positions::from(Grid)";
+    assert_eq!(
+        refused(Positions::default()),
+        format!(
+            "this encoding is of a grid of height × width, but the positions are on a line: {hint}"
+        )
+    );
+    assert_eq!(
+        refused(Grid::video(1, 2, 3).into()),
+        format!(
+            "this encoding is of a grid of height × width, but the positions are on a grid of frames × height × width: {hint}"
+        )
+    );
+    assert_eq!(
+        refused(Grid::image(2, 4).into()),
+        "the grid has shape [1, 8], but the input needs [1, 6]"
+    );
+    let error = pe.try_forward_grid(x.clone()).unwrap_err().to_string();
+    assert!(error.ends_with("which are 4 axes; got 3"), "{error}");
+    let line = sinusoidal(8).init(&device);
+    assert!(
+        line.try_forward_grid(x.clone().reshape([1, 2, 3, 8]))
+            .is_err()
+    );
+    let id = Tensor::<2, Int>::from_data([[1, 6]], &device);
+    let error = Positions::try_from_grid_ids(Grid::image(2, 3), id.clone()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "position id 6 at row 0, token 1 is out of range: ids go from 0 to 5"
+    );
+    let error = Positions::try_from_grid_ids(Grid::image(2, 0), id).unwrap_err();
+    assert!(
+        error.to_string().starts_with("the grid has no tokens"),
+        "{error}"
+    );
+
+    for (axes, d_model) in [
+        (Axes::HeightWidth, 2),
+        (Axes::HeightWidth, 1),
+        (Axes::FramesHeightWidth, 8),
+        (Axes::FramesHeightWidth, 4),
+        (Axes::FramesHeightWidth, 7),
+    ] {
+        let error = sinusoidal(d_model)
+            .with_axes(axes)
+            .try_init(&device)
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("none are left for the last one"),
+            "{error}"
+        );
+    }
+    let rope = |d_head, axes| RotaryPositionalEncodingConfig::new(d_head).with_axes(axes);
+    let error = rope(6, Axes::HeightWidth).try_init(&device).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("6 columns cannot be shared by the 2 axes"),
+        "{error}"
+    );
+    let dynamic = RopeScaling::Dynamic {
+        factor: 2.0,
+        original_max_position_embeddings: 10,
+    };
+    let rope = rope(8, Axes::HeightWidth).with_scaling(Some(dynamic));
+    let error = rope.try_init(&device).unwrap_err().to_string();
+    assert!(error.contains("a grid has no one length"), "{error}");
+}
+
+#[test]
+fn data_names_the_axes() {
+    let json = r#"{"d_model": 8, "axes": "width_height"}"#;
+    let config: SinusoidalPositionalEncodingConfig = serde_json::from_str(json).unwrap();
+    assert_eq!(config.axes, Some(Axes::WidthHeight));
+    let json = r#"{"d_head": 8, "axes": "frames_height_width"}"#;
+    let config: RotaryPositionalEncodingConfig = serde_json::from_str(json).unwrap();
+    assert_eq!(config.axes, Some(Axes::FramesHeightWidth));
+}
+
+#[derive(Deserialize)]
+struct Case {
+    peer: String,
+    axes: String,
+    layout: String,
+    shape: Vec<usize>,
+    #[serde(default)]
+    prefix: usize,
+    d_model: Option<usize>,
+    #[serde(default)]
+    rows: Vec<Vec<f32>>,
+    d_head: Option<usize>,
+    #[serde(default)]
+    x: Vec<Vec<f32>>,
+    #[serde(default)]
+    rotated: Vec<Vec<f32>>,
+}
+
+/// Their own float32 is off by some roundings of an angle, and no coordinate is past 4: 3e-6.
+#[test]
+fn grids_of_every_peer() {
+    let cases: Vec<Case> = cases(include_str!("../peers/values/grids.json"));
+    let mut peers: Vec<&str> = cases.iter().map(|case| case.peer.as_str()).collect();
+    peers.sort_unstable();
+    peers.dedup();
+    assert_eq!(peers.len(), 10, "{peers:?}");
+    for case in &cases {
+        let axes = match case.axes.as_str() {
+            "height_width" => Axes::HeightWidth,
+            "width_height" => Axes::WidthHeight,
+            "time_height_width" => Axes::FramesHeightWidth,
+            other => panic!("{other}"),
+        };
+        let grid = match case.shape[..] {
+            [height, width] => Grid::image(height, width),
+            [frames, height, width] => Grid::video(frames, height, width),
+            ref other => panic!("{other:?}"),
+        };
+        let grid = grid.with_prefix(case.prefix);
+        let layout = match case.layout.as_str() {
+            "halves" => Layout::Halves,
+            // All sines before all cosines: the whole row converted, and not each axis of it.
+            "interleaved" | "whole_halves" => Layout::Interleaved,
+            other => panic!("{other}"),
+        };
+        for device in devices() {
+            let (ours, theirs) = match (case.d_model, case.d_head) {
+                (Some(d_model), None) => {
+                    let pe = SinusoidalPositionalEncodingConfig::new(d_model)
+                        .with_layout(layout)
+                        .with_axes(axes)
+                        .init(&device);
+                    let rows = pe.encode(&grid.into(), grid.tokens());
+                    let rows = match case.layout.as_str() {
+                        "whole_halves" => convert_layout(rows, layout, Layout::Halves),
+                        _ => rows,
+                    };
+                    (values(rows), case.rows.concat())
+                }
+                (None, Some(d_head)) => {
+                    let rope = RotaryPositionalEncodingConfig::new(d_head)
+                        .with_layout(layout)
+                        .with_axes(axes)
+                        .init(&device);
+                    let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
+                    let x = x.reshape([1, 1, grid.tokens(), d_head]);
+                    (values(rope.apply(x, &grid.into())), case.rotated.concat())
+                }
+                _ => panic!("{}: of a row or of a head?", case.peer),
+            };
+            assert_eq!(ours.len(), theirs.len(), "{}", case.peer);
+            for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+                let off = (ours - theirs).abs();
+                let peer = &case.peer;
+                assert!(off <= 3e-6, "{device:?} {peer} number {i}: {ours} {theirs}");
+            }
+        }
+    }
+}
