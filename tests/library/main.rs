@@ -4,6 +4,7 @@
 mod agreement;
 mod attention;
 mod bias;
+mod checkpoints;
 mod dtypes;
 mod errors;
 mod exactness;

@@ -12,6 +12,7 @@ import transformers
 from torch.nn.functional import interpolate
 
 from common import about, rounded, shortest
+from formulas import Tutorial
 
 FOLDER = Path(__file__).parent / "checkpoints"
 FILES = ["model.safetensors", "pytorch_model.bin"]
@@ -25,6 +26,7 @@ def checkpoints():
         if name == "gpt2":
             yield from saved("gpt2-half", model.half(), FILES[:1], padding_index, {"wpe.weight": "wpe"})
     yield from saved("vit", vit(), FILES, None, {"embeddings.position_embeddings": None})
+    save_tutorial()
     yield from resized_vit()
     yield from resized()
 
@@ -81,6 +83,14 @@ def saved(name, model, files, padding_index, modules):
                 "positions": list(range(len(rows))),
                 "rows": [shortest(row) for row in rows.detach().float()],
             }
+
+
+def save_tutorial():
+    """The state of a model with the module of PyTorch's tutorial, whose buffer is [1, max_len, d_model]."""
+    state = {"pos_encoder.pe": Tutorial(4).table[None, :5_000].contiguous()}
+    path = FOLDER / "tutorial" / "model.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    safetensors.torch.save_file(state, path, metadata={"format": "pt"})
 
 
 def positions_of(model, module):

@@ -5,6 +5,7 @@ axis sine, cosine, sine, cosine, ...), "halves" (per axis its sines, then its co
 of all axes, then the cosines of all axes). Rotary "halves" are halves of the whole head: column i turns with i + d/2.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,7 +47,7 @@ def timm():
         for height, across in [(3, 5), (4, 2)]:
             for interleave, layout in [(True, "halves"), (False, "whole_halves")]:
                 asked = f"timm build_sincos2d_pos_embed, interleave_sin_cos={interleave}"
-                ask = lambda **more: build_sincos2d_pos_embed([height, across], width, interleave_sin_cos=interleave, **more)
+                ask = partial(build_sincos2d_pos_embed, [height, across], width, interleave_sin_cos=interleave)
                 yield sinusoidal(about(asked, "timm"), "height_width", layout, [height, across], ask())
                 transposed = ask(reverse_coord=True).view(across, height, width)
                 rows = transposed.transpose(0, 1).reshape(-1, width)
@@ -90,8 +91,8 @@ def rotary():
             single = random.normal(size=(height * across, width)).astype(np.float32)
             x = torch.tensor(single, dtype=torch.float64)
             with double():
-                both = (axial_peer, "interleaved", axial(x, height, across)), (qwen_peer, "halves", qwen(x, height, across))
-            for peer, layout, rotated in both:
+                by_axial, by_qwen = axial(x, height, across), qwen(x, height, across)
+            for peer, layout, rotated in [(axial_peer, "interleaved", by_axial), (qwen_peer, "halves", by_qwen)]:
                 yield peer | {
                     "kind": "rotary",
                     "axes": "height_width",

@@ -248,6 +248,30 @@ pub enum PositionError {
         what: &'static str,
     },
 
+    /// A table cannot be cut to more rows than it has, or extended to fewer.
+    #[error("{what} a table of {max_len} positions to {to}")]
+    Length {
+        /// What cannot be done.
+        what: &'static str,
+        /// The positions that the table has.
+        max_len: usize,
+        /// The positions that it should have.
+        to: usize,
+    },
+
+    /// A table is not of the grid that it should be resized from, or cannot be resized to the other.
+    #[error(
+        "a table is resized from the image that it is of to another, with the same tokens in front: got {max_len} positions, from {from:?} to {to:?}"
+    )]
+    Resize {
+        /// The positions that the table has.
+        max_len: usize,
+        /// The grid that it should be of.
+        from: crate::Grid,
+        /// The grid that it should be resized to.
+        to: crate::Grid,
+    },
+
     /// A grid has no tokens to choose from.
     #[error("the grid has no tokens: its height, its width or its number of frames is 0")]
     EmptyGrid,

@@ -3,7 +3,7 @@
 use alloc::{vec, vec::Vec};
 
 use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param, ParamId};
 use burn::nn::{Dropout, DropoutConfig, Initializer};
 use burn::tensor::module::embedding;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -218,6 +218,10 @@ impl From<Initializer> for TableInit {
 /// - **Gradients** reach only the rows that a batch uses.
 /// - **Any float type.** The sum is computed in `f32` (`f64` for `f64` inputs) and rounded once to
 ///   the type of the input.
+/// - **Trained elsewhere.** With the feature `checkpoint`
+///   [`init_from_file`](LearnedPositionalEmbeddingConfig::init_from_file) reads the table of a
+///   model, and [`save_to_file`](Self::save_to_file) writes one; [`crop`](Self::crop),
+///   [`extend`](Self::extend) and [`resize`](Self::resize) fit it to other lengths.
 /// - A model that is trained with gradient checkpointing is built on that device, this module with
 ///   the rest, and not sent through `valid().train()`: Burn panics when two checkpointing
 ///   strategies meet in one graph, and `train()` gives parameters the default one.
@@ -232,6 +236,28 @@ pub struct LearnedPositionalEmbedding {
 }
 
 impl LearnedPositionalEmbedding {
+    /// The same with another table in the place of this one, of as many rows before position 0: a
+    /// parameter of its own, trained if this one is.
+    pub(crate) fn map_table(self, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
+        let offset = self.offset();
+        let (_, table, state) = self.weight.consume();
+        let trained = table.is_require_grad();
+        let mut table = change(table.detach()).detach();
+        if trained {
+            table = table.require_grad();
+        }
+        let [rows, d_model] = table.dims();
+        Self {
+            weight: Param::from_mapped_value(ParamId::new(), table, state),
+            dropout: self.dropout,
+            config: LearnedPositionalEmbeddingConfig {
+                d_model,
+                max_len: rows - offset,
+                ..self.config
+            },
+        }
+    }
+
     /// Adds the rows of positions 0, 1, 2, … to `x`.
     ///
     /// # Shapes
@@ -342,13 +368,13 @@ impl LearnedPositionalEmbedding {
     }
 
     /// `[max_len, d_model]` of the table as it is: it may have been replaced by another.
-    fn size(&self) -> [usize; 2] {
+    pub(crate) fn size(&self) -> [usize; 2] {
         let [rows, d_model] = self.weight.lazy_shape().dims();
         [rows.saturating_sub(self.offset()), d_model]
     }
 
     /// The row of position 0.
-    fn offset(&self) -> usize {
+    pub(crate) fn offset(&self) -> usize {
         self.config.padding_index.map_or(0, |index| index + 1)
     }
 

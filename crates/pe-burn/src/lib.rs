@@ -24,6 +24,7 @@
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] → [`PositionalScheme`] |
 //! | follow another library's formula, use its columns | [`Formula`], [`convert_layout`], [`convert_heads`] |
+//! | read a trained table, fit it to other lengths and images | [`LearnedPositionalEmbedding`], [`Extension`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!
 //! Every method that can fail on its input has a `try_` form that returns a [`PositionError`]; the
@@ -34,6 +35,7 @@
 //! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
 //! - `flex`: sums and rotations on Burn's CPU backend Flex by kernels of this crate, in one pass on
 //!   all threads.
+//! - `checkpoint`: learned tables out of safetensors and PyTorch files, and into safetensors.
 //!
 //! The backend is the business of the application: enable it on its own `burn` dependency.
 
@@ -47,6 +49,8 @@ extern crate std; // tells at run time which vector instructions the processor h
 mod bias;
 mod buffer;
 mod cache;
+#[cfg(feature = "checkpoint")]
+mod checkpoint;
 mod display;
 mod double;
 mod error;
@@ -69,6 +73,7 @@ mod scaling;
 mod scheme;
 mod sinusoidal;
 mod spectrum;
+mod surgery;
 mod table;
 mod threads;
 mod xpos;
@@ -78,6 +83,8 @@ pub use bias::{
     T5RelativeBias, T5RelativeBiasConfig,
 };
 pub use cache::BiasCache;
+#[cfg(feature = "checkpoint")]
+pub use checkpoint::CheckpointError;
 pub use error::PositionError;
 pub use formula::Formula;
 pub use grid::{Axes, Grid};
@@ -93,10 +100,11 @@ pub use sinusoidal::{
     Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
 pub use spectrum::{DEFAULT_BASE, MAX_POSITION, Shift, Spectrum};
+pub use surgery::Extension;
 pub use table::Entry;
 pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
 
 /// The code in the project's README compiles and runs.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "checkpoint"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -12,6 +12,7 @@ use crate::bias::{
     T5RelativeBiasConfig,
 };
 use crate::error::{PositionError, expect};
+use crate::grid::Axes;
 use crate::input::check_dtype;
 use crate::learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig};
 use crate::positions::Positions;
@@ -111,6 +112,15 @@ impl PositionalConfig {
                 });
             }
         })
+    }
+
+    /// The axes of the grid that its positions have to be on; none if they may be on a line.
+    pub fn axes(&self) -> Option<Axes> {
+        match self {
+            Self::Sinusoidal(config) => config.axes,
+            Self::Rotary(config) => config.axes,
+            _ => None,
+        }
     }
 
     /// The name of this scheme.

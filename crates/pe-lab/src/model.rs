@@ -173,22 +173,32 @@ impl Model {
             .forward(logits, batch.targets)
     }
 
-    /// What the scheme adds to the token embeddings at positions `0..positions`, a row each.
+    /// What the scheme adds to the token embeddings at positions `0..positions`, or at all tokens
+    /// of its grid, a row each.
     ///
     /// # Errors
     ///
     /// [`LabError::Trial`] when the device fails to give the values back.
-    pub fn encoding(&self, positions: usize) -> Result<Vec<Vec<f32>>, LabError> {
+    pub fn encoding(&self, scheme: &Scheme, positions: usize) -> Result<Vec<Vec<f32>>, LabError> {
         let weight = self.tokens.weight.val();
         let d_model = weight.dims()[1];
-        let nothing = Tensor::zeros([1, positions, d_model], &weight.device());
-        let rows = self.scheme.embed(nothing, &Positions::default());
+        let (at, seq) = match scheme.grid {
+            Some(grid) => (Positions::from(grid), grid.tokens()),
+            None => (Positions::default(), positions),
+        };
+        let nothing = Tensor::zeros([1, seq, d_model], &weight.device());
+        let rows = self.scheme.embed(nothing, &at);
         let values = rows
             .into_data()
             .convert::<f32>()
             .try_to_vec::<f32>()
             .map_err(|error| LabError::Trial(error.to_string()))?;
         Ok(values.chunks(d_model.max(1)).map(<[f32]>::to_vec).collect())
+    }
+
+    /// The embeddings of all tokens, `[vocabulary, d_model]`, without positions.
+    pub fn tokens(&self) -> Tensor<2> {
+        self.tokens.weight.val()
     }
 
     /// Parameters of the positional scheme alone.
@@ -356,6 +366,9 @@ mod tests {
             for name in names() {
                 let device = Device::flex();
                 let scheme = config(name, 64, 4, 64).unwrap();
+                if scheme.needs_grid() {
+                    continue; // all its inputs are as long as the grid
+                }
                 let model = Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap();
                 let together = logits(&model, task, &rows);
                 let alone: Vec<f32> = rows

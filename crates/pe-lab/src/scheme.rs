@@ -1,11 +1,15 @@
 //! The schemes as the laboratory compares them: an encoding, and where its positions come from.
 
 use burn::module::Initializer;
-use pe_burn::{AlibiShape, Gain, PositionalConfig, Positions, RandomizedPositions};
+use pe_burn::{
+    AlibiShape, Axes, Gain, Grid, PositionalConfig, Positions, RandomizedPositions,
+    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::rng::HostRng;
+use crate::task::Task;
 
 /// From how many positions randomized ones are drawn, as in the paper (Ruoss et al. 2023), which
 /// trains on up to 40 tokens and tests on up to 500.
@@ -58,6 +62,14 @@ const ALL: &[(&str, &str)] = &[
         "randomized_rotary",
         "as rotary, at random positions in the right order (Ruoss et al. 2023)",
     ),
+    (
+        "sinusoidal_2d",
+        "as sinusoidal, half of it for the row and half for the column of a grid",
+    ),
+    (
+        "rotary_2d",
+        "as rotary, half of it by the row and half by the column of a grid",
+    ),
 ];
 
 /// The names of the schemes that can be compared.
@@ -83,9 +95,34 @@ pub struct Scheme {
     /// Without it they are 0, 1, 2, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_position: Option<usize>,
+    /// The grid that its positions are on. Without it they are on a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Grid>,
 }
 
 impl Scheme {
+    /// Whether its positions have to be on a grid.
+    pub fn needs_grid(&self) -> bool {
+        self.encoding.axes().is_some()
+    }
+
+    /// The same on the grid of a task, where it needs one.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when the task has none.
+    pub fn on(self, task: &dyn Task) -> Result<Self, LabError> {
+        let grid = task.grid().filter(|_| self.needs_grid());
+        if self.needs_grid() && grid.is_none() {
+            return Err(LabError::Usage(format!(
+                "the scheme {} needs rows and columns, and the task {} has none; digits has",
+                self.name,
+                task.name()
+            )));
+        }
+        Ok(Self { grid, ..self })
+    }
+
     /// Positions of sequences of these lengths, padded to `seq`.
     ///
     /// # Errors
@@ -97,6 +134,9 @@ impl Scheme {
         seq: usize,
         rng: &mut HostRng,
     ) -> Result<Positions, LabError> {
+        if let Some(grid) = self.grid {
+            return Ok(Positions::from(grid));
+        }
         let Some(max_position) = self.max_position else {
             return Ok(Positions::default());
         };
@@ -156,6 +196,10 @@ pub fn config(
         None => (name, None),
     };
     let rows = max_position.unwrap_or(max_tokens);
+    let (encoding, axes) = match encoding.strip_suffix("_2d") {
+        Some(encoding) => (encoding, Some(Axes::HeightWidth)),
+        None => (encoding, None),
+    };
     let encoding = PositionalConfig::by_name(
         match encoding {
             "scaled_sinusoidal" => "sinusoidal",
@@ -166,6 +210,12 @@ pub fn config(
         rows,
     )?;
     let encoding = match encoding {
+        PositionalConfig::Sinusoidal(table) if axes.is_some() => {
+            PositionalConfig::Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..table })
+        }
+        PositionalConfig::Rotary(rotary) => {
+            PositionalConfig::Rotary(RotaryPositionalEncodingConfig { axes, ..rotary })
+        }
         PositionalConfig::Learned(table) => {
             let like_sinusoidal = Initializer::Normal {
                 mean: 0.0,
@@ -189,6 +239,7 @@ pub fn config(
         name: name.to_string(),
         encoding,
         max_position,
+        grid: None,
     })
 }
 
@@ -196,6 +247,7 @@ pub fn config(
 mod tests {
     use super::*;
     use crate::rng::generator;
+    use crate::task::{Digits, Reverse};
 
     #[test]
     fn every_scheme_has_a_configuration_and_a_line_about_it() {
@@ -212,6 +264,19 @@ mod tests {
         }
         let message = config("cosine", 64, 4, 22).unwrap_err().to_string();
         assert!(message.contains("none, sinusoidal, learned"), "{message}");
+    }
+
+    #[test]
+    fn a_grid_is_that_of_the_task() {
+        for name in ["sinusoidal_2d", "rotary_2d"] {
+            let scheme = config(name, 64, 4, 64).unwrap();
+            let on_digits = scheme.clone().on(&Digits).unwrap();
+            assert_eq!(on_digits.grid, Some(Grid::image(8, 8)));
+            let message = scheme.on(&Reverse).unwrap_err().to_string();
+            assert!(message.contains("the task reverse has none"), "{message}");
+        }
+        let line = config("rotary", 64, 4, 64).unwrap();
+        assert_eq!(line.clone().on(&Digits).unwrap(), line);
     }
 
     #[test]

@@ -77,17 +77,29 @@ impl StudySpec {
         let device = plan.device.unwrap_or_else(|| "flex".into());
         device::open(&device)?;
 
-        let schemes = plan.schemes.unwrap_or(Names::All(All::All));
-        let schemes = schemes.of(scheme::names().map(str::to_string));
-        unique("scheme", &schemes)?;
-        for name in &schemes {
-            scheme::config(name, model.d_model, model.heads, 1)?;
-        }
         let names = match plan.tasks {
             Some(names) => names.of(tasks.names()),
             None => tasks.names().collect(),
         };
         unique("task", &names)?;
+        // All schemes are those that every task can be given to.
+        let config = |name: &str| scheme::config(name, model.d_model, model.heads, 1);
+        let mut all = Vec::new();
+        for name in scheme::names() {
+            let on = |task: &String| Ok(config(name)?.on(tasks.get(task)?.as_ref()).is_ok());
+            let fits: Result<Vec<bool>, LabError> = names.iter().map(on).collect();
+            if fits?.into_iter().all(|fits| fits) {
+                all.push(name.to_string());
+            }
+        }
+        let schemes = plan.schemes.unwrap_or(Names::All(All::All));
+        let schemes = schemes.of(all.into_iter());
+        unique("scheme", &schemes)?;
+        for name in &schemes {
+            for task in &names {
+                config(name)?.on(tasks.get(task)?.as_ref())?;
+            }
+        }
         let seeds = plan.seeds.unwrap_or(Seeds::Count(2)).list()?;
         unique("seed", &seeds)?;
         let spec = Self {
@@ -130,7 +142,8 @@ impl StudySpec {
     pub fn trials(&self, tasks: &Tasks) -> Result<Vec<TrialSpec>, LabError> {
         let mut trials = Vec::new();
         for TaskSteps { name: task, steps } in &self.tasks {
-            let max_tokens = tasks.get(task)?.max_tokens();
+            let of_task = tasks.get(task)?;
+            let max_tokens = of_task.max_tokens();
             for seed in &self.seeds {
                 for scheme in &self.schemes {
                     trials.push(TrialSpec {
@@ -141,7 +154,8 @@ impl StudySpec {
                             self.model.d_model,
                             self.model.heads,
                             max_tokens,
-                        )?,
+                        )?
+                        .on(of_task.as_ref())?,
                         seed: *seed,
                         steps: *steps,
                         recipe: self.recipe.clone(),

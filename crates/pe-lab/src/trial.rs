@@ -195,7 +195,7 @@ pub fn run(
         Ok(trained) => {
             let seconds = trained.elapsed.as_secs_f64();
             let scores = evaluate(&trained.model, task.as_ref(), &spec.scheme, &plain)?;
-            write_encoding(&trained.model, task.max_tokens(), folder)?;
+            write_encoding(&trained.model, &spec.scheme, task.max_tokens(), folder)?;
             Outcome::Finished(Measures {
                 scores,
                 parameters,
@@ -222,8 +222,13 @@ pub fn run(
 
 /// Writes what the trained model adds to its tokens into `encoding.csv`: a row per position, a
 /// column per dimension. A model that adds nothing leaves no file.
-fn write_encoding(model: &Model, positions: usize, folder: &Path) -> Result<(), LabError> {
-    let rows = model.encoding(positions.min(ENCODING_ROWS))?;
+fn write_encoding(
+    model: &Model,
+    scheme: &Scheme,
+    positions: usize,
+    folder: &Path,
+) -> Result<(), LabError> {
+    let rows = model.encoding(scheme, positions.min(ENCODING_ROWS))?;
     if rows.iter().flatten().all(|value| *value == 0.0) {
         return Ok(());
     }

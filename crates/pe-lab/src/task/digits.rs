@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
+use pe_burn::Grid;
 
 use super::{Answer, Readout, Sample, Task};
 use crate::rng::{generator, permutation};
 
 const FILE: &[u8] = include_bytes!("../../data/digits.csv.gz");
-const PIXELS: usize = 64;
+const SIDE: usize = 8;
+const PIXELS: usize = SIDE * SIDE;
 const INTENSITIES: usize = 17;
 const CLASSES: usize = 10;
 const HELD_OUT: usize = 397;
@@ -140,6 +142,10 @@ impl Task for Digits {
         } else {
             Vec::new()
         }
+    }
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::image(SIDE, SIDE))
     }
 
     fn floor(&self, _length: usize) -> f64 {

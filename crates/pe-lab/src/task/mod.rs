@@ -31,6 +31,8 @@ pub use reverse::Reverse;
 pub use shift3::Shift3;
 pub use toy::Toy;
 
+use pe_burn::Grid;
+
 use crate::error::LabError;
 
 /// How the model's output is turned into answers.
@@ -116,6 +118,11 @@ pub trait Task: Send + Sync {
 
     /// Training steps of a study that names none.
     fn steps(&self) -> usize;
+
+    /// The grid that all inputs are read from, row by row, where there is one.
+    fn grid(&self) -> Option<Grid> {
+        None
+    }
 
     /// The longest input in tokens, the framing included.
     fn max_tokens(&self) -> usize {

@@ -1,0 +1,57 @@
+//! The sinusoidal buffer of a PyTorch model: the same numbers, better far out.
+//!
+//! The module of PyTorch's tutorial registers a buffer `pe`, `[1, max_len, d_model]`, and models save
+//! it with their weights; this one was written by PyTorch (run it from the root). It need not be loaded: the configuration makes it again, exact.
+
+use std::error::Error;
+
+use burn::tensor::{Device, Tensor};
+use pe_burn::{
+    LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig, Spectrum,
+};
+
+const D_MODEL: usize = 4;
+const MAX_LEN: usize = 5_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = "tests/peers/checkpoints/tutorial/model.safetensors";
+    let device = Device::flex();
+    // Read as a table, to look at it.
+    let theirs = LearnedPositionalEmbeddingConfig::new(D_MODEL, MAX_LEN).init_from_file(
+        path,
+        "pos_encoder.pe",
+        &device,
+    )?;
+    let ours = SinusoidalPositionalEncodingConfig::new(D_MODEL).init(&device);
+    let exact = Spectrum::new(D_MODEL, 10_000.0);
+
+    println!("positions          theirs − ours   theirs off by   ours off by");
+    for (start, end) in [(0, 10), (10, 100), (100, 1_000), (1_000, MAX_LEN)] {
+        let (positions, seq) = (Positions::from(start), end - start);
+        let [theirs, ours] =
+            [theirs.encode(&positions, seq), ours.encode(&positions, seq)].map(numbers);
+        let exact: Vec<f64> = exact.rows(start..end);
+        println!(
+            "{start:>5} to {:<5}     {:>10.1e}      {:>10.1e}    {:>10.1e}",
+            end - 1,
+            largest_difference(&theirs, &ours),
+            largest_difference(&theirs, &exact),
+            largest_difference(&ours, &exact),
+        );
+    }
+
+    // In the model the buffer becomes one line, and no length is too long.
+    let x = Tensor::<3>::zeros([1, 2, D_MODEL], &device);
+    let far = ours.forward_at(x, &Positions::from(10_000_000));
+    println!("\npositions 10,000,000 and on:\n{}", far.into_data());
+    Ok(())
+}
+
+fn numbers(rows: Tensor<3>) -> Vec<f64> {
+    rows.into_data().iter().collect()
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    let pairs = a.iter().zip(b);
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}

@@ -1,0 +1,411 @@
+//! Learned tables from files that transformers saved (`tests/peers/checkpoints`), fitted to other
+//! lengths and images, and written again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::module::Module;
+use burn::tensor::{DType, Device, FloatDType, Tensor};
+use pe_burn::{
+    CheckpointError, Extension, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
+    PositionError, Positions, Spectrum, TableInit,
+};
+use pe_tests::devices;
+use serde::Deserialize;
+
+use crate::{cases, distance, embeddings, values};
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Case {
+    Saved(Saved),
+    Resized(Resized),
+}
+
+#[derive(Deserialize)]
+struct Saved {
+    peer: String,
+    file: String,
+    name: String,
+    shape: Vec<usize>,
+    padding_index: Option<usize>,
+    rows: Vec<Vec<f32>>,
+}
+
+#[derive(Deserialize)]
+struct Resized {
+    peer: String,
+    from: [usize; 2],
+    to: [usize; 2],
+    prefix: usize,
+    table: Vec<Vec<f32>>,
+    resized: Vec<Vec<f64>>,
+}
+
+fn all() -> Vec<Case> {
+    cases(include_str!("../peers/values/checkpoints.json"))
+}
+
+fn file(name: &str) -> PathBuf {
+    // The tests of a package run in its folder.
+    Path::new("peers").join(name)
+}
+
+/// A module with this table.
+fn table(rows: &[Vec<f32>], device: &Device) -> LearnedPositionalEmbedding {
+    let shape = [rows.len(), rows[0].len()];
+    let mut pe = LearnedPositionalEmbeddingConfig::new(shape[1], shape[0]).init(device);
+    let rows = Tensor::<1>::from_data(rows.concat().as_slice(), device);
+    pe.weight = burn::module::Param::from_tensor(rows.reshape(shape));
+    pe
+}
+
+fn rows(pe: &LearnedPositionalEmbedding) -> Vec<f32> {
+    values(pe.encode(&Positions::default(), pe.config().max_len))
+}
+
+/// What a model of transformers adds to its tokens is what ours adds.
+#[test]
+fn tables_of_models_that_transformers_saved() {
+    let mut files = 0;
+    for case in all() {
+        let Case::Saved(case) = case else { continue };
+        files += 1;
+        let config = LearnedPositionalEmbeddingConfig::new(case.rows[0].len(), case.rows.len())
+            .with_padding_index(case.padding_index);
+        for device in devices() {
+            let pe = config
+                .init_from_file(file(&case.file), &case.name, &device)
+                .unwrap();
+            let Saved { peer, file, .. } = &case;
+            assert_eq!(rows(&pe), case.rows.concat(), "{peer} {file} {device:?}");
+            assert_eq!(pe.num_params(), case.shape.iter().product::<usize>());
+            let x = embeddings(2, 3, 8, &device);
+            let sum = x.clone() + pe.encode(&Positions::from(4), 3);
+            assert_eq!(distance(pe.forward_at(x, &Positions::from(4)), sum), 0.0);
+        }
+    }
+    assert_eq!(files, 19);
+}
+
+/// It is trained on like any other, and half-precision models get the type of the device.
+#[test]
+fn a_table_from_a_file_can_be_trained() {
+    let device = Device::flex().autodiff();
+    let config = LearnedPositionalEmbeddingConfig::new(8, 12);
+    let half = file("checkpoints/gpt2-half/model.safetensors");
+    let pe = config.init_from_file(half, "wpe.weight", &device).unwrap();
+    assert_eq!(pe.weight.val().dtype(), DType::F32);
+    let gradients = pe.forward(embeddings(1, 12, 8, &device)).sum().backward();
+    let gradient = pe.weight.val().grad(&gradients).unwrap();
+    assert_eq!(values(gradient), vec![1.0; 96]);
+    let longer = pe.extend(20, Extension::Linear);
+    let gradients = longer
+        .forward(embeddings(1, 20, 8, &device))
+        .sum()
+        .backward();
+    assert!(longer.weight.val().grad(&gradients).is_some());
+    let frozen = longer.no_grad().crop(5);
+    assert!(!frozen.weight.is_require_grad());
+
+    // Made for inference, it can still be sent to training; frozen, it stays so.
+    let plain = config.init(&Device::flex()).extend(20, Extension::Repeat);
+    assert!(plain.clone().train().weight.is_require_grad());
+    let frozen = plain.no_grad().crop(3);
+    assert!(!frozen.train().weight.is_require_grad());
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_is() {
+    let device = Device::flex();
+    let config = LearnedPositionalEmbeddingConfig::new(8, 12);
+    let said = |config: &LearnedPositionalEmbeddingConfig, path: &Path, name: &str| {
+        let error = config.init_from_file(path, name, &device).unwrap_err();
+        (error.to_string(), error)
+    };
+    for format in ["model.safetensors", "pytorch_model.bin"] {
+        let gpt2 = file("checkpoints/gpt2").join(format);
+        let (message, error) = said(&config, &gpt2, "wpe");
+        assert!(matches!(error, CheckpointError::Name { .. }));
+        assert!(message.contains(&format!("gpt2/{format} has no tensor \"wpe\"; it has: ")));
+        assert!(message.contains("wpe.weight, ") || message.ends_with("wpe.weight"));
+        assert!(message.contains("h.0.attn.c_attn.weight, "), "{message}");
+
+        let (message, _) = said(
+            &LearnedPositionalEmbeddingConfig::new(8, 20),
+            &gpt2,
+            "wpe.weight",
+        );
+        assert_eq!(
+            message,
+            "\"wpe.weight\" has shape [12, 8], but this configuration needs [20, 8]: max_len and 0 rows before position 0, and d_model"
+        );
+        let offset = config.clone().with_padding_index(Some(1));
+        let (message, _) = said(&offset, &gpt2, "wpe.weight");
+        assert!(
+            message.contains("needs [14, 8]: max_len and 2 rows"),
+            "{message}"
+        );
+        // One of another number of axes: a bias.
+        let (message, _) = said(&config, &gpt2, "ln_f.bias");
+        assert!(
+            message.starts_with("\"ln_f.bias\" has shape [8], but"),
+            "{message}"
+        );
+    }
+    let wrong = LearnedPositionalEmbeddingConfig::new(0, 12);
+    let gpt2 = file("checkpoints/gpt2/model.safetensors");
+    let (_, error) = said(&wrong, &gpt2, "wpe.weight");
+    assert!(matches!(
+        error,
+        CheckpointError::Config(PositionError::ZeroDModel)
+    ));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = Device::flex();
+    let config = LearnedPositionalEmbeddingConfig::new(8, 12);
+    let unreadable = |path: &Path| {
+        let error = config
+            .init_from_file(path, "wpe.weight", &device)
+            .unwrap_err();
+        assert!(matches!(error, CheckpointError::Read { .. }), "{error}");
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("cannot read {}: ", path.display())));
+        message
+    };
+    let path = folder.path().join("table");
+    unreadable(&path);
+    unreadable(folder.path());
+    for text in [
+        "",
+        "short",
+        "a text that is no checkpoint at all",
+        "........{not json}",
+    ] {
+        fs::write(&path, text).unwrap();
+        unreadable(&path);
+    }
+    // A length of the header beyond the file, and beyond any memory.
+    for length in [1_000_u64, u64::MAX] {
+        fs::write(&path, [&length.to_le_bytes()[..], b"{}"].concat()).unwrap();
+        unreadable(&path);
+    }
+    // Cut off anywhere, a file is an error or, where only another tensor is missing, still right.
+    for format in ["model.safetensors", "pytorch_model.bin"] {
+        let whole = fs::read(file("checkpoints/gpt2").join(format)).unwrap();
+        for part in 0..8 {
+            fs::write(&path, &whole[..whole.len() * part / 8]).unwrap();
+            unreadable(&path);
+        }
+    }
+    // Integers.
+    let header = br#"{"wpe.weight":{"dtype":"I32","shape":[12,8],"data_offsets":[0,384]}}"#;
+    let length = (header.len() as u64).to_le_bytes();
+    fs::write(&path, [&length[..], header, &[0; 384]].concat()).unwrap();
+    let error = config
+        .init_from_file(&path, "wpe.weight", &device)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"wpe.weight\" holds i32, but a table holds floats (f64, f32, f16 or bf16)"
+    );
+}
+
+#[test]
+fn saved_loaded_and_saved_again_it_is_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for device in devices() {
+        for padding_index in [None, Some(1)] {
+            let config =
+                LearnedPositionalEmbeddingConfig::new(8, 12).with_padding_index(padding_index);
+            let pe = config.init(&device);
+            let name = "model.decoder.embed_positions.weight";
+            let path = |i| {
+                folder
+                    .path()
+                    .join(format!("{i} {padding_index:?} {device:?}").replace('/', " "))
+            };
+            pe.save_to_file(path(1), name).unwrap();
+            let again = config.init_from_file(path(1), name, &device).unwrap();
+            again.save_to_file(path(2), name).unwrap();
+            let bytes = fs::read(path(1)).unwrap();
+            assert_eq!(bytes, fs::read(path(2)).unwrap());
+            assert_eq!(values(pe.weight.val()), values(again.weight.val()));
+            // What loaders of PyTorch's ask for.
+            let header = String::from_utf8_lossy(&bytes[8..200]);
+            assert!(
+                header.starts_with(r#"{"__metadata__":{"format":"pt"},"#),
+                "{header}"
+            );
+            assert!(
+                header.contains(&format!(r#""{name}":{{"dtype":"F32","#)),
+                "{header}"
+            );
+
+            // Nothing is written over.
+            let error = pe.save_to_file(path(1), name).unwrap_err();
+            assert!(matches!(error, CheckpointError::Write { .. }), "{error}");
+            assert!(error.to_string().contains("exists"), "{error}");
+            assert_eq!(bytes, fs::read(path(1)).unwrap());
+        }
+    }
+    let pe = LearnedPositionalEmbeddingConfig::new(8, 12).init(&Device::flex());
+    let nowhere = folder.path().join("no/such/folder");
+    assert!(matches!(
+        pe.save_to_file(nowhere, "weight"),
+        Err(CheckpointError::Write { .. })
+    ));
+}
+
+#[test]
+fn images_of_other_sizes() {
+    let mut sizes = 0;
+    for case in all() {
+        let Case::Resized(case) = case else { continue };
+        sizes += 1;
+        let grid =
+            |[height, width]: [usize; 2]| Grid::image(height, width).with_prefix(case.prefix);
+        let (from, to) = (grid(case.from), grid(case.to));
+        for device in devices() {
+            let pe = table(&case.table, &device).resize(from, to);
+            assert_eq!(pe.config().max_len, to.tokens());
+            for (ours, theirs) in rows(&pe).iter().zip(case.resized.concat()) {
+                let off = (f64::from(*ours) - theirs).abs();
+                let Resized { peer, from, to, .. } = &case;
+                assert!(off <= 1e-6, "{device:?} {peer} {from:?} to {to:?}: {off:e}");
+            }
+            let prefix = case.table[..case.prefix].concat();
+            assert_eq!(rows(&pe)[..prefix.len()], prefix);
+        }
+    }
+    assert_eq!(sizes, 18);
+}
+
+#[test]
+fn resizing_what_is_not_that_image_is_refused() {
+    let device = Device::flex();
+    let pe = LearnedPositionalEmbeddingConfig::new(4, 7).init(&device);
+    let image = |height, width, prefix| Grid::image(height, width).with_prefix(prefix);
+    for (from, to) in [
+        (image(2, 3, 0), image(4, 4, 0)),       // the table has one more
+        (image(2, 3, 1), image(4, 4, 0)),       // a class token less
+        (image(1, 7, 0), image(0, 4, 0)),       // no patches
+        (Grid::video(1, 1, 7), image(4, 4, 0)), // a video
+        (image(7, 1, 0), Grid::video(1, 2, 2)),
+        (image(0, 7, 7), image(2, 2, 7)),
+    ] {
+        let error = pe.clone().try_resize(from, to).unwrap_err();
+        assert!(
+            matches!(error, PositionError::Resize { max_len: 7, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("7 positions"), "{error}");
+    }
+    let (from, to) = (image(2, 3, 1), image(usize::MAX, usize::MAX, 1));
+    let error = pe.try_resize(from, to).unwrap_err();
+    assert!(matches!(error, PositionError::TooLarge { .. }), "{error}");
+}
+
+#[test]
+fn shorter_and_longer() {
+    let numbers = |p: usize| vec![p as f32, (p * p) as f32, -0.5];
+    let trained: Vec<Vec<f32>> = (0..5).map(numbers).collect();
+    for device in devices() {
+        let pe = || table(&trained, &device);
+        assert_eq!(rows(&pe().crop(2)), trained[..2].concat());
+        assert_eq!(rows(&pe().crop(5)), trained.concat());
+
+        let repeated = pe().extend(12, Extension::Repeat);
+        let expected: Vec<f32> = (0..12).flat_map(|p| trained[p % 5].clone()).collect();
+        assert_eq!(rows(&repeated), expected);
+
+        // From 5 rows to 9 there is one between each two; to 4 · 7 + 1, six.
+        let stretched = rows(&pe().extend(9, Extension::Linear));
+        for p in 0..9 {
+            let expected = match p % 2 {
+                0 => trained[p / 2].clone(),
+                _ => [0, 1, 2]
+                    .map(|i| (trained[p / 2][i] + trained[p / 2 + 1][i]) / 2.0)
+                    .to_vec(),
+            };
+            assert_eq!(stretched[3 * p..][..3], expected);
+        }
+        let stretched = rows(&pe().extend(29, Extension::Linear));
+        assert_eq!(stretched[..3], trained[0]);
+        assert_eq!(stretched[28 * 3..], trained[4]);
+        assert!((stretched[3 * 10] - 10.0 / 7.0).abs() < 1e-6);
+
+        let longer = pe().extend(40, Extension::Sinusoidal);
+        assert_eq!(rows(&longer)[..15], trained.concat());
+        let new = rows(&longer)[15..].to_vec();
+        let sinusoid: Vec<f32> = Spectrum::new(3, 10_000.0).rows(5..40);
+        let square = |rows: &[f32]| rows.iter().map(|x| x * x).sum::<f32>() / rows.len() as f32;
+        let size = (square(&trained.concat()) / square(&sinusoid)).sqrt();
+        for (new, sinusoid) in new.iter().zip(sinusoid) {
+            assert!((new - size * sinusoid).abs() < 1e-5, "{new} {sinusoid}");
+        }
+        assert!((square(&new) / square(&trained.concat()) - 1.0).abs() < 1e-5);
+
+        for extension in [Extension::Repeat, Extension::Linear, Extension::Sinusoidal] {
+            assert_eq!(rows(&pe().extend(5, extension)), trained.concat());
+            let one = table(&trained[2..3], &device).extend(3, extension);
+            assert_eq!(rows(&one)[..3], trained[2]);
+            let error = pe().try_extend(4, extension).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "cannot extend a table of 5 positions to 4"
+            );
+            assert!(pe().try_extend(usize::MAX, extension).is_err());
+        }
+        let error = pe().try_crop(6).unwrap_err();
+        assert_eq!(error.to_string(), "cannot crop a table of 5 positions to 6");
+        assert!(matches!(pe().try_crop(0), Err(PositionError::ZeroMaxLen)));
+    }
+}
+
+/// Rows before position 0 are not positions: they stay in front.
+#[test]
+fn the_padding_row_stays_in_front() {
+    for device in devices() {
+        let config = LearnedPositionalEmbeddingConfig::new(4, 6)
+            .with_padding_index(Some(1))
+            .with_init(TableInit::Sinusoidal);
+        let pe = config.init(&device);
+        let (front, before) = (values(pe.weight.val())[..8].to_vec(), rows(&pe));
+        for (changed, max_len) in [
+            (pe.clone().crop(2), 2),
+            (pe.clone().extend(9, Extension::Repeat), 9),
+            (pe.clone().extend(9, Extension::Sinusoidal), 9),
+            (pe.clone().resize(Grid::image(2, 3), Grid::image(4, 5)), 20),
+        ] {
+            assert_eq!(changed.weight.dims(), [max_len + 2, 4]);
+            assert_eq!(changed.config().max_len, max_len);
+            assert_eq!(values(changed.weight.val())[..8], front);
+            assert!(changed.try_encode(&Positions::from(max_len), 1).is_err());
+        }
+        let longer = pe.extend(9, Extension::Sinusoidal);
+        assert_eq!(rows(&longer)[..24], before);
+    }
+}
+
+/// Every float type of a device, where it has it.
+#[test]
+fn tables_of_other_types_are_fitted_too() {
+    for device in devices() {
+        for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
+            if !device.supports_dtype(dtype) {
+                continue;
+            }
+            let mut pe = table(&[vec![1.0, 2.0], vec![3.0, 4.0]], &device);
+            pe.weight = burn::module::Param::from_tensor(pe.weight.val().cast(dtype));
+            let longer = pe.clone().extend(3, Extension::Linear);
+            assert_eq!(longer.weight.val().dtype(), DType::from(dtype));
+            assert_eq!(values(longer.weight.val()), [1.0, 2.0, 2.0, 3.0, 3.0, 4.0]);
+            let longer = pe.extend(4, Extension::Sinusoidal);
+            assert_eq!(longer.weight.val().dtype(), DType::from(dtype));
+        }
+    }
+}
