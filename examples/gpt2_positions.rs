@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // What the file does not have.
     let wrong = LearnedPositionalEmbeddingConfig::new(d_model, max_len);
     let error = wrong.init_from_file(path, "wpe", &device).unwrap_err();
-    println!("\na wrong name: {error:.120}…");
+    println!("\na wrong name: {error}");
 
     // Twice as long, to go on training: the trained rows, and a sinusoid of their size behind.
     let longer = input.wpe.clone().extend(2 * max_len, Extension::Sinusoidal);

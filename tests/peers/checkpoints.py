@@ -87,7 +87,7 @@ def saved(name, model, files, padding_index, modules):
 
 def save_tutorial():
     """The state of a model with the module of PyTorch's tutorial, whose buffer is [1, max_len, d_model]."""
-    state = {"pos_encoder.pe": Tutorial(4).table[None, :5_000].contiguous()}
+    state = {"pos_encoder.pe": Tutorial(16).table[None, :5_000].contiguous()}
     path = FOLDER / "tutorial" / "model.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
     safetensors.torch.save_file(state, path, metadata={"format": "pt"})
