@@ -120,6 +120,10 @@ impl Distances {
         if queries == 1 {
             return values;
         }
+        #[cfg(feature = "flex")]
+        if crate::flex::runs(&values) {
+            return crate::flex::windows(values, queries, keys);
+        }
         if !values.device().is_autodiff() {
             // A window on the strip for each query, the last query first.
             let windows: Tensor<5> = values.unfold(3, keys, 1);

@@ -6,9 +6,11 @@
 
 mod rotation;
 mod sum;
+mod windows;
 
 pub(crate) use rotation::rotate;
 pub(crate) use sum::add;
+pub(crate) use windows::windows;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
