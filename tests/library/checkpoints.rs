@@ -88,6 +88,50 @@ fn tables_of_models_that_transformers_saved() {
     assert_eq!(files, 19);
 }
 
+/// Names are those in the file, whatever they seem to count.
+#[test]
+fn a_list_with_gaps_keeps_its_names() {
+    let device = Device::flex();
+    let config = LearnedPositionalEmbeddingConfig::new(3, 2);
+    let path = file("checkpoints/gaps/pytorch_model.bin");
+    for i in [1, 3] {
+        let name = format!("pos.{i}.weight");
+        let pe = config.init_from_file(&path, &name, &device).unwrap();
+        assert_eq!(rows(&pe), [i as f32; 6]);
+    }
+    let error = config
+        .init_from_file(&path, "pos.0.weight", &device)
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("it has: pos.1.weight, pos.3.weight"),
+        "{error}"
+    );
+}
+
+/// Reading a table draws nothing.
+#[test]
+fn a_table_from_a_file_leaves_random_numbers_alone() {
+    let device = Device::flex();
+    let draw = || {
+        values(Tensor::<1>::random(
+            [4],
+            burn::tensor::Distribution::Default,
+            &device,
+        ))
+    };
+    device.seed(3);
+    let expected = draw();
+    device.seed(3);
+    let bart = file("checkpoints/bart/model.safetensors");
+    LearnedPositionalEmbeddingConfig::new(8, 12)
+        .with_padding_index(Some(1))
+        .init_from_file(bart, "encoder.embed_positions.weight", &device)
+        .unwrap();
+    assert_eq!(draw(), expected);
+}
+
 /// It is trained on like any other, and half-precision models get the type of the device.
 #[test]
 fn a_table_from_a_file_can_be_trained() {
@@ -304,9 +348,11 @@ fn resizing_what_is_not_that_image_is_refused() {
         );
         assert!(error.to_string().contains("7 positions"), "{error}");
     }
-    let (from, to) = (image(2, 3, 1), image(usize::MAX, usize::MAX, 1));
-    let error = pe.try_resize(from, to).unwrap_err();
-    assert!(matches!(error, PositionError::TooLarge { .. }), "{error}");
+    for side in [1 << 20, usize::MAX] {
+        let (from, to) = (image(2, 3, 1), image(side, side, 1));
+        let error = pe.clone().try_resize(from, to).unwrap_err();
+        assert!(matches!(error, PositionError::TooLarge { .. }), "{error}");
+    }
 }
 
 #[test]
@@ -358,7 +404,9 @@ fn shorter_and_longer() {
                 error.to_string(),
                 "cannot extend a table of 5 positions to 4"
             );
-            assert!(pe().try_extend(usize::MAX, extension).is_err());
+            for far in [1 << 40, usize::MAX] {
+                assert!(pe().try_extend(far, extension).is_err());
+            }
         }
         let error = pe().try_crop(6).unwrap_err();
         assert_eq!(error.to_string(), "cannot crop a table of 5 positions to 6");
@@ -404,8 +452,21 @@ fn tables_of_other_types_are_fitted_too() {
             let longer = pe.clone().extend(3, Extension::Linear);
             assert_eq!(longer.weight.val().dtype(), DType::from(dtype));
             assert_eq!(values(longer.weight.val()), [1.0, 2.0, 2.0, 3.0, 3.0, 4.0]);
-            let longer = pe.extend(4, Extension::Sinusoidal);
-            assert_eq!(longer.weight.val().dtype(), DType::from(dtype));
+            let longer = pe.clone().extend(3, Extension::Repeat);
+            assert_eq!(values(longer.weight.val()), [1.0, 2.0, 3.0, 4.0, 1.0, 2.0]);
+            // Squares of these are beyond f16, at either end.
+            for number in [1_000.0, 1e-4] {
+                let mut pe = table(&[vec![number, -number]], &device);
+                pe.weight = burn::module::Param::from_tensor(pe.weight.val().cast(dtype));
+                let longer = pe.extend(4, Extension::Sinusoidal);
+                assert_eq!(longer.weight.val().dtype(), DType::from(dtype));
+                let rows = values(longer.weight.val());
+                let new = rows[2..].iter().map(|x| x * x).sum::<f32>() / 6.0;
+                assert!((new.sqrt() / number - 1.0).abs() < 0.02, "{rows:?}");
+            }
+            let larger = pe.resize(Grid::image(1, 2), Grid::image(1, 3));
+            assert_eq!(larger.weight.val().dtype(), DType::from(dtype));
+            assert!((values(larger.weight.val())[2] - 2.0).abs() < 0.02);
         }
     }
 }

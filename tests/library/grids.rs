@@ -261,6 +261,43 @@ fn any_length_and_type() {
     assert!(limited.try_encode(&Grid::image(4, 4).into(), 16).is_ok());
     let error = limited.try_encode(&grid, 100).unwrap_err().to_string();
     assert!(error.starts_with("position 49 is past the end"), "{error}");
+    // Of some tokens, these count, and tokens in front are nowhere.
+    let of =
+        |grid: Grid, id: i64| Positions::from_grid_ids(grid, Tensor::from_data([[id]], &device));
+    assert!(limited.try_encode(&of(Grid::image(2, 50), 3), 1).is_ok());
+    assert!(limited.try_encode(&of(Grid::image(2, 50), 4), 1).is_err());
+    let nothing = Grid::image(0, 50).with_prefix(3);
+    assert_eq!(values(limited.encode(&nothing.into(), 3)), [0.0; 24]);
+}
+
+/// Tokens in front are as those of position 0: not turned, but scaled with all others.
+#[test]
+fn an_attention_factor_scales_every_token() {
+    let device = Device::flex();
+    let yarn = RopeScaling::Yarn {
+        factor: 4.0,
+        original_max_position_embeddings: 64,
+        beta_fast: 32.0,
+        beta_slow: 1.0,
+        attention_factor: Some(1.5),
+        mscale: None,
+        mscale_all_dim: None,
+        truncate: true,
+    };
+    let rope = RotaryPositionalEncodingConfig::new(8)
+        .with_axes(Axes::HeightWidth)
+        .with_scaling(Some(yarn))
+        .init(&device);
+    let x = embeddings(1, 7, 8, &device).reshape([1, 1, 7, 8]);
+    let y = rope.apply(x.clone(), &Grid::image(2, 3).with_prefix(1).into());
+    let (x, y) = (values(x), values(y));
+    for (x, y) in x[..16].iter().zip(&y) {
+        assert!((1.5 * x - y).abs() < 1e-6, "{x} {y}");
+    }
+    let length = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>().sqrt();
+    for (x, y) in x.chunks(8).zip(y.chunks(8)) {
+        assert!((length(y) / length(x) - 1.5).abs() < 1e-5);
+    }
 }
 
 #[test]
@@ -273,7 +310,7 @@ fn what_is_no_grid_of_these_axes_is_refused() {
         let error = pe.try_forward_at(x.clone(), &positions).unwrap_err();
         error.to_string()
     };
-    let hint = "call forward_grid, or give it Positions::from(Grid)";
+    let hint = "Positions::from(Grid) gives it one";
     assert_eq!(
         refused(Positions::default()),
         format!(
@@ -297,6 +334,10 @@ fn what_is_no_grid_of_these_axes_is_refused() {
         line.try_forward_grid(x.clone().reshape([1, 2, 3, 8]))
             .is_err()
     );
+    // Where there is nothing to add to as well.
+    let nothing = Tensor::<3>::zeros([0, 6, 8], &device);
+    assert!(pe.try_forward(nothing).is_err());
+    assert!(pe.try_encode(&Positions::default(), 0).is_err());
     let id = Tensor::<2, Int>::from_data([[1, 6]], &device);
     let error = Positions::try_from_grid_ids(Grid::image(2, 3), id.clone()).unwrap_err();
     assert_eq!(
@@ -350,6 +391,10 @@ fn data_names_the_axes() {
     let json = r#"{"d_head": 8, "axes": "frames_height_width"}"#;
     let config: RotaryPositionalEncodingConfig = serde_json::from_str(json).unwrap();
     assert_eq!(config.axes, Some(Axes::FramesHeightWidth));
+    for grid in [Grid::image(3, 5).with_prefix(2), Grid::video(2, 3, 5)] {
+        let json = serde_json::to_string(&grid).unwrap();
+        assert_eq!(serde_json::from_str::<Grid>(&json).unwrap(), grid);
+    }
 }
 
 #[derive(Deserialize)]

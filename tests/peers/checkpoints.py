@@ -27,6 +27,7 @@ def checkpoints():
             yield from saved("gpt2-half", model.half(), FILES[:1], padding_index, {"wpe.weight": "wpe"})
     yield from saved("vit", vit(), FILES, None, {"embeddings.position_embeddings": None})
     save_tutorial()
+    save_gaps()
     yield from resized_vit()
     yield from resized()
 
@@ -91,6 +92,14 @@ def save_tutorial():
     path = FOLDER / "tutorial" / "model.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
     safetensors.torch.save_file(state, path, metadata={"format": "pt"})
+
+
+def save_gaps():
+    """Tables whose names count from 1, by twos: a reader that counts layers anew would mix them up."""
+    state = {f"pos.{i}.weight": torch.full((2, 3), float(i)) for i in [1, 3]}
+    path = FOLDER / "gaps" / "pytorch_model.bin"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(state, path)
 
 
 def positions_of(model, module):

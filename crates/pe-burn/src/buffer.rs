@@ -4,12 +4,13 @@ use alloc::{vec, vec::Vec};
 
 use burn::module::Module;
 use burn::tensor::module::embedding;
-use burn::tensor::{Bool, Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 
 use crate::error::PositionError;
 use crate::grid::Axes;
+use crate::index::index_tensor;
 use crate::input;
-use crate::positions::{Place, Positions, index_tensor};
+use crate::positions::{Place, Positions};
 use crate::spectrum::Spectrum;
 use crate::table::Entry;
 
@@ -109,37 +110,22 @@ impl RowBuffer {
     }
 }
 
-/// The rows of the tokens of a grid, axis by axis.
-pub(crate) struct GridRows {
-    /// `[1 or batch, tokens, width]` for each axis, in the order of the columns. Tokens in front of
-    /// the grid have the row of position 0.
-    pub axes: Vec<Tensor<3>>,
-    /// Which tokens are in front of the grid, `[1 or batch, tokens, 1]`; none if there are none.
-    pub in_front: Option<Tensor<3, Bool>>,
-}
-
 impl RowBuffer {
     /// As [`rows`](Self::rows), of positions on a grid: each of its axes has the rows of this
-    /// buffer.
+    /// buffer. Tokens in front of the grid have the row of position 0.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, seq, width]` for each axis, in the order of the columns
     pub fn grid_rows(
         &self,
         axes: Axes,
         positions: &Positions,
         seq: usize,
         dtype: FloatDType,
-    ) -> Result<GridRows, PositionError> {
-        let (grid, ids) = positions.grid().ok_or(PositionError::NoGrid {
-            needs: axes.kind(),
-            got: "a line",
-        })?;
-        if !axes.are_of(grid) {
-            return Err(PositionError::NoGrid {
-                needs: axes.kind(),
-                got: grid.kind(),
-            });
-        }
+    ) -> Result<Vec<Tensor<3>>, PositionError> {
+        let (grid, ids) = positions.on_grid(axes)?;
         let (prefix, width) = (grid.prefix(), self.source.spectrum.d_model());
-        let device = self.table.device().without_autodiff();
         let of_axis = |&axis: &usize| match ids {
             Some(ids) => {
                 let places = ids.iter().map(|id| grid.place(*id)[axis]).collect();
@@ -166,21 +152,7 @@ impl RowBuffer {
                 })
             }
         };
-        let mask = |in_front: Vec<bool>, rows| {
-            let data = TensorData::new(in_front, [rows, seq, 1]);
-            Tensor::from_data(data, &device)
-        };
-        Ok(GridRows {
-            axes: axes.order().iter().map(of_axis).collect::<Result<_, _>>()?,
-            in_front: match ids {
-                _ if prefix == 0 => None,
-                Some(ids) => Some(mask(
-                    ids.iter().map(|id| *id < prefix).collect(),
-                    positions.rows(),
-                )),
-                None => Some(mask((0..seq).map(|token| token < prefix).collect(), 1)),
-            },
-        })
+        axes.order().iter().map(of_axis).collect()
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::format;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use burn::module::Param;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_store::{ModuleSnapshot, ModuleStore, PytorchStore, SafetensorsStore, bridge};
 
@@ -121,7 +122,7 @@ impl LearnedPositionalEmbeddingConfig {
         name: &str,
         device: &Device,
     ) -> Result<LearnedPositionalEmbedding, CheckpointError> {
-        let module = self.try_init(device)?;
+        let offset = self.check()?;
         let path = path.as_ref();
         let table = read(path, name)?;
         if !table.dtype().is_float() {
@@ -130,7 +131,7 @@ impl LearnedPositionalEmbeddingConfig {
                 dtype: table.dtype(),
             });
         }
-        let expected = [module.offset() + self.max_len, self.d_model];
+        let expected = [offset + self.max_len, self.d_model];
         let shape = match table.shape().as_slice() {
             [1, rows, d_model] | [rows, d_model] => [*rows, *d_model],
             _ => [0, 0],
@@ -151,7 +152,7 @@ impl LearnedPositionalEmbeddingConfig {
             ),
             (device, dtype),
         );
-        Ok(module.map_table(|_| table.reshape(expected)))
+        Ok(self.with_weight(Param::from_tensor(table.reshape(expected).detach())))
     }
 }
 
@@ -191,10 +192,17 @@ fn read(path: &Path, name: &str) -> Result<TensorData, CheckpointError> {
     let mut start = [0; 9];
     let mut file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
     file.read_exact(&mut start)
-        .map_err(|_| unreadable("it is too short to hold a tensor".to_string()))?;
+        .map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => unreadable("it is too short to hold a tensor".to_string()),
+            _ => unreadable(error.to_string()),
+        })?;
     match start[8] {
         b'{' => tensor(&mut SafetensorsStore::from_file(path), path, name),
-        _ => tensor(&mut PytorchStore::from_file(path), path, name),
+        // As it is named in the file: by itself Burn's reader counts the layers of a list anew.
+        _ => {
+            let mut store = PytorchStore::from_file(path).map_indices_contiguous(false);
+            tensor(&mut store, path, name)
+        }
     }
 }
 

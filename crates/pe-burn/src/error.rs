@@ -278,7 +278,7 @@ pub enum PositionError {
 
     /// An encoding of a grid has positions that are not on one, or on one of other axes.
     #[error(
-        "this encoding is of {needs}, but the positions are on {got}: call forward_grid, or give it Positions::from(Grid)"
+        "this encoding is of {needs}, but the positions are on {got}: Positions::from(Grid) gives it one"
     )]
     NoGrid {
         /// What the encoding is of.
@@ -286,6 +286,10 @@ pub enum PositionError {
         /// What the positions are on.
         got: &'static str,
     },
+
+    /// A whole grid is given to an encoding of a line.
+    #[error("this encoding is of a line: forward_grid is for a configuration with_axes")]
+    NoAxes,
 
     /// The input of `forward_grid` has not the axes of the grid.
     #[error(

@@ -71,10 +71,12 @@ impl Grid {
 
     /// All tokens, those in front included: the length of the sequence.
     pub fn tokens(&self) -> usize {
-        let cells = [self.height, self.width].into_iter();
-        cells
-            .fold(self.frames.unwrap_or(1), usize::saturating_mul)
-            .saturating_add(self.prefix)
+        self.cells().saturating_add(self.prefix)
+    }
+
+    /// The tokens that are on the grid.
+    pub(crate) fn cells(&self) -> usize {
+        self.shape().into_iter().fold(1, usize::saturating_mul)
     }
 
     /// Frames, height and width.
@@ -103,14 +105,14 @@ impl Grid {
 /// Code that mixes up height and width works for square images, as long as it never meets another's
 /// weights. Within its columns every axis has its own sines and cosines, in the
 /// [`Layout`](crate::Layout) of the encoding. Rows with the sines of all axes before the cosines of
-/// all, as MoCo v3's, are interleaved ones that [`convert_layout`](crate::convert_layout) converts to
-/// halves.
+/// all, as timm's `build_sincos2d_pos_embed` gives them by default, are interleaved ones that
+/// [`convert_layout`](crate::convert_layout) converts to halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Axes {
     /// The first columns say the row of a token, the others its column: as timm's and DETR's
-    /// sinusoids, and as Qwen2-VL's rotation.
+    /// sinusoids, and as the rotation in Qwen2-VL's vision tower.
     HeightWidth,
     /// The first columns say the column of a token, the others its row: as MAE's sinusoids.
     WidthHeight,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::positions::row_numbers;
+use crate::index::row_numbers;
 
 /// Which column of an encoding holds which sine and cosine, or which columns of a head a rotation
 /// takes together.
@@ -19,7 +19,7 @@ pub enum Layout {
     #[default]
     Interleaved,
     /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: Marian's, tensor2tensor's, fairseq's. In an odd
-    /// width the last cosine is the one left out.
+    /// width the last cosine is the one left out, unless the formula ends it in a column of zeros.
     Halves,
 }
 
@@ -49,6 +49,9 @@ impl Layout {
 
 /// Rows of one layout reordered for the other: a table of sines and cosines, embeddings that were
 /// trained with it, the axis of a weight that meets them. No number changes.
+///
+/// An odd width ends in a sine that has no cosine. Where it ends in a column of zeros instead, as
+/// tensor2tensor's and fairseq's, convert the columns before it.
 ///
 /// # Shapes
 ///

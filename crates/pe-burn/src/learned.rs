@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
+use crate::index::index_tensor;
 use crate::input::{self, InputScale, check_dropout, check_input, check_size};
-use crate::positions::{Place, Positions, index_tensor};
+use crate::positions::{Place, Positions};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
 /// What the rows of a learned table start as.
@@ -128,6 +129,12 @@ impl LearnedPositionalEmbeddingConfig {
     /// scale), and [`Overflow`](PositionError::Overflow) or
     /// [`TooLarge`](PositionError::TooLarge) for more rows than there are positions or memory.
     pub fn try_init(&self, device: &Device) -> Result<LearnedPositionalEmbedding, PositionError> {
+        let offset = self.check()?;
+        Ok(self.with_weight(self.table(offset, device)?))
+    }
+
+    /// The row of position 0, where the configuration makes sense.
+    pub(crate) fn check(&self) -> Result<usize, PositionError> {
         if self.d_model == 0 {
             return Err(PositionError::ZeroDModel);
         }
@@ -141,12 +148,16 @@ impl LearnedPositionalEmbeddingConfig {
             .map_or(0, |index| index.saturating_add(1));
         Positions::from(offset).check(None, self.max_len)?;
         check_size(offset + self.max_len, self.d_model)?;
+        Ok(offset)
+    }
 
-        Ok(LearnedPositionalEmbedding {
-            weight: self.table(offset, device)?,
+    /// The module with a table of the rows that this configuration has.
+    pub(crate) fn with_weight(&self, weight: Param<Tensor<2>>) -> LearnedPositionalEmbedding {
+        LearnedPositionalEmbedding {
+            weight,
             dropout: DropoutConfig::new(self.dropout).init(),
             config: self.clone(),
-        })
+        }
     }
 
     /// The table of `offset` rows that are not positions and `max_len` that are.
@@ -218,9 +229,8 @@ impl From<Initializer> for TableInit {
 /// - **Gradients** reach only the rows that a batch uses.
 /// - **Any float type.** The sum is computed in `f32` (`f64` for `f64` inputs) and rounded once to
 ///   the type of the input.
-/// - **Trained elsewhere.** With the feature `checkpoint`
-///   [`init_from_file`](LearnedPositionalEmbeddingConfig::init_from_file) reads the table of a
-///   model, and [`save_to_file`](Self::save_to_file) writes one; [`crop`](Self::crop),
+/// - **Trained elsewhere.** With the feature `checkpoint` the `init_from_file` of the configuration
+///   reads the table of a model, and `save_to_file` writes one; [`crop`](Self::crop),
 ///   [`extend`](Self::extend) and [`resize`](Self::resize) fit it to other lengths.
 /// - A model that is trained with gradient checkpointing is built on that device, this module with
 ///   the rest, and not sent through `valid().train()`: Burn panics when two checkpointing

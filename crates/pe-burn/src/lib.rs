@@ -61,6 +61,7 @@ mod formula;
 #[doc(hidden)] // for the kernels of pe-lab
 pub mod graph;
 mod grid;
+mod index;
 mod input;
 mod layout;
 mod learned;

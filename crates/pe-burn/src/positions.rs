@@ -2,10 +2,11 @@
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
-use burn::tensor::{Bool, DType, Device, Int, IntDType, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
 use crate::error::{PositionError, expect};
-use crate::grid::Grid;
+use crate::grid::{Axes, Grid};
+use crate::index::counting_type;
 use crate::spectrum::MAX_POSITION;
 
 /// The position of every token of a `[batch, seq]` input.
@@ -403,13 +404,47 @@ impl Positions {
         }
     }
 
-    /// The grid that these are positions on, if they are, and the ids of its tokens, row by row, if
+    /// The grid of these axes that these are positions on, and the ids of its tokens, row by row, if
     /// not all of them in order are meant.
-    pub(crate) fn grid(&self) -> Option<(&Grid, Option<&[usize]>)> {
-        match &self.0 {
-            Kind::Grid { grid, ids } => Some((grid, ids.as_ref().map(|(ids, _)| &ids[..]))),
-            _ => None,
+    pub(crate) fn on_grid(&self, axes: Axes) -> Result<(&Grid, Option<&[usize]>), PositionError> {
+        let (needs, got) = match &self.0 {
+            Kind::Grid { grid, ids } if axes.are_of(grid) => {
+                return Ok((grid, ids.as_ref().map(|(ids, _)| &ids[..])));
+            }
+            Kind::Grid { grid, .. } => (axes.kind(), grid.kind()),
+            _ => (axes.kind(), "a line"),
+        };
+        Err(PositionError::NoGrid { needs, got })
+    }
+
+    /// One more than the farthest that one of the tokens is along one of the axes.
+    pub(crate) fn grid_end(&self, axes: Axes) -> Result<usize, PositionError> {
+        let (grid, ids) = self.on_grid(axes)?;
+        let farthest = |places: [usize; 3]| places.into_iter().max().map_or(0, |p| p + 1);
+        Ok(match ids {
+            Some(ids) => ids.iter().map(|id| farthest(grid.place(*id))).max(),
+            None => grid.tokens().checked_sub(1).map(|_| match grid.cells() {
+                0 => 1, // tokens in front have the row of position 0
+                _ => grid.shape().into_iter().max().unwrap_or(0),
+            }),
         }
+        .unwrap_or(0))
+    }
+
+    /// Which of `seq` tokens are in front of their grid, `[1 or batch, seq, 1]`; nothing where none
+    /// can be.
+    pub(crate) fn in_front(&self, seq: usize, device: &Device) -> Option<Tensor<3, Bool>> {
+        let Kind::Grid { grid, ids } = &self.0 else {
+            return None;
+        };
+        let prefix = grid.prefix();
+        let in_front: Vec<bool> = match ids {
+            _ if prefix == 0 => return None,
+            Some((ids, _)) => ids.iter().map(|id| *id < prefix).collect(),
+            None => (0..seq).map(|token| token < prefix).collect(),
+        };
+        let mask = burn::tensor::TensorData::new(in_front, [self.rows(), seq, 1]);
+        Some(Tensor::from_data(mask, &device.clone().without_autodiff()))
     }
 
     /// Refuses times where a position is the number of something.
@@ -521,32 +556,6 @@ impl Positions {
                 None
             }
         }
-    }
-}
-
-/// Row numbers as an integer tensor.
-///
-/// # Shapes
-///
-/// - output: `[rows.len() / seq, seq]`
-pub(crate) fn index_tensor(rows: &[usize], seq: usize, device: &Device) -> Tensor<2, Int> {
-    row_numbers(rows, device).reshape([rows.len() / seq, seq])
-}
-
-/// Row numbers in an integer type that is long enough, which the default of a device may not be.
-pub(crate) fn row_numbers(rows: &[usize], device: &Device) -> Tensor<1, Int> {
-    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-    let dtype = DType::from(counting_type(device));
-    Tensor::from_data(rows.as_slice(), (device, dtype))
-}
-
-/// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,
-/// and WebGPU's `i32`. The default type of a device may be too short.
-pub(crate) fn counting_type(device: &Device) -> IntDType {
-    if device.supports_dtype(IntDType::I32) {
-        IntDType::I32
-    } else {
-        IntDType::I64
     }
 }
 

@@ -93,7 +93,7 @@ impl RotaryPositionalEncodingConfig {
 
     /// Sets the axes of a grid that share the pairs, for images and video. Each has as many pairs
     /// and turns them by its own coordinate, at the frequencies of a head of that width; tokens in
-    /// front of the grid are not turned.
+    /// front of the grid are not turned (an attention factor scales them as all others).
     ///
     /// ```
     /// use burn::tensor::{Device, Distribution, Tensor};
@@ -252,14 +252,28 @@ impl RotaryPositionalEncoding {
     ///
     /// # Panics
     ///
-    /// Where [`try_apply`](Self::try_apply) returns an error for one of them.
+    /// Where [`try_forward_at`](Self::try_forward_at) returns an error.
     pub fn forward_at(
         &self,
         q: Tensor<4>,
         k: Tensor<4>,
         positions: &Positions,
     ) -> (Tensor<4>, Tensor<4>) {
-        (self.apply(q, positions), self.apply(k, positions))
+        expect(self.try_forward_at(q, k, positions))
+    }
+
+    /// As [`forward_at`](Self::forward_at).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_apply`](Self::try_apply), for one of them.
+    pub fn try_forward_at(
+        &self,
+        q: Tensor<4>,
+        k: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        Ok((self.try_apply(q, positions)?, self.try_apply(k, positions)?))
     }
 
     /// Queries or keys rotated by `positions`.
@@ -283,7 +297,8 @@ impl RotaryPositionalEncoding {
     /// [`PositionError::DHead`] when `x` is of another width, [`Device`](PositionError::Device)
     /// when it is elsewhere, [`DType`](PositionError::DType) when it is quantized,
     /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
-    /// for another shape, and [`Overflow`](PositionError::Overflow) past
+    /// for another shape, [`NoGrid`](PositionError::NoGrid) when the configuration has axes and the
+    /// positions are not on a grid of these, and [`Overflow`](PositionError::Overflow) past
     /// [`MAX_POSITION`](crate::MAX_POSITION).
     pub fn try_apply(
         &self,
@@ -343,6 +358,9 @@ impl RotaryPositionalEncoding {
     ) -> Result<Tensor<4>, PositionError> {
         let device = self.rows.device();
         let seq = check_heads(&x, positions, self.config.d_head, &device)?;
+        if let Some(axes) = self.config.axes {
+            positions.on_grid(axes)?;
+        }
         if x.shape().num_elements() == 0 {
             return Ok(x);
         }
@@ -352,7 +370,7 @@ impl RotaryPositionalEncoding {
                 None => self.rows.rows(positions, seq, dtype)?,
                 Some(axes) => {
                     // The sines of all axes before the cosines of all.
-                    let rows = self.rows.grid_rows(axes, positions, seq, dtype)?.axes;
+                    let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
                     let halves = rows.into_iter().map(|rows| rows.chunk(2, 2));
                     let halves: Vec<Vec<Tensor<3>>> = halves.collect();
                     let of = |half: usize| halves.iter().map(move |rows| rows[half].clone());

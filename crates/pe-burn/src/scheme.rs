@@ -302,10 +302,7 @@ impl PositionalScheme {
         positions: &Positions,
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
         match self {
-            Self::Rotary(rotary) => Ok((
-                rotary.try_apply(q, positions)?,
-                rotary.try_apply(k, positions)?,
-            )),
+            Self::Rotary(rotary) => rotary.try_forward_at(q, k, positions),
             Self::XPos(xpos) => xpos.try_forward_at(q, k, positions),
             _ => Ok((q, k)),
         }

@@ -68,7 +68,8 @@ pub struct SinusoidalPositionalEncodingConfig {
     /// The axes of a grid that share the columns. Default: none, positions are on a line.
     ///
     /// Each axis has an encoding of its own, of width 2⌈d_model/2a⌉ for `a` axes, and where these
-    /// are more columns than `d_model` the last are left out; every axis must have one.
+    /// are more columns than `d_model` the last are left out; every axis must have one. A formula
+    /// sees the columns of one axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axes: Option<Axes>,
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
@@ -204,6 +205,7 @@ impl SinusoidalPositionalEncodingConfig {
             }
         };
         let amplitude = fixed * spectrum.amplitude();
+        check_finite("gain", amplitude)?;
         let source = RowSource::from(spectrum.with_amplitude(amplitude));
         Ok(SinusoidalPositionalEncoding {
             rows: RowBuffer::new(source, self.max_len, device)?,
@@ -345,7 +347,9 @@ impl SinusoidalPositionalEncoding {
     /// [`PositionError::DModel`] when `x` is of another width, [`Device`](PositionError::Device)
     /// when it is elsewhere, [`DType`](PositionError::DType) when it is quantized,
     /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
-    /// for another shape, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
+    /// for another shape, [`NoGrid`](PositionError::NoGrid) when the configuration has axes and the
+    /// positions are not on a grid of these,
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
     /// [`TooLong`](PositionError::TooLong) past `max_len` under [`LengthLimit::Error`].
     pub fn try_forward_at(
         &self,
@@ -354,7 +358,7 @@ impl SinusoidalPositionalEncoding {
     ) -> Result<Tensor<3>, PositionError> {
         let d_model = self.config.d_model;
         let [batch, seq] = check_input(&x, positions, d_model, &self.rows.device())?;
-        self.check_limit(positions, seq)?;
+        self.check_place(positions, seq)?;
         if batch * seq == 0 {
             return Ok(x);
         }
@@ -403,7 +407,8 @@ impl SinusoidalPositionalEncoding {
     ///
     /// # Errors
     ///
-    /// [`PositionError::GridInput`] when `x` has other axes than the configuration, and those of
+    /// [`PositionError::NoAxes`] when the configuration has none,
+    /// [`GridInput`](PositionError::GridInput) when `x` has others, and those of
     /// [`try_forward_at`](Self::try_forward_at).
     pub fn try_forward_grid<const D: usize>(
         &self,
@@ -417,13 +422,14 @@ impl SinusoidalPositionalEncoding {
             (Some(axes), [_, frames, height, width, _]) if axes.order().len() == 3 => {
                 Grid::video(*frames, *height, *width)
             }
-            (axes, _) => {
+            (Some(axes), _) => {
                 return Err(PositionError::GridInput {
-                    axes: axes.map_or("a line", Axes::kind),
-                    expected: 2 + axes.map_or(1, |axes| axes.order().len()),
+                    axes: axes.kind(),
+                    expected: 2 + axes.order().len(),
                     got: D,
                 });
             }
+            (None, _) => return Err(PositionError::NoAxes),
         };
         let (expected, got) = (self.config.d_model, shape[D - 1]);
         if got != expected {
@@ -456,8 +462,8 @@ impl SinusoidalPositionalEncoding {
     /// # Errors
     ///
     /// [`PositionError::Shape`] when the positions are not for `seq` tokens,
-    /// [`Overflow`](PositionError::Overflow) and [`TooLong`](PositionError::TooLong) as in
-    /// [`try_forward_at`](Self::try_forward_at), and [`TooLarge`](PositionError::TooLarge) when
+    /// [`NoGrid`](PositionError::NoGrid), [`Overflow`](PositionError::Overflow) and
+    /// [`TooLong`](PositionError::TooLong) as in [`try_forward_at`](Self::try_forward_at), and [`TooLarge`](PositionError::TooLarge) when
     /// there is no memory for so many rows past the buffer.
     pub fn try_encode(
         &self,
@@ -494,7 +500,7 @@ impl SinusoidalPositionalEncoding {
             return Err(input::unsupported(dtype.into(), &device));
         }
         positions.check(None, seq)?;
-        self.check_limit(positions, seq)?;
+        self.check_place(positions, seq)?;
         let shape = [positions.rows(), seq, self.config.d_model];
         if shape.contains(&0) {
             let options = (&device.without_autodiff(), dtype.into());
@@ -514,20 +520,19 @@ impl SinusoidalPositionalEncoding {
         &self.config
     }
 
-    fn check_limit(&self, positions: &Positions, seq: usize) -> Result<(), PositionError> {
+    fn check_place(&self, positions: &Positions, seq: usize) -> Result<(), PositionError> {
+        if let Some(axes) = self.config.axes {
+            positions.on_grid(axes)?;
+        }
         match self.config.length_limit {
             LengthLimit::None => Ok(()),
-            LengthLimit::Error => {
-                let max_len = self.config.max_len;
-                match (self.config.axes, positions.grid()) {
-                    // An axis is as long as the grid is.
-                    (Some(_), Some((grid, _))) => {
-                        let longest = grid.shape().into_iter().max().unwrap_or(0);
-                        Positions::default().check_limit(longest, max_len)
-                    }
-                    _ => positions.check_limit(seq, max_len),
+            LengthLimit::Error => match self.config.axes {
+                Some(axes) => {
+                    let longest = positions.grid_end(axes)?;
+                    Positions::default().check_limit(longest, self.config.max_len)
                 }
-            }
+                None => positions.check_limit(seq, self.config.max_len),
+            },
         }
     }
 
@@ -542,8 +547,8 @@ impl SinusoidalPositionalEncoding {
             None => self.rows.rows(positions, seq, dtype)?,
             Some(axes) => {
                 let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
-                let columns = Tensor::cat(rows.axes, 2).narrow(2, 0, self.config.d_model);
-                match rows.in_front {
+                let columns = Tensor::cat(rows, 2).narrow(2, 0, self.config.d_model);
+                match positions.in_front(seq, &columns.device()) {
                     Some(in_front) => columns.mask_fill(in_front, 0.0),
                     None => columns,
                 }

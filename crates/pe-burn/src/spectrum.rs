@@ -175,9 +175,21 @@ impl Spectrum {
     /// The largest position whose angles can be reduced: [`MAX_POSITION`], or less where a
     /// frequency is above 1.
     pub fn max_position(&self) -> usize {
+        self.reach().saturating_sub(self.offset)
+    }
+
+    /// The largest number of positions whose angles can be reduced.
+    fn reach(&self) -> usize {
         let frequencies = self.frequencies.iter().map(|omega| omega.hi);
         let highest = frequencies.fold(1.0, f64::max);
-        ((MAX_POSITION as f64 / highest) as usize).saturating_sub(self.offset)
+        (MAX_POSITION as f64 / highest) as usize
+    }
+
+    fn distance(&self, offset: isize) -> Result<f64, PositionError> {
+        match (offset.unsigned_abs(), self.reach()) {
+            (distance, max) if distance <= max => Ok(distance as f64),
+            (_, max) => Err(PositionError::Offset { offset, max }),
+        }
     }
 
     /// ω_i in radians per position, highest first; ⌈d_model/2⌉ of them, or ⌊d_model/2⌋ where a
@@ -210,9 +222,9 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Offset`] when no two positions are `offset` apart.
+    /// [`PositionError::Offset`] when the angles of positions so far apart cannot be reduced.
     pub fn try_similarity(&self, offset: isize) -> Result<f64, PositionError> {
-        let distance = distance(offset)?;
+        let distance = self.distance(offset)?;
         let sum: f64 = self
             .frequencies
             .iter()
@@ -244,19 +256,20 @@ impl Spectrum {
     /// # Errors
     ///
     /// [`PositionError::OddDModel`]: the last sine of an odd width has no cosine to turn with;
-    /// [`PositionError::Offset`] when no two positions are `k` apart.
+    /// [`PositionError::Offset`] when the angles of positions so far apart cannot be reduced.
     pub fn try_shift(&self, k: isize) -> Result<Shift, PositionError> {
-        if !self.d_model.is_multiple_of(2) {
+        if 2 * self.frequencies.len() > self.d_model {
             return Err(PositionError::OddDModel {
                 d_model: self.d_model,
             });
         }
-        let distance = distance(k)?;
+        let distance = self.distance(k)?;
         let turns = self.frequencies.iter().map(|omega| {
             let (sin, cos) = omega.sin_cos_of_multiple(distance);
             (if (k < 0) == self.cos_first { sin } else { -sin }, cos)
         });
         Ok(Shift {
+            d_model: self.d_model,
             layout: self.layout,
             turns: turns.collect(),
         })
@@ -267,21 +280,12 @@ impl Spectrum {
     }
 }
 
-fn distance(offset: isize) -> Result<f64, PositionError> {
-    match offset.unsigned_abs() {
-        distance if distance <= MAX_POSITION => Ok(distance as f64),
-        _ => Err(PositionError::Offset {
-            offset,
-            max: MAX_POSITION,
-        }),
-    }
-}
-
 /// The linear map from PE(p) to PE(p + k): every (sin, cos) pair turned by its own angle ω_i k.
 ///
 /// From [`Spectrum::shift`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shift {
+    d_model: usize,
     layout: Layout,
     /// `(sin ω_i k, cos ω_i k)`, of −k where the cosines come first
     turns: Vec<(f64, f64)>,
@@ -303,16 +307,16 @@ impl Shift {
     ///
     /// [`PositionError::DModel`] when `row` is of another width.
     pub fn try_apply(&self, row: &[f64]) -> Result<Vec<f64>, PositionError> {
-        let d_model = 2 * self.turns.len();
+        let d_model = self.d_model;
         if row.len() != d_model {
             return Err(PositionError::DModel {
                 expected: d_model,
                 got: row.len(),
             });
         }
-        let mut out = vec![0.0; d_model];
+        let mut out = row.to_vec(); // with the column of zeros, where there is one
         for (i, (sin, cos)) in self.turns.iter().enumerate() {
-            let (s, c) = self.layout.columns(i, d_model);
+            let (s, c) = self.layout.columns(i, 2 * self.turns.len());
             out[s] = row[s] * cos + row[c] * sin;
             out[c] = row[c] * cos - row[s] * sin;
         }
@@ -322,10 +326,12 @@ impl Shift {
     /// The matrix R(k), `[d_model][d_model]`, with PE(p + k) = R(k) · PE(p): 2×2 rotations on the
     /// diagonal in the interleaved layout.
     pub fn matrix(&self) -> Vec<Vec<f64>> {
-        let d_model = 2 * self.turns.len();
+        let d_model = self.d_model;
+        let paired = 2 * self.turns.len();
         let mut matrix = vec![vec![0.0; d_model]; d_model];
+        (paired..d_model).for_each(|last| matrix[last][last] = 1.0);
         for (i, (sin, cos)) in self.turns.iter().enumerate() {
-            let (s, c) = self.layout.columns(i, d_model);
+            let (s, c) = self.layout.columns(i, 2 * self.turns.len());
             (matrix[s][s], matrix[s][c]) = (*cos, *sin);
             (matrix[c][c], matrix[c][s]) = (*cos, -sin);
         }
@@ -336,6 +342,7 @@ impl Shift {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Formula;
 
     #[test]
     fn frequencies_and_wavelengths_follow_the_formula() {
@@ -384,6 +391,53 @@ mod tests {
                 assert!((applied[j] - exact[j]).abs() < 1e-15);
             }
         }
+    }
+
+    #[test]
+    fn a_shift_keeps_a_column_of_zeros_and_knows_cosines_first() {
+        for formula in [
+            Formula::FAIRSEQ,
+            Formula::Diffusers {
+                flip_sin_to_cos: true,
+                downscale_freq_shift: 0.0,
+                scale: 2.0,
+                max_period: 100.0,
+            },
+        ] {
+            let spectrum = Spectrum::of(formula, 7);
+            let row: Vec<f64> = spectrum.rows(20..21);
+            for k in [-13, 5] {
+                let exact: Vec<f64> =
+                    spectrum.rows(20_usize.strict_add_signed(k)..40)[..7].to_vec();
+                let shift = spectrum.shift(k);
+                for (j, line) in shift.matrix().iter().enumerate() {
+                    let product: f64 = line.iter().zip(&row).map(|(m, x)| m * x).sum();
+                    assert!((product - exact[j]).abs() < 1e-14, "{formula:?} {k} {j}");
+                    assert!((shift.apply(&row)[j] - exact[j]).abs() < 1e-14);
+                }
+            }
+        }
+    }
+
+    /// Where frequencies are above 1, angles that can be reduced end sooner.
+    #[test]
+    fn no_distance_goes_beyond_the_angles_that_can_be_reduced() {
+        let fast = Spectrum::of(
+            Formula::Diffusers {
+                flip_sin_to_cos: false,
+                downscale_freq_shift: 1.0,
+                scale: 1000.0,
+                max_period: 1e4,
+            },
+            4,
+        );
+        let last = 4_503_599_627_370;
+        assert!(fast.similarity(last).abs() <= 1.0);
+        let max = last as usize;
+        let offset = last + 1;
+        let error = PositionError::Offset { offset, max };
+        assert_eq!(fast.try_similarity(offset), Err(error.clone()));
+        assert_eq!(fast.try_shift(offset), Err(error));
     }
 
     #[test]

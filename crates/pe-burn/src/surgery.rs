@@ -8,8 +8,10 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::error::{PositionError, expect};
 use crate::grid::Grid;
+use crate::index::row_numbers;
+use crate::input;
 use crate::learned::LearnedPositionalEmbedding;
-use crate::positions::row_numbers;
+use crate::positions::Positions;
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
 /// Where the rows of a longer table come from.
@@ -93,8 +95,8 @@ impl LearnedPositionalEmbedding {
                 to: max_len,
             });
         }
-        crate::Positions::from(self.offset()).check(None, max_len)?;
-        crate::input::check_size(self.offset() + max_len, d_model)?;
+        Positions::from(self.offset()).check(None, max_len)?;
+        input::check_memory(self.offset() + max_len, d_model)?;
         if max_len == old {
             return Ok(self);
         }
@@ -109,7 +111,9 @@ impl LearnedPositionalEmbedding {
                 let spectrum = Spectrum::try_new(d_model, DEFAULT_BASE)?;
                 let new: Vec<f64> = spectrum.try_rows(old..max_len)?;
                 Ok(self.with_positions(|rows| {
-                    let size = rows.clone().square().mean().sqrt().into_scalar::<f64>();
+                    // In a type in which no square is too large or too small.
+                    let numbers = input::cast(rows.clone(), input::sum_dtype(rows.dtype().into()));
+                    let size = numbers.square().mean().sqrt().into_scalar::<f64>();
                     let size_of_new = new.iter().map(|x| x * x).sum::<f64>() / new.len() as f64;
                     let factor = size / libm::sqrt(size_of_new);
                     let new: Vec<f64> = new.iter().map(|x| x * factor).collect();
@@ -160,7 +164,7 @@ impl LearnedPositionalEmbedding {
         if !(images && patches(from) && patches(to) && fits) {
             return Err(PositionError::Resize { max_len, from, to });
         }
-        crate::input::check_size(self.offset().saturating_add(to.tokens()), d_model)?;
+        input::check_memory(self.offset().saturating_add(to.tokens()), d_model)?;
         if from == to {
             return Ok(self);
         }
@@ -201,10 +205,12 @@ fn stretched(rows: Tensor<2>, len: usize) -> Tensor<2> {
     let old = rows.dims()[0];
     let device = rows.device();
     // The place of new row p is p (old − 1) / (len − 1): its whole part and the rest are exact.
-    let (steps, places) = ((len - 1).max(1), old - 1);
-    let below: Vec<usize> = (0..len).map(|p| p * places / steps).collect();
-    let above: Vec<usize> = below.iter().map(|row| (row + 1).min(places)).collect();
-    let share = |p: usize| (p * places % steps) as f64 / steps as f64;
+    let (steps, places) = ((len - 1).max(1) as u128, (old - 1) as u128);
+    let below: Vec<usize> = (0..len)
+        .map(|p| (p as u128 * places / steps) as usize)
+        .collect();
+    let above: Vec<usize> = below.iter().map(|row| (row + 1).min(old - 1)).collect();
+    let share = |p: usize| (p as u128 * places % steps) as f64 / steps as f64;
     let shares: Vec<f64> = (0..len).map(share).collect();
     let shares = Tensor::<2>::from_data(TensorData::new(shares, [len, 1]), (&device, rows.dtype()));
     let [below, above] = [below, above].map(|numbers| {

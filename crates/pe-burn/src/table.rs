@@ -55,7 +55,7 @@ impl Spectrum {
     /// The encodings of a run of positions, row by row: `positions.len() × d_model` entries.
     ///
     /// An `f32` entry is within 3.0e-8 of the exact value below position 2^24 and beyond, an `f64`
-    /// entry within 1e-15 below 2^20. A row's bits do not depend on where the run starts.
+    /// entry within 1e-15 below 2^20, both times the [`amplitude`](Self::amplitude). A row's bits do not depend on where the run starts.
     ///
     /// # Panics
     ///

@@ -18,6 +18,7 @@ use crate::tasks::Tasks;
 use crate::train::Recipe;
 use crate::trial::{TrialResult, TrialSpec, Versions};
 use crate::worker::{self, Crew};
+use burn::tensor::Device;
 
 /// What makes a folder a study's, and what tells that a process is at work in it.
 const STUDY: &str = "study.json";
@@ -83,23 +84,22 @@ impl StudySpec {
         };
         unique("task", &names)?;
         // All schemes are those that every task can be given to.
-        let config = |name: &str| scheme::config(name, model.d_model, model.heads, 1);
-        let mut all = Vec::new();
-        for name in scheme::names() {
-            let on = |task: &String| Ok(config(name)?.on(tasks.get(task)?.as_ref()).is_ok());
-            let fits: Result<Vec<bool>, LabError> = names.iter().map(on).collect();
-            if fits?.into_iter().all(|fits| fits) {
-                all.push(name.to_string());
-            }
-        }
+        let fits = |name: &str| {
+            names.iter().try_for_each(|task| {
+                let scheme = scheme::config(name, model.d_model, model.heads, 1)?;
+                let scheme = scheme.on(tasks.get(task)?.as_ref())?;
+                scheme.encoding.try_init(&Device::flex())?;
+                Ok::<(), LabError>(())
+            })
+        };
+        names
+            .iter()
+            .try_for_each(|task| tasks.get(task).map(|_| ()))?;
+        let all = scheme::names().filter(|name| fits(name).is_ok());
         let schemes = plan.schemes.unwrap_or(Names::All(All::All));
-        let schemes = schemes.of(all.into_iter());
+        let schemes = schemes.of(all.map(str::to_string));
         unique("scheme", &schemes)?;
-        for name in &schemes {
-            for task in &names {
-                config(name)?.on(tasks.get(task)?.as_ref())?;
-            }
-        }
+        schemes.iter().try_for_each(|name| fits(name))?;
         let seeds = plan.seeds.unwrap_or(Seeds::Count(2)).list()?;
         unique("seed", &seeds)?;
         let spec = Self {

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
 use crate::error::PositionError;
+use crate::index::counting_type;
 use crate::input::check_size;
-use crate::positions::{Place, Positions, counting_type};
+use crate::positions::{Place, Positions};
 
 /// The positions of so many tokens.
 pub(crate) type Span<'a> = (&'a Positions, usize);

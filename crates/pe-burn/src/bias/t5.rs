@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Distances, Span, check_heads};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
-use crate::positions::row_numbers;
+use crate::index::row_numbers;
 
 /// The largest `max_distance`: a bucket is looked up for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;

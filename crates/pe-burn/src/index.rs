@@ -1,0 +1,31 @@
+//! Numbers of rows and tokens as tensors.
+
+use alloc::vec::Vec;
+
+use burn::tensor::{DType, Device, Int, IntDType, Tensor};
+
+/// Row numbers as an integer tensor.
+///
+/// # Shapes
+///
+/// - output: `[rows.len() / seq, seq]`
+pub(crate) fn index_tensor(rows: &[usize], seq: usize, device: &Device) -> Tensor<2, Int> {
+    row_numbers(rows, device).reshape([rows.len() / seq, seq])
+}
+
+/// Row numbers in an integer type that is long enough, which the default of a device may not be.
+pub(crate) fn row_numbers(rows: &[usize], device: &Device) -> Tensor<1, Int> {
+    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    let dtype = DType::from(counting_type(device));
+    Tensor::from_data(rows.as_slice(), (device, dtype))
+}
+
+/// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,
+/// and WebGPU's `i32`. The default type of a device may be too short.
+pub(crate) fn counting_type(device: &Device) -> IntDType {
+    if device.supports_dtype(IntDType::I32) {
+        IntDType::I32
+    } else {
+        IntDType::I64
+    }
+}
