@@ -1,14 +1,11 @@
 //! Fitting a trained table to other lengths and other images.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 
-use burn::tensor::module::interpolate;
-use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
 use burn::tensor::{Tensor, TensorData};
 
 use crate::error::{PositionError, expect};
 use crate::grid::Grid;
-use crate::index::row_numbers;
 use crate::input;
 use crate::learned::LearnedPositionalEmbedding;
 use crate::positions::Positions;
@@ -55,7 +52,7 @@ impl LearnedPositionalEmbedding {
     ///
     /// [`PositionError::ZeroMaxLen`], and [`Length`](PositionError::Length) when there are fewer.
     pub fn try_crop(self, max_len: usize) -> Result<Self, PositionError> {
-        let [old, _] = self.size();
+        let [old, d_model] = self.size();
         if max_len == 0 {
             return Err(PositionError::ZeroMaxLen);
         }
@@ -66,7 +63,10 @@ impl LearnedPositionalEmbedding {
                 to: max_len,
             });
         }
-        Ok(self.with_positions(|rows| rows.slice(0..max_len)))
+        Ok(self.with_positions(|mut rows| {
+            rows.truncate(max_len * d_model);
+            rows
+        }))
     }
 
     /// A table of `max_len` positions, made from one of fewer. Rows before position 0, where there
@@ -100,29 +100,25 @@ impl LearnedPositionalEmbedding {
         if max_len == old {
             return Ok(self);
         }
-        match extension {
-            Extension::Repeat => Ok(self.with_positions(|rows| {
-                let numbers: Vec<usize> = (0..max_len).map(|p| p % old).collect();
-                let device = rows.device().without_autodiff();
-                rows.select(0, row_numbers(&numbers, &device))
-            })),
-            Extension::Linear => Ok(self.with_positions(|rows| stretched(rows, max_len))),
+        let sinusoid: Vec<f64> = match extension {
             Extension::Sinusoidal => {
-                let spectrum = Spectrum::try_new(d_model, DEFAULT_BASE)?;
-                let new: Vec<f64> = spectrum.try_rows(old..max_len)?;
-                Ok(self.with_positions(|rows| {
-                    // In a type in which no square is too large or too small.
-                    let numbers = input::cast(rows.clone(), input::sum_dtype(rows.dtype().into()));
-                    let size = numbers.square().mean().sqrt().into_scalar::<f64>();
-                    let size_of_new = new.iter().map(|x| x * x).sum::<f64>() / new.len() as f64;
-                    let factor = size / libm::sqrt(size_of_new);
-                    let new: Vec<f64> = new.iter().map(|x| x * factor).collect();
-                    let new = TensorData::new(new, [max_len - old, d_model]);
-                    let new = Tensor::from_data(new, (&rows.device(), rows.dtype()));
-                    Tensor::cat(vec![rows, new], 0)
-                }))
+                Spectrum::try_new(d_model, DEFAULT_BASE)?.try_rows(old..max_len)?
             }
-        }
+            Extension::Repeat | Extension::Linear => Vec::new(),
+        };
+        Ok(self.with_positions(|mut rows| match extension {
+            Extension::Repeat => {
+                let again = rows.clone();
+                rows.extend(again.iter().cycle().take((max_len - old) * d_model));
+                rows
+            }
+            Extension::Linear => stretched(&rows, d_model, max_len),
+            Extension::Sinusoidal => {
+                let factor = size(&rows) / size(&sinusoid);
+                rows.extend(sinusoid.iter().map(|x| x * factor));
+                rows
+            }
+        }))
     }
 
     /// A table of one image, resized to another: the rows of patches bicubically, as vision
@@ -169,53 +165,95 @@ impl LearnedPositionalEmbedding {
             return Ok(self);
         }
         let [from_size, to_size] = [from, to].map(|grid| [grid.height(), grid.width()]);
-        Ok(self.with_positions(|rows| {
-            let patches = rows.clone().slice(from.prefix()..max_len);
-            let image = patches
-                .reshape([1, from_size[0], from_size[1], d_model])
-                .permute([0, 3, 1, 2]);
-            let options = InterpolateOptions::new(InterpolateMode::Bicubic)
-                .with_align_corners(false)
-                .with_output_size(to_size);
-            let patches = interpolate(image, options)
-                .permute([0, 2, 3, 1])
-                .reshape([to_size[0] * to_size[1], d_model]);
-            match from.prefix() {
-                0 => patches,
-                prefix => Tensor::cat(vec![rows.slice(0..prefix), patches], 0),
-            }
+        Ok(self.with_positions(|mut rows| {
+            let patches = rows.split_off(from.prefix() * d_model);
+            rows.extend(bicubic(&patches, d_model, from_size, to_size));
+            rows
         }))
     }
 
-    /// The same with other rows of positions; those before position 0 stay.
-    fn with_positions(self, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
+    /// The same with other rows of positions; those before position 0 stay. Computed in `f64` on
+    /// the host, so that it is the same on every device (Burn's own bicubic kernel on wgpu is off by
+    /// 4e-3).
+    fn with_positions(self, change: impl FnOnce(Vec<f64>) -> Vec<f64>) -> Self {
         let offset = self.offset();
         self.map_table(|table| {
-            let rows = change(table.clone().slice(offset..table.dims()[0]));
-            match offset {
-                0 => rows,
-                _ => Tensor::cat(vec![table.slice(0..offset), rows], 0),
-            }
+            let (device, dtype) = (table.device(), table.dtype());
+            let [_, d_model] = table.dims();
+            let mut before: Vec<f64> = table.into_data().iter().collect();
+            let rows = before.split_off(offset * d_model);
+            before.extend(change(rows));
+            let shape = [before.len() / d_model, d_model];
+            Tensor::from_data(TensorData::new(before, shape), (&device, dtype))
         })
     }
 }
 
+/// The root mean square.
+fn size(numbers: &[f64]) -> f64 {
+    libm::sqrt(numbers.iter().map(|x| x * x).sum::<f64>() / numbers.len() as f64)
+}
+
 /// The rows at `len` evenly spaced places from the first to the last, on the lines between them.
-fn stretched(rows: Tensor<2>, len: usize) -> Tensor<2> {
-    let old = rows.dims()[0];
-    let device = rows.device();
-    // The place of new row p is p (old − 1) / (len − 1): its whole part and the rest are exact.
-    let (steps, places) = ((len - 1).max(1) as u128, (old - 1) as u128);
-    let below: Vec<usize> = (0..len)
-        .map(|p| (p as u128 * places / steps) as usize)
+fn stretched(rows: &[f64], d_model: usize, len: usize) -> Vec<f64> {
+    let last = rows.len() / d_model - 1;
+    let row = |i: usize| &rows[i * d_model..][..d_model];
+    // The place of new row p is p · last / (len − 1): its whole part and the rest are exact.
+    let steps = (len - 1).max(1) as u128;
+    (0..len)
+        .flat_map(|p| {
+            let place = p as u128 * last as u128;
+            let (below, rest) = ((place / steps) as usize, place % steps);
+            let share = rest as f64 / steps as f64;
+            let lines = row(below).iter().zip(row((below + 1).min(last)));
+            lines.map(move |(a, b)| a + (b - a) * share)
+        })
+        .collect()
+}
+
+/// Rows of an image, `[height][width][d_model]`, as those of an image of another size: Keys, *Cubic
+/// Convolution Interpolation for Digital Image Processing*, 1981, eq. 4 with a = −0.75 as PyTorch and
+/// OpenCV have it, the centres of pixels half a pixel from their edges, and the edge repeated beyond.
+fn bicubic(rows: &[f64], d_model: usize, from: [usize; 2], to: [usize; 2]) -> Vec<f64> {
+    let across = taps(from[1], to[1]);
+    let down = taps(from[0], to[0]);
+    // Along each row of the image, and then along its columns.
+    let wide = (0..from[0]).flat_map(|y| across.iter().map(move |taps| (y, taps)));
+    let wide: Vec<f64> = wide
+        .flat_map(|(y, taps)| {
+            let cell = move |x: usize| &rows[(y * from[1] + x) * d_model..][..d_model];
+            (0..d_model).map(move |i| taps.iter().map(|(x, weight)| weight * cell(*x)[i]).sum())
+        })
         .collect();
-    let above: Vec<usize> = below.iter().map(|row| (row + 1).min(old - 1)).collect();
-    let share = |p: usize| (p as u128 * places % steps) as f64 / steps as f64;
-    let shares: Vec<f64> = (0..len).map(share).collect();
-    let shares = Tensor::<2>::from_data(TensorData::new(shares, [len, 1]), (&device, rows.dtype()));
-    let [below, above] = [below, above].map(|numbers| {
-        let numbers = row_numbers(&numbers, &device);
-        rows.clone().select(0, numbers)
-    });
-    below.clone() + (above - below) * shares
+    let row = to[1] * d_model;
+    let wide = &wide;
+    down.iter()
+        .flat_map(|taps| {
+            (0..row).map(move |i| {
+                taps.iter()
+                    .map(|(y, weight)| weight * wide[y * row + i])
+                    .sum()
+            })
+        })
+        .collect()
+}
+
+/// For every new place along an axis the four old ones that it is made of, and their weights.
+fn taps(from: usize, to: usize) -> Vec<[(usize, f64); 4]> {
+    const A: f64 = -0.75;
+    let weight = |distance: f64| match distance.abs() {
+        x if x <= 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
+        x => ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A,
+    };
+    let ratio = from as f64 / to as f64;
+    (0..to)
+        .map(|place| {
+            let centre = (place as f64 + 0.5) * ratio - 0.5;
+            let whole = libm::floor(centre);
+            [-1.0, 0.0, 1.0, 2.0].map(|step| {
+                let tap = (whole + step).clamp(0.0, (from - 1) as f64);
+                (tap as usize, weight(centre - whole - step))
+            })
+        })
+        .collect()
 }
