@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::tensor::{Device, Tensor};
 use pe_burn::PositionError::TooLarge;
 use pe_burn::{
-    Gain, InputScale, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, MAX_POSITION,
-    PositionError, PositionalConfig, Positions, SinusoidalPositionalEncoding,
+    Axes, Gain, Grid, InputScale, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
+    MAX_POSITION, PositionError, PositionalConfig, Positions, SinusoidalPositionalEncoding,
     SinusoidalPositionalEncodingConfig, Spectrum,
 };
 
@@ -226,6 +226,21 @@ fn sizes_beyond_memory() {
         let encoded = pe.try_encode(&Positions::default(), positions.len());
         assert_eq!(encoded.unwrap_err(), error);
     }
+    // What is made for each row or token, and not by us alone.
+    let pe = SinusoidalPositionalEncodingConfig::new(8);
+    let many = 1 << 40;
+    let starts = Positions::from_starts([1, 2]);
+    let line = pe.clone().init(&Device::flex());
+    assert!(matches!(
+        line.try_encode(&starts, many),
+        Err(TooLarge { .. })
+    ));
+    let image = Grid::image(1 << 20, 1 << 20);
+    let pe = pe.with_axes(Axes::HeightWidth).init(&Device::flex());
+    assert!(matches!(
+        pe.try_encode(&image.into(), many),
+        Err(TooLarge { .. })
+    ));
 }
 
 #[test]

@@ -10,7 +10,8 @@ use crate::error::PositionError;
 use crate::grid::Axes;
 use crate::index::index_tensor;
 use crate::input;
-use crate::positions::{Place, Positions};
+use crate::memory::check_room;
+use crate::positions::{MANY, Place, Positions};
 use crate::spectrum::Spectrum;
 use crate::table::Entry;
 
@@ -125,6 +126,9 @@ impl RowBuffer {
         dtype: FloatDType,
     ) -> Result<Vec<Tensor<3>>, PositionError> {
         let (grid, ids) = positions.on_grid(axes)?;
+        if seq > MANY {
+            check_room::<f64>(seq, axes.order().len() * self.source.spectrum.d_model())?;
+        }
         let (prefix, width) = (grid.prefix(), self.source.spectrum.d_model());
         let of_axis = |&axis: &usize| match ids {
             Some(ids) => {

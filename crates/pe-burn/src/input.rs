@@ -1,7 +1,6 @@
 //! What the encodings share when they meet an input: which type to sum in, and the sum.
 
 use alloc::format;
-use alloc::vec::Vec;
 
 use burn::nn::Dropout;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
@@ -57,14 +56,6 @@ pub(crate) fn check_size(rows: usize, d_model: usize) -> Result<(), PositionErro
         Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
         _ => Err(PositionError::TooLarge { rows, d_model }),
     }
-}
-
-/// Refuses a table for which there is no memory.
-pub(crate) fn check_memory(rows: usize, d_model: usize) -> Result<(), PositionError> {
-    let too_large = PositionError::TooLarge { rows, d_model };
-    let numbers = rows.checked_mul(d_model).ok_or(too_large.clone())?;
-    let mut memory = Vec::<f64>::new();
-    memory.try_reserve_exact(numbers).map_err(|_| too_large)
 }
 
 pub(crate) fn check_dropout(dropout: f64) -> Result<(), PositionError> {
@@ -189,8 +180,8 @@ fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usi
 }
 
 /// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding
-/// step feels the call.
-#[inline]
+/// step feels the call, and the way of a tensor into it and out again.
+#[inline(always)]
 pub(crate) fn cast<const D: usize>(x: Tensor<D>, dtype: FloatDType) -> Tensor<D> {
     if x.dtype() == dtype.into() {
         x

@@ -1,6 +1,28 @@
-//! Asks the system for large pages under a large table.
+//! Memory for a large table: whether there is so much, and in large pages.
 
+use alloc::vec::Vec;
+use core::hint::black_box;
 use core::mem::MaybeUninit;
+
+use crate::error::PositionError;
+
+/// Room for so many rows. Zeroing it would be a pass of its own, as long as the arithmetic.
+pub(crate) fn room<T>(rows: usize, d_model: usize) -> Result<Vec<T>, PositionError> {
+    let too_large = PositionError::TooLarge { rows, d_model };
+    let mut entries = Vec::new();
+    match rows.checked_mul(d_model) {
+        Some(len) => entries.try_reserve_exact(len).map_err(|_| too_large)?,
+        None => return Err(too_large),
+    }
+    Ok(entries)
+}
+
+/// Refuses rows for which there is no room, where somebody else is to make it.
+pub(crate) fn check_room<T>(rows: usize, d_model: usize) -> Result<(), PositionError> {
+    // A compiler may leave out memory that nobody uses.
+    black_box(room::<T>(rows, d_model)?);
+    Ok(())
+}
 
 /// The bytes from which large pages pay: NumPy's threshold for the same request.
 #[cfg(all(feature = "std", target_os = "linux"))]

@@ -7,6 +7,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use crate::error::{PositionError, expect};
 use crate::grid::{Axes, Grid};
 use crate::index::counting_type;
+use crate::memory::check_room;
 use crate::spectrum::MAX_POSITION;
 
 /// The position of every token of a `[batch, seq]` input.
@@ -61,6 +62,9 @@ enum Kind {
         padding: Option<Tensor<2, Bool>>,
     },
 }
+
+/// Tokens from which it is worth asking whether there is memory for them.
+pub(crate) const MANY: usize = 1 << 24;
 
 /// The four ways in which an encoding looks positions up.
 pub(crate) enum Place<'a> {
@@ -366,6 +370,11 @@ impl Positions {
                         expected,
                         got: rows,
                     });
+                }
+                // Each has its own list of positions.
+                None if seq > MANY => {
+                    check_room::<usize>(rows, seq)?;
+                    None
                 }
                 None => None,
             },

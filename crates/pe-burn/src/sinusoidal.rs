@@ -520,6 +520,7 @@ impl SinusoidalPositionalEncoding {
         &self.config
     }
 
+    #[inline(always)]
     fn check_place(&self, positions: &Positions, seq: usize) -> Result<(), PositionError> {
         if let Some(axes) = self.config.axes {
             positions.on_grid(axes)?;
@@ -537,6 +538,7 @@ impl SinusoidalPositionalEncoding {
     }
 
     /// The encoding of at least one token at checked positions, in `f32` or `f64`.
+    #[inline(always)] // a decoding step feels the call
     fn encoding(
         &self,
         positions: &Positions,
@@ -545,14 +547,7 @@ impl SinusoidalPositionalEncoding {
     ) -> Result<Tensor<3>, PositionError> {
         let mut encoding = match self.config.axes {
             None => self.rows.rows(positions, seq, dtype)?,
-            Some(axes) => {
-                let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
-                let columns = Tensor::cat(rows, 2).narrow(2, 0, self.config.d_model);
-                match positions.in_front(seq, &columns.device()) {
-                    Some(in_front) => columns.mask_fill(in_front, 0.0),
-                    None => columns,
-                }
-            }
+            Some(axes) => self.of_grid(axes, positions, seq, dtype)?,
         };
         if let (true, Some(padding)) = (self.config.formula.pads_with_zeros(), positions.padding())
         {
@@ -562,6 +557,23 @@ impl SinusoidalPositionalEncoding {
         Ok(match &self.gain {
             Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
             None => encoding,
+        })
+    }
+
+    /// The encodings of the axes side by side; zeros for tokens in front of the grid.
+    #[cold] // a decoding step has none, and feels what is inlined into it
+    fn of_grid(
+        &self,
+        axes: Axes,
+        positions: &Positions,
+        seq: usize,
+        dtype: FloatDType,
+    ) -> Result<Tensor<3>, PositionError> {
+        let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
+        let columns = Tensor::cat(rows, 2).narrow(2, 0, self.config.d_model);
+        Ok(match positions.in_front(seq, &columns.device()) {
+            Some(in_front) => columns.mask_fill(in_front, 0.0),
+            None => columns,
         })
     }
 }

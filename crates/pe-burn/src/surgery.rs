@@ -6,8 +6,8 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::error::{PositionError, expect};
 use crate::grid::Grid;
-use crate::input;
 use crate::learned::LearnedPositionalEmbedding;
+use crate::memory::check_room;
 use crate::positions::Positions;
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
@@ -96,7 +96,7 @@ impl LearnedPositionalEmbedding {
             });
         }
         Positions::from(self.offset()).check(None, max_len)?;
-        input::check_memory(self.offset() + max_len, d_model)?;
+        check_room::<f64>(self.offset() + max_len, d_model)?;
         if max_len == old {
             return Ok(self);
         }
@@ -160,7 +160,7 @@ impl LearnedPositionalEmbedding {
         if !(images && patches(from) && patches(to) && fits) {
             return Err(PositionError::Resize { max_len, from, to });
         }
-        input::check_memory(self.offset().saturating_add(to.tokens()), d_model)?;
+        check_room::<f64>(self.offset().saturating_add(to.tokens()), d_model)?;
         if from == to {
             return Ok(self);
         }

@@ -143,7 +143,7 @@ impl Spectrum {
             });
         }
         let len = times.len() * self.d_model();
-        let mut rows = reserved(times.len(), self.d_model())?;
+        let mut rows = memory::room(times.len(), self.d_model())?;
         let out = &mut rows.spare_capacity_mut()[..len];
         let pairs = self.doubles().len();
         let (mut angles, zero) = (Angles::zeros(pairs), Angles::of(self, 0));
@@ -210,7 +210,7 @@ fn rows<T: Entry>(
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
     let position = |i| position(i) + spectrum.offset();
-    let mut rows = reserved(len, d_model)?;
+    let mut rows = memory::room(len, d_model)?;
     let out = &mut rows.spare_capacity_mut()[..len * d_model];
     memory::prepare(out);
 
@@ -239,17 +239,6 @@ fn rows<T: Entry>(
     // every entry of every row was written.
     unsafe { rows.set_len(len * d_model) };
     Ok(rows)
-}
-
-/// Room for so many rows. Zeroing it would be a pass of its own, as long as the arithmetic.
-fn reserved<T>(rows: usize, d_model: usize) -> Result<Vec<T>, PositionError> {
-    let too_large = PositionError::TooLarge { rows, d_model };
-    let mut entries = Vec::new();
-    match rows.checked_mul(d_model) {
-        Some(len) => entries.try_reserve_exact(len).map_err(|_| too_large)?,
-        None => return Err(too_large),
-    }
-    Ok(entries)
 }
 
 /// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency.
