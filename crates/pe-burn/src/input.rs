@@ -169,7 +169,7 @@ pub(crate) fn add(
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
 fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]
-    if numbers > crate::flex::MANY && crate::flex::runs(&x) && !encoding.device().is_autodiff() {
+    if numbers > crate::flex::MANY && crate::flex::runs(&x) && crate::flex::runs(&encoding) {
         return crate::flex::add(x, encoding, scale);
     }
     let x = match scale {

@@ -2,6 +2,7 @@
 //!
 //! Burn's addition runs on one thread, and a scale is a pass of its own before it.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
@@ -16,18 +17,28 @@ use super::PIECE;
 use crate::graph::{Operand, Operation, apply};
 use crate::memory;
 
-/// The sum, with derivatives for `x` alone.
+/// The sum.
 ///
 /// # Shapes
 ///
 /// - `x`: `[batch, seq, d_model]`
-/// - `encoding`: `[1 or batch, seq, d_model]`, a constant
+/// - `encoding`: `[1 or batch, seq, d_model]`
 /// - output: as `x`
 pub(crate) fn add(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tensor<3> {
-    let found = "a constant on the device of what it is added to";
-    let encoding = encoding.without_autodiff().try_into_primitive::<Flex>();
-    let encoding = encoding.expect(found).to_contiguous();
     let scale = scale.unwrap_or(1.0) as f32;
+    if encoding.device().is_autodiff() {
+        let once = encoding.dims()[0] < x.dims()[0];
+        let inputs = [Operand::of(x), Operand::of(encoding)];
+        return apply(inputs, |[x, encoding]: [FlexTensor; 2]| {
+            let encoding = encoding.to_contiguous();
+            let encoding = encoding.as_slice().expect("rows one after the other");
+            (sum(x, encoding, scale), SumOfBoth { scale, once })
+        })
+        .tensor();
+    }
+    let found = "a constant on the device of what it is added to";
+    let encoding = encoding.try_into_primitive::<Flex>();
+    let encoding = encoding.expect(found).to_contiguous();
     apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
         let encoding = encoding.as_slice().expect("rows one after the other");
         (sum(x, encoding, scale), Sum { scale })
@@ -42,11 +53,51 @@ struct Sum {
 
 impl Operation<Flex, 1> for Sum {
     fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
-        [match self.scale {
-            1.0 => gradient,
-            scale => Flex::float_mul_scalar(gradient, scale.into()),
-        }]
+        [scaled(gradient, self.scale)]
     }
+}
+
+/// As [`Sum`], with derivatives for the encoding as well.
+#[derive(Clone, Debug)]
+struct SumOfBoth {
+    scale: f32,
+    /// Whether the encoding was there once for all sequences.
+    once: bool,
+}
+
+impl Operation<Flex, 2> for SumOfBoth {
+    fn backward(self, gradient: FlexTensor) -> [FlexTensor; 2] {
+        let of_encoding = match self.once {
+            true => over_sequences(&gradient),
+            false => gradient.clone(),
+        };
+        [scaled(gradient, self.scale), of_encoding]
+    }
+}
+
+fn scaled(gradient: FlexTensor, scale: f32) -> FlexTensor {
+    match scale {
+        1.0 => gradient,
+        scale => Flex::float_mul_scalar(gradient, scale.into()),
+    }
+}
+
+/// The sum over the sequences of a batch, `[1, seq, d_model]`, in their order.
+fn over_sequences(gradient: &FlexTensor) -> FlexTensor {
+    let [_, seq, d_model] = gradient.layout().shape().dims();
+    let gradient = gradient.to_contiguous();
+    let numbers: &[f32] = gradient.as_slice().expect("made contiguous");
+    let mut sums = vec![0.0_f32; seq * d_model];
+    let pieces = sums.par_chunks_mut(PIECE / 8).enumerate();
+    pieces.for_each(|(i, sums)| {
+        for sequence in numbers.chunks_exact(seq * d_model) {
+            let piece = &sequence[i * (PIECE / 8)..][..sums.len()];
+            for (sum, number) in sums.iter_mut().zip(piece) {
+                *sum += number;
+            }
+        }
+    });
+    FlexTensor::from_data(TensorData::new(sums, [1, seq, d_model]))
 }
 
 /// The sum where `x` lies, if nobody else holds it, and else in fresh memory. The encoding comes once
@@ -167,6 +218,50 @@ mod tests {
             let gradient = x.grad(&y.sum().backward()).unwrap();
             let expected = 3.0 * scale.unwrap_or(1.0) as f32;
             assert!(values(gradient).iter().all(|g| *g == expected));
+        }
+    }
+
+    /// Of an encoding for all sequences, of one for each, and where `x` has none.
+    #[test]
+    fn the_gradient_of_a_trained_encoding_is_burns() {
+        let autodiff = Device::flex().autodiff();
+        let random = |shape: [usize; 3], device: &Device| {
+            Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
+        };
+        let shape = [5, 300, 37];
+        let weights = random(shape, &autodiff);
+        for (encodings, device) in [
+            (1, autodiff.clone()),
+            (5, autodiff.clone()),
+            (1, Device::flex()),
+        ] {
+            let (x, encoding) = (
+                random(shape, &device),
+                random([encodings, 300, 37], &autodiff),
+            );
+            let gradients = |sum: &dyn Fn(Tensor<3>, Tensor<3>) -> Tensor<3>| {
+                let encoding = encoding.clone().require_grad();
+                let x = match device.is_autodiff() {
+                    true => x.clone().require_grad(),
+                    false => x.clone(),
+                };
+                let y = sum(x.clone(), encoding.clone());
+                let all = (y.clone() * weights.clone()).sum().backward();
+                let of_x = device.is_autodiff().then(|| values(x.grad(&all).unwrap()));
+                (values(y), of_x, values(encoding.grad(&all).unwrap()))
+            };
+            let ours = gradients(&|x, encoding| add(x, encoding, Some(2.0)));
+            let burns = gradients(&|x, encoding| x.mul_scalar(2.0).add(encoding));
+            let apart = |a: &[f32], b: &[f32]| {
+                assert_eq!(a.len(), b.len());
+                a.iter()
+                    .zip(b)
+                    .map(|(a, b)| (a - b).abs())
+                    .fold(0.0, f32::max)
+            };
+            assert!(apart(&ours.0, &burns.0) < 1e-6);
+            assert!(apart(&ours.2, &burns.2) < 1e-5);
+            assert_eq!(ours.1, burns.1);
         }
     }
 }
