@@ -169,7 +169,7 @@ pub(crate) fn add(
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
 fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]
-    if numbers > crate::flex::MANY && crate::flex::runs(&x) && crate::flex::runs(&encoding) {
+    if numbers > crate::flex::MANY && kernel_takes(&x, &encoding) {
         return crate::flex::add(x, encoding, scale);
     }
     let x = match scale {
@@ -177,6 +177,13 @@ fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usi
         None => x,
     };
     x.add(encoding)
+}
+
+/// Whether both are tensors for a kernel.
+#[cfg(feature = "flex")]
+#[inline(never)] // a decoding step does not come here
+fn kernel_takes(x: &Tensor<3>, encoding: &Tensor<3>) -> bool {
+    crate::flex::runs(x) && crate::flex::runs(encoding)
 }
 
 /// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding
