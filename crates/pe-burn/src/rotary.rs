@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::buffer::{RowBuffer, RowSource, default_max_len};
@@ -273,7 +273,15 @@ impl RotaryPositionalEncoding {
         k: Tensor<4>,
         positions: &Positions,
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
-        Ok((self.try_apply(q, positions)?, self.try_apply(k, positions)?))
+        let [of_q, of_k] = [self.needed(&q, positions)?, self.needed(&k, positions)?];
+        let rows = self.rows(positions, of_q)?;
+        // Keys mostly are as many as queries.
+        let rows_of_k = match of_k == of_q {
+            true => rows.clone(),
+            false => self.rows(positions, of_k)?,
+        };
+        let turned = |x, rows| self.turn(x, rows, Turn::Forth);
+        Ok((turned(q, rows), turned(k, rows_of_k)))
     }
 
     /// Queries or keys rotated by `positions`.
@@ -305,7 +313,8 @@ impl RotaryPositionalEncoding {
         x: Tensor<4>,
         positions: &Positions,
     ) -> Result<Tensor<4>, PositionError> {
-        self.turn(x, positions, Turn::Forth)
+        let rows = self.rows(positions, self.needed(&x, positions)?)?;
+        Ok(self.turn(x, rows, Turn::Forth))
     }
 
     /// The opposite of [`apply`](Self::apply): takes the rotation by `positions` off again. (With
@@ -333,7 +342,8 @@ impl RotaryPositionalEncoding {
         x: Tensor<4>,
         positions: &Positions,
     ) -> Result<Tensor<4>, PositionError> {
-        self.turn(x, positions, Turn::Back)
+        let rows = self.rows(positions, self.needed(&x, positions)?)?;
+        Ok(self.turn(x, rows, Turn::Back))
     }
 
     /// The configuration that this module was made from.
@@ -350,39 +360,51 @@ impl RotaryPositionalEncoding {
         expect(self.config.spectrum(seq))
     }
 
-    fn turn(
+    /// How many rows a checked input takes and of which type, if it has numbers.
+    fn needed(
         &self,
-        x: Tensor<4>,
+        x: &Tensor<4>,
         positions: &Positions,
-        turn: Turn,
-    ) -> Result<Tensor<4>, PositionError> {
-        let device = self.rows.device();
-        let seq = check_heads(&x, positions, self.config.d_head, &device)?;
+    ) -> Result<Option<(usize, FloatDType)>, PositionError> {
+        let seq = check_heads(x, positions, self.config.d_head, &self.rows.device())?;
         if let Some(axes) = self.config.axes {
             positions.on_grid(axes)?;
         }
-        if x.shape().num_elements() == 0 {
-            return Ok(x);
-        }
         let dtype = input::sum_dtype(x.dtype().into());
-        let rows = match self.longer_spectrum(positions, seq)? {
-            None => match self.config.axes {
-                None => self.rows.rows(positions, seq, dtype)?,
-                Some(axes) => {
-                    // The sines of all axes before the cosines of all.
-                    let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
-                    let halves = rows.into_iter().map(|rows| rows.chunk(2, 2));
-                    let halves: Vec<Vec<Tensor<3>>> = halves.collect();
-                    let of = |half: usize| halves.iter().map(move |rows| rows[half].clone());
-                    Tensor::cat(of(0).chain(of(1)).collect(), 2)
-                }
-            },
-            Some(spectrum) => {
-                let source = RowSource::from(spectrum);
-                source.rows(positions, seq, dtype, &device.without_autodiff())?
+        Ok((x.shape().num_elements() > 0).then_some((seq, dtype)))
+    }
+
+    fn rows(
+        &self,
+        positions: &Positions,
+        needed: Option<(usize, FloatDType)>,
+    ) -> Result<Option<Tensor<3>>, PositionError> {
+        let Some((seq, dtype)) = needed else {
+            return Ok(None);
+        };
+        let rows = match (self.longer_spectrum(positions, seq)?, self.config.axes) {
+            (Some(spectrum), _) => {
+                let device = self.rows.device().without_autodiff();
+                RowSource::from(spectrum).rows(positions, seq, dtype, &device)?
+            }
+            (None, None) => self.rows.rows(positions, seq, dtype)?,
+            (None, Some(axes)) => {
+                // The sines of all axes before the cosines of all.
+                let rows = self.rows.grid_rows(axes, positions, seq, dtype)?;
+                let halves = rows.into_iter().map(|rows| rows.chunk(2, 2));
+                let halves: Vec<Vec<Tensor<3>>> = halves.collect();
+                let of = |half: usize| halves.iter().map(move |rows| rows[half].clone());
+                Tensor::cat(of(0).chain(of(1)).collect(), 2)
             }
         };
-        Ok(rotate(x, rows, self.config.layout, turn))
+        Ok(Some(rows))
+    }
+
+    fn turn(&self, x: Tensor<4>, rows: Option<Tensor<3>>, turn: Turn) -> Tensor<4> {
+        match rows {
+            Some(rows) => rotate(x, rows, self.config.layout, turn),
+            None => x,
+        }
     }
 
     /// The spectrum of a call that is longer than what the model was trained on, where it differs.

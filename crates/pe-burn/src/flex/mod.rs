@@ -12,9 +12,15 @@ pub(crate) use rotation::rotate;
 pub(crate) use sum::add;
 pub(crate) use windows::windows;
 
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+
 use burn::backend::DispatchDevice;
+use burn::backend::flex::FlexTensor;
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Shape, Tensor, TensorData};
+
+use crate::memory;
 
 /// Numbers that a thread takes at a time.
 const PIECE: usize = 1 << 15;
@@ -32,4 +38,24 @@ pub(crate) fn runs<const D: usize>(x: &Tensor<D>) -> bool {
             None | Some(Disabled)
         )
         && matches!(device.inner().as_dispatch(), DispatchDevice::Flex(_))
+}
+
+/// A tensor in fresh memory.
+///
+/// # Safety
+///
+/// `write` writes every number.
+unsafe fn fresh(
+    shape: impl Into<Shape>,
+    write: impl FnOnce(&mut [MaybeUninit<f32>]),
+) -> FlexTensor {
+    let shape = shape.into();
+    let len = shape.num_elements();
+    let mut out = Vec::with_capacity(len);
+    let memory = &mut out.spare_capacity_mut()[..len];
+    memory::prepare(memory);
+    write(memory);
+    // SAFETY: so the caller has promised.
+    unsafe { out.set_len(len) };
+    FlexTensor::from_data(TensorData::new(out, shape))
 }

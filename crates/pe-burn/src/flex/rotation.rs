@@ -1,14 +1,14 @@
 //! As [`crate::rotation`], in one pass.
 
-use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
 use burn::backend::Flex;
 use burn::backend::flex::{FlexTensor, Layout as Strides};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::{MANY, PIECE};
+use super::{MANY, PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
 use crate::layout::Layout;
 use crate::rotation::Turn;
@@ -85,30 +85,30 @@ fn turned(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, turn: Turn) -> F
         _ => x.to_contiguous(),
     };
     let (numbers, strides) = (x.storage::<f32>(), x.layout());
-    let mut out: Vec<f32> = Vec::with_capacity(batch * heads * seq * d_head);
-    let fresh = Numbers(out.as_mut_ptr());
-    for_each(&|i| {
-        let (index, angles) = block(i);
-        let [b, h, first, _] = index;
-        let target = ((b * heads + h) * seq + first) * d_head;
-        for row in 0..angles.len() / width {
-            let from = strides.index(&[b, h, first + row, 0]);
-            let source = &numbers[from..from + d_head];
-            // SAFETY: every row of `out` is written once, from another memory.
-            unsafe {
-                let row = fresh.from(target + row * d_head);
-                row.copy_from_nonoverlapping(source.as_ptr(), d_head);
+    let write = |out: &mut [MaybeUninit<f32>]| {
+        let out = Numbers(out.as_mut_ptr().cast());
+        for_each(&|i| {
+            let (index, angles) = block(i);
+            let [b, h, first, _] = index;
+            let target = ((b * heads + h) * seq + first) * d_head;
+            for row in 0..angles.len() / width {
+                let from = strides.index(&[b, h, first + row, 0]);
+                let source = &numbers[from..from + d_head];
+                // SAFETY: every row of `out` is written once, from another memory.
+                unsafe {
+                    let row = out.from(target + row * d_head);
+                    row.copy_from_nonoverlapping(source.as_ptr(), d_head);
+                }
             }
-        }
-        // SAFETY: these rows have just been written.
-        unsafe {
-            let first = fresh.from(target);
-            turn_rows(first, d_head as isize, width, angles, layout, turn);
-        }
-    });
-    // SAFETY: the blocks are all rows, and each was written.
-    unsafe { out.set_len(batch * heads * seq * d_head) };
-    FlexTensor::from_data(TensorData::new(out, [batch, heads, seq, d_head]))
+            // SAFETY: these rows have just been written.
+            unsafe {
+                let first = out.from(target);
+                turn_rows(first, d_head as isize, width, angles, layout, turn);
+            }
+        });
+    };
+    // SAFETY: the blocks are all rows, and each is written.
+    unsafe { fresh([batch, heads, seq, d_head], write) }
 }
 
 /// The start of numbers whose parts several threads write.

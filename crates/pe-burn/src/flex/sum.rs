@@ -3,7 +3,6 @@
 //! Burn's addition runs on one thread, and a scale is a pass of its own before it.
 
 use alloc::vec;
-use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
 use burn::backend::Flex;
@@ -13,9 +12,8 @@ use burn::tensor::{Tensor, TensorData};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::PIECE;
+use super::{PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
-use crate::memory;
 
 /// The sum.
 ///
@@ -114,17 +112,15 @@ fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
         return x;
     }
     let numbers = &x.storage::<f32>()[start..end];
-    let mut out = Vec::with_capacity(numbers.len());
-    let fresh = &mut out.spare_capacity_mut()[..numbers.len()];
-    memory::prepare(fresh);
-    fresh
-        .par_chunks_mut(PIECE)
-        .zip(numbers.par_chunks(PIECE))
-        .enumerate()
-        .for_each(|(i, (out, piece))| write(out, piece, encoding, place(i), scale));
-    // SAFETY: the pieces are all of `out`, and `write` fills each.
-    unsafe { out.set_len(numbers.len()) };
-    FlexTensor::from_data(TensorData::new(out, x.layout().shape().clone()))
+    let shape = x.layout().shape().clone();
+    let write_all = |out: &mut [MaybeUninit<f32>]| {
+        out.par_chunks_mut(PIECE)
+            .zip(numbers.par_chunks(PIECE))
+            .enumerate()
+            .for_each(|(i, (out, piece))| write(out, piece, encoding, place(i), scale));
+    };
+    // SAFETY: the pieces are all of it, and `write` fills each.
+    unsafe { fresh(shape, write_all) }
 }
 
 /// `x = scale · x + encoding`, the encoding from `from` on and then over again.
@@ -159,6 +155,8 @@ fn write(out: &mut [MaybeUninit<f32>], x: &[f32], encoding: &[f32], from: usize,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use alloc::vec::Vec;
 
     use burn::tensor::{Device, Distribution};
 

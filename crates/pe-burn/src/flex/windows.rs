@@ -4,16 +4,15 @@
 //! runs backwards number by number, and its derivative of windows takes a step for each.
 
 use alloc::vec;
-use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
-use super::PIECE;
+use super::{PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
-use crate::memory;
 
 /// Row `i` of the result is the strip from `queries − 1 − i` on.
 ///
@@ -44,22 +43,19 @@ impl Windows {
         let Self { queries, keys } = self;
         let strips = strip.as_slice::<f32>().expect("made contiguous");
         let heads = strips.len() / self.strip();
-        let len = heads * queries * keys;
-        let mut out = Vec::with_capacity(len);
-        let fresh = &mut out.spare_capacity_mut()[..len];
-        memory::prepare(fresh);
         let rows = (PIECE / keys).max(1);
-        let pieces = fresh.par_chunks_mut(rows * keys).enumerate();
-        pieces.for_each(|(piece, windows)| {
-            for (row, i) in windows.chunks_exact_mut(keys).zip(piece * rows..) {
-                let (head, query) = (i / queries, i % queries);
-                let start = head * self.strip() + queries - 1 - query;
-                row.write_copy_of_slice(&strips[start..start + keys]);
-            }
-        });
-        // SAFETY: the pieces are all of `out`, and every row of each was written.
-        unsafe { out.set_len(len) };
-        FlexTensor::from_data(TensorData::new(out, vec![1, heads, queries, keys]))
+        let write = |out: &mut [MaybeUninit<f32>]| {
+            let pieces = out.par_chunks_mut(rows * keys).enumerate();
+            pieces.for_each(|(piece, windows)| {
+                for (row, i) in windows.chunks_exact_mut(keys).zip(piece * rows..) {
+                    let (head, query) = (i / queries, i % queries);
+                    let start = head * self.strip() + queries - 1 - query;
+                    row.write_copy_of_slice(&strips[start..start + keys]);
+                }
+            });
+        };
+        // SAFETY: the pieces are all of it, and every row of each is written.
+        unsafe { fresh([1, heads, queries, keys], write) }
     }
 }
 
@@ -90,6 +86,8 @@ impl Operation<Flex, 1> for Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use alloc::vec::Vec;
 
     use burn::tensor::{Device, Distribution};
 
