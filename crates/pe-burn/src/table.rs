@@ -154,7 +154,7 @@ impl Spectrum {
                 angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
             }
             self.finish(&mut angles);
-            self.write(row, &angles, &zero);
+            self.write(row, &angles, &zero, false);
         }
         // SAFETY: the loop has written every entry of every row.
         unsafe { rows.set_len(len) };
@@ -178,26 +178,55 @@ impl Spectrum {
         }
     }
 
-    /// Writes the row of the sum of finished angles and a step, which where cosines come first is
-    /// the opposite one.
-    fn write<T: Entry>(&self, row: &mut [MaybeUninit<T>], angles: &Angles, step: &Angles) {
-        let row = if row.len() > 2 * self.doubles().len() {
-            let (last, row) = row.split_last_mut().expect("an odd width");
-            last.write(T::round(0.0));
-            row
-        } else {
-            row
+    /// Writes the row of the sum of finished angles and a step, or its opposite.
+    fn write<T: Entry>(
+        &self,
+        row: &mut [MaybeUninit<T>],
+        angles: &Angles,
+        step: &Angles,
+        opposite: bool,
+    ) {
+        // Where cosines come first, so that angles are π/2 − angle, it is the other way round.
+        let opposite = opposite != self.cos_first();
+        write_row(self.columns(row), self.layout(), angles, step, opposite);
+    }
+
+    /// Writes the two rows of finished angles and a step, and of these and its opposite: as two
+    /// calls of [`write`](Self::write), but the products are the same for both.
+    fn write_both<T: Entry>(
+        &self,
+        plus: &mut [MaybeUninit<T>],
+        minus: &mut [MaybeUninit<T>],
+        angles: &Angles,
+        step: &Angles,
+    ) {
+        let (plus, minus) = (self.columns(plus), self.columns(minus));
+        let [plus, minus] = match self.cos_first() {
+            false => [plus, minus],
+            true => [minus, plus],
         };
-        write_row(row, self.layout(), angles, step);
+        write_rows(plus, minus, self.layout(), angles, step);
+    }
+
+    /// The columns of sines and cosines. Where one more is left over, it is zero.
+    fn columns<'a, T: Entry>(&self, row: &'a mut [MaybeUninit<T>]) -> &'a mut [MaybeUninit<T>] {
+        if row.len() <= 2 * self.doubles().len() {
+            return row;
+        }
+        let (last, row) = row.split_last_mut().expect("an odd width");
+        last.write(T::round(0.0));
+        row
     }
 }
 
 /// How many values each of the two lower digits of a position has, half of them negative.
 const DIGIT: usize = 32;
 
+const HALF: usize = DIGIT / 2;
+
 /// What is added to a position so that its lower digits, counted from 0, are its signed ones plus
-/// half of [`DIGIT`].
-const SHIFT: usize = DIGIT / 2 * (DIGIT + 1);
+/// [`HALF`].
+const SHIFT: usize = HALF * (DIGIT + 1);
 
 /// The entries from which a thread of its own pays: half a megabyte, 30 µs of work.
 const PIECE: usize = 1 << 17;
@@ -214,25 +243,31 @@ fn rows<T: Entry>(
     let out = &mut rows.spare_capacity_mut()[..len * d_model];
     memory::prepare(out);
 
-    let (mut fine, mut middle) = ([false; DIGIT], [false; DIGIT]);
+    let (mut fine, mut middle) = ([false; HALF + 1], [false; HALF + 1]);
     for i in 0..len {
         let shifted = position(i) + SHIFT;
-        fine[shifted % DIGIT] = true;
-        middle[shifted / DIGIT % DIGIT] = true;
+        fine[(shifted % DIGIT).abs_diff(HALF)] = true;
+        middle[(shifted / DIGIT % DIGIT).abs_diff(HALF)] = true;
     }
     let (fine, middle) = threads::join(
         len * d_model > PIECE,
-        || match spectrum.cos_first() {
-            false => Digit::new(spectrum, 1, fine),
-            true => Digit::new(spectrum, 1, fine).negative(),
-        },
+        || Digit::new(spectrum, 1, fine),
         || Digit::new(spectrum, DIGIT, middle),
     );
     let piece = PIECE.div_ceil(d_model).next_multiple_of(DIGIT);
-    threads::for_each_chunk(out, piece * d_model, |i, chunk| {
+    let chunks = out.chunks_mut(piece * d_model).enumerate();
+    threads::for_each(chunks, |(i, chunk)| {
         let mut rotor = Rotor::new(spectrum, &fine, &middle);
-        for (row, i) in chunk.chunks_exact_mut(d_model).zip(i * piece..) {
-            rotor.write(position(i), row);
+        let end = i * piece + chunk.len() / d_model;
+        let (mut chunk, mut i) = (chunk, i * piece);
+        while i < end {
+            let first = position(i);
+            let left = DIGIT - (first + SHIFT) % DIGIT;
+            let follows = |n: &usize| i + n < end && position(i + n) == first + n;
+            let run = (1..left).take_while(follows).count() + 1;
+            let (rows, rest) = chunk.split_at_mut(run * d_model);
+            rotor.write(first, rows);
+            (chunk, i) = (rest, i + run);
         }
     });
     // SAFETY: the chunks are the whole of `out`, whose length is a multiple of that of a row, and
@@ -254,9 +289,9 @@ struct Aligned {
     range: Range<usize>,
 }
 
-/// The exact angles of a lower digit: of `ω · unit · digit` for those of its values, counted from 0,
-/// that some positions need.
-struct Digit([Option<Angles>; DIGIT]);
+/// The exact angles of a lower digit: of `ω · unit · magnitude` for the magnitudes that some
+/// positions need.
+struct Digit([Option<Angles>; HALF + 1]);
 
 /// Puts rows together.
 struct Rotor<'a> {
@@ -269,36 +304,17 @@ struct Rotor<'a> {
 }
 
 impl Digit {
-    fn new(spectrum: &Spectrum, unit: usize, needed: [bool; DIGIT]) -> Self {
-        const ZERO: usize = DIGIT / 2;
-        let mut angles = [const { None }; DIGIT];
-        for magnitude in 0..=ZERO {
-            let (below, above) = (ZERO - magnitude, ZERO + magnitude);
-            let (below_is, above_is) = (needed[below], above < DIGIT && needed[above]);
-            if !below_is && !above_is {
-                continue;
-            }
-            // One evaluation serves both signs.
-            let exact = Angles::of(spectrum, magnitude * unit);
-            if below_is {
-                angles[below] = Some(exact.negative());
-            }
-            if above_is {
-                angles[above] = Some(exact);
-            }
+    fn new(spectrum: &Spectrum, unit: usize, needed: [bool; HALF + 1]) -> Self {
+        let mut angles = [const { None }; HALF + 1];
+        for (magnitude, _) in needed.iter().enumerate().filter(|(_, needed)| **needed) {
+            angles[magnitude] = Some(Angles::of(spectrum, magnitude * unit));
         }
         Self(angles)
     }
 
-    /// The same with the opposite of every angle.
-    fn negative(self) -> Self {
-        Self(self.0.map(|angles| angles.map(|angles| angles.negative())))
-    }
-
-    fn get(&self, digit: usize) -> &Angles {
-        self.0[digit]
-            .as_ref()
-            .expect("the digits of every position are needed")
+    fn get(&self, magnitude: usize) -> &Angles {
+        let angles = self.0[magnitude].as_ref();
+        angles.expect("the digits of every position are needed")
     }
 }
 
@@ -314,12 +330,33 @@ impl<'a> Rotor<'a> {
         }
     }
 
-    /// Writes the row of a position. Those of one block follow each other fastest.
-    fn write<T: Entry>(&mut self, position: usize, row: &mut [MaybeUninit<T>]) {
+    /// Writes the rows from a position on, all of one block.
+    fn write<T: Entry>(&mut self, position: usize, rows: &mut [MaybeUninit<T>]) {
+        let (spectrum, d_model) = (self.spectrum, self.spectrum.d_model());
         let shifted = position + SHIFT;
         self.turn_to_block(shifted / DIGIT);
-        let step = self.fine.get(shifted % DIGIT);
-        self.spectrum.write(row, &self.block.1, step);
+        let block = &self.block.1;
+        let (first, count) = (shifted % DIGIT, rows.len() / d_model);
+        // So many rows on either side of the block's own angles are written in pairs.
+        let sides = HALF
+            .saturating_sub(first)
+            .min((first + count).saturating_sub(HALF + 1));
+        for (row, digit) in rows.chunks_exact_mut(d_model).zip(first..) {
+            let magnitude = digit.abs_diff(HALF);
+            if magnitude == 0 || magnitude > sides {
+                let step = self.fine.get(magnitude);
+                spectrum.write(row, block, step, digit < HALF);
+            }
+        }
+        if sides > 0 {
+            let (below, above) = rows.split_at_mut((HALF - first) * d_model);
+            let pairs = below
+                .rchunks_exact_mut(d_model)
+                .zip(above.chunks_exact_mut(d_model).skip(1));
+            for ((minus, plus), magnitude) in pairs.zip(1..=sides) {
+                spectrum.write_both(plus, minus, block, self.fine.get(magnitude));
+            }
+        }
     }
 
     /// Makes `self.block` the angles of a block of 32 rows.
@@ -332,8 +369,9 @@ impl<'a> Rotor<'a> {
             let angles = Angles::of(self.spectrum, segment * DIGIT * DIGIT);
             self.segment = (Some(segment), angles);
         }
-        let middle = self.middle.get(block % DIGIT);
-        add(&mut self.block.1, &self.segment.1, middle);
+        let digit = block % DIGIT;
+        let middle = self.middle.get(digit.abs_diff(HALF));
+        add(&mut self.block.1, &self.segment.1, middle, digit < HALF);
         self.spectrum.finish(&mut self.block.1);
         self.block.0 = Some(block);
     }
@@ -352,16 +390,6 @@ impl Angles {
         let frequencies = spectrum.doubles();
         let mut angles = Self::zeros(frequencies.len());
         fill(&mut angles, frequencies, position as f64);
-        angles
-    }
-
-    /// The opposite angles.
-    fn negative(&self) -> Self {
-        let mut angles = Self::zeros(self.sin.len());
-        angles.cos.copy_from_slice(&self.cos);
-        for (sin, opposite) in self.sin.iter().zip(angles.sin.iter_mut()) {
-            *opposite = -sin;
-        }
         angles
     }
 }
@@ -395,12 +423,6 @@ impl DerefMut for Aligned {
     }
 }
 
-/// `(sin, cos)` of the sum of two angles.
-#[inline(always)]
-fn sum((sin_a, cos_a): (f64, f64), (sin_b, cos_b): (f64, f64)) -> (f64, f64) {
-    (sin_a * cos_b + cos_a * sin_b, cos_a * cos_b - sin_a * sin_b)
-}
-
 /// Sets the exact angles of one position.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
@@ -411,52 +433,123 @@ fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
     }
 }
 
-/// Sets the sums of two angles.
+/// Sets the sums of two angles, or of one and the opposite of the other.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn add(out: &mut Angles, a: &Angles, b: &Angles) {
+fn add(out: &mut Angles, a: &Angles, b: &Angles, opposite: bool) {
     let pairs = out.sin.len();
     let (sin, cos) = (&mut out.sin[..pairs], &mut out.cos[..pairs]);
-    let (sin_a, cos_a) = (&a.sin[..pairs], &a.cos[..pairs]);
-    let (sin_b, cos_b) = (&b.sin[..pairs], &b.cos[..pairs]);
+    let terms = Terms::new(a, b, pairs);
     for i in 0..pairs {
-        (sin[i], cos[i]) = sum((sin_a[i], cos_a[i]), (sin_b[i], cos_b[i]));
+        (sin[i], cos[i]) = terms.sum(i, sign(opposite));
     }
 }
 
-/// Writes the row of the sum of two angles.
+/// Writes the row of the sum of two angles, or of one and the opposite of the other.
 ///
 /// Compiled three times where the processor is only known at run time, for vectors of 128, 256 and
 /// 512 bits. No fused multiply-add: the bits are the same on every processor.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn write_row<T: Entry>(row: &mut [MaybeUninit<T>], layout: Layout, a: &Angles, b: &Angles) {
-    // Plain indices into slices of one known length: iterator adapters would not be inlined into
-    // a function compiled for other instructions than theirs.
-    let (pairs, full) = (row.len().div_ceil(2), row.len() / 2);
-    let (sin_a, cos_a) = (&a.sin[..pairs], &a.cos[..pairs]);
-    let (sin_b, cos_b) = (&b.sin[..pairs], &b.cos[..pairs]);
+fn write_row<T: Entry>(
+    row: &mut [MaybeUninit<T>],
+    layout: Layout,
+    a: &Angles,
+    b: &Angles,
+    opposite: bool,
+) {
+    write_sums([row], [sign(opposite)], layout, a, b);
+}
+
+/// Writes the rows of the sum of two angles and of their difference.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn write_rows<T: Entry>(
+    plus: &mut [MaybeUninit<T>],
+    minus: &mut [MaybeUninit<T>],
+    layout: Layout,
+    a: &Angles,
+    b: &Angles,
+) {
+    write_sums([plus, minus], [1.0, -1.0], layout, a, b);
+}
+
+fn sign(opposite: bool) -> f64 {
+    if opposite { -1.0 } else { 1.0 }
+}
+
+/// Two angles per frequency that are added: slices of one known length, so that plain indices into
+/// them need no checks. Iterator adapters would not be inlined into a function compiled for other
+/// instructions than theirs.
+struct Terms<'a> {
+    sin_a: &'a [f64],
+    cos_a: &'a [f64],
+    sin_b: &'a [f64],
+    cos_b: &'a [f64],
+}
+
+impl<'a> Terms<'a> {
+    #[inline(always)]
+    fn new(a: &'a Angles, b: &'a Angles, pairs: usize) -> Self {
+        Self {
+            sin_a: &a.sin[..pairs],
+            cos_a: &a.cos[..pairs],
+            sin_b: &b.sin[..pairs],
+            cos_b: &b.cos[..pairs],
+        }
+    }
+
+    /// `(sin, cos)` of the sum, or of the difference where `sign` is −1.
+    #[inline(always)]
+    fn sum(&self, i: usize, sign: f64) -> (f64, f64) {
+        let (sin_a, cos_a) = (self.sin_a[i], self.cos_a[i]);
+        let (sin_b, cos_b) = (self.sin_b[i], self.cos_b[i]);
+        (
+            sin_a * cos_b + sign * (cos_a * sin_b),
+            cos_a * cos_b - sign * (sin_a * sin_b),
+        )
+    }
+}
+
+#[inline(always)]
+fn write_sums<T: Entry, const N: usize>(
+    rows: [&mut [MaybeUninit<T>]; N],
+    signs: [f64; N],
+    layout: Layout,
+    a: &Angles,
+    b: &Angles,
+) {
+    let width = rows[0].len();
+    let (pairs, full) = (width.div_ceil(2), width / 2);
+    let terms = Terms::new(a, b, pairs);
     match layout {
         Layout::Interleaved => {
-            let (out, last) = row.as_chunks_mut::<2>();
+            let mut rows = rows.map(|row| row[..width].as_chunks_mut::<2>());
             for i in 0..full {
-                let (sin, cos) = sum((sin_a[i], cos_a[i]), (sin_b[i], cos_b[i]));
-                out[i][0].write(T::round(sin));
-                out[i][1].write(T::round(cos));
+                for n in 0..N {
+                    let (sin, cos) = terms.sum(i, signs[n]);
+                    let (row, _) = &mut rows[n];
+                    row[i][0].write(T::round(sin));
+                    row[i][1].write(T::round(cos));
+                }
             }
-            if let [last] = last {
-                let (sin, _) = sum((sin_a[full], cos_a[full]), (sin_b[full], cos_b[full]));
-                last.write(T::round(sin));
+            for n in 0..N {
+                if let [last] = rows[n].1 {
+                    last.write(T::round(terms.sum(full, signs[n]).0));
+                }
             }
         }
         Layout::Halves => {
-            let (sines, cosines) = row.split_at_mut(pairs);
+            let mut rows = rows.map(|row| row[..width].split_at_mut(pairs));
             for i in 0..full {
-                let (sin, cos) = sum((sin_a[i], cos_a[i]), (sin_b[i], cos_b[i]));
-                sines[i].write(T::round(sin));
-                cosines[i].write(T::round(cos));
+                for n in 0..N {
+                    let (sin, cos) = terms.sum(i, signs[n]);
+                    let (sines, cosines) = &mut rows[n];
+                    sines[i].write(T::round(sin));
+                    cosines[i].write(T::round(cos));
+                }
             }
-            if let Some(last) = sines.get_mut(full) {
-                let (sin, _) = sum((sin_a[full], cos_a[full]), (sin_b[full], cos_b[full]));
-                last.write(T::round(sin));
+            if full < pairs {
+                for n in 0..N {
+                    rows[n].0[full].write(T::round(terms.sum(full, signs[n]).0));
+                }
             }
         }
     }

@@ -6,12 +6,12 @@ use burn::backend::Flex;
 use burn::backend::flex::{FlexTensor, Layout as Strides};
 use burn::tensor::Tensor;
 use multiversion::multiversion;
-use rayon::prelude::*;
 
 use super::{MANY, PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
 use crate::layout::Layout;
 use crate::rotation::Turn;
+use crate::threads;
 
 /// See [`crate::rotation::rotate`].
 pub fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
@@ -60,7 +60,7 @@ fn turned(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, turn: Turn) -> F
     let blocks = batch * heads * per_head;
     let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
         0..=MANY => (0..blocks).for_each(work),
-        _ => (0..blocks).into_par_iter().for_each(work),
+        _ => threads::for_each(0..blocks, work),
     };
 
     let strides = x.layout().clone();

@@ -10,10 +10,10 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::ops::FloatTensorOps;
 use burn::tensor::{Tensor, TensorData};
 use multiversion::multiversion;
-use rayon::prelude::*;
 
 use super::{PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
+use crate::threads;
 
 /// The sum.
 ///
@@ -86,8 +86,8 @@ fn over_sequences(gradient: &FlexTensor) -> FlexTensor {
     let gradient = gradient.to_contiguous();
     let numbers: &[f32] = gradient.as_slice().expect("made contiguous");
     let mut sums = vec![0.0_f32; seq * d_model];
-    let pieces = sums.par_chunks_mut(PIECE / 8).enumerate();
-    pieces.for_each(|(i, sums)| {
+    let pieces = sums.chunks_mut(PIECE / 8).enumerate();
+    threads::for_each(pieces, |(i, sums)| {
         for sequence in numbers.chunks_exact(seq * d_model) {
             let piece = &sequence[i * (PIECE / 8)..][..sums.len()];
             for (sum, number) in sums.iter_mut().zip(piece) {
@@ -107,17 +107,19 @@ fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
     let (start, end) = x.layout().contiguous_offsets().expect("made contiguous");
     let place = |piece: usize| piece * PIECE % encoding.len();
     if let Some(numbers) = x.try_storage_mut::<f32>() {
-        let pieces = numbers[start..end].par_chunks_mut(PIECE).enumerate();
-        pieces.for_each(|(i, piece)| add_to(piece, encoding, place(i), scale));
+        let pieces = numbers[start..end].chunks_mut(PIECE).enumerate();
+        threads::for_each(pieces, |(i, piece)| {
+            add_to(piece, encoding, place(i), scale);
+        });
         return x;
     }
     let numbers = &x.storage::<f32>()[start..end];
     let shape = x.layout().shape().clone();
     let write_all = |out: &mut [MaybeUninit<f32>]| {
-        out.par_chunks_mut(PIECE)
-            .zip(numbers.par_chunks(PIECE))
-            .enumerate()
-            .for_each(|(i, (out, piece))| write(out, piece, encoding, place(i), scale));
+        let pieces = out.chunks_mut(PIECE).zip(numbers.chunks(PIECE));
+        threads::for_each(pieces.enumerate(), |(i, (out, piece))| {
+            write(out, piece, encoding, place(i), scale);
+        });
     };
     // SAFETY: the pieces are all of it, and `write` fills each.
     unsafe { fresh(shape, write_all) }

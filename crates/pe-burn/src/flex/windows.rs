@@ -9,10 +9,10 @@ use core::mem::MaybeUninit;
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{Tensor, TensorData};
-use rayon::prelude::*;
 
 use super::{PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
+use crate::threads;
 
 /// Row `i` of the result is the strip from `queries − 1 − i` on.
 ///
@@ -45,8 +45,8 @@ impl Windows {
         let heads = strips.len() / self.strip();
         let rows = (PIECE / keys).max(1);
         let write = |out: &mut [MaybeUninit<f32>]| {
-            let pieces = out.par_chunks_mut(rows * keys).enumerate();
-            pieces.for_each(|(piece, windows)| {
+            let pieces = out.chunks_mut(rows * keys).enumerate();
+            threads::for_each(pieces, |(piece, windows)| {
                 for (row, i) in windows.chunks_exact_mut(keys).zip(piece * rows..) {
                     let (head, query) = (i / queries, i % queries);
                     let start = head * self.strip() + queries - 1 - query;
@@ -67,17 +67,16 @@ impl Operation<Flex, 1> for Windows {
         let rows = gradient.as_slice::<f32>().expect("made contiguous");
         let heads = rows.len() / (queries * keys);
         let mut strips = vec![0.0_f32; heads * self.strip()];
-        let of_heads = strips.par_chunks_exact_mut(self.strip());
-        of_heads
-            .zip(rows.par_chunks_exact(queries * keys))
-            .for_each(|(strip, rows)| {
-                for (query, row) in rows.chunks_exact(keys).enumerate() {
-                    let strip = &mut strip[queries - 1 - query..][..keys];
-                    for (sum, gradient) in strip.iter_mut().zip(row) {
-                        *sum += gradient;
-                    }
+        let of_heads = strips.chunks_exact_mut(self.strip());
+        let of_heads = of_heads.zip(rows.chunks_exact(queries * keys));
+        threads::for_each(of_heads, |(strip, rows)| {
+            for (query, row) in rows.chunks_exact(keys).enumerate() {
+                let strip = &mut strip[queries - 1 - query..][..keys];
+                for (sum, gradient) in strip.iter_mut().zip(row) {
+                    *sum += gradient;
                 }
-            });
+            }
+        });
         let shape = vec![1, heads, 1, self.strip()];
         [FlexTensor::from_data(TensorData::new(strips, shape))]
     }
