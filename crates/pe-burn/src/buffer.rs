@@ -9,7 +9,7 @@ use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use crate::error::PositionError;
 use crate::grid::Axes;
 use crate::index::index_tensor;
-use crate::input;
+use crate::input::{self, Encoding};
 use crate::memory::check_room;
 use crate::positions::{MANY, Place, Positions};
 use crate::spectrum::Spectrum;
@@ -87,6 +87,17 @@ impl RowBuffer {
         seq: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
+        self.encoding(positions, seq, dtype).map(Encoding::tensor)
+    }
+
+    /// As [`rows`](Self::rows), where they lie if they are in this buffer.
+    #[inline]
+    pub fn encoding(
+        &self,
+        positions: &Positions,
+        seq: usize,
+        dtype: FloatDType,
+    ) -> Result<Encoding, PositionError> {
         let (max_len, width) = (self.max_len, self.source.spectrum.d_model());
         let device = || self.table.device().without_autodiff();
         let place = positions.place(seq);
@@ -95,19 +106,24 @@ impl RowBuffer {
             && !matches!(place, Place::Times(_))
             && (dtype == FloatDType::F32 || self.dtype() == dtype);
         if !buffered {
-            return self.source.rows(positions, seq, dtype, &device());
+            let rows = self.source.rows(positions, seq, dtype, &device());
+            return rows.map(Encoding::Whole);
         }
         // A device may hold the buffer in an autodiff context of its own: a constant needs none.
         let buffer = self.table.clone().without_autodiff();
         let flat = |buffer: Tensor<3>| buffer.reshape([max_len, width]);
         let rows = match place {
+            Place::Run(start) if self.dtype() == dtype => {
+                let table = buffer;
+                return Ok(Encoding::Run { table, start, seq });
+            }
             Place::Run(start) => buffer.slice([0..1, start..start + seq]),
             Place::Host(ids) => embedding(flat(buffer), index_tensor(&ids, seq, &device())),
             Place::Device(ids, _) => pick(flat(buffer), ids),
             Place::Times(_) => unreachable!("times are never looked up"),
         };
         // The buffer may be in f64 where the sum is in f32.
-        Ok(input::cast(rows, dtype))
+        Ok(Encoding::Whole(input::cast(rows, dtype)))
     }
 }
 

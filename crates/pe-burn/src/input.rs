@@ -142,6 +142,34 @@ pub(crate) fn sum_dtype(dtype: FloatDType) -> FloatDType {
     }
 }
 
+/// What is added, `[1 or batch, seq, d_model]`: a tensor, or rows of a table where they lie, for a
+/// kernel to read them there.
+pub(crate) enum Encoding {
+    Whole(Tensor<3>),
+    /// `seq` rows of a table `[1, rows, d_model]`, from one on.
+    Run {
+        table: Tensor<3>,
+        start: usize,
+        seq: usize,
+    },
+}
+
+impl Encoding {
+    #[inline] // a decoding step feels the call
+    pub fn tensor(self) -> Tensor<3> {
+        match self {
+            Self::Whole(encoding) => encoding,
+            Self::Run { table, start, seq } => table.slice([0..1, start..start + seq]),
+        }
+    }
+
+    fn dtype(&self) -> DType {
+        match self {
+            Self::Whole(table) | Self::Run { table, .. } => table.dtype(),
+        }
+    }
+}
+
 /// `dropout(x · scale + encoding)`, in the type of the encoding, rounded once to that of `x`.
 ///
 /// There are so many `numbers` in `x`: asking it takes longer than a decoding step should.
@@ -149,7 +177,7 @@ pub(crate) fn sum_dtype(dtype: FloatDType) -> FloatDType {
 /// `x` is taken by value: where nobody else holds it, the backends add in place.
 pub(crate) fn add(
     x: Tensor<3>,
-    encoding: Tensor<3>,
+    encoding: Encoding,
     scale: Option<f64>,
     dropout: &Dropout,
     numbers: usize,
@@ -167,16 +195,22 @@ pub(crate) fn add(
 /// `x · scale + encoding`, of one type.
 #[inline] // a decoding step feels the call
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
-fn plain_sum(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>, numbers: usize) -> Tensor<3> {
+fn plain_sum(x: Tensor<3>, encoding: Encoding, scale: Option<f64>, numbers: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]
-    if numbers > crate::flex::MANY && kernel_takes(&x, &encoding) {
-        return crate::flex::add(x, encoding, scale);
-    }
+    let encoding = match encoding {
+        Encoding::Run { table, start, .. } if crate::flex::runs(&x) => {
+            return crate::flex::add_run(x, table, start, scale);
+        }
+        Encoding::Whole(encoding) if numbers > crate::flex::MANY && kernel_takes(&x, &encoding) => {
+            return crate::flex::add(x, encoding, scale);
+        }
+        other => other,
+    };
     let x = match scale {
         Some(factor) => x.mul_scalar(factor),
         None => x,
     };
-    x.add(encoding)
+    x.add(encoding.tensor())
 }
 
 /// Whether both are tensors for a kernel.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::index::index_tensor;
-use crate::input::{self, InputScale, check_dropout, check_input, check_size};
+use crate::input::{self, Encoding, InputScale, check_dropout, check_input, check_size};
 use crate::positions::{Place, Positions};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
@@ -332,7 +332,13 @@ impl LearnedPositionalEmbedding {
         let rows = input::cast(rows, input::sum_dtype(x.dtype().into()));
         let scale = self.config.input_scale.factor(width);
         let numbers = batch * seq * width;
-        Ok(input::add(x, rows, scale, &self.dropout, numbers))
+        Ok(input::add(
+            x,
+            Encoding::Whole(rows),
+            scale,
+            &self.dropout,
+            numbers,
+        ))
     }
 
     /// The rows of `positions` alone, in the type of the table.

@@ -11,7 +11,7 @@ use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::formula::Formula;
 use crate::grid::{Axes, Grid};
-use crate::input::{self, InputScale, check_dropout, check_finite, check_input};
+use crate::input::{self, Encoding, InputScale, check_dropout, check_finite, check_input};
 use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::spectrum::{DEFAULT_BASE, Spectrum, default_base};
@@ -507,7 +507,7 @@ impl SinusoidalPositionalEncoding {
             return Ok(Tensor::empty(shape, options));
         }
         let encoding = self.encoding(positions, seq, input::sum_dtype(dtype))?;
-        Ok(encoding.cast(dtype))
+        Ok(encoding.tensor().cast(dtype))
     }
 
     /// The frequencies of this encoding, for looking into it, and as amplitude its fixed gain.
@@ -544,20 +544,27 @@ impl SinusoidalPositionalEncoding {
         positions: &Positions,
         seq: usize,
         dtype: FloatDType,
-    ) -> Result<Tensor<3>, PositionError> {
-        let mut encoding = match self.config.axes {
-            None => self.rows.rows(positions, seq, dtype)?,
-            Some(axes) => self.of_grid(axes, positions, seq, dtype)?,
+    ) -> Result<Encoding, PositionError> {
+        let encoding = match self.config.axes {
+            None => self.rows.encoding(positions, seq, dtype)?,
+            Some(axes) => Encoding::Whole(self.of_grid(axes, positions, seq, dtype)?),
         };
-        if let (true, Some(padding)) = (self.config.formula.pads_with_zeros(), positions.padding())
-        {
+        let padding = match self.config.formula.pads_with_zeros() {
+            true => positions.padding(),
+            false => None,
+        };
+        if padding.is_none() && self.gain.is_none() {
+            return Ok(encoding);
+        }
+        let mut encoding = encoding.tensor();
+        if let Some(padding) = padding {
             let padding = padding.clone().to_device(&encoding.device());
             encoding = encoding.mask_fill(padding.unsqueeze_dim::<3>(2), 0.0);
         }
-        Ok(match &self.gain {
-            Some(gain) => encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1])),
-            None => encoding,
-        })
+        if let Some(gain) = &self.gain {
+            encoding = encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1]));
+        }
+        Ok(Encoding::Whole(encoding))
     }
 
     /// The encodings of the axes side by side; zeros for tokens in front of the grid.

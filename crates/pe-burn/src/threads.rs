@@ -27,7 +27,10 @@ pub(crate) fn join<A: Send, B: Send>(
 pub(crate) fn for_each<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item) + Sync) {
     #[cfg(feature = "std")]
     {
-        let others = (rayon::current_num_threads() - 1).min(items.len().saturating_sub(1));
+        let others = match items.len() {
+            0 | 1 => 0,
+            len => (len - 1).min(rayon::current_num_threads() - 1),
+        };
         if others > 0 {
             let items = std::sync::Mutex::new(items);
             let next = || {

@@ -11,7 +11,7 @@ use burn::backend::ops::FloatTensorOps;
 use burn::tensor::{Tensor, TensorData};
 use multiversion::multiversion;
 
-use super::{PIECE, fresh};
+use super::{MANY, PIECE, fresh};
 use crate::graph::{Operand, Operation, apply};
 use crate::threads;
 
@@ -34,14 +34,39 @@ pub(crate) fn add(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tens
         })
         .tensor();
     }
-    let found = "a constant on the device of what it is added to";
-    let encoding = encoding.try_into_primitive::<Flex>();
-    let encoding = encoding.expect(found).to_contiguous();
+    let encoding = constant(encoding).to_contiguous();
     apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
         let encoding = encoding.as_slice().expect("rows one after the other");
         (sum(x, encoding, scale), Sum { scale })
     })
     .tensor()
+}
+
+/// As [`add`], with rows of a constant table.
+///
+/// # Shapes
+///
+/// - `table`: `[1, rows, d_model]`, with rows from `start` on for all of `x`
+pub(crate) fn add_run(
+    x: Tensor<3>,
+    table: Tensor<3>,
+    start: usize,
+    scale: Option<f64>,
+) -> Tensor<3> {
+    let scale = scale.unwrap_or(1.0) as f32;
+    let table = constant(table);
+    apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
+        let [_, seq, d_model] = x.layout().shape().dims();
+        let rows: &[f32] = table.as_slice().expect("rows one after the other");
+        let encoding = &rows[start * d_model..][..seq * d_model];
+        (sum(x, encoding, scale), Sum { scale })
+    })
+    .tensor()
+}
+
+fn constant(encoding: Tensor<3>) -> FlexTensor {
+    let found = "a constant on the device of what it is added to";
+    encoding.try_into_primitive::<Flex>().expect(found)
 }
 
 #[derive(Clone, Debug)]
@@ -105,20 +130,25 @@ fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
         x = x.to_contiguous();
     }
     let (start, end) = x.layout().contiguous_offsets().expect("made contiguous");
-    let place = |piece: usize| piece * PIECE % encoding.len();
+    // Waking another thread for a few takes longer than they do.
+    let piece = match end - start {
+        0..=MANY => MANY,
+        _ => PIECE,
+    };
+    let place = |i: usize| i * piece % encoding.len();
     if let Some(numbers) = x.try_storage_mut::<f32>() {
-        let pieces = numbers[start..end].chunks_mut(PIECE).enumerate();
-        threads::for_each(pieces, |(i, piece)| {
-            add_to(piece, encoding, place(i), scale);
+        let pieces = numbers[start..end].chunks_mut(piece).enumerate();
+        threads::for_each(pieces, |(i, numbers)| {
+            add_to(numbers, encoding, place(i), scale);
         });
         return x;
     }
     let numbers = &x.storage::<f32>()[start..end];
     let shape = x.layout().shape().clone();
     let write_all = |out: &mut [MaybeUninit<f32>]| {
-        let pieces = out.chunks_mut(PIECE).zip(numbers.chunks(PIECE));
-        threads::for_each(pieces.enumerate(), |(i, (out, piece))| {
-            write(out, piece, encoding, place(i), scale);
+        let pieces = out.chunks_mut(piece).zip(numbers.chunks(piece));
+        threads::for_each(pieces.enumerate(), |(i, (out, numbers))| {
+            write(out, numbers, encoding, place(i), scale);
         });
     };
     // SAFETY: the pieces are all of it, and `write` fills each.
@@ -203,6 +233,32 @@ mod tests {
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Those of a table where they lie, few and many, for held inputs and for others.
+    #[test]
+    fn rows_of_a_table_are_added_as_if_they_were_taken_out() {
+        let plain = Device::flex();
+        let random = |shape: [usize; 3], device: &Device| {
+            Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
+        };
+        for [batch, seq, d_model] in [[1, 1, 8], [3, 5, 37], [70, 7, 129], [9, 300, 130]] {
+            let table = random([1, seq + 5, d_model], &plain);
+            for (start, scale) in [(0, None), (4, Some(3.0)), (5, None)] {
+                let rows = table.clone().slice([0..1, start..start + seq]);
+                for device in [plain.clone(), plain.clone().autodiff()] {
+                    let x = random([batch, seq, d_model], &device);
+                    let before = values(x.clone());
+                    let scaled = x.clone().mul_scalar(scale.unwrap_or(1.0));
+                    let expected = values(scaled.add(rows.clone()));
+                    let shared = add_run(x.clone(), table.clone(), start, scale);
+                    assert_eq!(values(x.clone()), before, "a shared input was changed");
+                    let owned = add_run(x + 0.0, table.clone(), start, scale);
+                    assert_eq!(values(shared), expected);
+                    assert_eq!(values(owned), expected);
                 }
             }
         }
