@@ -92,12 +92,12 @@ impl RowBuffer {
 
     /// As [`rows`](Self::rows), where they lie if they are in this buffer.
     #[inline]
-    pub fn encoding(
+    pub fn encoding<'a>(
         &self,
-        positions: &Positions,
+        positions: &'a Positions,
         seq: usize,
         dtype: FloatDType,
-    ) -> Result<Encoding, PositionError> {
+    ) -> Result<Encoding<'a>, PositionError> {
         let (max_len, width) = (self.max_len, self.source.spectrum.d_model());
         let device = || self.table.device().without_autodiff();
         let place = positions.place(seq);
@@ -110,20 +110,18 @@ impl RowBuffer {
             return rows.map(Encoding::Whole);
         }
         // A device may hold the buffer in an autodiff context of its own: a constant needs none.
-        let buffer = self.table.clone().without_autodiff();
-        let flat = |buffer: Tensor<3>| buffer.reshape([max_len, width]);
+        let table = self.table.clone().without_autodiff();
         let rows = match place {
-            Place::Run(start) if self.dtype() == dtype => {
-                let table = buffer;
-                return Ok(Encoding::Run { table, start, seq });
-            }
-            Place::Run(start) => buffer.slice([0..1, start..start + seq]),
-            Place::Host(ids) => embedding(flat(buffer), index_tensor(&ids, seq, &device())),
-            Place::Device(ids, _) => pick(flat(buffer), ids),
+            Place::Run(start) => Encoding::Run { table, start, seq },
+            Place::Host(ids) => Encoding::Picked { table, ids, seq },
+            Place::Device(ids, _) => Encoding::Whole(pick(table.reshape([max_len, width]), ids)),
             Place::Times(_) => unreachable!("times are never looked up"),
         };
         // The buffer may be in f64 where the sum is in f32.
-        Ok(Encoding::Whole(input::cast(rows, dtype)))
+        Ok(match self.dtype() == dtype {
+            true => rows,
+            false => Encoding::Whole(rows.tensor().cast(dtype)),
+        })
     }
 }
 

@@ -1,12 +1,15 @@
 //! What the encodings share when they meet an input: which type to sum in, and the sum.
 
+use alloc::borrow::Cow;
 use alloc::format;
 
 use burn::nn::Dropout;
+use burn::tensor::module::embedding;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::PositionError;
+use crate::index::index_tensor;
 use crate::positions::Positions;
 
 /// What the token embeddings are multiplied by before the encoding is added.
@@ -142,30 +145,42 @@ pub(crate) fn sum_dtype(dtype: FloatDType) -> FloatDType {
     }
 }
 
-/// What is added, `[1 or batch, seq, d_model]`: a tensor, or rows of a table where they lie, for a
-/// kernel to read them there.
-pub(crate) enum Encoding {
+/// What is added, `[1 or batch, seq, d_model]`: a tensor, or rows of a constant table
+/// `[1, rows, d_model]` where they lie, for a kernel to read them there.
+pub(crate) enum Encoding<'a> {
     Whole(Tensor<3>),
-    /// `seq` rows of a table `[1, rows, d_model]`, from one on.
+    /// `seq` rows from one on.
     Run {
         table: Tensor<3>,
         start: usize,
         seq: usize,
     },
+    /// The rows of so many ids for each sequence, one after the other.
+    Picked {
+        table: Tensor<3>,
+        ids: Cow<'a, [usize]>,
+        seq: usize,
+    },
 }
 
-impl Encoding {
+impl Encoding<'_> {
     #[inline] // a decoding step feels the call
     pub fn tensor(self) -> Tensor<3> {
         match self {
             Self::Whole(encoding) => encoding,
             Self::Run { table, start, seq } => table.slice([0..1, start..start + seq]),
+            Self::Picked { table, ids, seq } => {
+                let ids = index_tensor(&ids, seq, &table.device());
+                embedding(table.squeeze_dim(0), ids)
+            }
         }
     }
 
     fn dtype(&self) -> DType {
         match self {
-            Self::Whole(table) | Self::Run { table, .. } => table.dtype(),
+            Self::Whole(table) | Self::Run { table, .. } | Self::Picked { table, .. } => {
+                table.dtype()
+            }
         }
     }
 }
@@ -200,6 +215,9 @@ fn plain_sum(x: Tensor<3>, encoding: Encoding, scale: Option<f64>, numbers: usiz
     let encoding = match encoding {
         Encoding::Run { table, start, .. } if crate::flex::runs(&x) => {
             return crate::flex::add_run(x, table, start, scale);
+        }
+        Encoding::Picked { table, ids, .. } if crate::flex::runs(&x) => {
+            return crate::flex::add_picked(x, table, &ids, scale);
         }
         Encoding::Whole(encoding) if numbers > crate::flex::MANY && kernel_takes(&x, &encoding) => {
             return crate::flex::add(x, encoding, scale);

@@ -539,12 +539,12 @@ impl SinusoidalPositionalEncoding {
 
     /// The encoding of at least one token at checked positions, in `f32` or `f64`.
     #[inline(always)] // a decoding step feels the call
-    fn encoding(
+    fn encoding<'a>(
         &self,
-        positions: &Positions,
+        positions: &'a Positions,
         seq: usize,
         dtype: FloatDType,
-    ) -> Result<Encoding, PositionError> {
+    ) -> Result<Encoding<'a>, PositionError> {
         let encoding = match self.config.axes {
             None => self.rows.encoding(positions, seq, dtype)?,
             Some(axes) => Encoding::Whole(self.of_grid(axes, positions, seq, dtype)?),

@@ -9,7 +9,7 @@ mod sum;
 mod windows;
 
 pub(crate) use rotation::rotate;
-pub(crate) use sum::{add, add_run};
+pub(crate) use sum::{add, add_picked, add_run};
 pub(crate) use windows::windows;
 
 use alloc::vec::Vec;

@@ -29,37 +29,56 @@ pub(crate) fn add(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tens
         let inputs = [Operand::of(x), Operand::of(encoding)];
         return apply(inputs, |[x, encoding]: [FlexTensor; 2]| {
             let encoding = encoding.to_contiguous();
-            let encoding = encoding.as_slice().expect("rows one after the other");
-            (sum(x, encoding, scale), SumOfBoth { scale, once })
+            let rows = Rows::Run(numbers(&encoding));
+            (sum(x, rows, scale), SumOfBoth { scale, once })
         })
         .tensor();
     }
     let encoding = constant(encoding).to_contiguous();
-    apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
-        let encoding = encoding.as_slice().expect("rows one after the other");
-        (sum(x, encoding, scale), Sum { scale })
-    })
-    .tensor()
+    add_constant(x, Rows::Run(numbers(&encoding)), scale)
 }
 
-/// As [`add`], with rows of a constant table.
+/// As [`add`], with rows of a constant table from `start` on.
 ///
 /// # Shapes
 ///
-/// - `table`: `[1, rows, d_model]`, with rows from `start` on for all of `x`
+/// - `table`: `[1, rows, d_model]`
 pub(crate) fn add_run(
     x: Tensor<3>,
     table: Tensor<3>,
     start: usize,
     scale: Option<f64>,
 ) -> Tensor<3> {
-    let scale = scale.unwrap_or(1.0) as f32;
+    let [_, seq, d_model] = x.dims();
     let table = constant(table);
+    let rows = &numbers(&table)[start * d_model..][..seq * d_model];
+    add_constant(x, Rows::Run(rows), scale.unwrap_or(1.0) as f32)
+}
+
+/// As [`add`], with the row of a constant table for each token, of one sequence or of all.
+///
+/// # Shapes
+///
+/// - `table`: `[1, rows, d_model]`
+pub(crate) fn add_picked(
+    x: Tensor<3>,
+    table: Tensor<3>,
+    ids: &[usize],
+    scale: Option<f64>,
+) -> Tensor<3> {
+    let [_, _, width] = x.dims();
+    let table = constant(table);
+    let rows = Rows::Picked {
+        table: numbers(&table),
+        ids,
+        width,
+    };
+    add_constant(x, rows, scale.unwrap_or(1.0) as f32)
+}
+
+fn add_constant(x: Tensor<3>, rows: Rows, scale: f32) -> Tensor<3> {
     apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
-        let [_, seq, d_model] = x.layout().shape().dims();
-        let rows: &[f32] = table.as_slice().expect("rows one after the other");
-        let encoding = &rows[start * d_model..][..seq * d_model];
-        (sum(x, encoding, scale), Sum { scale })
+        (sum(x, rows, scale), Sum { scale })
     })
     .tensor()
 }
@@ -67,6 +86,35 @@ pub(crate) fn add_run(
 fn constant(encoding: Tensor<3>) -> FlexTensor {
     let found = "a constant on the device of what it is added to";
     encoding.try_into_primitive::<Flex>().expect(found)
+}
+
+fn numbers(encoding: &FlexTensor) -> &[f32] {
+    encoding.as_slice().expect("rows one after the other")
+}
+
+/// Rows to add, over again where they end. They fit a whole number of times.
+#[derive(Clone, Copy)]
+enum Rows<'a> {
+    Run(&'a [f32]),
+    Picked {
+        table: &'a [f32],
+        ids: &'a [usize],
+        width: usize,
+    },
+}
+
+impl<'a> Rows<'a> {
+    /// What is added to the number `at` of the input, and to those after it as far as it lies together.
+    #[inline(always)]
+    fn from(self, at: usize) -> &'a [f32] {
+        match self {
+            Self::Run(rows) => &rows[at % rows.len()..],
+            Self::Picked { table, ids, width } => {
+                let row = &table[ids[at / width % ids.len()] * width..][..width];
+                &row[at % width..]
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -123,9 +171,8 @@ fn over_sequences(gradient: &FlexTensor) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(sums, [1, seq, d_model]))
 }
 
-/// The sum where `x` lies, if nobody else holds it, and else in fresh memory. The encoding comes once
-/// for all sequences or once for each, so that it fits a whole number of times.
-fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
+/// The sum where `x` lies, if nobody else holds it, and else in fresh memory.
+fn sum(mut x: FlexTensor, rows: Rows, scale: f32) -> FlexTensor {
     if !x.is_contiguous() {
         x = x.to_contiguous();
     }
@@ -135,11 +182,10 @@ fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
         0..=MANY => MANY,
         _ => PIECE,
     };
-    let place = |i: usize| i * piece % encoding.len();
     if let Some(numbers) = x.try_storage_mut::<f32>() {
         let pieces = numbers[start..end].chunks_mut(piece).enumerate();
         threads::for_each(pieces, |(i, numbers)| {
-            add_to(numbers, encoding, place(i), scale);
+            add_to(numbers, rows, i * piece, scale);
         });
         return x;
     }
@@ -148,39 +194,41 @@ fn sum(mut x: FlexTensor, encoding: &[f32], scale: f32) -> FlexTensor {
     let write_all = |out: &mut [MaybeUninit<f32>]| {
         let pieces = out.chunks_mut(piece).zip(numbers.chunks(piece));
         threads::for_each(pieces.enumerate(), |(i, (out, numbers))| {
-            write(out, numbers, encoding, place(i), scale);
+            write(out, numbers, rows, i * piece, scale);
         });
     };
     // SAFETY: the pieces are all of it, and `write` fills each.
     unsafe { fresh(shape, write_all) }
 }
 
-/// `x = scale · x + encoding`, the encoding from `from` on and then over again.
+/// `x = scale · x + rows`, from the number `at` of the whole on.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn add_to(x: &mut [f32], encoding: &[f32], from: usize, scale: f32) {
-    let (mut done, mut from) = (0, from);
+fn add_to(x: &mut [f32], rows: Rows, at: usize, scale: f32) {
+    let mut done = 0;
     while done < x.len() {
-        let len = (x.len() - done).min(encoding.len() - from);
-        let (x, encoding) = (&mut x[done..done + len], &encoding[from..from + len]);
+        let row = rows.from(at + done);
+        let len = (x.len() - done).min(row.len());
+        let (x, row) = (&mut x[done..done + len], &row[..len]);
         for i in 0..len {
-            x[i] = x[i] * scale + encoding[i];
+            x[i] = x[i] * scale + row[i];
         }
-        (done, from) = (done + len, 0);
+        done += len;
     }
 }
 
 /// As [`add_to`], into other memory.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn write(out: &mut [MaybeUninit<f32>], x: &[f32], encoding: &[f32], from: usize, scale: f32) {
-    let (mut done, mut from) = (0, from);
+fn write(out: &mut [MaybeUninit<f32>], x: &[f32], rows: Rows, at: usize, scale: f32) {
+    let mut done = 0;
     while done < x.len() {
-        let len = (x.len() - done).min(encoding.len() - from);
-        let (x, encoding) = (&x[done..done + len], &encoding[from..from + len]);
+        let row = rows.from(at + done);
+        let len = (x.len() - done).min(row.len());
+        let (x, row) = (&x[done..done + len], &row[..len]);
         let out = &mut out[done..done + len];
         for i in 0..len {
-            out[i].write(x[i] * scale + encoding[i]);
+            out[i].write(x[i] * scale + row[i]);
         }
-        (done, from) = (done + len, 0);
+        done += len;
     }
 }
 
@@ -256,9 +304,18 @@ mod tests {
                     let expected = values(scaled.add(rows.clone()));
                     let shared = add_run(x.clone(), table.clone(), start, scale);
                     assert_eq!(values(x.clone()), before, "a shared input was changed");
-                    let owned = add_run(x + 0.0, table.clone(), start, scale);
-                    assert_eq!(values(shared), expected);
-                    assert_eq!(values(owned), expected);
+                    let one: Vec<usize> = (start..start + seq).collect();
+                    let all = one.repeat(batch);
+                    let sums = [
+                        shared,
+                        add_picked(x.clone(), table.clone(), &one, scale),
+                        add_picked(x.clone(), table.clone(), &all, scale),
+                        add_picked(x.clone() + 0.0, table.clone(), &all, scale),
+                        add_run(x + 0.0, table.clone(), start, scale),
+                    ];
+                    for sum in sums {
+                        assert_eq!(values(sum), expected);
+                    }
                 }
             }
         }
