@@ -197,7 +197,7 @@ fn options(shape: Shape) {
         .repeat(2)
         .note(
             "Passes over the input, and those that the arithmetic needs: plain, dropout off and input \
-             scale 1 of 1; starts and ids 2 of 1 (the rows are gathered, then added).",
+             scale, starts and ids 1 of 1.",
         )
         .way("plain", threads(shape), None, || a.pass(|x| plain.forward(x)))
         .way("dropout off", threads(shape), None, || {

@@ -19,10 +19,11 @@ use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
 };
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::optim::{AdamConfig, GradientsParams};
+use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_lab::adam::Adam;
 use pe_lab::batch::TensorBatch;
 use pe_lab::model::{Model, ModelSpec};
 use pe_lab::scheme;
@@ -61,9 +62,9 @@ fn device() -> (&'static str, Device, f64) {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
 fn device() -> (&'static str, Device, f64) {
-    ("tch", Device::libtorch().autodiff(), 1.05)
+    let device = pe_lab::device::open("tch").expect("the processor");
+    ("tch", device.autodiff(), 1.05)
 }
 
 /// What is trained on.
@@ -93,7 +94,13 @@ fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     let task = setup.task;
     let scheme = scheme::config("sinusoidal", 64, 4, 64).expect("a known name");
     let model = Model::init(&ModelSpec::default(), task, &scheme, 1, device).expect("known sizes");
-    training(model, setup, device, Model::loss)
+    let adam = Adam {
+        beta_1: 0.9,
+        beta_2: 0.999,
+        epsilon: 1e-5,
+        clip_norm: setup.clipped.then_some(1.0),
+    };
+    training(model, setup, device, Model::loss, adam.into())
 }
 
 fn burns(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
@@ -109,7 +116,9 @@ fn burns(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
         norm: LayerNormConfig::new(64).init(device),
         readout: LinearConfig::new(64, task.classes()).init(device),
     };
-    training(model, setup, device, BurnModel::loss)
+    let clipping = setup.clipped.then_some(GradientClippingConfig::Norm(1.0));
+    let adam = AdamConfig::new().with_grad_clipping(clipping).init();
+    training(model, setup, device, BurnModel::loss, adam)
 }
 
 fn training<M: Module + Clone + 'static, L: Fn(&M, TensorBatch) -> Tensor<1>>(
@@ -117,10 +126,9 @@ fn training<M: Module + Clone + 'static, L: Fn(&M, TensorBatch) -> Tensor<1>>(
     setup: &Setup,
     device: &Device,
     loss: L,
+    mut optimizer: ModuleOptimizer,
 ) -> impl FnMut() + use<M, L> {
     let batch = TensorBatch::new(&setup.samples, setup.task.readout(), device);
-    let clipping = setup.clipped.then_some(GradientClippingConfig::Norm(1.0));
-    let mut optimizer = AdamConfig::new().with_grad_clipping(clipping).init();
     let mut model = Some(model);
     move || {
         let before = model.take().expect("put back after every step");

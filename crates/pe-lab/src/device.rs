@@ -110,7 +110,10 @@ pub fn open(name: &str) -> Result<Device, LabError> {
         "ndarray" => found(known, DeviceType::NdArray, Device::ndarray()),
         // Burn lists LibTorch's cards alone; the processor is always there.
         #[cfg(feature = "tch")]
-        "tch" => Ok(Device::libtorch()),
+        "tch" => {
+            keep_freed_memory();
+            Ok(Device::libtorch())
+        }
         #[cfg(feature = "tch")]
         "tch-cuda" => found(
             known,
@@ -157,6 +160,18 @@ pub fn open(name: &str) -> Result<Device, LabError> {
             name: known.name.to_string(),
             feature: known.feature.to_string(),
         }),
+    }
+}
+
+/// Makes glibc keep the memory that tensors free. LibTorch takes its memory from there, and handing
+/// it back to the system after every operation costs a step of training 5 to 10 % in fresh pages.
+#[cfg(feature = "tch")]
+fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    for (parameter, value) in [(libc::M_MMAP_MAX, 0), (libc::M_TRIM_THRESHOLD, -1)] {
+        // SAFETY: it sets a number of the allocator, under its own lock. Where it refuses, which it
+        // says by a 0, the memory goes back as before.
+        unsafe { libc::mallopt(parameter, value) };
     }
 }
 

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 #![recursion_limit = "256"]
 
+pub mod adam;
 pub mod attention;
 pub mod batch;
 pub mod cli;

@@ -8,15 +8,13 @@ use std::time::{Duration, Instant};
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
-use burn::grad_clipping::GradientClippingConfig;
 use burn::lr_scheduler::LrSchedulerConfig;
 use burn::lr_scheduler::LrSchedulerRecord;
 use burn::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
 use burn::lr_scheduler::linear::LinearLrSchedulerConfig;
 use burn::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::lr_scheduler::sequential::SequentialLrSchedulerConfig;
-use burn::optim::AdamConfig;
-use burn::optim::OptimizerRecord;
+use burn::optim::{ModuleOptimizer, OptimizerRecord};
 use burn::store::ModuleRecord;
 use burn::tensor::{Device, ExecutionError, Tensor};
 use burn::train::checkpoint::{Checkpoint, KeepLastNCheckpoints};
@@ -33,6 +31,7 @@ use burn::train::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::adam::Adam;
 use crate::batch::TensorBatch;
 use crate::error::LabError;
 use crate::files::{read_json, write_json};
@@ -237,11 +236,12 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         next_step: Arc::new(AtomicUsize::new(first)),
         tokens: tokens.clone(),
     });
-    let optimizer = AdamConfig::new()
-        .with_beta_2(recipe.beta_2)
-        .with_epsilon(1e-8)
-        .with_grad_clipping(Some(GradientClippingConfig::Norm(recipe.clip_norm)))
-        .init();
+    let optimizer = ModuleOptimizer::from(Adam {
+        beta_1: 0.9,
+        beta_2: recipe.beta_2,
+        epsilon: 1e-8,
+        clip_norm: Some(recipe.clip_norm),
+    });
     let schedule = recipe.schedule(steps)?;
 
     let mut training = SupervisedTraining::new(folder, training, Arc::new(NoBatches))

@@ -14,6 +14,9 @@ mod flex;
 #[cfg(feature = "tch")]
 mod torch;
 
+#[cfg(feature = "tch")]
+pub use torch::adam as torch_adam;
+
 use burn::backend::DispatchDevice;
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::activation::{gelu, softmax};
@@ -57,6 +60,15 @@ impl Runner {
             _ => Self::Burn,
         }
     }
+}
+
+/// Whether it is 32-bit numbers in the memory of the processor, held by LibTorch.
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+pub fn on_libtorchs_processor<const D: usize>(x: &Tensor<D>) -> bool {
+    use burn::backend::libtorch::LibTorchDevice::Cpu;
+    let device = x.device();
+    x.dtype() == DType::F32 && matches!(device.as_dispatch(), DispatchDevice::LibTorch(Cpu))
 }
 
 /// `x W + b`, as [`Linear`] does it.

@@ -7,10 +7,13 @@
 
 use burn::backend::LibTorch;
 use burn::backend::libtorch::TchTensor;
+use burn::optim::{AdamState, AdaptiveMomentumState};
 use burn::tensor::{Bool, Tensor};
+use multiversion::multiversion;
 use tch::Kind;
 
 use super::EPSILON;
+use crate::adam::Adam;
 use pe_burn::graph::{Operand, Operation, apply};
 
 /// The dimensions that a row of `[batch, seq, width]` is one of.
@@ -170,5 +173,136 @@ impl Operation<LibTorch, 2> for Biased {
             false => dscores,
         };
         [dqkv, dbias].map(TchTensor::new)
+    }
+}
+
+/// A step of [`Adam`], for [numbers of the processor](super::on_libtorchs_processor).
+pub fn adam<const D: usize>(
+    adam: &Adam,
+    rate: f64,
+    parameter: Tensor<D>,
+    gradient: Tensor<D>,
+    state: Option<AdamState<D>>,
+) -> (Tensor<D>, Option<AdamState<D>>) {
+    let inner = |x: Tensor<D>| {
+        let x = x.try_into_primitive::<LibTorch>();
+        x.expect("as the parameter").tensor.contiguous()
+    };
+    let (parameter, gradient) = (inner(parameter), inner(gradient));
+    let (time, [first, second]) = match state {
+        Some(AdamState { momentum }) => {
+            let moments = [momentum.moment_1, momentum.moment_2];
+            (momentum.time + 1, moments.map(inner))
+        }
+        None => (1, [(); 2].map(|()| parameter.zeros_like())),
+    };
+    let new = [(); 3].map(|()| parameter.empty_like());
+    // SAFETY: these have just been made, and nobody else knows of them.
+    let [mut to, mut to_first, mut to_second] = new.each_ref().map(|x| unsafe { numbers_mut(x) });
+    let before = [&parameter, &gradient, &first, &second].map(numbers);
+    adam_step(
+        [&mut to, &mut to_first, &mut to_second],
+        before,
+        &Rates::new(adam, rate, time, before[1]),
+    );
+    let [parameter, moment_1, moment_2] =
+        new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
+    let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
+    (parameter, Some(AdamState::new(momentum)))
+}
+
+/// What the numbers of a parameter have in common in a step.
+struct Rates {
+    /// What the gradient is scaled by.
+    clip: f32,
+    keep: [f32; 2],
+    add: [f32; 2],
+    /// What the mean gradient is multiplied by, and what is added to the root of the mean square.
+    correction: f32,
+    epsilon: f32,
+    rate: f32,
+}
+
+impl Rates {
+    fn new(adam: &Adam, rate: f64, time: usize, gradient: &[f32]) -> Self {
+        let time = time as i32;
+        let clip = adam.clip_norm.map_or(1.0, |most| {
+            (most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE)).min(1.0)
+        });
+        let root = (1.0 - adam.beta_2.powi(time)).sqrt();
+        Self {
+            clip,
+            keep: [adam.beta_1, adam.beta_2],
+            add: [1.0 - adam.beta_1, 1.0 - adam.beta_2],
+            correction: root / (1.0 - adam.beta_1.powi(time)),
+            epsilon: adam.epsilon * root,
+            rate: rate as f32,
+        }
+    }
+}
+
+/// Eight sums, so that they need not wait for each other.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn squares(numbers: &[f32]) -> f64 {
+    let (blocks, rest) = numbers.as_chunks::<8>();
+    let mut sums = [0.0_f64; 8];
+    for block in blocks {
+        for i in 0..8 {
+            sums[i] += f64::from(block[i]) * f64::from(block[i]);
+        }
+    }
+    let rest = rest.iter().map(|x| f64::from(*x) * f64::from(*x));
+    sums.iter().sum::<f64>() + rest.sum::<f64>()
+}
+
+/// New values of a parameter and of its two moments, from the old ones and the gradient.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn adam_step(to: [&mut [f32]; 3], from: [&[f32]; 4], rates: &Rates) {
+    let len = from[0].len();
+    let ([parameter, gradient, first, second], [to, to_first, to_second]) = (
+        from.map(|numbers| &numbers[..len]),
+        to.map(|numbers| &mut numbers[..len]),
+    );
+    let Rates {
+        clip,
+        keep,
+        add,
+        correction,
+        epsilon,
+        rate,
+    } = *rates;
+    for i in 0..len {
+        let gradient = gradient[i] * clip;
+        let mean = first[i] * keep[0] + gradient * add[0];
+        let square = second[i] * keep[1] + gradient * gradient * add[1];
+        let step = mean * correction / (square.sqrt() + epsilon);
+        to[i] = parameter[i] - step * rate;
+        to_first[i] = mean;
+        to_second[i] = square;
+    }
+}
+
+/// The numbers of a contiguous tensor of the processor.
+fn numbers(x: &tch::Tensor) -> &[f32] {
+    assert!(x.is_contiguous() && x.kind() == Kind::Float && x.device() == tch::Device::Cpu);
+    match x.numel() {
+        0 => &[],
+        // SAFETY: LibTorch holds so many numbers there, as long as the tensor lives.
+        len => unsafe { std::slice::from_raw_parts(x.data_ptr().cast(), len) },
+    }
+}
+
+/// As [`numbers`], to write.
+///
+/// # Safety
+///
+/// Nobody else has the memory of this tensor.
+#[allow(clippy::mut_from_ref)] // a tensor of LibTorch is a pointer
+unsafe fn numbers_mut(x: &tch::Tensor) -> &mut [f32] {
+    let len = numbers(x).len();
+    match len {
+        0 => &mut [],
+        // SAFETY: so the caller has promised; the rest as above.
+        len => unsafe { std::slice::from_raw_parts_mut(x.data_ptr().cast(), len) },
     }
 }
