@@ -201,6 +201,13 @@ fn sum(mut x: FlexTensor, rows: Rows, scale: f32) -> FlexTensor {
     unsafe { fresh(shape, write_all) }
 }
 
+/// How many numbers there are before the first line of the cache. The widest vectors are as wide as a
+/// line: across two they take twice as long.
+#[inline(always)]
+fn to_line<T>(numbers: &[T]) -> usize {
+    numbers.as_ptr().align_offset(64).min(numbers.len())
+}
+
 /// `x = scale · x + rows`, from the number `at` of the whole on.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn add_to(x: &mut [f32], rows: Rows, at: usize, scale: f32) {
@@ -209,7 +216,12 @@ fn add_to(x: &mut [f32], rows: Rows, at: usize, scale: f32) {
         let row = rows.from(at + done);
         let len = (x.len() - done).min(row.len());
         let (x, row) = (&mut x[done..done + len], &row[..len]);
-        for i in 0..len {
+        let head = to_line(x);
+        let ((first, x), (first_row, row)) = (x.split_at_mut(head), row.split_at(head));
+        for i in 0..head {
+            first[i] = first[i] * scale + first_row[i];
+        }
+        for i in 0..len - head {
             x[i] = x[i] * scale + row[i];
         }
         done += len;
@@ -225,7 +237,13 @@ fn write(out: &mut [MaybeUninit<f32>], x: &[f32], rows: Rows, at: usize, scale: 
         let len = (x.len() - done).min(row.len());
         let (x, row) = (&x[done..done + len], &row[..len]);
         let out = &mut out[done..done + len];
-        for i in 0..len {
+        let head = to_line(out);
+        let (first_out, out) = out.split_at_mut(head);
+        let ((first, x), (first_row, row)) = (x.split_at(head), row.split_at(head));
+        for i in 0..head {
+            first_out[i].write(first[i] * scale + first_row[i]);
+        }
+        for i in 0..len - head {
             out[i].write(x[i] * scale + row[i]);
         }
         done += len;
