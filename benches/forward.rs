@@ -195,19 +195,22 @@ fn options(shape: Shape) {
     let off = config.clone().with_dropout(0.1).init(&device);
     Comparison::new(named("options of the forward, owned input", shape), 20)
         .repeat(2)
-        .note(
-            "Passes over the input, and those that the arithmetic needs: plain, dropout off and input \
-             scale, starts and ids 1 of 1.",
-        )
-        .way("plain", threads(shape), None, || a.pass(|x| plain.forward(x)))
+        .note("Passes over the input, and those that the arithmetic needs: each of them 1 of 1.")
+        .way("plain", threads(shape), None, || {
+            a.pass(|x| plain.forward(x))
+        })
         .way("dropout off", threads(shape), None, || {
             b.pass(|x| off.forward(x));
         })
-        .way("input scale", threads(shape), None, || c.pass(|x| scaled.forward(x)))
+        .way("input scale", threads(shape), None, || {
+            c.pass(|x| scaled.forward(x))
+        })
         .way("a start per row", threads(shape), None, || {
             d.pass(|x| plain.forward_at(x, &starts));
         })
-        .way("ids", threads(shape), None, || e.pass(|x| plain.forward_at(x, &ids)))
+        .way("ids", threads(shape), None, || {
+            e.pass(|x| plain.forward_at(x, &ids))
+        })
         .run();
 
     let training = Device::flex().autodiff();
