@@ -155,7 +155,7 @@ pub(crate) enum Encoding<'a> {
         start: usize,
         seq: usize,
     },
-    /// The rows of so many ids for each sequence, one after the other.
+    /// The rows of `seq` ids for all sequences, or for each, one after the other.
     Picked {
         table: Tensor<3>,
         ids: Cow<'a, [usize]>,

@@ -133,6 +133,7 @@ mod tests {
                 (2, 3, 5, 8, 8),
                 (3, 2, 7, 10, 6),
                 (2, 4, 600, 64, 64),
+                (64, 66, 1, 64, 64),
             ] {
                 let random = |shape: [usize; 4]| {
                     Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)

@@ -559,24 +559,35 @@ fn write_sums<T: Entry, const N: usize>(
 mod tests {
     use super::*;
 
-    /// Long enough for several threads and for large pages.
+    use crate::Formula;
+
+    /// Long enough for several threads and for large pages; sines or cosines first, in either layout,
+    /// of an even width and an odd one, and with an offset.
     #[test]
     fn neither_threads_nor_neighbours_change_a_bit() {
-        let d_model = 200;
-        let spectrum = Spectrum::new(d_model, 1e4);
-        let rows = 9 * PIECE / d_model;
-        let whole: Vec<f32> = spectrum.rows(5..5 + rows);
-        for (i, row) in whole.chunks_exact(d_model).enumerate() {
-            assert_eq!(
-                spectrum.rows::<f32>(5 + i..6 + i),
-                row,
-                "position {}",
-                5 + i
-            );
+        let cosines_first = Formula::Diffusers {
+            flip_sin_to_cos: true,
+            downscale_freq_shift: 1.0,
+            scale: 1.0,
+            max_period: 1e4,
+        };
+        for (formula, d_model) in [
+            (Formula::Paper {}, 200),
+            (Formula::Paper {}, 201),
+            (cosines_first, 201),
+            (Formula::FAIRSEQ, 200),
+        ] {
+            let spectrum = Spectrum::of(formula, d_model);
+            let rows = 9 * PIECE / d_model;
+            let whole: Vec<f32> = spectrum.rows(5..5 + rows);
+            for (i, row) in whole.chunks_exact(d_model).enumerate() {
+                let alone: Vec<f32> = spectrum.rows(5 + i..6 + i);
+                assert_eq!(alone, row, "{formula:?}, position {}", 5 + i);
+            }
+            let backwards: Vec<usize> = (5..5 + rows).rev().collect();
+            let picked: Vec<f32> = spectrum.rows_at(&backwards);
+            let backwards = picked.rchunks_exact(d_model);
+            assert!(backwards.eq(whole.chunks_exact(d_model)), "{formula:?}");
         }
-        let backwards: Vec<usize> = (5..5 + rows).rev().collect();
-        let picked: Vec<f32> = spectrum.rows_at(&backwards);
-        let backwards = picked.rchunks_exact(d_model);
-        assert!(backwards.eq(whole.chunks_exact(d_model)));
     }
 }

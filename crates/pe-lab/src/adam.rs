@@ -111,4 +111,20 @@ mod tests {
             assert_eq!(state.unwrap().momentum.time, 20);
         }
     }
+
+    /// What is not a number must not look like one.
+    #[test]
+    #[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+    fn a_norm_that_is_not_a_number_clips_to_none_on_libtorch() {
+        let adam = Adam {
+            beta_1: 0.9,
+            beta_2: 0.98,
+            epsilon: 1e-8,
+            clip_norm: Some(1.0),
+        };
+        let device = Device::libtorch();
+        let gradient = Tensor::<2>::from_data([[f32::NAN, 1e6, 0.0]], &device);
+        let (after, _) = adam.step(1e-2, Tensor::<2>::ones([1, 3], &device), gradient, None);
+        assert!(values(after).iter().all(|x| x.is_nan()));
+    }
 }

@@ -60,7 +60,13 @@ fn turned(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, turn: Turn) -> F
     let blocks = batch * heads * per_head;
     let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
         0..=MANY => (0..blocks).for_each(work),
-        _ => threads::for_each(0..blocks, work),
+        // Rows of one head may be few.
+        _ => {
+            let at_a_time = (PIECE / (rows_at_a_time * d_head)).max(1);
+            threads::for_each((0..blocks).step_by(at_a_time), |first| {
+                (first..blocks.min(first + at_a_time)).for_each(work);
+            });
+        }
     };
 
     let strides = x.layout().clone();

@@ -8,7 +8,7 @@
 //! | file | |
 //! |---|---|
 //! | `flex` | the operations on flex: kernels that take a block of rows through while it is in the cache |
-//! | `torch` | those on LibTorch: its own kernels |
+//! | `torch` | those on LibTorch, by its own kernels, and the optimizer's step there |
 
 mod flex;
 #[cfg(feature = "tch")]

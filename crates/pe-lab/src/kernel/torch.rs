@@ -1,9 +1,12 @@
-//! The operations on LibTorch that Burn would record step by step: normalization and attention. The
-//! other two are single operations there already.
+//! The operations on LibTorch that Burn would record step by step: normalization and attention (the
+//! other two are single operations there already), and a step of Adam on the processor, which is a
+//! loop of our own.
 //!
 //! What is kept is kept as Burn's own tensor, so that Burn sees that its memory is shared.
 
 #![allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+
+use std::mem::MaybeUninit;
 
 use burn::backend::LibTorch;
 use burn::backend::libtorch::TchTensor;
@@ -198,13 +201,9 @@ pub fn adam<const D: usize>(
     };
     let new = [(); 3].map(|()| parameter.empty_like());
     // SAFETY: these have just been made, and nobody else knows of them.
-    let [mut to, mut to_first, mut to_second] = new.each_ref().map(|x| unsafe { numbers_mut(x) });
+    let to = new.each_ref().map(|x| unsafe { memory(x) });
     let before = [&parameter, &gradient, &first, &second].map(numbers);
-    adam_step(
-        [&mut to, &mut to_first, &mut to_second],
-        before,
-        &Rates::new(adam, rate, time, before[1]),
-    );
+    adam_step(to, before, &Rates::new(adam, rate, time, before[1]));
     let [parameter, moment_1, moment_2] =
         new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
     let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
@@ -227,7 +226,9 @@ impl Rates {
     fn new(adam: &Adam, rate: f64, time: usize, gradient: &[f32]) -> Self {
         let time = time as i32;
         let clip = adam.clip_norm.map_or(1.0, |most| {
-            (most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE)).min(1.0)
+            let factor = most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE);
+            // Not `min`, which is 1 where the norm is not a number.
+            if factor > 1.0 { 1.0 } else { factor }
         });
         let root = (1.0 - adam.beta_2.powi(time)).sqrt();
         Self {
@@ -257,7 +258,7 @@ fn squares(numbers: &[f32]) -> f64 {
 
 /// New values of a parameter and of its two moments, from the old ones and the gradient.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn adam_step(to: [&mut [f32]; 3], from: [&[f32]; 4], rates: &Rates) {
+fn adam_step(to: [&mut [MaybeUninit<f32>]; 3], from: [&[f32]; 4], rates: &Rates) {
     let len = from[0].len();
     let ([parameter, gradient, first, second], [to, to_first, to_second]) = (
         from.map(|numbers| &numbers[..len]),
@@ -276,15 +277,15 @@ fn adam_step(to: [&mut [f32]; 3], from: [&[f32]; 4], rates: &Rates) {
         let mean = first[i] * keep[0] + gradient * add[0];
         let square = second[i] * keep[1] + gradient * gradient * add[1];
         let step = mean * correction / (square.sqrt() + epsilon);
-        to[i] = parameter[i] - step * rate;
-        to_first[i] = mean;
-        to_second[i] = square;
+        to[i].write(parameter[i] - step * rate);
+        to_first[i].write(mean);
+        to_second[i].write(square);
     }
 }
 
 /// The numbers of a contiguous tensor of the processor.
 fn numbers(x: &tch::Tensor) -> &[f32] {
-    assert!(x.is_contiguous() && x.kind() == Kind::Float && x.device() == tch::Device::Cpu);
+    assert!(is_plain(x));
     match x.numel() {
         0 => &[],
         // SAFETY: LibTorch holds so many numbers there, as long as the tensor lives.
@@ -292,17 +293,22 @@ fn numbers(x: &tch::Tensor) -> &[f32] {
     }
 }
 
-/// As [`numbers`], to write.
+/// The memory of a contiguous tensor of the processor, to write for the first time.
 ///
 /// # Safety
 ///
 /// Nobody else has the memory of this tensor.
 #[allow(clippy::mut_from_ref)] // a tensor of LibTorch is a pointer
-unsafe fn numbers_mut(x: &tch::Tensor) -> &mut [f32] {
-    let len = numbers(x).len();
-    match len {
+unsafe fn memory(x: &tch::Tensor) -> &mut [MaybeUninit<f32>] {
+    assert!(is_plain(x));
+    match x.numel() {
         0 => &mut [],
-        // SAFETY: so the caller has promised; the rest as above.
+        // SAFETY: so the caller has promised, and LibTorch holds so many numbers there.
         len => unsafe { std::slice::from_raw_parts_mut(x.data_ptr().cast(), len) },
     }
+}
+
+/// Whether its numbers lie one after the other in the memory of the processor.
+fn is_plain(x: &tch::Tensor) -> bool {
+    x.is_contiguous() && x.kind() == Kind::Float && x.device() == tch::Device::Cpu
 }
