@@ -99,14 +99,14 @@ impl RowBuffer {
         dtype: FloatDType,
     ) -> Result<Encoding<'a>, PositionError> {
         let (max_len, width) = (self.max_len, self.source.spectrum.d_model());
-        let device = || self.table.device().without_autodiff();
         let place = positions.place(seq);
         // Rows of the buffer serve when they reach far enough and are not of a shorter type.
         let buffered = positions.end(seq) <= max_len
             && !matches!(place, Place::Times(_))
             && (dtype == FloatDType::F32 || self.dtype() == dtype);
         if !buffered {
-            let rows = self.source.rows(positions, seq, dtype, &device());
+            let device = self.table.device().without_autodiff();
+            let rows = self.source.rows(positions, seq, dtype, &device);
             return rows.map(Encoding::Whole);
         }
         // A device may hold the buffer in an autodiff context of its own: a constant needs none.

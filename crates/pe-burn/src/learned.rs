@@ -332,13 +332,8 @@ impl LearnedPositionalEmbedding {
         let rows = input::cast(rows, input::sum_dtype(x.dtype().into()));
         let scale = self.config.input_scale.factor(width);
         let numbers = batch * seq * width;
-        Ok(input::add(
-            x,
-            Encoding::Whole(rows),
-            scale,
-            &self.dropout,
-            numbers,
-        ))
+        let rows = Encoding::Whole(rows);
+        Ok(input::add(x, rows, scale, &self.dropout, numbers))
     }
 
     /// The rows of `positions` alone, in the type of the table.
