@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::tensor::{Device, Tensor};
 use pe_burn::PositionError::TooLarge;
 use pe_burn::{
-    Axes, Gain, Grid, InputScale, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
-    MAX_POSITION, PositionError, PositionalConfig, Positions, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, Spectrum,
+    Axes, Gain, Grid, InputScale, Layout, LearnedPositionalEmbedding,
+    LearnedPositionalEmbeddingConfig, MAX_POSITION, PositionError, PositionalConfig, Positions,
+    RandomizedPositions, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
+    Spectrum, T5RelativeBiasConfig, XPosPositionalEncodingConfig, try_convert_heads,
 };
 
 fn config() -> SinusoidalPositionalEncodingConfig {
@@ -241,6 +242,84 @@ fn sizes_beyond_memory() {
         pe.try_encode(&image.into(), many),
         Err(TooLarge { .. })
     ));
+    let device = Device::flex();
+    let line = Positions::default();
+    let wide = 1 << 45;
+    let too_large = [
+        line.try_to_rows(wide).err(),
+        Spectrum::try_new(wide, 1e4).err(),
+        SinusoidalPositionalEncodingConfig::new(wide)
+            .try_init(&device)
+            .err(),
+        LearnedPositionalEmbeddingConfig::new(8192, 1 << 36)
+            .try_init(&device)
+            .err(),
+    ];
+    for error in too_large {
+        assert!(matches!(error, Some(TooLarge { .. })), "{error:?}");
+    }
+    let pairs = (&line, 1 << 20);
+    for scheme in ["alibi", "t5", "kerple", "fire"] {
+        let scheme = PositionalConfig::by_name(scheme, 64, 8, 9)
+            .unwrap()
+            .init(&device);
+        let error = scheme.try_bias(pairs, pairs).unwrap_err();
+        assert!(matches!(error, TooLarge { .. }), "{error}");
+    }
+}
+
+#[test]
+fn numbers_that_leave_all_bounds() {
+    let device = Device::flex();
+    // No decay to speak of, so that no position is too far.
+    for scale_base in [1e18, 1e307] {
+        let xpos = XPosPositionalEncodingConfig::new(8).with_scale_base(scale_base);
+        let xpos = xpos.with_max_len(4).init(&device);
+        let x = Tensor::<4>::ones([1, 1, 2, 8], &device);
+        let (q, _) = xpos.forward_at(x.clone(), x, &Positions::from(MAX_POSITION - 2));
+        assert!(q.into_data().iter::<f32>().all(f32::is_finite));
+    }
+    // What is refused as a module still has the buckets that its formula gives.
+    let t5 = T5RelativeBiasConfig::new(8).with_max_distance(8);
+    assert_eq!(t5.bucket(100), 31);
+    assert!(t5.try_init(&device).is_err());
+    assert_eq!(
+        RandomizedPositions::try_new(0),
+        Err(PositionError::ZeroMaxPosition)
+    );
+    assert!(matches!(
+        RandomizedPositions::try_new(MAX_POSITION + 2),
+        Err(PositionError::Overflow { .. })
+    ));
+    assert!(RandomizedPositions::try_new(MAX_POSITION + 1).is_ok());
+    let error = PositionError::TooLong {
+        position: 0,
+        max_len: 0,
+    };
+    assert!(error.to_string().ends_with("(max_len 0)"));
+}
+
+#[test]
+fn heads_that_cannot_be_reordered() {
+    let columns = |heads, rotary_dim| {
+        let x = Tensor::<2>::zeros([3, 12], &Device::flex());
+        try_convert_heads(x, heads, rotary_dim, Layout::Interleaved, Layout::Halves).err()
+    };
+    assert_eq!(columns(3, 4), None);
+    assert_eq!(columns(3, 0), None);
+    assert_eq!(columns(0, 4), Some(PositionError::ZeroHeads));
+    let heads = PositionError::Heads {
+        d_model: 12,
+        heads: 5,
+    };
+    assert_eq!(columns(5, 2), Some(heads));
+    for rotary_dim in [3, 6] {
+        let error = PositionError::RotaryDim {
+            rotary_dim,
+            d_head: 4,
+        };
+        assert_eq!(columns(3, rotary_dim), Some(error));
+    }
 }
 
 #[test]
@@ -284,7 +363,8 @@ fn a_quantized_input() {
         learned().try_forward(x.clone()).unwrap_err(),
         none.try_embed(x, &Positions::default()).unwrap_err(),
     ] {
-        assert!(matches!(error, PositionError::DType { .. }), "{error}");
+        assert_eq!(error, PositionError::Quantized);
+        assert!(error.to_string().contains("dequantize() it first"));
     }
 }
 

@@ -4,7 +4,8 @@ use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    InputScale, LearnedPositionalEmbeddingConfig, PositionError, Positions, Spectrum, TableInit,
+    Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError, Positions,
+    SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
 };
 use pe_tests::devices;
 
@@ -114,6 +115,33 @@ fn its_length_is_a_limit() {
 }
 
 /// As in fairseq and RoBERTa: real tokens start after the padding row, which no gradient reaches.
+/// Backends keep masks in different types.
+#[test]
+fn a_mask_on_another_device() {
+    let masks = |device: &Device| {
+        let mask = Tensor::from_data([[false, true, true], [true, true, false]], device);
+        Positions::from_token_mask(mask)
+    };
+    let devices = devices();
+    for here in &devices {
+        let pe = LearnedPositionalEmbeddingConfig::new(2, 3)
+            .with_padding_index(Some(1))
+            .init(here);
+        let zeros = SinusoidalPositionalEncodingConfig::new(4)
+            .with_formula(Formula::FAIRSEQ)
+            .init(here);
+        let expected = [
+            values(pe.encode(&masks(here), 3)),
+            values(zeros.encode(&masks(here), 3)),
+        ];
+        for there in &devices {
+            let at = masks(there);
+            let rows = [values(pe.encode(&at, 3)), values(zeros.encode(&at, 3))];
+            assert_eq!(rows, expected, "{there:?} to {here:?}");
+        }
+    }
+}
+
 #[test]
 fn the_padding_row() {
     for device in devices() {

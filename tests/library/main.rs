@@ -13,6 +13,7 @@ mod grids;
 mod learned;
 mod module;
 mod options;
+mod parameters;
 mod peers;
 mod positions;
 mod properties;

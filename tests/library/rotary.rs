@@ -355,3 +355,53 @@ fn bad_input_is_refused_with_its_numbers() {
         "scale_base must be a finite number above 0; got 0"
     );
 }
+
+/// As models have it in their `config.json`, and what is said where something is missing or too much.
+#[test]
+fn scalings_as_models_have_them() {
+    let read = |json: &str| serde_json::from_str::<RopeScaling>(json);
+    let yarn =
+        read(r#"{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}"#);
+    let yarn = yarn.unwrap();
+    for json in [
+        r#"{"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}"#,
+        r#"{"type": "yarn", "rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32768}"#,
+        r#"{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32768,
+            "beta_fast": 32, "beta_slow": 1, "truncate": true, "mscale": null}"#,
+    ] {
+        assert_eq!(read(json).unwrap(), yarn, "{json}");
+    }
+    for scaling in [yarn, RopeScaling::Linear { factor: 2.0 }] {
+        let written = serde_json::to_string(&scaling).unwrap();
+        assert_eq!(read(&written).unwrap(), scaling, "{written}");
+    }
+    for (json, words) in [
+        (r#"{"factor": 2}"#, "missing field `rope_type`"),
+        (
+            r#"{"type": "linear", "rope_type": "ntk", "factor": 2}"#,
+            "rope_type is \"ntk\", but type is \"linear\"",
+        ),
+        (r#"{"rope_type": "linear"}"#, "linear needs `factor`"),
+        (
+            r#"{"type": "longrope", "short_factor": [1], "long_factor": [1]}"#,
+            "longrope needs `original_max_position_embeddings`: some models have it beside \
+             rope_scaling, others only as max_position_embeddings; add it",
+        ),
+        (
+            r#"{"rope_type": "linear", "factor": 2, "beta_fast": 3}"#,
+            "linear has no field `beta_fast`",
+        ),
+        (
+            r#"{"rope_type": "linear", "factor": 2, "rope_theta": 1e4}"#,
+            "unknown field `rope_theta`",
+        ),
+        (r#"{"rope_type": "default"}"#, "leave the scaling out"),
+        (
+            r#"{"rope_type": "mrope"}"#,
+            "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, llama3",
+        ),
+    ] {
+        let message = read(json).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
+}

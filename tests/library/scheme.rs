@@ -5,8 +5,9 @@ use pe_burn::{
     LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
     SinusoidalPositionalEncodingConfig,
 };
+use pe_tests::devices;
 
-use crate::{distance, embeddings};
+use crate::{distance, embeddings, values};
 
 #[test]
 fn by_name_and_as_data() {
@@ -107,5 +108,30 @@ fn additive_schemes_leave_attention_alone() {
         let positions = Positions::default();
         assert!(!scheme.rotates());
         assert!(scheme.bias((&positions, 7), (&positions, 7)).is_none());
+    }
+}
+
+/// Keys of another sequence, or of a cache that is not rotated yet.
+#[test]
+fn queries_and_keys_at_positions_of_their_own() {
+    for device in devices() {
+        let random =
+            |seq| Tensor::<4>::random([2, 4, seq, 16], Distribution::Normal(0.0, 1.0), &device);
+        let (q, k) = (random(3), random(7));
+        let starts = Positions::from_starts([4, 2]);
+        let ids = Positions::from_id_rows(&[[0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3, 4]]);
+        for name in PositionalConfig::NAMES {
+            let scheme = PositionalConfig::by_name(name, 64, 4, 9)
+                .unwrap()
+                .init(&device);
+            let (one, other) = scheme.rotate_apart((q.clone(), &starts), (k.clone(), &ids));
+            // Together with others of the same positions.
+            let (queries, _) = scheme.rotate(q.clone(), random(3), &starts);
+            let (_, keys) = scheme.rotate(random(7), k.clone(), &ids);
+            assert_eq!(values(one), values(queries), "{name} on {device:?}");
+            assert_eq!(values(other), values(keys), "{name} on {device:?}");
+            let wrong = scheme.try_rotate_apart((q.clone(), &ids), (k.clone(), &starts));
+            assert_eq!(wrong.is_err(), scheme.rotates(), "{name}");
+        }
     }
 }

@@ -6,10 +6,11 @@ use burn::module::Module;
 use burn::tensor::module::embedding;
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 
+use crate::encoding::Encoding;
 use crate::error::PositionError;
 use crate::grid::Axes;
 use crate::index::index_tensor;
-use crate::input::{self, Encoding};
+use crate::input;
 use crate::memory::check_room;
 use crate::positions::{MANY, Place, Positions};
 use crate::spectrum::Spectrum;

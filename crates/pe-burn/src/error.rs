@@ -18,6 +18,10 @@ pub enum PositionError {
     #[error("max_len must be at least 1, got 0")]
     ZeroMaxLen,
 
+    /// There are no positions to draw from.
+    #[error("max_position must be at least 1, got 0")]
+    ZeroMaxPosition,
+
     /// The last axis of the input is not the `d_model` that the module was built for.
     #[error("the input has d_model {got}, but this encoding was built for d_model {expected}")]
     DModel {
@@ -385,7 +389,7 @@ pub enum PositionError {
     },
 
     /// A position is past the last one that the module has a row for.
-    #[error("position {position} is past the end: this encoding has positions 0 to {} (max_len {max_len})", max_len - 1)]
+    #[error("position {position} is past the end: this encoding has positions 0 to {} (max_len {max_len})", max_len.saturating_sub(1))]
     TooLong {
         /// The largest position asked for.
         position: usize,
@@ -401,6 +405,10 @@ pub enum PositionError {
         /// The device.
         device: String,
     },
+
+    /// The input is quantized, and there is no sum of packed numbers to round.
+    #[error("the input is quantized: dequantize() it first")]
+    Quantized,
 
     /// The input is on another device than the module.
     #[error("the input is on {input}, but this module is on {module}: move one with to_device")]

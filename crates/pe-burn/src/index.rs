@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use burn::tensor::{DType, Device, Int, IntDType, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, IntDType, Tensor};
 
 /// Row numbers as an integer tensor.
 ///
@@ -18,6 +18,21 @@ pub(crate) fn row_numbers(rows: &[usize], device: &Device) -> Tensor<1, Int> {
     let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
     let dtype = DType::from(counting_type(device));
     Tensor::from_data(rows.as_slice(), (device, dtype))
+}
+
+/// A mask on a device. Burn hands the bytes of one over as they are, and backends keep them in
+/// different types; numbers it converts.
+///
+/// # Shapes
+///
+/// - output: as `mask`
+pub(crate) fn mask_on(mask: Tensor<2, Bool>, device: &Device) -> Tensor<2, Bool> {
+    let from = mask.device();
+    if from == *device {
+        return mask;
+    }
+    let numbers = mask.int().cast(counting_type(&from));
+    numbers.to_device(device).equal_scalar(1)
 }
 
 /// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,

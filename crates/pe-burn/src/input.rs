@@ -1,15 +1,13 @@
 //! What the encodings share when they meet an input: which type to sum in, and the sum.
 
-use alloc::borrow::Cow;
 use alloc::format;
 
 use burn::nn::Dropout;
-use burn::tensor::module::embedding;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
+use crate::encoding::Encoding;
 use crate::error::PositionError;
-use crate::index::index_tensor;
 use crate::positions::Positions;
 
 /// What the token embeddings are multiplied by before the encoding is added.
@@ -49,15 +47,6 @@ pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), Positio
         Ok(())
     } else {
         Err(PositionError::NotFinite { name, value })
-    }
-}
-
-/// Refuses a table of more bytes than any memory holds.
-pub(crate) fn check_size(rows: usize, d_model: usize) -> Result<(), PositionError> {
-    let bytes = rows.checked_mul(d_model).and_then(|n| n.checked_mul(8));
-    match bytes {
-        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
-        _ => Err(PositionError::TooLarge { rows, d_model }),
     }
 }
 
@@ -121,10 +110,9 @@ fn check_place<const D: usize>(x: &Tensor<D>, device: &Device) -> Result<(), Pos
 
 /// Refuses a quantized input: there is no sum to round.
 pub(crate) fn check_dtype<const D: usize>(x: &Tensor<D>) -> Result<(), PositionError> {
-    if x.dtype().is_float() {
-        Ok(())
-    } else {
-        Err(unsupported(x.dtype(), &x.device()))
+    match x.dtype().is_float() {
+        true => Ok(()),
+        false => Err(PositionError::Quantized),
     }
 }
 
@@ -141,46 +129,6 @@ pub(crate) fn sum_dtype(dtype: FloatDType) -> FloatDType {
         FloatDType::F64 => FloatDType::F64,
         FloatDType::F32 | FloatDType::Flex32 | FloatDType::F16 | FloatDType::BF16 => {
             FloatDType::F32
-        }
-    }
-}
-
-/// What is added, `[1 or batch, seq, d_model]`: a tensor, or rows of a constant table
-/// `[1, rows, d_model]` where they lie, for a kernel to read them there.
-pub(crate) enum Encoding<'a> {
-    Whole(Tensor<3>),
-    /// `seq` rows from one on.
-    Run {
-        table: Tensor<3>,
-        start: usize,
-        seq: usize,
-    },
-    /// The rows of `seq` ids for all sequences, or for each, one after the other.
-    Picked {
-        table: Tensor<3>,
-        ids: Cow<'a, [usize]>,
-        seq: usize,
-    },
-}
-
-impl Encoding<'_> {
-    #[inline] // a decoding step feels the call
-    pub fn tensor(self) -> Tensor<3> {
-        match self {
-            Self::Whole(encoding) => encoding,
-            Self::Run { table, start, seq } => table.slice([0..1, start..start + seq]),
-            Self::Picked { table, ids, seq } => {
-                let ids = index_tensor(&ids, seq, &table.device());
-                embedding(table.squeeze_dim(0), ids)
-            }
-        }
-    }
-
-    fn dtype(&self) -> DType {
-        match self {
-            Self::Whole(table) | Self::Run { table, .. } | Self::Picked { table, .. } => {
-                table.dtype()
-            }
         }
     }
 }
@@ -212,18 +160,9 @@ pub(crate) fn add(
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
 fn plain_sum(x: Tensor<3>, encoding: Encoding, scale: Option<f64>, numbers: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]
-    let encoding = match encoding {
-        Encoding::Run { table, start, .. } if crate::flex::runs(&x) => {
-            return crate::flex::add_run(x, table, start, scale);
-        }
-        Encoding::Picked { table, ids, .. } if crate::flex::runs(&x) => {
-            return crate::flex::add_picked(x, table, &ids, scale);
-        }
-        Encoding::Whole(encoding) if numbers > crate::flex::MANY && kernel_takes(&x, &encoding) => {
-            return crate::flex::add(x, encoding, scale);
-        }
-        other => other,
-    };
+    if crate::flex::adds(&x, &encoding, numbers) {
+        return crate::flex::add(x, encoding, scale);
+    }
     let x = match scale {
         Some(factor) => x.mul_scalar(factor),
         None => x,
@@ -231,11 +170,12 @@ fn plain_sum(x: Tensor<3>, encoding: Encoding, scale: Option<f64>, numbers: usiz
     x.add(encoding.tensor())
 }
 
-/// Whether both are tensors for a kernel.
-#[cfg(feature = "flex")]
-#[inline(never)] // a decoding step does not come here
-fn kernel_takes(x: &Tensor<3>, encoding: &Tensor<3>) -> bool {
-    crate::flex::runs(x) && crate::flex::runs(encoding)
+/// A parameter that may have been quantized, in numbers to compute with.
+pub(crate) fn dequantized<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
+    match parameter.dtype() {
+        DType::QFloat(_) => parameter.dequantize(),
+        _ => parameter,
+    }
 }
 
 /// The tensor in a type. Burn's cast to the type that is there already does nothing, but a decoding

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{PositionError, expect};
 use crate::index::row_numbers;
 
 /// Which column of an encoding holds which sine and cosine, or which columns of a head a rotation
@@ -85,8 +86,7 @@ pub fn convert_layout<const D: usize>(x: Tensor<D>, from: Layout, to: Layout) ->
 ///
 /// # Panics
 ///
-/// When the last axis is not a multiple of `heads`, or `rotary_dim`, which is the number of columns
-/// that are rotated in each head, is odd or more than there are.
+/// Where [`try_convert_heads`] returns an error.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -104,23 +104,44 @@ pub fn convert_heads<const D: usize>(
     from: Layout,
     to: Layout,
 ) -> Tensor<D> {
+    expect(try_convert_heads(x, heads, rotary_dim, from, to))
+}
+
+/// As [`convert_heads`].
+///
+/// # Errors
+///
+/// [`PositionError::ZeroHeads`], [`Heads`](PositionError::Heads) when the heads cannot share the last
+/// axis, and [`RotaryDim`](PositionError::RotaryDim) when `rotary_dim`, the number of columns that
+/// are rotated in each head, is odd or more than there are.
+pub fn try_convert_heads<const D: usize>(
+    x: Tensor<D>,
+    heads: usize,
+    rotary_dim: usize,
+    from: Layout,
+    to: Layout,
+) -> Result<Tensor<D>, PositionError> {
     let width = x.dims()[D - 1];
-    assert!(
-        heads > 0 && width.is_multiple_of(heads),
-        "the last axis has {width} columns, which {heads} heads cannot share"
-    );
+    if heads == 0 {
+        return Err(PositionError::ZeroHeads);
+    }
+    if !width.is_multiple_of(heads) {
+        return Err(PositionError::Heads {
+            d_model: width,
+            heads,
+        });
+    }
     let d_head = width / heads;
-    assert!(
-        rotary_dim.is_multiple_of(2) && rotary_dim <= d_head,
-        "rotary_dim must be even and at most the width of a head, {d_head}; got {rotary_dim}"
-    );
-    pick_columns(x, from, to, || {
+    if !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
+        return Err(PositionError::RotaryDim { rotary_dim, d_head });
+    }
+    Ok(pick_columns(x, from, to, || {
         let mut head = to.sources(from, rotary_dim);
         head.extend(rotary_dim..d_head);
         let head = &head;
         let of_head = |first| head.iter().map(move |column| first + column);
         (0..heads).flat_map(|i| of_head(i * d_head)).collect()
-    })
+    }))
 }
 
 fn pick_columns<const D: usize>(

@@ -10,9 +10,11 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::display::on_one_line;
+use crate::encoding::Encoding;
 use crate::error::{PositionError, expect};
-use crate::index::index_tensor;
-use crate::input::{self, Encoding, InputScale, check_dropout, check_input, check_size};
+use crate::index::{index_tensor, mask_on};
+use crate::input::{self, InputScale, check_dropout, check_input, dequantized};
+use crate::memory::check_room;
 use crate::positions::{Place, Positions};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
@@ -147,7 +149,7 @@ impl LearnedPositionalEmbeddingConfig {
             .padding_index
             .map_or(0, |index| index.saturating_add(1));
         Positions::from(offset).check(None, self.max_len)?;
-        check_size(offset + self.max_len, self.d_model)?;
+        check_room::<f32>(offset + self.max_len, self.d_model)?;
         Ok(offset)
     }
 
@@ -247,12 +249,13 @@ pub struct LearnedPositionalEmbedding {
 
 impl LearnedPositionalEmbedding {
     /// The same with another table in the place of this one, of as many rows before position 0: a
-    /// parameter of its own, trained if this one is.
+    /// parameter of its own, trained if this one is. What was trained beside the table (LoRA) becomes
+    /// a part of it.
     pub(crate) fn map_table(self, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
         let offset = self.offset();
-        let (_, table, state) = self.weight.consume();
+        let (_, table, state) = self.weight.materialize().consume();
         let trained = table.is_require_grad();
-        let mut table = change(table.detach()).detach();
+        let mut table = change(dequantized(table).detach()).detach();
         if trained {
             table = table.require_grad();
         }
@@ -313,7 +316,7 @@ impl LearnedPositionalEmbedding {
     /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
     /// [`DModel`](PositionError::DModel) when `x` is of another width,
     /// [`Device`](PositionError::Device) when it is elsewhere,
-    /// [`DType`](PositionError::DType) when it is quantized, and
+    /// [`Quantized`](PositionError::Quantized) when it is, and
     /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
     /// for another shape.
     pub fn try_forward_at(
@@ -336,7 +339,8 @@ impl LearnedPositionalEmbedding {
         Ok(input::add(x, rows, scale, &self.dropout, numbers))
     }
 
-    /// The rows of `positions` alone, in the type of the table.
+    /// The rows of `positions` alone, in the type of the table, or that of its scales where it was
+    /// quantized.
     ///
     /// # Shapes
     ///
@@ -368,7 +372,8 @@ impl LearnedPositionalEmbedding {
         positions.check_limit(seq, max_len)?;
         let shape = [positions.rows(), seq, d_model];
         if shape.contains(&0) {
-            return Ok(Tensor::empty(shape, &self.weight.lazy_device()));
+            let dtype = dequantized(self.weight.val()).dtype();
+            return Ok(Tensor::empty(shape, (&self.weight.lazy_device(), dtype)));
         }
         Ok(self.rows(positions, seq))
     }
@@ -391,7 +396,7 @@ impl LearnedPositionalEmbedding {
 
     /// The rows of at least one token at checked positions.
     fn rows(&self, positions: &Positions, seq: usize) -> Tensor<3> {
-        let weight = self.weight.val();
+        let weight = dequantized(self.weight.val());
         let device = weight.device().without_autodiff();
         let padding_index = self.config.padding_index;
         let offset = self.offset();
@@ -410,7 +415,7 @@ impl LearnedPositionalEmbedding {
                 let (Some(index), Some(padding)) = (padding_index, padding) else {
                     return embedding(weight, ids);
                 };
-                let padding = padding.clone().to_device(&device);
+                let padding = mask_on(padding.clone(), &device);
                 let ids = ids.mask_fill(padding.clone(), index as i64);
                 let rows = embedding(weight, ids);
                 // The padding row is used as it is, but no gradient reaches it.

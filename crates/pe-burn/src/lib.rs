@@ -33,8 +33,8 @@
 //! # Features
 //!
 //! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
-//! - `flex`: sums and rotations on Burn's CPU backend Flex by kernels of this crate, in one pass on
-//!   all threads.
+//! - `flex`: sums, rotations and biases on Burn's CPU backend Flex by kernels of this crate, in one
+//!   pass on all threads.
 //! - `checkpoint`: learned tables out of safetensors and PyTorch files, and into safetensors.
 //!
 //! The backend is the business of the application: enable it on its own `burn` dependency.
@@ -53,6 +53,7 @@ mod cache;
 mod checkpoint;
 mod display;
 mod double;
+mod encoding;
 mod error;
 #[cfg(feature = "flex")]
 mod flex;
@@ -90,7 +91,7 @@ pub use error::PositionError;
 pub use formula::Formula;
 pub use grid::{Axes, Grid};
 pub use input::InputScale;
-pub use layout::{Layout, convert_heads, convert_layout};
+pub use layout::{Layout, convert_heads, convert_layout, try_convert_heads};
 pub use learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit};
 pub use positions::Positions;
 pub use randomized::RandomizedPositions;

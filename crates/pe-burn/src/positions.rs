@@ -286,10 +286,9 @@ impl Positions {
             .unsqueeze::<2>()
             .expand([batch, seq]);
         // The place of each document's first token, carried along the row by the running maximum.
-        let before = segments.clone().slice([0..batch, 0..seq - 1]);
-        let same = segments.slice([0..batch, 1..seq]).equal(before);
-        let first = Tensor::<2, Bool>::from_bool(vec_of_true(batch), &device);
-        let same = Tensor::cat(vec![first, same], 1);
+        // What comes before the first does not matter: its place is 0 either way.
+        let before = segments.clone().roll_dim(1, 1);
+        let same = segments.equal(before);
         let starts = places.clone().mask_fill(same, 0).cummax(1);
         Self(Kind::Counted {
             ids: places - starts,
@@ -312,11 +311,13 @@ impl Positions {
     /// # Errors
     ///
     /// [`PositionError::Shape`] when these positions are not for `seq` tokens,
-    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`], and
-    /// [`PositionError::NotWhole`] when they are times.
+    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`],
+    /// [`PositionError::NotWhole`] when they are times, and
+    /// [`PositionError::TooLarge`] for more than there is memory for.
     pub fn try_to_rows(&self, seq: usize) -> Result<Vec<Vec<usize>>, PositionError> {
         self.check(None, seq)?;
         self.check_whole("a list of whole positions")?;
+        check_room::<usize>(self.rows(), seq)?;
         Ok(match &self.0 {
             Kind::Run(start) => vec![(*start..start + seq).collect()],
             Kind::Runs(starts) => starts.iter().map(|&s| (s..s + seq).collect()).collect(),
@@ -570,10 +571,6 @@ impl Positions {
 
 fn has_no_tokens<K: burn::tensor::kind::Basic>(tensor: &Tensor<2, K>) -> bool {
     tensor.dims().contains(&0)
-}
-
-fn vec_of_true(rows: usize) -> burn::tensor::TensorData {
-    burn::tensor::TensorData::new(vec![true; rows], [rows, 1])
 }
 
 /// The ids of a tensor that this file made: none is negative.

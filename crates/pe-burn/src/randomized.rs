@@ -7,7 +7,6 @@ use rand::seq::index::sample;
 
 use crate::error::{PositionError, expect};
 use crate::positions::Positions;
-use crate::spectrum::MAX_POSITION;
 
 /// Draws the positions of a sequence at random, in order and none twice, from many more than it has
 /// tokens: Ruoss et al., [*Randomized Positional Encodings Boost Length Generalization of
@@ -38,14 +37,23 @@ impl RandomizedPositions {
     ///
     /// # Panics
     ///
-    /// When `max_position` is 0 or past [`MAX_POSITION`] + 1.
+    /// Where [`try_new`](Self::try_new) returns an error.
     pub fn new(max_position: usize) -> Self {
-        assert!(
-            (1..=MAX_POSITION + 1).contains(&max_position),
-            "max_position must be from 1 to {}; got {max_position}",
-            MAX_POSITION + 1
-        );
-        Self { max_position }
+        expect(Self::try_new(max_position))
+    }
+
+    /// As [`new`](Self::new).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::ZeroMaxPosition`] for none, and
+    /// [`Overflow`](PositionError::Overflow) for more than [`MAX_POSITION`](crate::MAX_POSITION) + 1.
+    pub fn try_new(max_position: usize) -> Result<Self, PositionError> {
+        if max_position == 0 {
+            return Err(PositionError::ZeroMaxPosition);
+        }
+        Positions::default().check(None, max_position)?;
+        Ok(Self { max_position })
     }
 
     /// The number of positions to draw from.

@@ -24,7 +24,7 @@ use crate::spectrum::{Spectrum, default_base};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RotaryPositionalEncodingConfig {
-    /// The width of a head, at least 1.
+    /// The width of a head, at least 2.
     pub d_head: usize,
     /// The number of rows in the cached buffer; it limits nothing. Default: 5000.
     #[serde(default = "default_max_len")]
@@ -129,7 +129,8 @@ impl RotaryPositionalEncodingConfig {
     /// [`PositionError::RotaryDim`], [`AxisShare`](PositionError::AxisShare),
     /// [`GridScaling`](PositionError::GridScaling), [`ZeroMaxLen`](PositionError::ZeroMaxLen),
     /// [`Base`](PositionError::Base), [`Number`](PositionError::Number),
-    /// [`Factors`](PositionError::Factors), and [`Overflow`](PositionError::Overflow) or
+    /// [`Factors`](PositionError::Factors), [`LongropeFactor`](PositionError::LongropeFactor), and
+    /// [`Overflow`](PositionError::Overflow) or
     /// [`TooLarge`](PositionError::TooLarge) when `max_len` is more rows than there are positions
     /// or memory.
     pub fn try_init(&self, device: &Device) -> Result<RotaryPositionalEncoding, PositionError> {
@@ -303,7 +304,7 @@ impl RotaryPositionalEncoding {
     /// # Errors
     ///
     /// [`PositionError::DHead`] when `x` is of another width, [`Device`](PositionError::Device)
-    /// when it is elsewhere, [`DType`](PositionError::DType) when it is quantized,
+    /// when it is elsewhere, [`Quantized`](PositionError::Quantized) when it is,
     /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
     /// for another shape, [`NoGrid`](PositionError::NoGrid) when the configuration has axes and the
     /// positions are not on a grid of these, and [`Overflow`](PositionError::Overflow) past
@@ -355,9 +356,19 @@ impl RotaryPositionalEncoding {
     ///
     /// # Panics
     ///
-    /// When dynamic scaling to so long an input takes the base past all numbers.
+    /// Where [`try_spectrum`](Self::try_spectrum) returns an error.
     pub fn spectrum(&self, seq: usize) -> Spectrum {
-        expect(self.config.spectrum(seq))
+        expect(self.try_spectrum(seq))
+    }
+
+    /// As [`spectrum`](Self::spectrum).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Base`] when dynamic scaling to so long an input takes the base past all
+    /// numbers.
+    pub fn try_spectrum(&self, seq: usize) -> Result<Spectrum, PositionError> {
+        self.config.spectrum(seq)
     }
 
     /// How many rows a checked input takes and of which type, if it has numbers.

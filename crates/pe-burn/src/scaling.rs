@@ -1,5 +1,7 @@
 //! Frequencies of rotary encodings for longer inputs than a model was trained on.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -34,8 +36,11 @@ use crate::spectrum::Spectrum;
 /// let [fast, slow] = [0, 63].map(|i| plain.frequencies()[i] / scaled.frequencies()[i]);
 /// assert_eq!([fast, slow], [1.0, 8.0]); // fast frequencies stay, slow ones are stretched
 /// ```
+///
+/// The older name `type` in place of `rope_type` is read as well, alone or beside it. Some models have
+/// `original_max_position_embeddings` one level up in `config.json`: add it, as the error says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "rope_type", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "rope_type", rename_all = "snake_case", try_from = "Fields")]
 pub enum RopeScaling {
     /// Every frequency by 1/`factor`: positions are squeezed into the trained range.
     Linear {
@@ -65,25 +70,19 @@ pub enum RopeScaling {
         /// The length that the model was trained on.
         original_max_position_embeddings: usize,
         /// Turns from which a frequency stays. Default: 32.
-        #[serde(default = "beta_fast")]
         beta_fast: f64,
         /// Turns up to which a frequency is divided by `factor`. Default: 1.
-        #[serde(default = "beta_slow")]
         beta_slow: f64,
         /// What queries and keys are multiplied by. Default: `0.1 ln(factor) + 1`, or from the
         /// two below.
-        #[serde(default)]
         attention_factor: Option<f64>,
         /// With `mscale_all_dim`, the attention factor is
         /// `(0.1 mscale ln(factor) + 1) / (0.1 mscale_all_dim ln(factor) + 1)`, as in DeepSeek-V2;
         /// a 0 in one of them stands for none.
-        #[serde(default)]
         mscale: Option<f64>,
         /// See `mscale`.
-        #[serde(default)]
         mscale_all_dim: Option<f64>,
         /// Whether the ends of the ramp are rounded to whole pairs. Default: true.
-        #[serde(default = "truncate")]
         truncate: bool,
     },
     /// Every frequency divided by a factor of its own, found by a search: one set of them up to the
@@ -98,10 +97,8 @@ pub enum RopeScaling {
         /// How many times as long the inputs are, at least 1, for the attention factor, which it
         /// gives unless that is given itself. Hugging Face divides the model's
         /// `max_position_embeddings` by the original ones for it.
-        #[serde(default)]
         factor: Option<f64>,
         /// What queries and keys are multiplied by. Default: `√(1 + ln(factor)/ln(original))`.
-        #[serde(default)]
         attention_factor: Option<f64>,
     },
     /// As [`Linear`](Self::Linear) for wavelengths above `original/low_freq_factor`, no change below
@@ -118,16 +115,131 @@ pub enum RopeScaling {
     },
 }
 
-fn beta_fast() -> f64 {
-    32.0
+/// A [`RopeScaling`] as it is written: with the fields of all kinds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    rope_type: Option<String>,
+    #[serde(rename = "type")]
+    older: Option<String>,
+    factor: Option<f64>,
+    original_max_position_embeddings: Option<usize>,
+    beta_fast: Option<f64>,
+    beta_slow: Option<f64>,
+    attention_factor: Option<f64>,
+    mscale: Option<f64>,
+    mscale_all_dim: Option<f64>,
+    truncate: Option<bool>,
+    short_factor: Option<Vec<f64>>,
+    long_factor: Option<Vec<f64>>,
+    low_freq_factor: Option<f64>,
+    high_freq_factor: Option<f64>,
 }
 
-fn beta_slow() -> f64 {
-    1.0
+const ORIGINAL: &str = "original_max_position_embeddings";
+
+impl TryFrom<Fields> for RopeScaling {
+    type Error = String;
+
+    fn try_from(mut fields: Fields) -> Result<Self, String> {
+        let kind = match (fields.rope_type.take(), fields.older.take()) {
+            (Some(new), Some(older)) if new != older => {
+                return Err(format!("rope_type is \"{new}\", but type is \"{older}\""));
+            }
+            (Some(kind), _) | (None, Some(kind)) => kind,
+            (None, None) => return Err("missing field `rope_type`".into()),
+        };
+        let kind = kind.as_str();
+        let missing = |name| match name {
+            ORIGINAL => format!(
+                "{kind} needs `{ORIGINAL}`: some models have it beside rope_scaling, others only as \
+                 max_position_embeddings; add it"
+            ),
+            _ => format!("{kind} needs `{name}`"),
+        };
+        let number = |field: &mut Option<f64>, name| field.take().ok_or_else(|| missing(name));
+        let factors =
+            |field: &mut Option<Vec<f64>>, name| field.take().ok_or_else(|| missing(name));
+        let length = |field: &mut Option<usize>| field.take().ok_or_else(|| missing(ORIGINAL));
+        let scaling = match kind {
+            "linear" => Self::Linear {
+                factor: number(&mut fields.factor, "factor")?,
+            },
+            "ntk" => Self::Ntk {
+                factor: number(&mut fields.factor, "factor")?,
+            },
+            "dynamic" => Self::Dynamic {
+                factor: number(&mut fields.factor, "factor")?,
+                original_max_position_embeddings: length(
+                    &mut fields.original_max_position_embeddings,
+                )?,
+            },
+            "yarn" => Self::Yarn {
+                factor: number(&mut fields.factor, "factor")?,
+                original_max_position_embeddings: length(
+                    &mut fields.original_max_position_embeddings,
+                )?,
+                beta_fast: fields.beta_fast.take().unwrap_or(32.0),
+                beta_slow: fields.beta_slow.take().unwrap_or(1.0),
+                attention_factor: fields.attention_factor.take(),
+                mscale: fields.mscale.take(),
+                mscale_all_dim: fields.mscale_all_dim.take(),
+                truncate: fields.truncate.take().unwrap_or(true),
+            },
+            "longrope" => Self::Longrope {
+                short_factor: factors(&mut fields.short_factor, "short_factor")?,
+                long_factor: factors(&mut fields.long_factor, "long_factor")?,
+                original_max_position_embeddings: length(
+                    &mut fields.original_max_position_embeddings,
+                )?,
+                factor: fields.factor.take(),
+                attention_factor: fields.attention_factor.take(),
+            },
+            "llama3" => Self::Llama3 {
+                factor: number(&mut fields.factor, "factor")?,
+                low_freq_factor: number(&mut fields.low_freq_factor, "low_freq_factor")?,
+                high_freq_factor: number(&mut fields.high_freq_factor, "high_freq_factor")?,
+                original_max_position_embeddings: length(
+                    &mut fields.original_max_position_embeddings,
+                )?,
+            },
+            "default" => {
+                return Err("rope_type \"default\" scales nothing: leave the scaling out".into());
+            }
+            _ => {
+                return Err(format!(
+                    "there is no rope_type \"{kind}\"; there are: linear, ntk, dynamic, yarn, \
+                     longrope, llama3"
+                ));
+            }
+        };
+        match fields.left() {
+            Some(stray) => Err(format!("{kind} has no field `{stray}`")),
+            None => Ok(scaling),
+        }
+    }
 }
 
-fn truncate() -> bool {
-    true
+impl Fields {
+    /// The name of a field that is there.
+    fn left(&self) -> Option<&'static str> {
+        [
+            ("factor", self.factor.is_some()),
+            (ORIGINAL, self.original_max_position_embeddings.is_some()),
+            ("beta_fast", self.beta_fast.is_some()),
+            ("beta_slow", self.beta_slow.is_some()),
+            ("attention_factor", self.attention_factor.is_some()),
+            ("mscale", self.mscale.is_some()),
+            ("mscale_all_dim", self.mscale_all_dim.is_some()),
+            ("truncate", self.truncate.is_some()),
+            ("short_factor", self.short_factor.is_some()),
+            ("long_factor", self.long_factor.is_some()),
+            ("low_freq_factor", self.low_freq_factor.is_some()),
+            ("high_freq_factor", self.high_freq_factor.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(name, given)| given.then_some(name))
+    }
 }
 
 impl Spectrum {
@@ -145,8 +257,10 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] with the number that makes no sense; [`PositionError::Base`] when
-    /// the base grows past all numbers.
+    /// [`PositionError::Number`] with the number that makes no sense, [`Base`](PositionError::Base)
+    /// when the base grows past all numbers, [`Factors`](PositionError::Factors) for LongRoPE when
+    /// there is not one for each frequency, and [`LongropeFactor`](PositionError::LongropeFactor)
+    /// when nothing gives its attention factor.
     pub fn try_scaled(self, scaling: &RopeScaling, seq: usize) -> Result<Self, PositionError> {
         scaling.check(self.frequencies().len())?;
         let width = self.d_model() as f64;

@@ -78,7 +78,7 @@ impl PositionalConfig {
     /// # Errors
     ///
     /// [`PositionError::UnknownScheme`], which lists the names that there are;
-    /// [`PositionError::Heads`] when the heads cannot share the width.
+    /// [`PositionError::Heads`] for a scheme that rotates, when the heads cannot share the width.
     pub fn by_name(
         name: &str,
         d_model: usize,
@@ -308,13 +308,55 @@ impl PositionalScheme {
         }
     }
 
+    /// As [`rotate`](Self::rotate), for keys that are at other positions than the queries: those of
+    /// another sequence, or of a cache that is not rotated yet.
+    ///
+    /// # Shapes
+    ///
+    /// - `q`: `[batch, heads, queries, d_head]`; `k`: `[batch, heads, keys, d_head]`
+    /// - output: as `q` and `k`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate_apart`](Self::try_rotate_apart) returns an error.
+    pub fn rotate_apart(
+        &self,
+        queries: (Tensor<4>, &Positions),
+        keys: (Tensor<4>, &Positions),
+    ) -> (Tensor<4>, Tensor<4>) {
+        expect(self.try_rotate_apart(queries, keys))
+    }
+
+    /// As [`rotate_apart`](Self::rotate_apart).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_rotate`](Self::try_rotate).
+    pub fn try_rotate_apart(
+        &self,
+        (q, of_queries): (Tensor<4>, &Positions),
+        (k, of_keys): (Tensor<4>, &Positions),
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        Ok(match self {
+            Self::Rotary(rotary) => (
+                rotary.try_apply(q, of_queries)?,
+                rotary.try_apply(k, of_keys)?,
+            ),
+            Self::XPos(xpos) => (
+                xpos.try_apply_queries(q, of_queries)?,
+                xpos.try_apply_keys(k, of_keys)?,
+            ),
+            _ => (q, k),
+        })
+    }
+
     /// The bias to add to the attention scores, where the scheme has one, for queries and keys that
     /// are each given by their positions and their number. Make it once for all layers of a model.
     ///
     /// # Shapes
     ///
-    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the scheme's parameters, `f32`
-    ///   where it has none; to be added to the scores after they are scaled
+    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the scheme's parameters,
+    ///   where it has none in the default float type of the device; to be added to the scores after they are scaled
     ///
     /// # Panics
     ///

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::buffer::{RowBuffer, RowSource, default_max_len};
 use crate::display::on_one_line;
+use crate::encoding::Encoding;
 use crate::error::{PositionError, expect};
 use crate::formula::Formula;
 use crate::grid::{Axes, Grid};
-use crate::input::{self, Encoding, InputScale, check_dropout, check_finite, check_input};
+use crate::index::mask_on;
+use crate::input::{self, InputScale, check_dropout, check_finite, check_input, dequantized};
 use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::spectrum::{DEFAULT_BASE, Spectrum, default_base};
@@ -345,7 +347,7 @@ impl SinusoidalPositionalEncoding {
     /// # Errors
     ///
     /// [`PositionError::DModel`] when `x` is of another width, [`Device`](PositionError::Device)
-    /// when it is elsewhere, [`DType`](PositionError::DType) when it is quantized,
+    /// when it is elsewhere, [`Quantized`](PositionError::Quantized) when it is,
     /// [`Shape`](PositionError::Shape) or [`Starts`](PositionError::Starts) when the positions are
     /// for another shape, [`NoGrid`](PositionError::NoGrid) when the configuration has axes and the
     /// positions are not on a grid of these,
@@ -558,11 +560,11 @@ impl SinusoidalPositionalEncoding {
         }
         let mut encoding = encoding.tensor();
         if let Some(padding) = padding {
-            let padding = padding.clone().to_device(&encoding.device());
+            let padding = mask_on(padding.clone(), &encoding.device());
             encoding = encoding.mask_fill(padding.unsqueeze_dim::<3>(2), 0.0);
         }
         if let Some(gain) = &self.gain {
-            encoding = encoding.mul(gain.val().cast(dtype).reshape([1, 1, 1]));
+            encoding = encoding.mul(dequantized(gain.val()).cast(dtype).reshape([1, 1, 1]));
         }
         Ok(Encoding::Whole(encoding))
     }

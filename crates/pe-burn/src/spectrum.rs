@@ -5,6 +5,7 @@ use alloc::{vec, vec::Vec};
 use crate::double::Double;
 use crate::error::{PositionError, expect};
 use crate::layout::Layout;
+use crate::memory::room;
 
 /// The largest position: 2^52 − 1, up to which the angle of a position can be reduced.
 pub const MAX_POSITION: usize = if usize::BITS > 52 {
@@ -67,7 +68,8 @@ impl Spectrum {
     /// # Errors
     ///
     /// [`PositionError::ZeroDModel`]; [`PositionError::Base`] when `base` is not finite or not
-    /// greater than 1, so that the frequencies would not decrease.
+    /// greater than 1, so that the frequencies would not decrease; and
+    /// [`TooLarge`](PositionError::TooLarge) for more frequencies than there is memory for.
     pub fn try_new(d_model: usize, base: f64) -> Result<Self, PositionError> {
         if d_model == 0 {
             return Err(PositionError::ZeroDModel);
@@ -78,9 +80,10 @@ impl Spectrum {
         let ratio = Double::quotient(-2.0, d_model as f64)
             .mul(Double::ln(base))
             .exp();
-        let frequencies = core::iter::successors(Some(Double::ONE), |last| Some(last.mul(ratio)))
-            .take(d_model.div_ceil(2))
-            .collect();
+        let pairs = d_model.div_ceil(2);
+        let mut frequencies = room(1, pairs)?;
+        let powers = core::iter::successors(Some(Double::ONE), |last| Some(last.mul(ratio)));
+        frequencies.extend(powers.take(pairs));
         Ok(Self::with_frequencies(d_model, base, frequencies))
     }
 

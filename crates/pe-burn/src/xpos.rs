@@ -96,7 +96,9 @@ impl XPosPositionalEncodingConfig {
     /// # Errors
     ///
     /// [`PositionError::RotaryDim`] for an odd width, [`ZeroMaxLen`](PositionError::ZeroMaxLen),
-    /// [`Base`](PositionError::Base), and [`ScaleBase`](PositionError::ScaleBase).
+    /// [`Base`](PositionError::Base), [`ScaleBase`](PositionError::ScaleBase), and
+    /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) for more rows
+    /// than there are positions or memory.
     pub fn try_init(&self, device: &Device) -> Result<XPosPositionalEncoding, PositionError> {
         let Self { d_head, base, .. } = *self;
         if d_head == 0 || !d_head.is_multiple_of(2) {
@@ -111,7 +113,9 @@ impl XPosPositionalEncodingConfig {
             });
         }
         // A buffer need not go where no position can.
-        let max_len = self.max_len.min(self.reach(MAX_EXPONENT) as usize + 1);
+        let max_len = self
+            .max_len
+            .min((self.reach(MAX_EXPONENT) as usize).saturating_add(1));
         let spectrum = Spectrum::try_new(d_head, base)?.with_layout(Layout::Halves);
         let rows = |sign: f64| {
             let rates = self.logarithms().map(|log| sign * log / self.scale_base);
@@ -148,7 +152,7 @@ impl XPosPositionalEncodingConfig {
             DType::F16 => MAX_EXPONENT_F16,
             _ => MAX_EXPONENT,
         });
-        let position = positions.farthest_beyond(seq, max as usize + 1);
+        let position = positions.farthest_beyond(seq, (max as usize).saturating_add(1));
         if position > max {
             return Err(PositionError::XPosTooFar {
                 position,
@@ -249,6 +253,61 @@ impl XPosPositionalEncoding {
             self.turn(q, positions, &self.of_queries)?,
             self.turn(k, positions, &self.of_keys)?,
         ))
+    }
+
+    /// Queries alone, for keys that are at other positions than they: those of another sequence, or
+    /// of a cache that is not turned yet.
+    ///
+    /// # Shapes
+    ///
+    /// - `q`: `[batch, heads, seq, d_head]`, any float type
+    /// - output: as `q`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_apply_queries`](Self::try_apply_queries) returns an error.
+    pub fn apply_queries(&self, q: Tensor<4>, positions: &Positions) -> Tensor<4> {
+        expect(self.try_apply_queries(q, positions))
+    }
+
+    /// As [`apply_queries`](Self::apply_queries).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_forward_at`](Self::try_forward_at).
+    pub fn try_apply_queries(
+        &self,
+        q: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<Tensor<4>, PositionError> {
+        self.turn(q, positions, &self.of_queries)
+    }
+
+    /// Keys alone: see [`apply_queries`](Self::apply_queries).
+    ///
+    /// # Shapes
+    ///
+    /// - `k`: `[batch, heads, seq, d_head]`, any float type
+    /// - output: as `k`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_apply_keys`](Self::try_apply_keys) returns an error.
+    pub fn apply_keys(&self, k: Tensor<4>, positions: &Positions) -> Tensor<4> {
+        expect(self.try_apply_keys(k, positions))
+    }
+
+    /// As [`apply_keys`](Self::apply_keys).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_forward_at`](Self::try_forward_at).
+    pub fn try_apply_keys(
+        &self,
+        k: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<Tensor<4>, PositionError> {
+        self.turn(k, positions, &self.of_keys)
     }
 
     /// The configuration that this module was made from.

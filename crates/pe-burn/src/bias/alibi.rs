@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Distances, Span, check_heads};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
+use crate::input::cast;
 
 /// How ALiBi counts the distance to keys on the right of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,8 +132,8 @@ impl Alibi {
     ///
     /// # Shapes
     ///
-    /// - output: `[1 or batch, heads, queries, keys]`, `f32`; to be added to the scores after they
-    ///   are scaled
+    /// - output: `[1 or batch, heads, queries, keys]`, in the default float type of the device, as
+    ///   parameters would be; to be added to the scores after they are scaled
     ///
     /// # Panics
     ///
@@ -147,11 +148,14 @@ impl Alibi {
     ///
     /// [`PositionError::Shape`] when positions are not for so many tokens,
     /// [`Rows`](PositionError::Rows) when queries and keys are of different batches,
-    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
-    /// [`Span`](PositionError::Span) when ids are too far apart for the integers of the device.
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
+    /// [`Span`](PositionError::Span) when ids are too far apart for the integers of the device, and
+    /// [`TooLarge`](PositionError::TooLarge) when there is no memory for so many pairs.
     pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
         let device = self.slopes.device();
-        Distances::bias(queries, keys, self.config.heads, &device, |distances| {
+        let own = device.settings().float_dtype;
+        let heads = self.config.heads;
+        Distances::bias(queries, keys, heads, (&device, own.into()), |distances| {
             let slopes = self.slopes.clone().without_autodiff();
             let numbers = distances.numbers(&device);
             let steps = match self.config.shape {
@@ -161,8 +165,8 @@ impl Alibi {
                     numbers.abs() + right * 0.5
                 }
             };
-            let bias = steps * -slopes.reshape([1, self.config.heads, 1, 1]);
-            Ok(distances.spread(bias))
+            let bias = steps * -slopes.reshape([1, heads, 1, 1]);
+            Ok(distances.spread(cast(bias, own)))
         })
     }
 

@@ -6,8 +6,8 @@ use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData}
 
 use crate::error::PositionError;
 use crate::index::counting_type;
-use crate::input::check_size;
-use crate::positions::{Place, Positions};
+use crate::memory::check_room;
+use crate::positions::{MANY, Place, Positions};
 
 /// The positions of so many tokens.
 pub(crate) type Span<'a> = (&'a Positions, usize);
@@ -29,12 +29,12 @@ pub(super) enum Distances {
 
 impl Distances {
     /// A bias by distance, after the positions were checked; where there is no query or no key, an
-    /// empty one.
+    /// empty one of this type.
     pub fn bias(
         queries: Span,
         keys: Span,
         heads: usize,
-        device: &Device,
+        (device, dtype): (&Device, DType),
         of: impl FnOnce(Self) -> Result<Tensor<4>, PositionError>,
     ) -> Result<Tensor<4>, PositionError> {
         queries.0.check(None, queries.1)?;
@@ -46,9 +46,12 @@ impl Distances {
         };
         let shape = [rows, heads, queries.1, keys.1];
         if shape.contains(&0) {
-            return Ok(Tensor::zeros(shape, device));
+            return Ok(Tensor::zeros(shape, (device, dtype)));
         }
-        check_size(rows.saturating_mul(heads).saturating_mul(queries.1), keys.1)?;
+        let lines = rows.saturating_mul(heads).saturating_mul(queries.1);
+        if lines.saturating_mul(keys.1) > MANY {
+            check_room::<f32>(lines, keys.1)?;
+        }
         of(Self::new(queries, keys, device)?)
     }
 
@@ -340,12 +343,13 @@ mod tests {
             Positions::from_starts([1, 2, 3]),
         );
         let none = |_: Distances| unreachable!("no pair");
-        let error = Distances::bias((&two, 1), (&three, 1), 4, &device, none).unwrap_err();
+        let error =
+            Distances::bias((&two, 1), (&three, 1), 4, (&device, DType::F32), none).unwrap_err();
         assert_eq!(
             alloc::string::ToString::to_string(&error),
             "the queries have positions for 2 rows and the keys for 3"
         );
-        let empty = Distances::bias((&two, 0), (&two, 3), 4, &device, none).unwrap();
+        let empty = Distances::bias((&two, 0), (&two, 3), 4, (&device, DType::F16), none).unwrap();
         assert_eq!(empty.dims(), [2, 4, 0, 3]);
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Distances, Span, check_heads};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
+use crate::input::dequantized;
 
 /// Below this a parameter is used as this: the paper's are positive.
 const LEAST: f64 = 0.01;
@@ -138,15 +139,16 @@ impl Kerple {
     /// Those of [`Alibi::try_bias`](crate::Alibi::try_bias).
     pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
         let (heads, shape) = (self.config.heads, self.config.shape);
-        let (r1, r2) = (self.r1.val(), self.r2.val());
+        let (r1, r2) = (dequantized(self.r1.val()), dequantized(self.r2.val()));
         let device = r1.device();
-        Distances::bias(queries, keys, heads, &device, |distances| {
+        Distances::bias(queries, keys, heads, (&device, r1.dtype()), |distances| {
             let most = match shape {
-                KerpleShape::Logarithmic => f64::MAX,
+                KerpleShape::Logarithmic => f64::from(f32::MAX),
                 KerpleShape::Power => 2.0,
             };
             let own: FloatDType = r1.dtype().into();
-            let r1 = within(r1.cast(FloatDType::F32), f64::MAX).reshape([1, heads, 1, 1]);
+            let r1 =
+                within(r1.cast(FloatDType::F32), f64::from(f32::MAX)).reshape([1, heads, 1, 1]);
             let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
             let steps = distances.numbers(&device).abs();
             let fall = match shape {
@@ -173,7 +175,6 @@ impl Kerple {
 /// The parameter from [`LEAST`] to `most`, with the gradient of the parameter itself, so that one
 /// that has left the range can come back.
 fn within(parameter: Tensor<1>, most: f64) -> Tensor<1> {
-    let most = most.min(f64::from(f32::MAX));
     let inside = parameter.clone().clamp(LEAST, most);
     parameter.clone() + (inside - parameter).detach()
 }

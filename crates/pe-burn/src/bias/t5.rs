@@ -12,6 +12,7 @@ use super::{Distances, Span, check_heads};
 use crate::display::on_one_line;
 use crate::error::{PositionError, expect};
 use crate::index::row_numbers;
+use crate::input::dequantized;
 
 /// The largest `max_distance`: a bucket is looked up for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;
@@ -165,7 +166,7 @@ impl T5RelativeBiasConfig {
         let ratio = libm::logf(steps as f32 / exact as f32)
             / libm::log(self.max_distance as f64 / exact as f64) as f32;
         let further = (ratio * (buckets - exact) as f32) as usize;
-        first + (exact + further).min(buckets.saturating_sub(1))
+        first + exact.saturating_add(further).min(buckets.saturating_sub(1))
     }
 }
 
@@ -225,10 +226,11 @@ impl T5RelativeBias {
     pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
         queries.0.check_whole("T5's bias")?;
         keys.0.check_whole("T5's bias")?;
-        let weight = self.weight.val();
+        let weight = dequantized(self.weight.val());
         let device = weight.device();
         let heads = self.config.heads;
-        Distances::bias(queries, keys, heads, &device, |distances| {
+        let own = weight.dtype();
+        Distances::bias(queries, keys, heads, (&device, own), |distances| {
             let reach = self.config.max_distance as i64;
             Ok(match &distances {
                 Distances::Strip {

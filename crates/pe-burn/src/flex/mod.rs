@@ -9,7 +9,7 @@ mod sum;
 mod windows;
 
 pub(crate) use rotation::rotate;
-pub(crate) use sum::{add, add_picked, add_run};
+pub(crate) use sum::{add, adds};
 pub(crate) use windows::windows;
 
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ use crate::memory;
 const PIECE: usize = 1 << 15;
 
 /// Numbers from which a second thread pays: waking it takes as long as adding to 100 000.
-pub(crate) const MANY: usize = 1 << 18;
+const MANY: usize = 1 << 18;
 
 /// Whether the input is one for the kernels: 32-bit numbers on Flex, and derivatives, if any, that
 /// are not found by running the way forth again.

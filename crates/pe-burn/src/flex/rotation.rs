@@ -69,6 +69,9 @@ fn turned(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, turn: Turn) -> F
         }
     };
 
+    if x.layout().strides()[3] != 1 {
+        x = x.to_contiguous();
+    }
     let strides = x.layout().clone();
     let stride = strides.strides()[2];
     if apart(&strides)
@@ -86,10 +89,6 @@ fn turned(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, turn: Turn) -> F
         });
         return x;
     }
-    let x = match strides.strides()[3] {
-        1 => x,
-        _ => x.to_contiguous(),
-    };
     let (numbers, strides) = (x.storage::<f32>(), x.layout());
     let write = |out: &mut [MaybeUninit<f32>]| {
         let out = Numbers(out.as_mut_ptr().cast());
@@ -135,7 +134,7 @@ impl Numbers {
     }
 }
 
-/// Whether the rows are whole and no two of them share a number.
+/// Whether no two of the rows, each in one piece, share a number.
 fn apart(strides: &Strides) -> bool {
     let [batch, heads, seq, d_head] = strides.shape().dims();
     let by = strides.strides();
@@ -148,7 +147,7 @@ fn apart(strides: &Strides) -> bool {
         }
         extent += (size as isize - 1) * stride;
     }
-    by[3] == 1 || d_head == 1
+    true
 }
 
 /// Turns the first `width` numbers of rows that are `stride` apart, one for each row of angles.

@@ -11,69 +11,61 @@ use burn::backend::ops::FloatTensorOps;
 use burn::tensor::{Tensor, TensorData};
 use multiversion::multiversion;
 
-use super::{MANY, PIECE, fresh};
+use super::{MANY, PIECE, fresh, runs};
+use crate::encoding::Encoding;
 use crate::graph::{Operand, Operation, apply};
 use crate::threads;
 
-/// The sum.
+/// Whether there is a kernel for the sum that pays.
+#[inline] // a decoding step feels the call
+pub(crate) fn adds(x: &Tensor<3>, encoding: &Encoding, numbers: usize) -> bool {
+    match encoding {
+        // Few numbers Burn adds as quickly.
+        Encoding::Whole(encoding) => numbers > MANY && runs(x) && runs(encoding),
+        Encoding::Run { .. } | Encoding::Picked { .. } => runs(x),
+    }
+}
+
+/// The sum, where [`adds`] says so.
 ///
 /// # Shapes
 ///
 /// - `x`: `[batch, seq, d_model]`
-/// - `encoding`: `[1 or batch, seq, d_model]`
 /// - output: as `x`
-pub(crate) fn add(x: Tensor<3>, encoding: Tensor<3>, scale: Option<f64>) -> Tensor<3> {
+pub(crate) fn add(x: Tensor<3>, encoding: Encoding, scale: Option<f64>) -> Tensor<3> {
     let scale = scale.unwrap_or(1.0) as f32;
-    if encoding.device().is_autodiff() {
-        let once = encoding.dims()[0] < x.dims()[0];
-        let inputs = [Operand::of(x), Operand::of(encoding)];
-        return apply(inputs, |[x, encoding]: [FlexTensor; 2]| {
-            let encoding = encoding.to_contiguous();
-            let rows = Rows::Run(numbers(&encoding));
-            (sum(x, rows, scale), SumOfBoth { scale, once })
-        })
-        .tensor();
+    match encoding {
+        Encoding::Whole(encoding) if encoding.device().is_autodiff() => {
+            let once = encoding.dims()[0] < x.dims()[0];
+            let inputs = [Operand::of(x), Operand::of(encoding)];
+            apply(inputs, |[x, encoding]: [FlexTensor; 2]| {
+                let encoding = encoding.to_contiguous();
+                let rows = Rows::Run(numbers(&encoding));
+                (sum(x, rows, scale), SumOfBoth { scale, once })
+            })
+            .tensor()
+        }
+        Encoding::Whole(encoding) => {
+            let encoding = constant(encoding).to_contiguous();
+            add_constant(x, Rows::Run(numbers(&encoding)), scale)
+        }
+        Encoding::Run { table, start, seq } => {
+            let [_, _, d_model] = x.dims();
+            let table = constant(table);
+            let rows = &numbers(&table)[start * d_model..][..seq * d_model];
+            add_constant(x, Rows::Run(rows), scale)
+        }
+        Encoding::Picked { table, ids, .. } => {
+            let [_, _, width] = x.dims();
+            let table = constant(table);
+            let rows = Rows::Picked {
+                table: numbers(&table),
+                ids: &ids,
+                width,
+            };
+            add_constant(x, rows, scale)
+        }
     }
-    let encoding = constant(encoding).to_contiguous();
-    add_constant(x, Rows::Run(numbers(&encoding)), scale)
-}
-
-/// As [`add`], with rows of a constant table from `start` on.
-///
-/// # Shapes
-///
-/// - `table`: `[1, rows, d_model]`
-pub(crate) fn add_run(
-    x: Tensor<3>,
-    table: Tensor<3>,
-    start: usize,
-    scale: Option<f64>,
-) -> Tensor<3> {
-    let [_, seq, d_model] = x.dims();
-    let table = constant(table);
-    let rows = &numbers(&table)[start * d_model..][..seq * d_model];
-    add_constant(x, Rows::Run(rows), scale.unwrap_or(1.0) as f32)
-}
-
-/// As [`add`], with the row of a constant table for each token, of one sequence or of all.
-///
-/// # Shapes
-///
-/// - `table`: `[1, rows, d_model]`
-pub(crate) fn add_picked(
-    x: Tensor<3>,
-    table: Tensor<3>,
-    ids: &[usize],
-    scale: Option<f64>,
-) -> Tensor<3> {
-    let [_, _, width] = x.dims();
-    let table = constant(table);
-    let rows = Rows::Picked {
-        table: numbers(&table),
-        ids,
-        width,
-    };
-    add_constant(x, rows, scale.unwrap_or(1.0) as f32)
 }
 
 fn add_constant(x: Tensor<3>, rows: Rows, scale: f32) -> Tensor<3> {
@@ -254,12 +246,17 @@ fn write(out: &mut [MaybeUninit<f32>], x: &[f32], rows: Rows, at: usize, scale: 
 mod tests {
     use super::*;
 
+    use alloc::borrow::Cow;
     use alloc::vec::Vec;
 
     use burn::tensor::{Device, Distribution};
 
     fn values(x: Tensor<3>) -> Vec<f32> {
         x.into_data().iter().collect()
+    }
+
+    fn encoded<'a>(encoding: &Tensor<3>) -> Encoding<'a> {
+        Encoding::Whole(encoding.clone())
     }
 
     /// Pieces that end in the middle of a row, of a sequence, and beyond one; inputs that are held,
@@ -288,9 +285,9 @@ mod tests {
                                 None => x.clone(),
                             };
                             let expected = values(scaled.add(encoding.clone()));
-                            let shared = add(x.clone(), encoding.clone(), scale);
+                            let shared = add(x.clone(), encoded(&encoding), scale);
                             assert_eq!(values(x.clone()), before, "a shared input was changed");
-                            let owned = add(x + 0.0, encoding.clone(), scale);
+                            let owned = add(x + 0.0, encoded(&encoding), scale);
                             assert_eq!((shared.dims(), owned.dims()), (shape, shape));
                             for sum in [shared, owned] {
                                 for (a, b) in values(sum).iter().zip(&expected) {
@@ -320,16 +317,26 @@ mod tests {
                     let before = values(x.clone());
                     let scaled = x.clone().mul_scalar(scale.unwrap_or(1.0));
                     let expected = values(scaled.add(rows.clone()));
-                    let shared = add_run(x.clone(), table.clone(), start, scale);
+                    let run = || Encoding::Run {
+                        table: table.clone(),
+                        start,
+                        seq,
+                    };
+                    let shared = add(x.clone(), run(), scale);
                     assert_eq!(values(x.clone()), before, "a shared input was changed");
                     let one: Vec<usize> = (start..start + seq).collect();
                     let all = one.repeat(batch);
+                    let picked = |ids| Encoding::Picked {
+                        table: table.clone(),
+                        ids: Cow::Borrowed(ids),
+                        seq,
+                    };
                     let sums = [
                         shared,
-                        add_picked(x.clone(), table.clone(), &one, scale),
-                        add_picked(x.clone(), table.clone(), &all, scale),
-                        add_picked(x.clone() + 0.0, table.clone(), &all, scale),
-                        add_run(x + 0.0, table.clone(), start, scale),
+                        add(x.clone(), picked(&one), scale),
+                        add(x.clone(), picked(&all), scale),
+                        add(x.clone() + 0.0, picked(&all), scale),
+                        add(x + 0.0, run(), scale),
                     ];
                     for sum in sums {
                         assert_eq!(values(sum), expected);
@@ -345,7 +352,7 @@ mod tests {
         let x = Tensor::<3>::ones([4, 100, 100], &device).require_grad();
         let encoding = Tensor::<3>::ones([1, 100, 100], &Device::flex());
         for scale in [None, Some(2.5)] {
-            let y = add(x.clone(), encoding.clone(), scale) * 3.0;
+            let y = add(x.clone(), encoded(&encoding), scale) * 3.0;
             let gradient = x.grad(&y.sum().backward()).unwrap();
             let expected = 3.0 * scale.unwrap_or(1.0) as f32;
             assert!(values(gradient).iter().all(|g| *g == expected));
@@ -381,7 +388,7 @@ mod tests {
                 let of_x = device.is_autodiff().then(|| values(x.grad(&all).unwrap()));
                 (values(y), of_x, values(encoding.grad(&all).unwrap()))
             };
-            let ours = gradients(&|x, encoding| add(x, encoding, Some(2.0)));
+            let ours = gradients(&|x, encoding| add(x, Encoding::Whole(encoding), Some(2.0)));
             let burns = gradients(&|x, encoding| x.mul_scalar(2.0).add(encoding));
             let apart = |a: &[f32], b: &[f32]| {
                 assert_eq!(a.len(), b.len());

@@ -1,0 +1,102 @@
+//! Parameters that Burn has changed by its own means: quantized ones, and adapters beside them.
+
+use burn::module::{Lora, Module, Quantizer};
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::quantization::{Calibration, QuantScheme};
+use burn::tensor::{DType, Device, Int, Tensor};
+use pe_burn::{
+    Extension, FireConfig, Gain, KerpleConfig, LearnedPositionalEmbeddingConfig, Positions,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+};
+use pe_tests::devices;
+
+use crate::{distance, embeddings};
+
+fn quantized<M: Module>(module: &M) -> M {
+    let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
+    module.clone().quantize_weights(&mut quantizer)
+}
+
+/// All kinds of positions are found in the packed numbers, as far as they say the same.
+#[test]
+fn quantized_ones_are_computed_with() {
+    let device = Device::flex();
+    let x = embeddings(2, 6, 64, &device);
+    let ids = Tensor::<2, Int>::from_data([[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]], &device);
+    let mask = ids.clone().greater_equal_scalar(1);
+    let kinds = [
+        Positions::default(),
+        Positions::from_starts([2, 0]),
+        Positions::from_id_rows(&[[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]]),
+        Positions::from_token_mask(mask),
+    ];
+
+    let learned = LearnedPositionalEmbeddingConfig::new(64, 16).init(&device);
+    let packed = quantized(&learned);
+    assert!(matches!(packed.weight.val().dtype(), DType::QFloat(_)));
+    let gained = SinusoidalPositionalEncodingConfig::new(64)
+        .with_gain(Gain::Learned(0.7))
+        .init(&device);
+    let gained_packed = quantized(&gained);
+    for at in &kinds {
+        let rows = packed.encode(at, 6);
+        assert_eq!(rows.dtype(), DType::F32);
+        assert!(distance(rows, learned.encode(at, 6)) < 0.05);
+        let sum = packed.forward_at(x.clone(), at);
+        assert!(distance(sum, learned.forward_at(x.clone(), at)) < 0.05);
+        let sum = gained_packed.forward_at(x.clone(), at);
+        assert!(distance(sum, gained.forward_at(x.clone(), at)) < 0.02);
+    }
+    assert_eq!(packed.encode(&Positions::default(), 0).dtype(), DType::F32);
+    let longer = packed.extend(32, Extension::Repeat);
+    assert!(
+        distance(
+            longer.encode(&Positions::from(16), 16),
+            learned.encode(&kinds[0], 16)
+        ) < 0.05
+    );
+
+    let t5 = T5RelativeBiasConfig::new(4).init(&device);
+    let kerple = KerpleConfig::new(4).init(&device);
+    let fire = FireConfig::new(4).init(&device);
+    let (t5_packed, kerple_packed, fire_packed) =
+        (quantized(&t5), quantized(&kerple), quantized(&fire));
+    for at in &kinds {
+        let span = (at, 6);
+        let far = [
+            distance(t5_packed.bias(span, span), t5.bias(span, span)),
+            distance(kerple_packed.bias(span, span), kerple.bias(span, span)),
+            distance(fire_packed.bias(span, span), fire.bias(span, span)),
+        ];
+        assert!(far.iter().all(|far| *far < 0.1), "{far:?}");
+    }
+}
+
+/// A table that was fitted to another length is the one that the model computed with, what was
+/// trained beside it included.
+#[test]
+fn adapters_become_a_part_of_a_table_that_is_changed() {
+    for device in devices() {
+        let autodiff = device.clone().autodiff();
+        let base = LearnedPositionalEmbeddingConfig::new(8, 16).init(&autodiff);
+        let before = base.encode(&Positions::default(), 16).without_autodiff();
+        let mut adapted = base.apply_lora(Lora::new(2, 4.0));
+        let mut optimizer = AdamConfig::new().init();
+        for _ in 0..2 {
+            let loss = (adapted.encode(&Positions::default(), 16) - 3.0)
+                .powi_scalar(2)
+                .mean();
+            let gradients = GradientsParams::from_grads(loss.backward(), &adapted);
+            adapted = optimizer.step(0.1, adapted, gradients);
+        }
+        let trained = |seq| {
+            adapted
+                .encode(&Positions::default(), seq)
+                .without_autodiff()
+        };
+        assert!(distance(trained(16), before) > 1e-2, "nothing was trained");
+        let cropped = adapted.clone().crop(5);
+        let cropped = cropped.encode(&Positions::default(), 5).without_autodiff();
+        assert_eq!(distance(cropped, trained(5)), 0.0, "{device:?}");
+    }
+}
