@@ -59,17 +59,15 @@ pub fn write_csv<T: Serialize>(
 pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let write = || {
-        let mut temporary = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(folder)?;
-        std::io::Write::write_all(&mut temporary, bytes)?;
+        let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // Temporary files are private; a result is as readable as any other file.
-            let readable = fs::Permissions::from_mode(0o644);
-            temporary.as_file().set_permissions(readable)?;
+            // Temporary files are private; a result is as readable as any other new file.
+            builder.permissions(fs::Permissions::from_mode(0o666));
         }
+        let mut temporary = builder.prefix(UNFINISHED).tempfile_in(folder)?;
+        std::io::Write::write_all(&mut temporary, bytes)?;
         temporary.persist(file).map_err(|error| error.error)?;
         Ok(())
     };

@@ -215,6 +215,15 @@ impl Plan {
     /// Data stands in the place of tasks, and tasks in the place of data.
     pub fn overridden_by(self, over: Self) -> Self {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
+        // Steps of tasks that are no longer in the plan go with them.
+        let steps = match (self.steps, &over.tasks) {
+            (Some(Steps::ByTask(mut steps)), Some(Names::These(tasks))) => {
+                steps.retain(|task, _| tasks.contains(task));
+                Some(Steps::ByTask(steps))
+            }
+            (Some(Steps::ByTask(_)), _) if data_or_tasks => None,
+            (steps, _) => steps,
+        };
         Self {
             schemes: over.schemes.or(self.schemes),
             tasks: if data_or_tasks {
@@ -224,7 +233,7 @@ impl Plan {
             },
             data: if data_or_tasks { over.data } else { self.data },
             seeds: over.seeds.or(self.seeds),
-            steps: over.steps.or(self.steps),
+            steps: over.steps.or(steps),
             device: over.device.or(self.device),
             recipe: over.recipe.or(self.recipe),
             model: over.model.or(self.model),
@@ -289,8 +298,23 @@ mod tests {
             tasks: names(&["reverse"]),
             ..Plan::default()
         };
-        let plan = data.overridden_by(tasks.clone());
-        assert_eq!((plan.tasks, plan.data), (tasks.tasks, None));
+        let plan = data.clone().overridden_by(tasks.clone());
+        assert_eq!((plan.tasks, plan.data), (tasks.tasks.clone(), None));
+        let by_task = |steps: &[(&str, usize)]| {
+            let steps = steps.iter().map(|(task, n)| (task.to_string(), *n));
+            Some(Steps::ByTask(steps.collect()))
+        };
+        let with_steps = Plan {
+            steps: by_task(&[("reverse", 500), ("digits", 300)]),
+            ..base
+        };
+        for (over, steps) in [
+            (tasks, by_task(&[("reverse", 500)])),
+            (data, None),
+            (Plan::default(), with_steps.steps.clone()),
+        ] {
+            assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
+        }
     }
 
     #[test]

@@ -237,8 +237,9 @@ pub struct Study {
     pub folder: PathBuf,
     /// The results, in the order of [`StudySpec::trials`].
     pub results: Vec<TrialResult>,
-    /// Trials that have no result, each with the reason. Running the study again tries them again.
-    pub missing: Vec<(TrialSpec, String)>,
+    /// Trials that have no result: why they failed, or none if they have not been run. Running the
+    /// study again tries them again.
+    pub missing: Vec<(TrialSpec, Option<String>)>,
     /// How many results were there before.
     pub resumed: usize,
 }
@@ -261,10 +262,7 @@ impl Study {
         let mut missing = Vec::new();
         for trial in waiting {
             let reason = worker::failure(folder, &trial)?;
-            missing.push((
-                trial,
-                reason.unwrap_or_else(|| "it has not been run".into()),
-            ));
+            missing.push((trial, reason));
         }
         Ok(Self {
             missing,
@@ -276,8 +274,8 @@ impl Study {
         })
     }
 
-    /// Trials that failed, whether they left a result or not.
-    pub fn failures(&self) -> usize {
+    /// Trials without a score.
+    pub fn without_score(&self) -> usize {
         let failed = self
             .results
             .iter()
@@ -322,7 +320,10 @@ pub fn run(
         tasks: tasks.clone(),
         folder: folder.to_path_buf(),
         results,
-        missing,
+        missing: missing
+            .into_iter()
+            .map(|(trial, reason)| (trial, Some(reason)))
+            .collect(),
     })
 }
 

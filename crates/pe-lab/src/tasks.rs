@@ -76,7 +76,11 @@ impl Tasks {
                 self.path.display()
             )));
         }
-        write_whole(&copy, &bytes)
+        write_whole(&copy, &bytes)?;
+        // Who may not read the data may not read its copy.
+        let kept =
+            fs::metadata(&self.path).and_then(|of| fs::set_permissions(&copy, of.permissions()));
+        kept.map_err(LabError::file(&copy))
     }
 
     /// The user's data, if that is the task.
@@ -86,11 +90,14 @@ impl Tasks {
 
     /// The names, in the order in which they are listed.
     pub fn names(&self) -> impl Iterator<Item = String> {
-        let tasks = match &self.data {
-            Some(data) => vec![data.clone() as Arc<dyn Task>],
+        self.all().into_iter().map(|task| task.name().to_string())
+    }
+
+    fn all(&self) -> Vec<Arc<dyn Task>> {
+        match &self.data {
+            Some(data) => vec![data.task().clone()],
             None => task::all(),
-        };
-        tasks.into_iter().map(|task| task.name().to_string())
+        }
     }
 
     /// The task of this name.
@@ -99,13 +106,25 @@ impl Tasks {
     ///
     /// [`LabError::UnknownTask`], which lists the names there are.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
-        match &self.data {
-            Some(data) if data.name() == name => Ok(data.clone()),
-            Some(_) => Err(LabError::UnknownTask {
-                name: name.to_string(),
-                known: self.names().collect(),
-            }),
-            None => task::by_name(name),
-        }
+        let task = self.all().into_iter().find(|task| task.name() == name);
+        task.ok_or_else(|| LabError::UnknownTask {
+            name: name.to_string(),
+            known: self.names().collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_lists_the_names() {
+        let error = Tasks::default().get("sort").map(|_| ()).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("`sort`") && message.contains("digits, reverse"),
+            "{message}"
+        );
     }
 }

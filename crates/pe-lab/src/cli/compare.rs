@@ -16,7 +16,8 @@ pub const OUT: &str = "pe-lab-results";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard, 10 seeds)
+    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard, 12 seeds: enough to prove a
+    /// difference among so many pairs)
     #[arg(long, default_value = "quick", value_name = "NAME")]
     preset: String,
     /// A file that describes the study, in place of a preset; every study writes its own as

@@ -133,12 +133,19 @@ fn show(study: &Study) -> Result<u8, LabError> {
         ));
     }
     for (trial, reason) in &study.missing {
-        eprintln!("{} has no result: {reason}", trial.id());
+        if let Some(reason) = reason {
+            eprintln!("{} has no result: {reason}", trial.id());
+        }
+    }
+    let not_run = study.missing.iter().filter(|missing| missing.1.is_none());
+    match not_run.count() {
+        0 => {}
+        count => eprintln!("{count} of the trials have not been run yet"),
     }
     if !study.missing.is_empty() {
         eprintln!("run `pe-lab compare` on this folder again to try the missing trials");
     }
-    Ok(u8::from(study.failures() > 0))
+    Ok(u8::from(study.without_score() > 0))
 }
 
 /// Prints to a pipe that may be closed: a reader that has seen enough is no error. A full disk is.

@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Rows, Problem> {
             header = Some((label_column(&record, line)?, record.len()));
             continue;
         };
-        if place.last > line && place.quotes % 2 == 1 {
+        if place.last > line && !place.quoted_well {
             rows.reject(line, || {
                 format!(
                     "a double quote is not closed, so that the row goes on to line {}; close it, \
@@ -108,8 +108,8 @@ struct Lines<'a> {
 struct Place {
     first: usize,
     last: usize,
-    /// Double quotes in it. They come in pairs, unless one is not closed.
-    quotes: usize,
+    /// Whether every double quote that opens a field is closed at the field's end.
+    quoted_well: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -140,12 +140,44 @@ impl<'a> Lines<'a> {
         let (start, end) = (start + skipped, end - trailing);
         let first = self.line + count(b'\n', self.counted, start);
         let last = first + count(b'\n', start, end);
-        let quotes = count(b'"', start, end);
+        let quoted_well = quoted_well(&self.text[start..end]);
         (self.counted, self.line) = (end, last);
         Place {
             first,
             last,
-            quotes,
+            quoted_well,
         }
+    }
+}
+
+/// Whether in this record every quote that opens a field has one that closes it, at the end of the
+/// field. The reader takes what follows a closing quote for a part of the field, the quote of another
+/// row too.
+fn quoted_well(record: &[u8]) -> bool {
+    let mut rest = record;
+    loop {
+        let mut end = 0;
+        if rest.first() == Some(&b'"') {
+            let mut within = &rest[1..];
+            loop {
+                let Some(quote) = within.iter().position(|byte| *byte == b'"') else {
+                    return false;
+                };
+                within = &within[quote + 1..];
+                match within.first() {
+                    Some(b'"') => within = &within[1..],
+                    None => return true,
+                    Some(b',') => break,
+                    Some(_) => return false,
+                }
+            }
+            end = rest.len() - within.len();
+        } else {
+            match rest.iter().position(|byte| *byte == b',') {
+                Some(comma) => end += comma,
+                None => return true,
+            }
+        }
+        rest = &rest[end + 1..];
     }
 }

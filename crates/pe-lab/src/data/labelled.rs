@@ -1,5 +1,7 @@
 //! Labelled token sequences as a task: which label does a sequence have?
 
+use std::collections::HashMap;
+use std::iter;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,14 +24,16 @@ const NAMED: usize = 10;
 /// Which label a sequence has, read from the mean over all its tokens.
 ///
 /// The vocabulary is that of the rows trained on, the most frequent first. Lengths are mixed within
-/// a batch; there is neither BOS nor EOS. A training stream goes through all training rows in an
+/// a batch. BOS and EOS stand around a row: without them an encoding that sees distances alone could
+/// not tell a row from its mirror image. A training stream goes through all training rows in an
 /// order of its own each epoch.
 #[derive(Debug)]
 pub(super) struct Labelled {
     /// Rows in the tokens of the vocabulary.
     rows: Vec<Row>,
     classes: usize,
-    vocabulary: usize,
+    /// The number of different tokens; BOS and EOS come after them.
+    words: usize,
     split: Split,
     about: String,
     source: String,
@@ -53,7 +57,6 @@ impl Labelled {
     pub fn new(data: Rows, file: &str) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(&data)?;
         let (numbers, words) = vocabulary(&data, &split.train);
-        let vocabulary = numbers.iter().max().map_or(1, |most| *most as usize + 1);
         let description = describe(&data, &split, &numbers, words);
         let Rows {
             mut rows, labels, ..
@@ -68,7 +71,7 @@ impl Labelled {
             ),
             source: format!("{file}, {} rows", grouped(rows.len())),
             classes: labels.len(),
-            vocabulary,
+            words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             rows,
             split,
             order: Mutex::new(None),
@@ -86,7 +89,10 @@ impl Labelled {
     fn sample(&self, row: usize) -> Sample {
         let row = &self.rows[row];
         Sample {
-            tokens: row.tokens.iter().map(|token| *token as usize).collect(),
+            tokens: iter::once(self.words)
+                .chain(row.tokens.iter().map(|token| *token as usize))
+                .chain([self.words + 1])
+                .collect(),
             answers: vec![Answer {
                 position: 0,
                 class: row.label,
@@ -132,6 +138,18 @@ fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
     (numbers, words.len())
 }
 
+/// The number of rows in bins, and of those among them that have the most frequent label.
+fn most_frequent(rows: &[Row], bins: &[Bin]) -> (usize, usize) {
+    let mut counts = HashMap::new();
+    for row in bins.iter().flat_map(|bin| &bin.rows) {
+        *counts.entry(rows[*row].label).or_insert(0) += 1;
+    }
+    (
+        counts.values().sum(),
+        counts.into_values().max().unwrap_or(0),
+    )
+}
+
 fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
     let rows = &data.rows;
     let mut by_label = vec![0; data.labels.len()];
@@ -167,7 +185,7 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     let unknown = tokens().filter(|token| numbers[**token as usize] == UNKNOWN);
     let unknown = unknown.count() as f64 / tokens().count() as f64;
 
-    let held_out: usize = split.inside.iter().map(|bin| bin.rows.len()).sum();
+    let (tested, most) = most_frequent(rows, &split.inside);
 
     let mut lines = vec![
         format!("{} rows of labelled sequences", grouped(rows.len())),
@@ -192,9 +210,19 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             100.0 * unknown
         ),
         format!(
-            "{} rows to train on, {} held out, drawn once from each label",
+            "{} rows to train on, {} held out, drawn once from each label{}",
             grouped(split.train.len()),
-            grouped(held_out)
+            grouped(split.held_out),
+            match split.held_out - tested {
+                0 => String::new(),
+                _ => format!(", {} of them tested", grouped(tested)),
+            }
+        ),
+        format!(
+            "{} steps of {USUAL_BATCH} rows, unless others are asked for: {:.1} times through the \
+             rows to train on",
+            grouped(steps(split.train.len())),
+            (steps(split.train.len()) * USUAL_BATCH) as f64 / split.train.len() as f64
         ),
         format!(
             "tested inside the training lengths: {}",
@@ -209,10 +237,19 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             Err(why) => format!("no test beyond the training lengths: {why}"),
         },
     ];
-    if held_out < FEW {
+    if tested < FEW {
         lines.push(format!(
-            "few: one of the {held_out} rows held out is {:.0} % of the score inside, whatever the seeds",
-            100.0 / held_out as f64
+            "few: one of the {tested} rows held out is {:.0} % of the score inside, whatever the seeds",
+            100.0 / tested as f64
+        ));
+    }
+    if tested - most < FEW / 5 {
+        lines.push(format!(
+            "few: {} of the {} rows held out have another label than most; one of them is {:.0} % of \
+             the normalized score inside, whatever the seeds",
+            tested - most,
+            grouped(tested),
+            100.0 / (tested - most) as f64
         ));
     }
     if split.repeated > 0 {
@@ -255,7 +292,7 @@ impl Task for Labelled {
     }
 
     fn vocabulary(&self) -> usize {
-        self.vocabulary
+        self.words + self.framing()
     }
 
     fn classes(&self) -> usize {
@@ -276,6 +313,14 @@ impl Task for Labelled {
         self.bins().map(|bin| bin.length).collect()
     }
 
+    fn mixes_lengths(&self) -> bool {
+        self.split.mixes_lengths
+    }
+
+    fn framing(&self) -> usize {
+        2
+    }
+
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
         let train = &self.split.train;
         (step * size..(step + 1) * size)
@@ -292,16 +337,17 @@ impl Task for Labelled {
         rows.map(|row| self.sample(*row)).collect()
     }
 
-    /// The share of the most frequent label among the rows of this test.
+    /// The share of the most frequent label among all rows tested inside the training lengths, or
+    /// beyond them. That of one length alone may be so near to 1 that a single row would move its
+    /// normalized score by a half.
     fn floor(&self, length: usize) -> f64 {
-        let Some(bin) = self.bins().find(|bin| bin.length == length) else {
-            return 0.0;
-        };
-        let mut counts = vec![0; self.classes];
-        for row in &bin.rows {
-            counts[self.rows[*row].label] += 1;
-        }
-        counts.into_iter().max().unwrap_or(0) as f64 / bin.rows.len() as f64
+        let parts = [Some(&self.split.inside), self.split.beyond.as_ref().ok()];
+        let mut parts = parts.into_iter().flatten();
+        let part = parts.find(|part| part.iter().any(|bin| bin.length == length));
+        part.map_or(0.0, |part| {
+            let (tested, most) = most_frequent(&self.rows, part);
+            most as f64 / tested as f64
+        })
     }
 
     fn floor_about(&self) -> &str {
@@ -312,13 +358,15 @@ impl Task for Labelled {
         None
     }
 
-    /// Ten times through the training rows in batches of 64, but at least 200 steps and at most
-    /// 3,000, so that a small file still gets a training and a large one ends.
     fn steps(&self) -> usize {
-        (self.split.train.len() * EPOCHS)
-            .div_ceil(USUAL_BATCH)
-            .clamp(200, 3000)
+        steps(self.split.train.len())
     }
+}
+
+/// Ten times through the training rows in batches of 64, but at least 200 steps and at most 3,000,
+/// so that a small file still gets a training and a large one ends.
+fn steps(rows: usize) -> usize {
+    (rows * EPOCHS).div_ceil(USUAL_BATCH).clamp(200, 3000)
 }
 
 #[cfg(test)]
@@ -352,7 +400,8 @@ mod tests {
             .map(|row| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect()))
             .collect();
         let (task, description) = Labelled::new(data(rows, 16_000), "a.csv").unwrap();
-        assert_eq!(task.vocabulary(), MAX_VOCABULARY + 1);
+        // And BOS and EOS.
+        assert_eq!(task.vocabulary(), MAX_VOCABULARY + 3);
         assert!(
             description[3].contains("the 10,000 most frequent of the 12,800 different tokens"),
             "{description:?}"
@@ -360,7 +409,9 @@ mod tests {
         // No word occurs twice, so none of those tested is known.
         assert!(description[3].contains("100.0 % are unknown"));
         let test = task.test_set(40);
-        assert!(test.iter().all(|sample| sample.tokens == [0; 40]));
+        let (bos, eos) = (MAX_VOCABULARY + 1, MAX_VOCABULARY + 2);
+        let framed = [&[bos][..], &[0; 40], &[eos]].concat();
+        assert!(test.iter().all(|sample| sample.tokens == framed));
         assert_eq!((test.len(), task.floor(40)), (80, 0.5));
     }
 

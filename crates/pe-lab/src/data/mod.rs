@@ -20,18 +20,18 @@ mod split;
 mod tests;
 mod text;
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use error::{BadLine, DataError, Problem, SmallClass};
 
-use crate::error::LabError;
-use crate::task::{Readout, Sample, Task};
+use crate::task::Task;
 use labelled::Labelled;
 use text::MaskedText;
 
@@ -105,29 +105,28 @@ impl DataSpec {
 ///
 /// ```
 /// use pe_lab::data::DataTask;
-/// use pe_lab::task::Task;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("order.csv");
 /// let rows = (0..30).map(|i| format!("first,a b {i}\nsecond,b a {i}\n"));
 /// std::fs::write(&path, format!("label,text\n{}", rows.collect::<String>()))?;
 ///
-/// let task = DataTask::load(&path)?;
-/// assert_eq!(task.classes(), 2);
-/// assert_eq!(task.describe()[0], "60 rows of labelled sequences");
+/// let data = DataTask::load(&path)?;
+/// assert_eq!(data.task().classes(), 2);
+/// assert_eq!(data.describe()[0], "60 rows of labelled sequences");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct DataTask {
     spec: DataSpec,
     description: Vec<String>,
-    content: Content,
+    task: Arc<dyn Task>,
 }
 
-#[derive(Debug)]
-enum Content {
-    Labelled(Labelled),
-    Text(MaskedText),
+impl fmt::Debug for DataTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("DataTask");
+        out.field("spec", &self.spec).finish_non_exhaustive()
+    }
 }
 
 impl DataTask {
@@ -135,13 +134,11 @@ impl DataTask {
     ///
     /// # Errors
     ///
-    /// [`LabError::Data`], which says what is wrong with the file, on which lines, and what to do.
-    pub fn load(path: &Path) -> Result<Self, LabError> {
-        read(path).map_err(|problem| {
-            LabError::Data(DataError {
-                path: path.to_path_buf(),
-                problem,
-            })
+    /// A [`DataError`] says what is wrong with the file, on which lines, and what to do.
+    pub fn load(path: &Path) -> Result<Self, DataError> {
+        read(path).map_err(|problem| DataError {
+            path: path.to_path_buf(),
+            problem,
         })
     }
 
@@ -151,15 +148,13 @@ impl DataTask {
     }
 
     /// What was found in the file and how it will be used, in lines for a person.
-    pub fn describe(&self) -> Vec<String> {
-        self.description.clone()
+    pub fn describe(&self) -> &[String] {
+        &self.description
     }
 
-    fn task(&self) -> &dyn Task {
-        match &self.content {
-            Content::Labelled(task) => task,
-            Content::Text(task) => task,
-        }
+    /// The task, whose name is [`NAME`].
+    pub fn task(&self) -> &Arc<dyn Task> {
+        &self.task
     }
 }
 
@@ -195,20 +190,20 @@ fn read(path: &Path) -> Result<DataTask, Problem> {
     }
     let labelled = |rows| {
         let (task, description) = Labelled::new(rows, &spec.file)?;
-        Ok::<_, Problem>((Content::Labelled(task), description))
+        Ok::<_, Problem>((Arc::new(task) as Arc<dyn Task>, description))
     };
-    let (content, description) = match format {
+    let (task, description) = match format {
         Format::Csv => labelled(csv::read(&text)?)?,
         Format::JsonLines => labelled(jsonl::read(&text)?)?,
         Format::Text => {
             let (task, description) = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file)?;
-            (Content::Text(task), description)
+            (Arc::new(task) as Arc<dyn Task>, description)
         }
     };
     Ok(DataTask {
         spec,
         description,
-        content,
+        task,
     })
 }
 
@@ -251,68 +246,6 @@ fn not_utf8(bytes: &[u8]) -> Problem {
         }
     }
     Problem::Lines { count, shown }
-}
-
-impl Task for DataTask {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn about(&self) -> &str {
-        self.task().about()
-    }
-
-    fn source(&self) -> &str {
-        self.task().source()
-    }
-
-    fn vocabulary(&self) -> usize {
-        self.task().vocabulary()
-    }
-
-    fn classes(&self) -> usize {
-        self.task().classes()
-    }
-
-    fn readout(&self) -> Readout {
-        self.task().readout()
-    }
-
-    fn train_lengths(&self) -> RangeInclusive<usize> {
-        self.task().train_lengths()
-    }
-
-    fn test_lengths(&self) -> Vec<usize> {
-        self.task().test_lengths()
-    }
-
-    fn framing(&self) -> usize {
-        self.task().framing()
-    }
-
-    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        self.task().train_batch(seed, step, size)
-    }
-
-    fn test_set(&self, length: usize) -> Vec<Sample> {
-        self.task().test_set(length)
-    }
-
-    fn floor(&self, length: usize) -> f64 {
-        self.task().floor(length)
-    }
-
-    fn floor_about(&self) -> &str {
-        self.task().floor_about()
-    }
-
-    fn solved_at(&self) -> Option<f64> {
-        self.task().solved_at()
-    }
-
-    fn steps(&self) -> usize {
-        self.task().steps()
-    }
 }
 
 /// A number with a comma every three digits.

@@ -11,6 +11,9 @@ use crate::rng::{generator, permutation};
 const HELD_OUT: usize = 5;
 /// Rows that a test beyond the training lengths takes at least, and a bin of lengths.
 const MIN_TESTED: usize = 20;
+/// Rows of a bin that are tested at most, about: more would take longer than the training, and one
+/// of so many is 0.02 % of the score.
+const MAX_TESTED: usize = 5_000;
 const INSIDE_BINS: usize = 4;
 const BEYOND_BINS: usize = 3;
 
@@ -21,14 +24,18 @@ pub(super) struct Split {
     pub train: Vec<usize>,
     /// The shortest and the longest row that training may get.
     pub train_lengths: (usize, usize),
-    /// Rows held out, by length.
+    /// Rows held out, by length: those that are tested.
     pub inside: Vec<Bin>,
+    /// How many there are, tested or not.
+    pub held_out: usize,
     /// Rows longer than any in training, by length; or why there are none.
     pub beyond: Result<Vec<Bin>, String>,
     /// Rows whose sequence occurred before.
     pub repeated: usize,
     /// Different sequences that occur under more than one label.
     pub contradictory: usize,
+    /// Whether rows that are tested together differ in length.
+    pub mixes_lengths: bool,
 }
 
 /// Test rows of similar length, shortest first.
@@ -99,10 +106,16 @@ impl Split {
             let beyond = (0..rows.len()).filter(|row| rows[*row].tokens.len() > limit);
             bins(rows, beyond.collect(), BEYOND_BINS)
         });
+        let count = held_out.len();
+        let inside = bins(rows, held_out, INSIDE_BINS);
+        let mut tested = inside.iter().chain(beyond.iter().flatten());
+        let mixes_lengths = tested.any(|bin| rows[bin.rows[0]].tokens.len() < bin.length);
         Ok(Self {
             train,
             train_lengths: (lengths[0], train_limit),
-            inside: bins(rows, held_out, INSIDE_BINS),
+            mixes_lengths,
+            held_out: count,
+            inside,
             beyond,
             repeated: rows.len() - groups.len(),
             contradictory,
@@ -231,8 +244,6 @@ fn divide(groups: &[&Group], class: usize) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// Up to `most` bins of about as many rows each, by length.
-///
-/// A bin has rows of at least two labels, or its floor would be 1: what has only one joins the next.
 fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
     let length = |row: usize| rows[row].tokens.len();
     tested.sort_unstable_by_key(|row| (length(*row), *row));
@@ -243,10 +254,8 @@ fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
     let mut bins: Vec<Bin> = Vec::new();
     for row in tested {
         let starts_new = bins.last().is_none_or(|bin| {
-            bounds
-                .iter()
-                .any(|bound| bin.length <= *bound && length(row) > *bound)
-                && several_labels(rows, bin)
+            let mut bounds = bounds.iter();
+            bounds.any(|bound| bin.length <= *bound && length(row) > *bound)
         });
         if starts_new {
             bins.push(Bin {
@@ -259,19 +268,28 @@ fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
             bin.rows.push(row);
         }
     }
-    if bins.len() > 1
-        && let Some(last) = bins.pop_if(|bin| !several_labels(rows, bin))
-        && let Some(bin) = bins.last_mut()
-    {
-        bin.length = last.length;
-        bin.rows.extend(last.rows);
-    }
+    bins.iter_mut().for_each(|bin| thin(rows, bin));
     bins
 }
 
-fn several_labels(rows: &[Row], bin: &Bin) -> bool {
-    let first = bin.rows.first().map(|row| rows[*row].label);
-    bin.rows.iter().any(|row| Some(rows[*row].label) != first)
+/// Leaves as many rows of every label as their share of the most that are tested, of all lengths.
+fn thin(rows: &[Row], bin: &mut Bin) {
+    let all = std::mem::take(&mut bin.rows);
+    let total = all.len();
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    bin.rows = all
+        .into_iter()
+        .filter(|row| {
+            let of_label = seen.entry(rows[*row].label).or_insert(0);
+            *of_label += 1;
+            // Whether the share of the rows so far is one more with this one; the first always counts.
+            let share = |count: usize| (count * MAX_TESTED).div_ceil(total);
+            total <= MAX_TESTED || share(*of_label) > share(*of_label - 1)
+        })
+        .collect();
+    if let Some(longest) = bin.rows.last() {
+        bin.length = rows[*longest].tokens.len();
+    }
 }
 
 #[cfg(test)]
@@ -426,27 +444,42 @@ mod tests {
     }
 
     #[test]
-    fn a_bin_of_one_label_joins_another() {
-        let row = |label, length: u32| Row {
-            label,
-            tokens: vec![0; length as usize],
-        };
-        // Short rows are of class 0, middle ones of both, long ones of class 1.
-        let rows: Vec<Row> = (0..60)
-            .map(|i| row(usize::from(i >= 30), 1 + i / 10))
+    fn a_bin_is_thinned_over_lengths_and_labels_alike() {
+        // 40,000 rows of 1 to 100 tokens, every hundredth of class 1, and one of class 2.
+        let rows: Vec<Row> = (0..40_000)
+            .map(|i: usize| Row {
+                label: if i == 7 {
+                    2
+                } else {
+                    usize::from(i.is_multiple_of(101))
+                },
+                tokens: vec![0; 1 + i / 400],
+            })
             .collect();
-        let shape = |rows: &[Row]| -> Vec<(usize, usize)> {
-            bins(rows, (0..rows.len()).collect(), 3)
+        let all = |label| rows.iter().filter(move |row| row.label == label).count();
+        let thinned = bins(&rows, (0..rows.len()).collect(), 2);
+        assert_eq!(thinned.len(), 2);
+        let tested: Vec<usize> = thinned.iter().flat_map(|bin| bin.rows.clone()).collect();
+        assert!(
+            (10_000..=10_006).contains(&tested.len()),
+            "{}",
+            tested.len()
+        );
+        let of = |label| {
+            tested
                 .iter()
-                .map(|bin| (bin.length, bin.rows.len()))
-                .collect()
+                .filter(|row| rows[**row].label == label)
+                .count()
         };
-        // Bins of 20 would be: class 0, both, class 1.
-        assert_eq!(shape(&rows), [(6, 60)]);
-        let mut even = rows.clone();
-        even.iter_mut()
-            .enumerate()
-            .for_each(|(i, row)| row.label = i % 2);
-        assert_eq!(shape(&even), [(2, 20), (4, 20), (6, 20)]);
+        assert_eq!(of(2), 1);
+        assert!(of(1).abs_diff(all(1) / 4) <= 2, "{} of {}", of(1), all(1));
+        for bin in &thinned {
+            let lengths: Vec<usize> = bin.rows.iter().map(|row| rows[*row].tokens.len()).collect();
+            assert_eq!(lengths.last(), Some(&bin.length));
+            assert!(lengths[lengths.len() - 1] - lengths[0] >= 48, "{lengths:?}");
+        }
+        // As many as are tested at most stay as they are.
+        let few: Vec<usize> = (0..MAX_TESTED).collect();
+        assert_eq!(bins(&rows, few.clone(), 1)[0].rows, few);
     }
 }

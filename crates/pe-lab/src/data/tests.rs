@@ -1,18 +1,18 @@
 //! The user's data from outside: files in, tasks or errors out.
 
-use std::sync::Arc;
-
 use burn::tensor::Device;
 
 use super::*;
+use crate::error::LabError;
 use crate::evaluate::evaluate;
 use crate::model::{Model, ModelSpec};
 use crate::rng::{RngExt, generator};
 use crate::scheme;
+use crate::task::Sample;
 use crate::train::{Job, Recipe, Watch, train};
 
 /// Loads a file of this name and content.
-fn load(name: &str, content: impl AsRef<[u8]>) -> Result<DataTask, LabError> {
+fn load(name: &str, content: impl AsRef<[u8]>) -> Result<DataTask, DataError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
@@ -25,7 +25,7 @@ fn good(name: &str, content: impl AsRef<[u8]>) -> DataTask {
 
 /// What is said about a bad file, without its folder.
 fn refused(name: &str, content: impl AsRef<[u8]>) -> String {
-    let error = load(name, content).expect_err("a bad file was taken");
+    let error = LabError::from(load(name, content).expect_err("a bad file was taken"));
     assert_eq!(error.exit_code(), 2);
     let message = error.to_string();
     let start = message.find(name).unwrap();
@@ -57,7 +57,8 @@ fn csv_of(rows: &[(&str, Vec<String>)]) -> String {
 }
 
 /// Everything that a study sees of a task.
-fn everything(task: &DataTask) -> impl PartialEq + std::fmt::Debug + use<> {
+fn everything(data: &DataTask) -> impl PartialEq + std::fmt::Debug + use<> {
+    let task = data.task();
     let tests: Vec<_> = task
         .test_lengths()
         .into_iter()
@@ -65,7 +66,7 @@ fn everything(task: &DataTask) -> impl PartialEq + std::fmt::Debug + use<> {
         .collect();
     let batches: Vec<_> = (0..5).map(|step| task.train_batch(1, step, 16)).collect();
     (
-        (tests, batches, task.describe()),
+        (tests, batches, data.describe().to_vec()),
         (task.vocabulary(), task.classes(), task.train_lengths()),
     )
 }
@@ -74,7 +75,8 @@ fn everything(task: &DataTask) -> impl PartialEq + std::fmt::Debug + use<> {
 fn the_same_rows_make_the_same_task_in_every_format() {
     let rows = rows(40);
     let text = good("a.csv", csv_of(&rows));
-    assert_eq!((text.classes(), text.name()), (2, "data"));
+    let task = text.task();
+    assert_eq!((task.classes(), task.name()), (2, NAME));
 
     // A column for each token, the label in the middle, and quotes where nobody needs them.
     let columns = rows
@@ -165,6 +167,7 @@ fn what_the_rest_of_the_laboratory_relies_on_holds_for_data_too() {
         good("a.csv", csv_of(&mixed)),
         good("a.txt", prose),
     ] {
+        let task = task.task();
         assert_eq!(task.train_batch(1, 5, 8), task.train_batch(1, 5, 8));
         assert_ne!(task.train_batch(1, 5, 8), task.train_batch(2, 5, 8));
         assert_ne!(task.train_batch(1, 5, 8), task.train_batch(1, 6, 8));
@@ -200,7 +203,8 @@ fn what_the_rest_of_the_laboratory_relies_on_holds_for_data_too() {
 
 #[test]
 fn an_epoch_shows_every_training_row_once() {
-    let task = good("a.csv", csv_of(&rows(40)));
+    let data = good("a.csv", csv_of(&rows(40)));
+    let task = data.task();
     let mut seen: Vec<_> = (0..4)
         .flat_map(|step| task.train_batch(9, step, 8))
         .collect();
@@ -220,13 +224,13 @@ fn a_row_may_end_early_and_fields_may_be_empty() {
     for row in 0..20 {
         text.push_str(&format!("a{row},,b c,x\nb{row},\"d\ne\",,y\n"));
     }
-    let task = good("a.csv", &text);
-    assert_eq!(task.train_lengths(), 3..=3);
+    let data = good("a.csv", &text);
+    assert_eq!(data.task().train_lengths(), 3..=3);
     let mut text = String::from("label,t1,t2,t3\n");
     for row in 0..20 {
         text.push_str(&format!("x,a{row}\ny,b{row},d,e\n"));
     }
-    assert_eq!(good("a.csv", &text).train_lengths(), 1..=3);
+    assert_eq!(good("a.csv", &text).task().train_lengths(), 1..=3);
 }
 
 #[test]
@@ -241,7 +245,7 @@ fn labels_and_tokens_of_json_may_be_numbers_and_labels_true_or_false() {
         .collect();
     let task = good("a.jsonl", lines);
     assert_says(&task.describe()[1], &["2 labels: `3` 20, `true` 20"]);
-    assert_eq!(task.train_lengths(), 3..=3);
+    assert_eq!(task.task().train_lengths(), 3..=3);
 }
 
 #[test]
@@ -359,6 +363,15 @@ fn a_quote_that_is_not_closed_swallows_no_row_in_silence() {
         &[
             "line 22: a double quote is not closed",
             "goes on to line 24",
+        ],
+    );
+    // Two quotes that are not closed are as many as one that is.
+    let text = csv_of(&rows(20)) + "x,\"hello\ny,\"world\ny,e f\n";
+    assert_says(
+        &refused("a.csv", text),
+        &[
+            "line 22: a double quote is not closed",
+            "goes on to line 23",
         ],
     );
 }
@@ -521,7 +534,12 @@ fn too_few_rows_one_class_and_too_many_are_refused() {
         .rsplit_once("1000,")
         .unwrap()
         .0;
-    assert_eq!(good("a.csv", format!("label,text\n{rest}")).classes(), 1000);
+    assert_eq!(
+        good("a.csv", format!("label,text\n{rest}"))
+            .task()
+            .classes(),
+        1000
+    );
 }
 
 #[test]
@@ -585,7 +603,8 @@ fn rows_told_apart_by_order_alone() -> String {
 
 #[test]
 fn order_is_learned_with_positions_and_not_without() {
-    let task = Arc::new(good("order.csv", rows_told_apart_by_order_alone()));
+    let data = good("order.csv", rows_told_apart_by_order_alone());
+    let task = data.task();
     let plain = Device::flex();
     let device = plain.clone().autodiff();
     let recipe = Recipe {

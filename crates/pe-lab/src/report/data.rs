@@ -29,6 +29,10 @@ pub struct TaskFacts {
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths that training saw, and those beyond it.
     pub lengths: [Vec<usize>; 2],
+    /// Whether a tested length is that of the longest sequence of several.
+    pub mixes_lengths: bool,
+    /// The sequences tested there, in all; none where nothing was tested yet.
+    pub samples: [usize; 2],
     /// The floor there, on average.
     pub floors: [Option<f64>; 2],
     pub solved_at: Option<f64>,
@@ -39,13 +43,16 @@ pub struct TaskFacts {
 pub struct Data<'a> {
     pub spec: &'a StudySpec,
     pub tasks: Vec<TaskFacts>,
+    /// What was found in the user's data, where the task is made of it.
+    pub description: Vec<String>,
+    /// The runs that were made, those without a score among them.
     pub runs: Vec<Run<'a>>,
     /// Versions that ran the trials, each once.
     pub versions: Vec<&'a Versions>,
 }
 
 impl<'a> Data<'a> {
-    /// The runs of a study, those without a result among them.
+    /// The runs of a study, the failed ones among them.
     pub fn of(study: &'a Study) -> Self {
         let done = study.results.iter().map(|result| Run {
             task: &result.spec.task,
@@ -56,11 +63,13 @@ impl<'a> Data<'a> {
                 Outcome::Failed(reason) => Err(reason),
             },
         });
-        let missing = study.missing.iter().map(|(trial, reason)| Run {
-            task: &trial.task,
-            scheme: &trial.scheme.name,
-            seed: trial.seed,
-            outcome: Err(reason),
+        let missing = study.missing.iter().filter_map(|(trial, reason)| {
+            Some(Run {
+                task: &trial.task,
+                scheme: &trial.scheme.name,
+                seed: trial.seed,
+                outcome: Err(reason.as_deref()?),
+            })
         });
         let mut versions: Vec<&Versions> = Vec::new();
         for result in &study.results {
@@ -90,6 +99,9 @@ impl<'a> Data<'a> {
         Self {
             spec,
             tasks: facts.collect(),
+            description: tasks
+                .data()
+                .map_or(Vec::new(), |data| data.describe().to_vec()),
             runs,
             versions,
         }
@@ -126,13 +138,13 @@ impl TaskFacts {
         task: Option<&dyn Task>,
         scores: impl Iterator<Item = &'a LengthScore>,
     ) -> Self {
-        let mut tested: Vec<(usize, bool, f64)> = scores
-            .map(|score| (score.length, score.inside, score.floor))
+        let mut tested: Vec<(usize, bool, f64, usize)> = scores
+            .map(|score| (score.length, score.inside, score.floor, score.samples))
             .collect();
         tested.sort_by_key(|of_length| of_length.0);
         tested.dedup_by_key(|of_length| of_length.0);
         if let (true, Some(task)) = (tested.is_empty(), task) {
-            let of_length = |n| (n, task.train_lengths().contains(&n), task.floor(n));
+            let of_length = |n| (n, task.train_lengths().contains(&n), task.floor(n), 0);
             tested.extend(task.test_lengths().into_iter().map(of_length));
         }
         let (inside, beyond): (Vec<_>, Vec<_>) = tested.into_iter().partition(|tested| tested.1);
@@ -148,6 +160,8 @@ impl TaskFacts {
             },
             steps,
             train_lengths: task.map(|task| task.train_lengths()),
+            mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
+            samples: [0, 1].map(|part| groups[part].iter().map(|t| t.3).sum()),
             floors: [0, 1].map(|part| crate::stats::mean(groups[part].iter().map(|t| t.2))),
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
             solved_at: task.and_then(|task| task.solved_at()),

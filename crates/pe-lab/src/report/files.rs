@@ -89,7 +89,7 @@ pub fn write(study: &Study, summary: &Summary) -> Result<Vec<PathBuf>, LabError>
     let folder = &study.folder;
     let table = folder.join("results.csv");
     let missing = study.missing.iter().map(|(spec, reason)| Row {
-        failure: Some(reason),
+        failure: Some(reason.as_deref().unwrap_or("not run yet")),
         ..Row::of(spec)
     });
     write_csv(&table, study.results.iter().flat_map(rows).chain(missing))?;

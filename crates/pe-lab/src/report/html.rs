@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::chart::{self, Figure, TaskFigures};
-use super::compare::{Comparison, Finding, Part, seeds_needed};
+use super::compare::{Comparison, FEWEST, Finding, Part, seeds_needed};
 use super::data::Data;
 use super::fixed;
 use super::summary::Summary;
-use super::verdict::p_text;
+use super::verdict::{self, p_text};
 use crate::error::LabError;
 use crate::grouped::grouped;
 use crate::model::TOKEN_STD;
@@ -97,6 +97,7 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
             Finding::OneSeed => "one observation".into(),
             Finding::Different => "a difference".into(),
             Finding::Agreeing => "every seed agrees; too few to prove it".into(),
+            Finding::Few => "a few sequences".into(),
             Finding::Same => "level".into(),
             Finding::Unclear => "not told apart".into(),
         },
@@ -110,6 +111,8 @@ struct TaskPart<'a> {
     figures: Vec<Shown<'a>>,
     comparisons: Vec<Row<'a>>,
     two_parts: bool,
+    /// Whether a sequence has several answers.
+    has_exact: bool,
 }
 
 /// A trial without a score.
@@ -143,6 +146,10 @@ pub fn render(
                 _ => rows(&task.comparisons, task.has(Part::Beyond)),
             },
             two_parts: task.has(Part::Beyond),
+            has_exact: task.schemes.iter().any(|scheme| {
+                let parts = Part::ALL.into_iter().filter_map(|part| scheme.part(part));
+                parts.into_iter().any(|group| group.exact != group.mean)
+            }),
         })
         .collect();
     let failures: Vec<Failure<'_>> = data
@@ -161,25 +168,20 @@ pub fn render(
     let schemes: Vec<(&str, &str)> = schemes
         .map(|scheme| (scheme.as_str(), crate::scheme::about(scheme)))
         .collect();
-    let tests = summary.comparisons.iter().filter(|c| c.p.is_some()).count();
-    let most = summary
-        .comparisons
-        .iter()
-        .map(|c| c.seeds)
-        .max()
-        .unwrap_or(0);
+    let tests = verdict::tested(&summary.comparisons);
+    let most = verdict::most_seeds(&summary.comparisons);
     let context = json!({
         "summary": summary,
         "parts": parts,
         "comparisons": rows(&summary.comparisons, two_parts),
         "two_parts": two_parts,
         "failures": failures,
-        "not_run": summary.trials.saturating_sub(data.runs.len()),
         "schemes": schemes,
         "overview": Shown::all(&charts.study),
         "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.loss)),
         "figures": Shown::all(encodings),
         "versions": data.versions,
+        "fewest": FEWEST,
         "tests": tests,
         "smallest_p": smallest_p(most),
         "most_seeds": most,

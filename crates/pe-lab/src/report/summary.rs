@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::compare::{Comparison, Part, family};
+use super::compare::{Comparison, Paired, Part, family};
 use super::data::{Data, TaskFacts};
 use super::verdict;
 use crate::evaluate::LengthScore;
@@ -25,6 +25,10 @@ pub struct Summary {
     pub trials: usize,
     /// Trials that have scores.
     pub finished: usize,
+    /// Trials that were not run yet.
+    pub not_run: usize,
+    /// What was found in the user's data, where the task is made of it.
+    pub data: Vec<String>,
     /// The schemes over all tasks, in the order of the study.
     pub schemes: Vec<SchemeOverall>,
     /// Every pair of schemes over all tasks: one family for Holm's correction.
@@ -52,7 +56,7 @@ pub struct SchemeOverall {
     pub tokens_per_second: Option<f64>,
     /// Trials with scores.
     pub finished: usize,
-    /// Trials without.
+    /// Trials that were run and have none.
     pub failed: usize,
 }
 
@@ -97,6 +101,10 @@ pub struct TaskSummary {
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths that training saw, and those beyond.
     pub lengths: [Vec<usize>; 2],
+    /// Whether a tested length is that of the longest sequence of several.
+    pub mixes_lengths: bool,
+    /// The sequences tested there, in all.
+    pub samples: [usize; 2],
     /// The floor there, on average.
     pub floors: [Option<f64>; 2],
     /// What the floor is, in words.
@@ -139,6 +147,8 @@ pub struct SchemeSummary {
 pub struct Group {
     /// The mean accuracy over seeds.
     pub mean: f64,
+    /// The mean share of sequences with every answer right.
+    pub exact: f64,
     /// The mean on a scale from the floor (0) to perfect (1).
     pub normalized: f64,
     /// The 95 % interval over seeds of the normalized mean.
@@ -172,19 +182,26 @@ impl Summary {
             .map(|scheme| SchemeOverall::of(data, scheme, &tasks));
         let parts = Part::ALL.map(|part| (part, tasks.iter().any(|task| task.has(part))));
         let parts: Vec<Part> = parts.iter().filter(|p| p.1).map(|p| p.0).collect();
-        let comparisons = family(schemes, &parts, |part, a, b| {
-            // For every seed, the mean over the tasks that both schemes finished at it.
-            let seeds = data.spec.seeds.iter().filter_map(|seed| {
-                mean(tasks.iter().filter_map(|task| {
-                    Some(task.normalized(part, a, *seed)? - task.normalized(part, b, *seed)?)
-                }))
-            });
-            seeds.collect()
-        });
+        let comparisons = match &tasks[..] {
+            [task] => task.comparisons.clone(),
+            _ => family(schemes, &parts, |part, a, b| {
+                // For every seed, the mean over the tasks that both schemes finished at it.
+                let seeds = data.spec.seeds.iter().filter_map(|seed| {
+                    mean(tasks.iter().filter_map(|task| {
+                        let score = |scheme| Some(task.score(part, scheme, *seed)?.normalized);
+                        Some(score(a)? - score(b)?)
+                    }))
+                });
+                seeds.collect::<Vec<_>>().into()
+            }),
+        };
+        let trials = tasks.len() * schemes.len() * data.spec.seeds.len();
         let mut summary = Self {
             study: data.spec.clone(),
             verdict: Vec::new(),
-            trials: tasks.len() * schemes.len() * data.spec.seeds.len(),
+            trials,
+            not_run: trials.saturating_sub(data.runs.len()),
+            data: data.description.clone(),
             finished: data.runs.iter().filter(|run| run.outcome.is_ok()).count(),
             schemes: overall.collect(),
             comparisons,
@@ -278,6 +295,8 @@ impl TaskSummary {
             steps: facts.steps,
             train_lengths: facts.train_lengths.clone(),
             lengths: facts.lengths.clone(),
+            mixes_lengths: facts.mixes_lengths,
+            samples: facts.samples,
             floors: facts.floors,
             floor_about: facts.floor_about.clone(),
             solved_at: facts.solved_at,
@@ -290,10 +309,24 @@ impl TaskSummary {
             .filter(|part| summary.has(*part))
             .collect();
         summary.comparisons = family(&data.spec.schemes, &parts, |part, a, b| {
-            let seeds = data.spec.seeds.iter().filter_map(|seed| {
-                Some(summary.normalized(part, a, *seed)? - summary.normalized(part, b, *seed)?)
-            });
-            seeds.collect()
+            let pairs: Vec<_> = data
+                .spec
+                .seeds
+                .iter()
+                .filter_map(|seed| {
+                    let score = |scheme| summary.score(part, scheme, *seed);
+                    Some((score(a)?, score(b)?))
+                })
+                .collect();
+            let accuracy = mean(pairs.iter().map(|(a, b)| a.accuracy - b.accuracy));
+            let sequences = summary.samples[part as usize] as f64;
+            Paired {
+                differences: pairs
+                    .iter()
+                    .map(|(a, b)| a.normalized - b.normalized)
+                    .collect(),
+                sequences: accuracy.map(|difference| difference * sequences),
+            }
         });
         summary.verdict = verdict::of_task(&summary);
         summary
@@ -309,10 +342,10 @@ impl TaskSummary {
         self.schemes.iter().find(|scheme| scheme.scheme == name)
     }
 
-    /// The normalized score of one run.
-    fn normalized(&self, part: Part, scheme: &str, seed: u64) -> Option<f64> {
+    /// The score of one run.
+    fn score(&self, part: Part, scheme: &str, seed: u64) -> Option<&SeedScore> {
         let seeds = &self.scheme(scheme)?.part(part)?.seeds;
-        seeds.iter().find(|s| s.seed == seed).map(|s| s.normalized)
+        seeds.iter().find(|s| s.seed == seed)
     }
 }
 
@@ -351,22 +384,26 @@ impl SchemeSummary {
 
 impl Group {
     fn of(measured: &[(u64, &Measures)], belongs: impl Fn(&LengthScore) -> bool) -> Option<Self> {
+        let of_lengths = |measures: &Measures, pick: fn(&LengthScore) -> f64| {
+            mean(measures.scores.iter().filter(|s| belongs(s)).map(pick))
+        };
         let seeds: Vec<SeedScore> = measured
             .iter()
             .filter_map(|(seed, measures)| {
-                let of_lengths = |pick: fn(&LengthScore) -> f64| {
-                    mean(measures.scores.iter().filter(|s| belongs(s)).map(pick))
-                };
                 Some(SeedScore {
                     seed: *seed,
-                    accuracy: of_lengths(|score| score.accuracy)?,
-                    normalized: of_lengths(LengthScore::normalized)?,
+                    accuracy: of_lengths(measures, |score| score.accuracy)?,
+                    normalized: of_lengths(measures, LengthScore::normalized)?,
                 })
             })
             .collect();
+        let exact = measured
+            .iter()
+            .filter_map(|(_, measures)| of_lengths(measures, |score| score.exact));
         let normalized: Vec<f64> = seeds.iter().map(|seed| seed.normalized).collect();
         Some(Self {
             mean: mean(seeds.iter().map(|seed| seed.accuracy))?,
+            exact: mean(exact)?,
             normalized: mean(normalized.iter().copied())?,
             interval: mean_interval(&normalized, RESAMPLES),
             seeds,

@@ -66,13 +66,21 @@ fn render_task(task: &TaskSummary) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     };
+    let upto = if task.mixes_lengths { "up to " } else { "" };
     let mut out = format!("{} ({}; {} steps)\n", task.task, task.about, task.steps);
     if two_parts {
         out.push_str(&format!(
-            "  inside: lengths {}, as in training; beyond: lengths {}\n",
+            "  inside: lengths {upto}{}, as in training; beyond: lengths {upto}{}\n",
             list(&task.lengths[0]),
             list(&task.lengths[1])
         ));
+    }
+    match task.samples {
+        [0, 0] => {}
+        [inside, 0] => out.push_str(&format!("  tested on {inside} sequences\n")),
+        [inside, beyond] => out.push_str(&format!(
+            "  tested on {inside} sequences inside and {beyond} beyond\n"
+        )),
     }
     let first = if two_parts { "inside" } else { "accuracy" };
     let mut header = vec!["scheme", first, "each seed", "norm.", "95 %"];

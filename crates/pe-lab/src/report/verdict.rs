@@ -21,6 +21,8 @@ struct Question<'a> {
     comparisons: Vec<&'a Comparison>,
     /// Comparisons that are corrected together, those of the other part included.
     family: usize,
+    /// Schemes of which a trial failed: what they score leaves out what they could not do.
+    failing: Vec<&'a str>,
 }
 
 /// The verdict on a study: the answer, its two halves, and what to be careful about.
@@ -34,20 +36,29 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
         .map(|part| Question {
             place: place(part, two_parts),
             tasks: scored(&summary.tasks, part),
-            standings: standings(
-                summary
-                    .schemes
-                    .iter()
-                    .filter_map(|scheme| Some((scheme.scheme.as_str(), scheme.part(part)?.iqm))),
-            ),
+            standings: standings(summary.schemes.iter().filter_map(|scheme| {
+                let score = scheme.part(part)?;
+                let score = match summary.tasks.len() {
+                    1 => score.mean,
+                    _ => score.iqm,
+                };
+                Some((scheme.scheme.as_str(), score))
+            })),
             comparisons: of_part(&summary.comparisons, part),
             family: tested(&summary.comparisons),
+            failing: summary
+                .schemes
+                .iter()
+                .filter(|scheme| scheme.failed > 0)
+                .map(|scheme| scheme.scheme.as_str())
+                .collect(),
         })
         .filter(|question| !question.standings.is_empty())
         .collect();
     let mut lines = vec![headline(&questions)];
     lines.extend(questions.iter().map(Question::sentence));
     lines.extend(caution(&summary.comparisons));
+    lines.extend(one_split(summary));
     lines.extend(without_score(summary));
     lines.extend(unsolved(summary));
     lines
@@ -66,6 +77,12 @@ pub fn of_task(task: &TaskSummary) -> Vec<String> {
             })),
             comparisons: of_part(&task.comparisons, part),
             family: tested(&task.comparisons),
+            failing: task
+                .schemes
+                .iter()
+                .filter(|scheme| !scheme.failed.is_empty())
+                .map(|scheme| scheme.scheme.as_str())
+                .collect(),
         })
         .filter(|question| !question.standings.is_empty())
         .map(|question| question.sentence())
@@ -93,7 +110,8 @@ fn standings<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, 
     standings
 }
 
-fn tested(comparisons: &[Comparison]) -> usize {
+/// How many comparisons a test was made for.
+pub fn tested(comparisons: &[Comparison]) -> usize {
     comparisons.iter().filter(|c| c.p.is_some()).count()
 }
 
@@ -120,10 +138,13 @@ impl Question<'_> {
             .filter_map(|(other, _)| {
                 let of_both = |c: &&&Comparison| c.is_of(self.leader(), other);
                 let comparison = *self.comparisons.iter().find(of_both)?;
-                // Where trials are missing, the shared seeds may favour the one that is lower in all.
+                // Where trials are missing, the shared seeds may favour the one that is lower in all;
+                // and a leader with failed trials leads because they are left out.
+                let doubtful =
+                    comparison.higher != self.leader() || self.failing.contains(&self.leader());
                 let finding = match comparison.finding() {
-                    Finding::Different | Finding::Agreeing | Finding::OneSeed
-                        if comparison.higher != self.leader() =>
+                    Finding::Different | Finding::Agreeing | Finding::OneSeed | Finding::Few
+                        if doubtful =>
                     {
                         Finding::Unclear
                     }
@@ -140,7 +161,7 @@ impl Question<'_> {
             .findings()
             .into_iter()
             .filter_map(|(other, finding, _)| {
-                matches!(finding, Finding::Same | Finding::Unclear).then_some(other)
+                matches!(finding, Finding::Same | Finding::Unclear | Finding::Few).then_some(other)
             });
         std::iter::once(self.leader()).chain(level).collect()
     }
@@ -173,13 +194,14 @@ impl Question<'_> {
             Finding::Different,
             Finding::Agreeing,
             Finding::OneSeed,
+            Finding::Few,
             Finding::Unclear,
             Finding::Same,
             Finding::Nothing,
         ]
         .into_iter()
         .flat_map(|finding| {
-            (0..=most_seeds(&self.comparisons))
+            (0..=most_seeds(self.comparisons.iter().copied()))
                 .rev()
                 .map(move |n| (finding, n))
         }) {
@@ -192,23 +214,32 @@ impl Question<'_> {
             }
             let names: Vec<&str> = members.iter().map(|(name, ..)| *name).collect();
             let names = list(&names);
+            let with_difference = |(name, _, comparison): &&(&str, Finding, &Comparison)| {
+                let difference = comparison.difference.unwrap_or(0.0);
+                format!("{name} by {}", super::fixed(difference, 2))
+            };
+            let by = list(&members.iter().map(with_difference).collect::<Vec<_>>());
             clauses.push(match finding {
                 Finding::Different => {
                     let p = members.iter().filter_map(|m| m.2.p_holm).fold(0.0, f64::max);
                     format!(
-                        "above {names} by more than chance explains (corrected p {} or less, {seeds} seeds)",
+                        "above {by}, which is more than chance explains (corrected p {} or less, {seeds} \
+                         seeds)",
                         p_text(p)
                     )
                 }
                 Finding::Agreeing => format!(
-                    "above {names} at every seed, but {seeds} seeds cannot prove it{} (smallest p {})",
-                    match self.family {
-                        1 => String::new(),
-                        n => format!(" among {n} comparisons"),
-                    },
-                    p_text(smallest_p(seeds))
+                    "above {by}, and at every seed, but {seeds} seeds cannot prove it ({})",
+                    smallest(seeds, self.family)
                 ),
-                Finding::OneSeed => format!("above {names} at the one seed there is"),
+                Finding::OneSeed => format!("above {by} at the one seed there is"),
+                Finding::Few => {
+                    let sequences = members.iter().filter_map(|m| m.2.sequences);
+                    format!(
+                        "above {by}, which is the matter of {} or fewer of the sequences tested",
+                        sequences.fold(1.0, f64::max).ceil()
+                    )
+                }
                 Finding::Unclear => format!("not reliably above {names}"),
                 Finding::Same => format!("level with {names}"),
                 Finding::Nothing => format!("with no seed to compare with {names}"),
@@ -266,10 +297,11 @@ fn headline(questions: &[Question<'_>]) -> String {
         ". That is more than chance explains."
     } else if all(&[Finding::Different, Finding::Agreeing]) {
         let proven = findings.iter().any(|f| f.0 == Finding::Different);
+        let family = questions.iter().map(|question| question.family).max();
         &format!(
-            ". Every seed agrees, but {seeds} seeds cannot prove {} (smallest p {}).",
+            ". Every seed agrees, but {seeds} seeds cannot prove {} ({}).",
             if proven { "all of it" } else { "it" },
-            p_text(smallest_p(seeds))
+            smallest(seeds, family.unwrap_or(1))
         )
     } else {
         &match findings.iter().any(|f| f.0 == Finding::Different) {
@@ -280,9 +312,37 @@ fn headline(questions: &[Question<'_>]) -> String {
     format!("{answers}{strength}")
 }
 
+/// The smallest p that so many seeds can give, alone and among so many comparisons.
+fn smallest(seeds: usize, family: usize) -> String {
+    let smallest = smallest_p(seeds);
+    let corrected = (smallest * family as f64).min(1.0);
+    match family {
+        0 | 1 => format!("smallest p {}", p_text(smallest)),
+        _ => format!(
+            "smallest p {}, corrected for {family} comparisons {}",
+            p_text(smallest),
+            p_text(corrected)
+        ),
+    }
+}
+
+/// What the seeds say nothing about: the rows of the user's data that happened to be held out.
+fn one_split(summary: &Summary) -> Option<String> {
+    summary.study.data.as_ref()?;
+    let [inside, beyond] = summary.tasks.first()?.samples;
+    let beyond = match beyond {
+        0 => String::new(),
+        n => format!(" and {n} longer ones"),
+    };
+    Some(format!(
+        "All seeds are tested on the same {inside} sequences{beyond}: intervals and p say what other \
+         seeds would change, not what other data would."
+    ))
+}
+
 /// How little a few seeds prove, and how many would do.
 fn caution(comparisons: &[Comparison]) -> Option<String> {
-    let seeds = most_seeds(&comparisons.iter().collect::<Vec<_>>());
+    let seeds = most_seeds(comparisons);
     let tests = tested(comparisons);
     if tests == 0 {
         return None;
@@ -314,14 +374,25 @@ fn caution(comparisons: &[Comparison]) -> Option<String> {
     })
 }
 
-fn most_seeds(comparisons: &[&Comparison]) -> usize {
-    comparisons.iter().map(|c| c.seeds).max().unwrap_or(0)
+/// The seeds of the comparison that has the most.
+pub fn most_seeds<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> usize {
+    let seeds = comparisons.into_iter().map(|comparison| comparison.seeds);
+    seeds.max().unwrap_or(0)
 }
 
 fn without_score(summary: &Summary) -> Option<String> {
-    let absent = summary.trials.saturating_sub(summary.finished);
-    if absent == 0 {
-        return None;
+    let failed = summary.trials - summary.finished - summary.not_run;
+    let trials = summary.trials;
+    let have = |n: usize| if n == 1 { "has" } else { "have" };
+    let not_run = match summary.not_run {
+        0 => None,
+        n => Some(format!(
+            "{n} of {trials} trials {} not been run yet",
+            have(n)
+        )),
+    };
+    if failed == 0 {
+        return not_run.map(|not_run| format!("{not_run}. The averages leave that out."));
     }
     let mut which = Vec::new();
     for task in &summary.tasks {
@@ -344,9 +415,8 @@ fn without_score(summary: &Summary) -> Option<String> {
         false => format!(": {}", list(&which)),
     };
     Some(format!(
-        "{absent} of {} trials {} no score{which}. The averages leave that out.",
-        summary.trials,
-        if absent == 1 { "has" } else { "have" }
+        "{failed} of {trials} trials failed{which}{}. The averages leave that out.",
+        not_run.map_or(String::new(), |not_run| format!("; {not_run}"))
     ))
 }
 
@@ -436,8 +506,8 @@ mod tests {
         );
         assert_eq!(
             verdict[1],
-            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all right): above b at \
-             the one seed there is."
+            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all right): above b by \
+             0.40 at the one seed there is."
         );
         assert!(
             verdict[2].starts_with("With 1 seed this is one observation"),
@@ -576,7 +646,8 @@ mod tests {
         let said = verdict.last().unwrap();
         assert_eq!(
             said,
-            "6 of 8 trials have no score: b on mine (seed 2). The averages leave that out."
+            "1 of 8 trials failed: b on mine (seed 2); 5 of 8 trials have not been run yet. The averages \
+             leave that out."
         );
         assert!(verdict[0].contains("One seed cannot tell"), "{verdict:?}");
 

@@ -31,8 +31,12 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         330,
         &legend,
         |area| {
+            let tokens = match task.mixes_lengths {
+                true => "sequence length (tokens), the longest of each group",
+                false => "sequence length (tokens)",
+            };
             let axes = (
-                ("sequence length (tokens)", 0.0..longest * 1.03),
+                (tokens, 0.0..longest * 1.03),
                 ("accuracy (share right)", 0.0..1.04),
             );
             let mut plane = plane(area, axes.0, axes.1, 1, |plane| {
