@@ -189,6 +189,11 @@ impl Question<'_> {
         }
         let findings = self.findings();
         let (_, mean) = self.standings[0];
+        // The difference of interquartile means may be another.
+        let above = match self.tasks.len() {
+            1 => "above",
+            _ => "on average above",
+        };
         let mut clauses = Vec::new();
         for (finding, seeds) in [
             Finding::Different,
@@ -223,20 +228,20 @@ impl Question<'_> {
                 Finding::Different => {
                     let p = members.iter().filter_map(|m| m.2.p_holm).fold(0.0, f64::max);
                     format!(
-                        "above {by}, which is more than chance explains (corrected p {} or less, {seeds} \
+                        "{above} {by}, which is more than chance explains (corrected p {} or less, {seeds} \
                          seeds)",
                         p_text(p)
                     )
                 }
                 Finding::Agreeing => format!(
-                    "above {by}, and at every seed, but {seeds} seeds cannot prove it ({})",
+                    "{above} {by}, and at every seed, but {seeds} seeds cannot prove it ({})",
                     smallest(seeds, self.family)
                 ),
-                Finding::OneSeed => format!("above {by} at the one seed there is"),
+                Finding::OneSeed => format!("{above} {by} at the one seed there is"),
                 Finding::Few => {
                     let sequences = members.iter().filter_map(|m| m.2.sequences);
                     format!(
-                        "above {by}, which is the matter of {} or fewer of the sequences tested",
+                        "{above} {by}, which is the matter of {} or fewer of the sequences tested",
                         sequences.fold(1.0, f64::max).ceil()
                     )
                 }
@@ -319,7 +324,7 @@ fn smallest(seeds: usize, family: usize) -> String {
     match family {
         0 | 1 => format!("smallest p {}", p_text(smallest)),
         _ => format!(
-            "smallest p {}, corrected for {family} comparisons {}",
+            "smallest p {}, {} after the correction for {family} comparisons",
             p_text(smallest),
             p_text(corrected)
         ),
