@@ -4,11 +4,13 @@
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    AlibiConfig, FireConfig, KerpleConfig, KerpleShape, Layout, Positions, RopeScaling,
-    RotaryPositionalEncodingConfig, Spectrum, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+    AlibiConfig, FireConfig, KerpleConfig, KerpleShape, Layout, ModelConfig, Positions,
+    RopeScaling, RotaryPositionalEncodingConfig, Spectrum, T5RelativeBiasConfig,
+    XPosPositionalEncodingConfig,
 };
 use pe_tests::devices;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::{cases, values};
 
@@ -305,4 +307,90 @@ fn function_of_fire() {
             }
         }
     }
+}
+
+#[derive(Deserialize)]
+struct OfModel {
+    config: Value,
+    positions: Vec<usize>,
+    x: Vec<Vec<f32>>,
+    rotated: Vec<Vec<f32>>,
+}
+
+/// The same as version 5 of transformers writes it.
+fn newer(mut config: Value) -> Value {
+    let file = config.as_object_mut().unwrap();
+    let mut parameters = match file.remove("rope_scaling") {
+        Some(Value::Object(scaling)) => scaling,
+        _ => json!({"rope_type": "default"}).as_object().unwrap().clone(),
+    };
+    for name in ["rope_theta", "partial_rotary_factor"] {
+        if let Some(value) = file.remove(name) {
+            parameters.insert(name.into(), value);
+        }
+    }
+    file.insert("rope_parameters".into(), parameters.into());
+    config
+}
+
+/// The rotations of 28 kinds of models from their own files, and from files that say nothing but the
+/// sizes: against their code in f64.
+#[test]
+fn rotations_of_models() {
+    let cases: Vec<OfModel> = cases(include_str!("../peers/values/models.json"));
+    assert_eq!(cases.len(), 64);
+    let device = Device::flex();
+    for case in cases {
+        for config in [case.config.clone(), newer(case.config.clone())] {
+            let model: ModelConfig = serde_json::from_value(config.clone()).unwrap();
+            let rope = model.rotary().unwrap().with_max_len(200).init(&device);
+            // Those that depend on the length take that of all positions together.
+            let at = Positions::from_id_rows(std::slice::from_ref(&case.positions));
+            let rotated = values(rope.apply(heads(&case.x, &device), &at));
+            let (x, expected) = (case.x.concat(), case.rotated.concat());
+            let largest = x.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+            for (y, expected) in rotated.iter().zip(expected) {
+                let off = (y - expected).abs() / largest;
+                assert!(off < 3e-7, "{off}: {y} for {expected} by {config}");
+            }
+        }
+    }
+}
+
+#[test]
+fn models_that_make_no_rotation() {
+    for (config, words) in [
+        (
+            json!({"model_type": "gptj", "hidden_size": 64, "num_attention_heads": 4}),
+            "nothing is known of the model type \"gptj\"; known are: arcee, cohere, cohere2,",
+        ),
+        (
+            json!({"model_type": "llama", "hidden_size": 64}),
+            "it has no `num_attention_heads`",
+        ),
+        (
+            json!({"model_type": "llama", "num_attention_heads": 4}),
+            "it has no `hidden_size`",
+        ),
+        (
+            json!({"model_type": "llama", "head_dim": 64, "rope_scaling": {"rope_type": "linear"}}),
+            "linear needs `factor`",
+        ),
+        (
+            json!({"model_type": "llama", "head_dim": 64,
+                   "rope_scaling": {"rope_type": "yarn", "factor": 2}}),
+            "yarn needs `original_max_position_embeddings`",
+        ),
+        (
+            json!({"model_type": "llama", "head_dim": 64, "rope_parameters": {"factor": 2}}),
+            "default has no field `factor`",
+        ),
+    ] {
+        let model: ModelConfig = serde_json::from_value(config).unwrap();
+        let message = model.rotary().unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
+    // Of another shape than those known, such as one for each kind of layer.
+    let nested = json!({"model_type": "llama", "rope_parameters": {"full_attention": {}}});
+    assert!(serde_json::from_value::<ModelConfig>(nested).is_err());
 }

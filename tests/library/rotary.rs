@@ -376,7 +376,7 @@ fn scalings_as_models_have_them() {
         assert_eq!(read(&written).unwrap(), scaling, "{written}");
     }
     for (json, words) in [
-        (r#"{"factor": 2}"#, "missing field `rope_type`"),
+        (r#"{"factor": 2}"#, "no `rope_type` that scales anything"),
         (
             r#"{"type": "linear", "rope_type": "ntk", "factor": 2}"#,
             "rope_type is \"ntk\", but type is \"linear\"",
@@ -385,7 +385,7 @@ fn scalings_as_models_have_them() {
         (
             r#"{"type": "longrope", "short_factor": [1], "long_factor": [1]}"#,
             "longrope needs `original_max_position_embeddings`: some models have it beside \
-             rope_scaling, others only as max_position_embeddings; add it",
+             rope_scaling, others only as max_position_embeddings",
         ),
         (
             r#"{"rope_type": "linear", "factor": 2, "beta_fast": 3}"#,
@@ -393,9 +393,13 @@ fn scalings_as_models_have_them() {
         ),
         (
             r#"{"rope_type": "linear", "factor": 2, "rope_theta": 1e4}"#,
-            "unknown field `rope_theta`",
+            "linear has no field `rope_theta`",
         ),
-        (r#"{"rope_type": "default"}"#, "leave the scaling out"),
+        (
+            r#"{"rope_type": "linear", "factor": 2, "theta": 1e4}"#,
+            "unknown field `theta`",
+        ),
+        (r#"{"rope_type": "default"}"#, "leave it out"),
         (
             r#"{"rope_type": "mrope"}"#,
             "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, llama3",

@@ -8,6 +8,7 @@ os.environ |= {"KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE
 import checkpoints
 import formulas
 import grids
+import models
 import schemes
 from common import write
 
@@ -17,6 +18,7 @@ def main():
     write("t5_buckets", schemes.t5_buckets())
     write("alibi_slopes", schemes.alibi_slopes())
     write("rotary", schemes.rotary())
+    write("models", models.rotations())
     write("xpos", schemes.xpos())
     write("kerple", schemes.kerple())
     write("fire", schemes.fire())

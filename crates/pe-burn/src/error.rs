@@ -98,6 +98,22 @@ pub enum PositionError {
         heads: usize,
     },
 
+    /// Nothing is known of models of this kind.
+    #[error("nothing is known of the model type \"{model_type}\"; known are: {known}")]
+    UnknownModel {
+        /// The kind of model.
+        model_type: String,
+        /// Those that are known.
+        known: String,
+    },
+
+    /// A model's `config.json` does not describe a rotary encoding.
+    #[error("the model's config makes no rotary encoding: {reason}")]
+    ModelConfig {
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// The number of heads is 0.
     #[error("heads must be at least 1, got 0")]
     ZeroHeads,

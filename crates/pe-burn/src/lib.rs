@@ -23,6 +23,7 @@
 //! | encode images and video | [`Axes`] → `with_axes`, [`Grid`] → [`Positions`] |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] → [`PositionalScheme`] |
+//! | rotate as a model at Hugging Face does | [`ModelConfig`] → [`RotaryPositionalEncodingConfig`] |
 //! | follow another library's formula, use its columns | [`Formula`], [`convert_layout`], [`convert_heads`] |
 //! | read a trained table, fit it to other lengths and images | [`LearnedPositionalEmbedding`], [`Extension`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
@@ -67,6 +68,7 @@ mod input;
 mod layout;
 mod learned;
 mod memory;
+mod model_config;
 mod positions;
 mod randomized;
 mod rotary;
@@ -93,6 +95,7 @@ pub use grid::{Axes, Grid};
 pub use input::InputScale;
 pub use layout::{Layout, convert_heads, convert_layout, try_convert_heads};
 pub use learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit};
+pub use model_config::ModelConfig;
 pub use positions::Positions;
 pub use randomized::RandomizedPositions;
 pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};

@@ -1,10 +1,8 @@
 //! Frequencies of rotary encodings for longer inputs than a model was trained on.
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::{PositionError, expect};
 use crate::spectrum::Spectrum;
@@ -37,10 +35,10 @@ use crate::spectrum::Spectrum;
 /// assert_eq!([fast, slow], [1.0, 8.0]); // fast frequencies stay, slow ones are stretched
 /// ```
 ///
-/// The older name `type` in place of `rope_type` is read as well, alone or beside it. Some models have
-/// `original_max_position_embeddings` one level up in `config.json`: add it, as the error says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "rope_type", rename_all = "snake_case", try_from = "Fields")]
+/// The older name `type` in place of `rope_type` is read as well. Where a model has some of its lengths
+/// elsewhere in its `config.json`, read that as a [`ModelConfig`](crate::ModelConfig).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "rope_type", rename_all = "snake_case")]
 pub enum RopeScaling {
     /// Every frequency by 1/`factor`: positions are squeezed into the trained range.
     Linear {
@@ -113,133 +111,6 @@ pub enum RopeScaling {
         /// The length that the model was trained on.
         original_max_position_embeddings: usize,
     },
-}
-
-/// A [`RopeScaling`] as it is written: with the fields of all kinds.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    rope_type: Option<String>,
-    #[serde(rename = "type")]
-    older: Option<String>,
-    factor: Option<f64>,
-    original_max_position_embeddings: Option<usize>,
-    beta_fast: Option<f64>,
-    beta_slow: Option<f64>,
-    attention_factor: Option<f64>,
-    mscale: Option<f64>,
-    mscale_all_dim: Option<f64>,
-    truncate: Option<bool>,
-    short_factor: Option<Vec<f64>>,
-    long_factor: Option<Vec<f64>>,
-    low_freq_factor: Option<f64>,
-    high_freq_factor: Option<f64>,
-}
-
-const ORIGINAL: &str = "original_max_position_embeddings";
-
-impl TryFrom<Fields> for RopeScaling {
-    type Error = String;
-
-    fn try_from(mut fields: Fields) -> Result<Self, String> {
-        let kind = match (fields.rope_type.take(), fields.older.take()) {
-            (Some(new), Some(older)) if new != older => {
-                return Err(format!("rope_type is \"{new}\", but type is \"{older}\""));
-            }
-            (Some(kind), _) | (None, Some(kind)) => kind,
-            (None, None) => return Err("missing field `rope_type`".into()),
-        };
-        let kind = kind.as_str();
-        let missing = |name| match name {
-            ORIGINAL => format!(
-                "{kind} needs `{ORIGINAL}`: some models have it beside rope_scaling, others only as \
-                 max_position_embeddings; add it"
-            ),
-            _ => format!("{kind} needs `{name}`"),
-        };
-        let number = |field: &mut Option<f64>, name| field.take().ok_or_else(|| missing(name));
-        let factors =
-            |field: &mut Option<Vec<f64>>, name| field.take().ok_or_else(|| missing(name));
-        let length = |field: &mut Option<usize>| field.take().ok_or_else(|| missing(ORIGINAL));
-        let scaling = match kind {
-            "linear" => Self::Linear {
-                factor: number(&mut fields.factor, "factor")?,
-            },
-            "ntk" => Self::Ntk {
-                factor: number(&mut fields.factor, "factor")?,
-            },
-            "dynamic" => Self::Dynamic {
-                factor: number(&mut fields.factor, "factor")?,
-                original_max_position_embeddings: length(
-                    &mut fields.original_max_position_embeddings,
-                )?,
-            },
-            "yarn" => Self::Yarn {
-                factor: number(&mut fields.factor, "factor")?,
-                original_max_position_embeddings: length(
-                    &mut fields.original_max_position_embeddings,
-                )?,
-                beta_fast: fields.beta_fast.take().unwrap_or(32.0),
-                beta_slow: fields.beta_slow.take().unwrap_or(1.0),
-                attention_factor: fields.attention_factor.take(),
-                mscale: fields.mscale.take(),
-                mscale_all_dim: fields.mscale_all_dim.take(),
-                truncate: fields.truncate.take().unwrap_or(true),
-            },
-            "longrope" => Self::Longrope {
-                short_factor: factors(&mut fields.short_factor, "short_factor")?,
-                long_factor: factors(&mut fields.long_factor, "long_factor")?,
-                original_max_position_embeddings: length(
-                    &mut fields.original_max_position_embeddings,
-                )?,
-                factor: fields.factor.take(),
-                attention_factor: fields.attention_factor.take(),
-            },
-            "llama3" => Self::Llama3 {
-                factor: number(&mut fields.factor, "factor")?,
-                low_freq_factor: number(&mut fields.low_freq_factor, "low_freq_factor")?,
-                high_freq_factor: number(&mut fields.high_freq_factor, "high_freq_factor")?,
-                original_max_position_embeddings: length(
-                    &mut fields.original_max_position_embeddings,
-                )?,
-            },
-            "default" => {
-                return Err("rope_type \"default\" scales nothing: leave the scaling out".into());
-            }
-            _ => {
-                return Err(format!(
-                    "there is no rope_type \"{kind}\"; there are: linear, ntk, dynamic, yarn, \
-                     longrope, llama3"
-                ));
-            }
-        };
-        match fields.left() {
-            Some(stray) => Err(format!("{kind} has no field `{stray}`")),
-            None => Ok(scaling),
-        }
-    }
-}
-
-impl Fields {
-    /// The name of a field that is there.
-    fn left(&self) -> Option<&'static str> {
-        [
-            ("factor", self.factor.is_some()),
-            (ORIGINAL, self.original_max_position_embeddings.is_some()),
-            ("beta_fast", self.beta_fast.is_some()),
-            ("beta_slow", self.beta_slow.is_some()),
-            ("attention_factor", self.attention_factor.is_some()),
-            ("mscale", self.mscale.is_some()),
-            ("mscale_all_dim", self.mscale_all_dim.is_some()),
-            ("truncate", self.truncate.is_some()),
-            ("short_factor", self.short_factor.is_some()),
-            ("long_factor", self.long_factor.is_some()),
-            ("low_freq_factor", self.low_freq_factor.is_some()),
-            ("high_freq_factor", self.high_freq_factor.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(name, given)| given.then_some(name))
-    }
 }
 
 impl Spectrum {
