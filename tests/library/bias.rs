@@ -300,3 +300,20 @@ fn they_move_and_count_as_modules_do() {
     // FIRE: 1 → 32 → 4 with biases, c and L.
     assert_eq!(counts, [0, 32 * 4, 2 * 4, 2 * 32 + 33 * 4 + 2]);
 }
+
+/// Its places are counted on the mask's device.
+#[test]
+fn fire_with_a_mask_on_another_device() {
+    let devices = devices();
+    let at = |device: &Device| {
+        let mask = Tensor::from_data([[false, true, true], [true, true, false]], device);
+        Positions::from_token_mask(mask)
+    };
+    for here in &devices {
+        let fire = FireConfig::new(2).init(here);
+        let bias = |at: Positions| values(fire.bias((&at, 3), (&at, 3)));
+        for there in &devices {
+            assert_eq!(bias(at(there)), bias(at(here)), "{there:?} to {here:?}");
+        }
+    }
+}

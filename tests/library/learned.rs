@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError, Positions,
+    AlibiConfig, Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError, Positions,
     SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
 };
 use pe_tests::devices;
@@ -114,13 +114,16 @@ fn its_length_is_a_limit() {
     assert_eq!(pe.encode(&mask, 6).dims(), [1, 6, 3]);
 }
 
-/// As in fairseq and RoBERTa: real tokens start after the padding row, which no gradient reaches.
-/// Backends keep masks in different types.
+/// Backends keep masks, and what is counted from them, in different types.
 #[test]
 fn a_mask_on_another_device() {
-    let masks = |device: &Device| {
+    let kinds = |device: &Device| {
         let mask = Tensor::from_data([[false, true, true], [true, true, false]], device);
-        Positions::from_token_mask(mask)
+        let segments = Tensor::from_data([[1, 1, 2], [3, 4, 4]], device);
+        [
+            Positions::from_token_mask(mask),
+            Positions::from_segment_ids(segments),
+        ]
     };
     let devices = devices();
     for here in &devices {
@@ -130,18 +133,22 @@ fn a_mask_on_another_device() {
         let zeros = SinusoidalPositionalEncodingConfig::new(4)
             .with_formula(Formula::FAIRSEQ)
             .init(here);
-        let expected = [
-            values(pe.encode(&masks(here), 3)),
-            values(zeros.encode(&masks(here), 3)),
-        ];
+        let alibi = AlibiConfig::new(2).init(here);
+        let all = |at: Positions| {
+            [
+                values(pe.encode(&at, 3)),
+                values(zeros.encode(&at, 3)),
+                values(alibi.bias((&at, 3), (&at, 3))),
+            ]
+        };
+        let expected = kinds(here).map(all);
         for there in &devices {
-            let at = masks(there);
-            let rows = [values(pe.encode(&at, 3)), values(zeros.encode(&at, 3))];
-            assert_eq!(rows, expected, "{there:?} to {here:?}");
+            assert_eq!(kinds(there).map(all), expected, "{there:?} to {here:?}");
         }
     }
 }
 
+/// As in fairseq and RoBERTa: real tokens start after the padding row, which no gradient reaches.
 #[test]
 fn the_padding_row() {
     for device in devices() {

@@ -48,6 +48,18 @@ fn quantized_ones_are_computed_with() {
         assert!(distance(sum, gained.forward_at(x.clone(), at)) < 0.02);
     }
     assert_eq!(packed.encode(&Positions::default(), 0).dtype(), DType::F32);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("packed.safetensors");
+    packed.save_to_file(&file, "wpe.weight").unwrap();
+    let saved = learned
+        .config()
+        .init_from_file(&file, "wpe.weight", &device)
+        .unwrap();
+    let all = Positions::default();
+    assert_eq!(
+        distance(saved.encode(&all, 16), packed.encode(&all, 16)),
+        0.0
+    );
     let longer = packed.extend(32, Extension::Repeat);
     assert!(
         distance(
@@ -98,5 +110,12 @@ fn adapters_become_a_part_of_a_table_that_is_changed() {
         let cropped = adapted.clone().crop(5);
         let cropped = cropped.encode(&Positions::default(), 5).without_autodiff();
         assert_eq!(distance(cropped, trained(5)), 0.0, "{device:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("adapted.safetensors");
+        adapted.save_to_file(&file, "weight").unwrap();
+        let config = LearnedPositionalEmbeddingConfig::new(8, 16);
+        let saved = config.init_from_file(&file, "weight", &device).unwrap();
+        let saved = saved.encode(&Positions::default(), 16);
+        assert_eq!(distance(saved, trained(16)), 0.0, "{device:?}");
     }
 }

@@ -382,15 +382,72 @@ fn models_that_make_no_rotation() {
             "yarn needs `original_max_position_embeddings`",
         ),
         (
-            json!({"model_type": "llama", "head_dim": 64, "rope_parameters": {"factor": 2}}),
-            "default has no field `factor`",
+            // One for each kind of layer.
+            json!({"model_type": "llama", "head_dim": 64, "rope_parameters": {"full_attention": {}}}),
+            "its rope_parameters have no `rope_type`",
+        ),
+        (
+            json!({"model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [1]}}),
+            "nothing is known of the model type \"qwen2_vl\"",
         ),
     ] {
         let model: ModelConfig = serde_json::from_value(config).unwrap();
         let message = model.rotary().unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     }
-    // Of another shape than those known, such as one for each kind of layer.
-    let nested = json!({"model_type": "llama", "rope_parameters": {"full_attention": {}}});
-    assert!(serde_json::from_value::<ModelConfig>(nested).is_err());
+}
+
+/// As transformers 4.57.1 takes what is odd in a file.
+#[test]
+fn odd_files_of_models() {
+    let read = |config: Value| {
+        let model: ModelConfig = serde_json::from_value(config).unwrap();
+        model.rotary().unwrap()
+    };
+    let neox = read(
+        json!({"model_type": "gpt_neox", "hidden_size": 64, "num_attention_heads": 2,
+        "rotary_pct": 0.25, "rotary_emb_base": 20_000, "rope_theta": 10_000,
+        "partial_rotary_factor": 1.0}),
+    );
+    assert_eq!((neox.base, neox.rotary_dim), (20_000.0, Some(8)));
+    for (head_dim, d_head) in [(json!(null), 64), (json!(32), 32)] {
+        let config = read(json!({"model_type": "gemma", "hidden_size": 1024,
+            "num_attention_heads": 16, "head_dim": head_dim}));
+        assert_eq!(config.d_head, d_head);
+    }
+    // The names that Phi-3's first files have, with the length that their code falls back on.
+    let phi = |kind: Value| {
+        let mut scaling = json!({"short_factor": [1.0, 2.0], "long_factor": [2.0, 4.0]});
+        scaling
+            .as_object_mut()
+            .unwrap()
+            .append(&mut kind.as_object().unwrap().clone());
+        read(
+            json!({"model_type": "phi3", "head_dim": 4, "max_position_embeddings": 131_072,
+            "rope_scaling": scaling}),
+        )
+    };
+    let longrope = phi(json!({"rope_type": "longrope"}));
+    assert!(matches!(
+        longrope.scaling,
+        Some(RopeScaling::Longrope {
+            original_max_position_embeddings: 4096,
+            factor: Some(32.0),
+            ..
+        })
+    ));
+    for kind in [
+        json!({"type": "su"}),
+        json!({"type": "yarn"}),
+        json!({"type": "yarn", "rope_type": "longrope"}),
+    ] {
+        assert_eq!(phi(kind), longrope);
+    }
+    // What a kind has no use for.
+    let llama = read(
+        json!({"model_type": "llama", "head_dim": 64, "rope_scaling":
+        {"type": "linear", "factor": 4.0, "original_max_position_embeddings": 1024,
+         "finetuned": true}}),
+    );
+    assert_eq!(llama.scaling, Some(RopeScaling::Linear { factor: 4.0 }));
 }

@@ -376,7 +376,7 @@ fn scalings_as_models_have_them() {
         assert_eq!(read(&written).unwrap(), scaling, "{written}");
     }
     for (json, words) in [
-        (r#"{"factor": 2}"#, "no `rope_type` that scales anything"),
+        (r#"{"factor": 2}"#, "missing field `rope_type`"),
         (
             r#"{"type": "linear", "rope_type": "ntk", "factor": 2}"#,
             "rope_type is \"ntk\", but type is \"linear\"",
@@ -397,7 +397,7 @@ fn scalings_as_models_have_them() {
         ),
         (
             r#"{"rope_type": "linear", "factor": 2, "theta": 1e4}"#,
-            "unknown field `theta`",
+            "linear has no field `theta`",
         ),
         (r#"{"rope_type": "default"}"#, "leave it out"),
         (

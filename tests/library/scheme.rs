@@ -135,3 +135,25 @@ fn queries_and_keys_at_positions_of_their_own() {
         }
     }
 }
+
+/// Frequencies that depend on the length are those of the longer side for both.
+#[test]
+fn a_query_beyond_the_trained_length_and_keys_within_it() {
+    let device = Device::flex();
+    let x = Tensor::<4>::random([1, 2, 100, 4], Distribution::Normal(0.0, 1.0), &device);
+    let (last, all) = (x.clone().narrow(2, 99, 1), Positions::default());
+    for scaling in [
+        r#"{"rope_type": "dynamic", "factor": 4, "original_max_position_embeddings": 99}"#,
+        r#"{"rope_type": "longrope", "short_factor": [1, 1], "long_factor": [2, 3], "factor": 4,
+            "original_max_position_embeddings": 99}"#,
+    ] {
+        let json = format!(r#"{{"kind": "rotary", "d_head": 4, "scaling": {scaling}}}"#);
+        let config: PositionalConfig = serde_json::from_str(&json).unwrap();
+        let scheme = config.init(&device);
+        let (query, keys) =
+            scheme.rotate_apart((last.clone(), &Positions::from(99)), (x.clone(), &all));
+        let (queries, together) = scheme.rotate(x.clone(), x.clone(), &all);
+        assert_eq!(values(query), values(queries.narrow(2, 99, 1)));
+        assert_eq!(values(keys), values(together));
+    }
+}

@@ -9,7 +9,7 @@ use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use crate::encoding::Encoding;
 use crate::error::PositionError;
 use crate::grid::Axes;
-use crate::index::index_tensor;
+use crate::index::{ids_on, index_tensor};
 use crate::input;
 use crate::memory::check_room;
 use crate::positions::{MANY, Place, Positions};
@@ -244,7 +244,7 @@ impl RowSource {
 
 /// The rows of ids on a device.
 fn pick(rows: Tensor<2>, ids: &Tensor<2, Int>) -> Tensor<3> {
-    let ids = ids.clone().to_device(&rows.device());
+    let ids = ids_on(ids, &rows.device());
     embedding(rows, ids)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use burn::module::{Module, Param};
+use burn::module::Param;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_store::{ModuleSnapshot, ModuleStore, PytorchStore, SafetensorsStore, bridge};
 
@@ -174,9 +174,9 @@ impl LearnedPositionalEmbedding {
             .clear_metadata()
             .metadata("format", "pt")
             .with_key_remapping("^weight$", name.replace('$', "$$"));
-        // With what was trained beside it (LoRA), as `forward` takes it.
-        let whole = self.clone().materialize();
-        whole
+        // With what was trained beside it (LoRA), and not packed.
+        self.clone()
+            .map_table(|table| table)
             .save_into(&mut store)
             .map_err(|error| CheckpointError::Write {
                 path: path.to_path_buf(),

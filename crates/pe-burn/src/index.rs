@@ -20,19 +20,32 @@ pub(crate) fn row_numbers(rows: &[usize], device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(rows.as_slice(), (device, dtype))
 }
 
-/// A mask on a device. Burn hands the bytes of one over as they are, and backends keep them in
-/// different types; numbers it converts.
+/// Numbers of tokens on a device, in a type that it has: Burn hands them over in that of the backend
+/// they come from.
+///
+/// # Shapes
+///
+/// - output: as `ids`
+pub(crate) fn ids_on(ids: &Tensor<2, Int>, device: &Device) -> Tensor<2, Int> {
+    let device = device.clone().without_autodiff();
+    if ids.device() == device {
+        return ids.clone();
+    }
+    let dtype = DType::from(counting_type(&device));
+    Tensor::from_data(ids.to_data(), (&device, dtype))
+}
+
+/// A mask on a device, as [`ids_on`]: backends keep masks in different types too.
 ///
 /// # Shapes
 ///
 /// - output: as `mask`
-pub(crate) fn mask_on(mask: Tensor<2, Bool>, device: &Device) -> Tensor<2, Bool> {
-    let from = mask.device();
-    if from == *device {
-        return mask;
+pub(crate) fn mask_on(mask: &Tensor<2, Bool>, device: &Device) -> Tensor<2, Bool> {
+    let device = device.clone().without_autodiff();
+    if mask.device() == device {
+        return mask.clone();
     }
-    let numbers = mask.int().cast(counting_type(&from));
-    numbers.to_device(device).equal_scalar(1)
+    ids_on(&mask.clone().int(), &device).equal_scalar(1)
 }
 
 /// An integer type to count tokens in, of those that the device has: LibTorch's has none but `i64`,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::display::on_one_line;
 use crate::encoding::Encoding;
 use crate::error::{PositionError, expect};
-use crate::index::{index_tensor, mask_on};
+use crate::index::{ids_on, index_tensor, mask_on};
 use crate::input::{self, InputScale, check_dropout, check_input, dequantized};
 use crate::memory::check_room;
 use crate::positions::{Place, Positions};
@@ -411,11 +411,11 @@ impl LearnedPositionalEmbedding {
             }
             Place::Times(_) => unreachable!("times were refused"),
             Place::Device(ids, padding) => {
-                let ids = ids.clone().to_device(&device).add_scalar(offset as i64);
+                let ids = ids_on(ids, &device).add_scalar(offset as i64);
                 let (Some(index), Some(padding)) = (padding_index, padding) else {
                     return embedding(weight, ids);
                 };
-                let padding = mask_on(padding.clone(), &device);
+                let padding = mask_on(padding, &device);
                 let ids = ids.mask_fill(padding.clone(), index as i64);
                 let rows = embedding(weight, ids);
                 // The padding row is used as it is, but no gradient reaches it.

@@ -1,10 +1,11 @@
 //! Rotary encodings as models' `config.json` at Hugging Face describes them.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use serde::de::Error;
+use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::PositionError;
@@ -48,7 +49,9 @@ pub struct ModelConfig {
     model_type: String,
     hidden_size: Option<usize>,
     num_attention_heads: Option<usize>,
-    head_dim: Option<usize>,
+    /// Written as `null`, it is not the family's own, but the heads' share of the width.
+    #[serde(default, deserialize_with = "written")]
+    head_dim: Option<Option<usize>>,
     max_position_embeddings: Option<usize>,
     original_max_position_embeddings: Option<usize>,
     rope_theta: Option<f64>,
@@ -68,6 +71,8 @@ struct Family {
     /// The share of a head that is rotated.
     share: f64,
     d_head: Option<usize>,
+    /// The length that it was trained on, where longer ones are scaled.
+    original: Option<usize>,
 }
 
 const USUAL: Family = Family {
@@ -78,7 +83,6 @@ const USUAL: Family = Family {
         "mistral",
         "olmo",
         "olmo2",
-        "phi3",
         "qwen2",
         "qwen2_moe",
         "qwen3_moe",
@@ -88,9 +92,10 @@ const USUAL: Family = Family {
     base: 10_000.0,
     share: 1.0,
     d_head: None,
+    original: None,
 };
 
-const FAMILIES: [Family; 12] = [
+const FAMILIES: [Family; 13] = [
     USUAL,
     Family {
         names: &["gemma", "gemma2"],
@@ -100,6 +105,11 @@ const FAMILIES: [Family; 12] = [
     Family {
         names: &["qwen3", "seed_oss"],
         d_head: Some(128),
+        ..USUAL
+    },
+    Family {
+        names: &["phi3"],
+        original: Some(4096),
         ..USUAL
     },
     Family {
@@ -175,59 +185,73 @@ impl ModelConfig {
         };
         let wrong = |reason: String| PositionError::ModelConfig { reason };
         let missing = |name: &str| wrong(format!("it has no `{name}`"));
-        let d_head = match (self.head_dim.or(family.d_head), self.num_attention_heads) {
+        let d_head = self.head_dim.unwrap_or(family.d_head);
+        let d_head = match (d_head, self.num_attention_heads) {
             (Some(d_head), _) => d_head,
             (None, None | Some(0)) => return Err(missing("num_attention_heads")),
             (None, Some(heads)) => self.hidden_size.ok_or_else(|| missing("hidden_size"))? / heads,
         };
-        let mut scaling = match (&self.rope_parameters, &self.rope_scaling) {
+        let scaling = match (&self.rope_parameters, &self.rope_scaling) {
             (Some(newer), _) => newer.clone(),
             (None, Some(scaling)) => scaling.clone(),
             (None, None) => Fields::default(),
         };
-        let base = scaling.rope_theta.take().or(self.rope_theta);
-        let share = scaling.partial_rotary_factor.take();
-        let share = share.or(self.partial_rotary_factor).or(self.rotary_pct);
+        // The older names are those of GPT-NeoX, whose code takes them where both are there.
+        let base = scaling.rope_theta.or(self.rotary_emb_base);
+        let base = base.or(self.rope_theta).unwrap_or(family.base);
+        let share = scaling.partial_rotary_factor.or(self.rotary_pct);
+        let share = share.or(self.partial_rotary_factor).unwrap_or(family.share);
         // As the code of the models cuts it.
-        let rotary_dim = (d_head as f64 * share.unwrap_or(family.share)) as usize;
+        let rotary_dim = (d_head as f64 * share) as usize;
         Ok(RotaryPositionalEncodingConfig::new(d_head)
             .with_layout(family.layout)
-            .with_base(base.or(self.rotary_emb_base).unwrap_or(family.base))
+            .with_base(base)
             .with_rotary_dim((rotary_dim != d_head).then_some(rotary_dim))
-            .with_scaling(self.scaling(scaling).map_err(wrong)?))
+            .with_scaling(self.scaling(scaling, family.original).map_err(wrong)?))
     }
 
-    /// The scaling, with what models have beside it: lengths, and from them LongRoPE's factor.
-    fn scaling(&self, mut fields: Fields) -> Result<Option<RopeScaling>, String> {
-        let (original, longest) = (
-            self.original_max_position_embeddings,
-            self.max_position_embeddings,
-        );
-        match fields.kind()? {
-            None => return fields.nothing_left("default").map(|()| None),
+    /// The scaling, with what models have beside it: lengths, and from them LongRoPE's factor. What a
+    /// kind has no use for is passed over, as it is by the code of the models.
+    fn scaling(
+        &self,
+        mut fields: Fields,
+        usual: Option<usize>,
+    ) -> Result<Option<RopeScaling>, String> {
+        // Names that Phi-3's files had for it at first.
+        if fields.short_factor.is_some() && matches!(fields.kind(), Some("su" | "yarn")) {
+            fields.rope_type = Some("longrope".into());
+        }
+        let longest = self.max_position_embeddings;
+        let beside = self.original_max_position_embeddings;
+        let own = fields.original_max_position_embeddings;
+        match fields.kind() {
+            None if fields.rope_theta.is_none() && !fields.others.is_empty() => {
+                return Err("its rope_parameters have no `rope_type`".into());
+            }
+            None | Some("default") => return Ok(None),
             // Its code takes the length from nowhere else.
             Some("dynamic") => fields.original_max_position_embeddings = longest,
-            Some("yarn") if fields.original_max_position_embeddings.is_none() => {
-                fields.original_max_position_embeddings = longest;
-            }
+            Some("yarn") => fields.original_max_position_embeddings = own.or(longest),
             Some("longrope") => {
-                if let Some(original) = original.or(fields.original_max_position_embeddings) {
-                    fields.original_max_position_embeddings = Some(original);
-                    let ratio = longest.map(|longest| longest as f64 / original as f64);
-                    fields.factor = fields.factor.or(ratio);
-                } else {
-                    fields.original_max_position_embeddings = longest;
+                let original = beside.or(own).or(usual).or(longest);
+                fields.original_max_position_embeddings = original;
+                if let (Some(longest), Some(original), None) = (longest, original, fields.factor) {
+                    fields.factor = Some(longest as f64 / original as f64);
                 }
             }
             Some(_) => {}
         }
-        RopeScaling::try_from(fields).map(Some)
+        fields.scaling().map(Some)
     }
+}
+
+/// A field that may be there with nothing in it.
+fn written<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<usize>>, D::Error> {
+    Option::deserialize(from).map(Some)
 }
 
 /// A [`RopeScaling`] as it is written: with the fields of all kinds.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Fields {
     rope_type: Option<String>,
     /// The older name of `rope_type`, often beside it.
@@ -248,24 +272,82 @@ struct Fields {
     /// No part of a scaling, but in one dictionary with it since version 5 of transformers.
     rope_theta: Option<f64>,
     partial_rotary_factor: Option<f64>,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
 }
 
 impl Fields {
-    /// The kind of scaling, if there is one.
-    fn kind(&self) -> Result<Option<&str>, String> {
-        let kind = match (&self.rope_type, &self.older) {
-            (Some(newer), Some(older)) if newer != older => {
-                return Err(format!("rope_type is \"{newer}\", but type is \"{older}\""));
-            }
-            (Some(kind), _) | (None, Some(kind)) => kind.as_str(),
-            (None, None) => "default",
-        };
-        Ok((kind != "default").then_some(kind))
+    fn kind(&self) -> Option<&str> {
+        self.rope_type.as_deref().or(self.older.as_deref())
     }
 
-    /// Refuses fields that are still there: those that a kind does not have.
-    fn nothing_left(&self, kind: &str) -> Result<(), String> {
-        let left = [
+    /// The scaling; the fields that it has are no longer there.
+    fn scaling(&mut self) -> Result<RopeScaling, String> {
+        let kind = match self.kind() {
+            None => return Err("missing field `rope_type`".into()),
+            Some("default") => {
+                return Err("rope_type \"default\" scales nothing: leave it out".into());
+            }
+            Some(kind) => kind.to_string(),
+        };
+        let missing = |name| match name {
+            ORIGINAL => format!(
+                "{kind} needs `{ORIGINAL}`: some models have it beside rope_scaling, others only as \
+                 max_position_embeddings"
+            ),
+            _ => format!("{kind} needs `{name}`"),
+        };
+        let number = |field: &mut Option<f64>, name| field.take().ok_or_else(|| missing(name));
+        let factors =
+            |field: &mut Option<Vec<f64>>, name| field.take().ok_or_else(|| missing(name));
+        let length = |field: &mut Option<usize>| field.take().ok_or_else(|| missing(ORIGINAL));
+        let original = &mut self.original_max_position_embeddings;
+        Ok(match kind.as_str() {
+            "linear" => RopeScaling::Linear {
+                factor: number(&mut self.factor, "factor")?,
+            },
+            "ntk" => RopeScaling::Ntk {
+                factor: number(&mut self.factor, "factor")?,
+            },
+            "dynamic" => RopeScaling::Dynamic {
+                factor: number(&mut self.factor, "factor")?,
+                original_max_position_embeddings: length(original)?,
+            },
+            "yarn" => RopeScaling::Yarn {
+                factor: number(&mut self.factor, "factor")?,
+                original_max_position_embeddings: length(original)?,
+                beta_fast: self.beta_fast.take().unwrap_or(32.0),
+                beta_slow: self.beta_slow.take().unwrap_or(1.0),
+                attention_factor: self.attention_factor.take(),
+                mscale: self.mscale.take(),
+                mscale_all_dim: self.mscale_all_dim.take(),
+                truncate: self.truncate.take().unwrap_or(true),
+            },
+            "longrope" => RopeScaling::Longrope {
+                short_factor: factors(&mut self.short_factor, "short_factor")?,
+                long_factor: factors(&mut self.long_factor, "long_factor")?,
+                original_max_position_embeddings: length(original)?,
+                factor: self.factor.take(),
+                attention_factor: self.attention_factor.take(),
+            },
+            "llama3" => RopeScaling::Llama3 {
+                factor: number(&mut self.factor, "factor")?,
+                low_freq_factor: number(&mut self.low_freq_factor, "low_freq_factor")?,
+                high_freq_factor: number(&mut self.high_freq_factor, "high_freq_factor")?,
+                original_max_position_embeddings: length(original)?,
+            },
+            _ => {
+                return Err(format!(
+                    "there is no rope_type \"{kind}\"; there are: linear, ntk, dynamic, yarn, \
+                     longrope, llama3"
+                ));
+            }
+        })
+    }
+
+    /// The name of a field that is still there, but for the kind's.
+    fn left(&self) -> Option<&str> {
+        let known = [
             ("factor", self.factor.is_some()),
             (ORIGINAL, self.original_max_position_embeddings.is_some()),
             ("beta_fast", self.beta_fast.is_some()),
@@ -284,81 +366,29 @@ impl Fields {
                 self.partial_rotary_factor.is_some(),
             ),
         ];
-        match left.into_iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(format!("{kind} has no field `{name}`")),
-            None => Ok(()),
-        }
+        let known = known
+            .into_iter()
+            .find_map(|(name, given)| given.then_some(name));
+        known.or_else(|| self.others.keys().next().map(String::as_str))
     }
 }
 
-impl TryFrom<Fields> for RopeScaling {
-    type Error = String;
-
-    fn try_from(mut fields: Fields) -> Result<Self, String> {
-        let Some(kind) = fields.kind()?.map(ToString::to_string) else {
-            return Err("it has no `rope_type` that scales anything: leave it out".into());
-        };
-        let kind = kind.as_str();
-        let missing = |name| match name {
-            ORIGINAL => format!(
-                "{kind} needs `{ORIGINAL}`: some models have it beside rope_scaling, others only as \
-                 max_position_embeddings"
-            ),
-            _ => format!("{kind} needs `{name}`"),
-        };
-        let number = |field: &mut Option<f64>, name| field.take().ok_or_else(|| missing(name));
-        let factors =
-            |field: &mut Option<Vec<f64>>, name| field.take().ok_or_else(|| missing(name));
-        let length = |field: &mut Option<usize>| field.take().ok_or_else(|| missing(ORIGINAL));
-        let original = &mut fields.original_max_position_embeddings;
-        let scaling = match kind {
-            "linear" => Self::Linear {
-                factor: number(&mut fields.factor, "factor")?,
-            },
-            "ntk" => Self::Ntk {
-                factor: number(&mut fields.factor, "factor")?,
-            },
-            "dynamic" => Self::Dynamic {
-                factor: number(&mut fields.factor, "factor")?,
-                original_max_position_embeddings: length(original)?,
-            },
-            "yarn" => Self::Yarn {
-                factor: number(&mut fields.factor, "factor")?,
-                original_max_position_embeddings: length(original)?,
-                beta_fast: fields.beta_fast.take().unwrap_or(32.0),
-                beta_slow: fields.beta_slow.take().unwrap_or(1.0),
-                attention_factor: fields.attention_factor.take(),
-                mscale: fields.mscale.take(),
-                mscale_all_dim: fields.mscale_all_dim.take(),
-                truncate: fields.truncate.take().unwrap_or(true),
-            },
-            "longrope" => Self::Longrope {
-                short_factor: factors(&mut fields.short_factor, "short_factor")?,
-                long_factor: factors(&mut fields.long_factor, "long_factor")?,
-                original_max_position_embeddings: length(original)?,
-                factor: fields.factor.take(),
-                attention_factor: fields.attention_factor.take(),
-            },
-            "llama3" => Self::Llama3 {
-                factor: number(&mut fields.factor, "factor")?,
-                low_freq_factor: number(&mut fields.low_freq_factor, "low_freq_factor")?,
-                high_freq_factor: number(&mut fields.high_freq_factor, "high_freq_factor")?,
-                original_max_position_embeddings: length(original)?,
-            },
-            _ => {
-                return Err(format!(
-                    "there is no rope_type \"{kind}\"; there are: linear, ntk, dynamic, yarn, \
-                     longrope, llama3"
-                ));
-            }
-        };
-        fields.nothing_left(kind)?;
-        Ok(scaling)
-    }
-}
-
+/// By itself a scaling is a setting, in which nothing is passed over.
 impl<'de> Deserialize<'de> for RopeScaling {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::try_from(Fields::deserialize(from)?).map_err(D::Error::custom)
+        let mut fields = Fields::deserialize(from)?;
+        if let (Some(newer), Some(older)) = (&fields.rope_type, &fields.older)
+            && newer != older
+        {
+            let reason = format!("rope_type is \"{newer}\", but type is \"{older}\"");
+            return Err(D::Error::custom(reason));
+        }
+        let scaling = fields.scaling().map_err(D::Error::custom)?;
+        match (fields.left(), fields.kind()) {
+            (Some(name), Some(kind)) => {
+                Err(D::Error::custom(format!("{kind} has no field `{name}`")))
+            }
+            _ => Ok(scaling),
+        }
     }
 }

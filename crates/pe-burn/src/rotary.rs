@@ -275,14 +275,52 @@ impl RotaryPositionalEncoding {
         positions: &Positions,
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
         let [of_q, of_k] = [self.needed(&q, positions)?, self.needed(&k, positions)?];
-        let rows = self.rows(positions, of_q)?;
+        let end = self.end(positions, of_q).max(self.end(positions, of_k));
+        let rows = self.rows(positions, of_q, end)?;
         // Keys mostly are as many as queries.
         let rows_of_k = match of_k == of_q {
             true => rows.clone(),
-            false => self.rows(positions, of_k)?,
+            false => self.rows(positions, of_k, end)?,
         };
         let turned = |x, rows| self.turn(x, rows, Turn::Forth);
         Ok((turned(q, rows), turned(k, rows_of_k)))
+    }
+
+    /// Queries and keys at positions of their own: keys of another sequence, or of a cache that is not
+    /// rotated yet. Where the frequencies depend on the length, they are those of the largest position
+    /// of both.
+    ///
+    /// # Shapes
+    ///
+    /// - `q`: `[batch, heads, queries, d_head]`; `k`: `[batch, heads, keys, d_head]`; any float type
+    /// - output: as `q` and `k`
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_forward_apart`](Self::try_forward_apart) returns an error.
+    pub fn forward_apart(
+        &self,
+        queries: (Tensor<4>, &Positions),
+        keys: (Tensor<4>, &Positions),
+    ) -> (Tensor<4>, Tensor<4>) {
+        expect(self.try_forward_apart(queries, keys))
+    }
+
+    /// As [`forward_apart`](Self::forward_apart).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_apply`](Self::try_apply), for one of them.
+    pub fn try_forward_apart(
+        &self,
+        (q, at_q): (Tensor<4>, &Positions),
+        (k, at_k): (Tensor<4>, &Positions),
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        let [of_q, of_k] = [self.needed(&q, at_q)?, self.needed(&k, at_k)?];
+        let end = self.end(at_q, of_q).max(self.end(at_k, of_k));
+        let q = self.turn(q, self.rows(at_q, of_q, end)?, Turn::Forth);
+        let k = self.turn(k, self.rows(at_k, of_k, end)?, Turn::Forth);
+        Ok((q, k))
     }
 
     /// Queries or keys rotated by `positions`.
@@ -314,7 +352,7 @@ impl RotaryPositionalEncoding {
         x: Tensor<4>,
         positions: &Positions,
     ) -> Result<Tensor<4>, PositionError> {
-        let rows = self.rows(positions, self.needed(&x, positions)?)?;
+        let rows = self.own_rows(&x, positions)?;
         Ok(self.turn(x, rows, Turn::Forth))
     }
 
@@ -343,7 +381,7 @@ impl RotaryPositionalEncoding {
         x: Tensor<4>,
         positions: &Positions,
     ) -> Result<Tensor<4>, PositionError> {
-        let rows = self.rows(positions, self.needed(&x, positions)?)?;
+        let rows = self.own_rows(&x, positions)?;
         Ok(self.turn(x, rows, Turn::Back))
     }
 
@@ -385,15 +423,27 @@ impl RotaryPositionalEncoding {
         Ok((x.shape().num_elements() > 0).then_some((seq, dtype)))
     }
 
+    /// The rows of an input alone.
+    fn own_rows(
+        &self,
+        x: &Tensor<4>,
+        positions: &Positions,
+    ) -> Result<Option<Tensor<3>>, PositionError> {
+        let needed = self.needed(x, positions)?;
+        self.rows(positions, needed, self.end(positions, needed))
+    }
+
+    /// Rows of the frequencies for inputs that end there.
     fn rows(
         &self,
         positions: &Positions,
         needed: Option<(usize, FloatDType)>,
+        end: usize,
     ) -> Result<Option<Tensor<3>>, PositionError> {
         let Some((seq, dtype)) = needed else {
             return Ok(None);
         };
-        let rows = match (self.longer_spectrum(positions, seq)?, self.config.axes) {
+        let rows = match (self.longer_spectrum(end)?, self.config.axes) {
             (Some(spectrum), _) => {
                 let device = self.rows.device().without_autodiff();
                 RowSource::from(spectrum).rows(positions, seq, dtype, &device)?
@@ -418,17 +468,18 @@ impl RotaryPositionalEncoding {
         }
     }
 
+    /// The end of these positions, where it matters; 0 where nothing depends on it.
+    fn end(&self, positions: &Positions, needed: Option<(usize, FloatDType)>) -> usize {
+        match (self.config.changes_beyond(), needed) {
+            (Some(limit), Some((seq, _))) => positions.end_beyond(seq, limit),
+            _ => 0,
+        }
+    }
+
     /// The spectrum of a call that is longer than what the model was trained on, where it differs.
-    fn longer_spectrum(
-        &self,
-        positions: &Positions,
-        seq: usize,
-    ) -> Result<Option<Spectrum>, PositionError> {
-        let Some(limit) = self.config.changes_beyond() else {
-            return Ok(None);
-        };
-        match positions.end_beyond(seq, limit) {
-            end if end > limit => self.config.spectrum(end).map(Some),
+    fn longer_spectrum(&self, end: usize) -> Result<Option<Spectrum>, PositionError> {
+        match self.config.changes_beyond() {
+            Some(limit) if end > limit => self.config.spectrum(end).map(Some),
             _ => Ok(None),
         }
     }

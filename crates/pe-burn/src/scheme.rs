@@ -334,20 +334,17 @@ impl PositionalScheme {
     /// As [`try_rotate`](Self::try_rotate).
     pub fn try_rotate_apart(
         &self,
-        (q, of_queries): (Tensor<4>, &Positions),
-        (k, of_keys): (Tensor<4>, &Positions),
+        queries: (Tensor<4>, &Positions),
+        keys: (Tensor<4>, &Positions),
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
-        Ok(match self {
-            Self::Rotary(rotary) => (
-                rotary.try_apply(q, of_queries)?,
-                rotary.try_apply(k, of_keys)?,
-            ),
-            Self::XPos(xpos) => (
-                xpos.try_apply_queries(q, of_queries)?,
-                xpos.try_apply_keys(k, of_keys)?,
-            ),
-            _ => (q, k),
-        })
+        match self {
+            Self::Rotary(rotary) => rotary.try_forward_apart(queries, keys),
+            Self::XPos(xpos) => Ok((
+                xpos.try_apply_queries(queries.0, queries.1)?,
+                xpos.try_apply_keys(keys.0, keys.1)?,
+            )),
+            _ => Ok((queries.0, keys.0)),
+        }
     }
 
     /// The bias to add to the attention scores, where the scheme has one, for queries and keys that

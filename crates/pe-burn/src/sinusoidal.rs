@@ -560,7 +560,7 @@ impl SinusoidalPositionalEncoding {
         }
         let mut encoding = encoding.tensor();
         if let Some(padding) = padding {
-            let padding = mask_on(padding.clone(), &encoding.device());
+            let padding = mask_on(padding, &encoding.device());
             encoding = encoding.mask_fill(padding.unsqueeze_dim::<3>(2), 0.0);
         }
         if let Some(gain) = &self.gain {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data;
 use crate::error::LabError;
 use crate::model::ModelSpec;
 use crate::train::Recipe;
@@ -216,14 +217,18 @@ impl Plan {
     pub fn overridden_by(self, over: Self) -> Self {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
         // Steps of tasks that are no longer in the plan go with them.
-        let steps = match (self.steps, &over.tasks) {
-            (Some(Steps::ByTask(mut steps)), Some(Names::These(tasks))) => {
-                steps.retain(|task, _| tasks.contains(task));
-                Some(Steps::ByTask(steps))
-            }
-            (Some(Steps::ByTask(_)), _) if data_or_tasks => None,
-            (steps, _) => steps,
+        let stays = |task: &String| match (&over.tasks, &over.data) {
+            (Some(Names::These(tasks)), _) => tasks.contains(task),
+            (Some(Names::All(_)), _) => task != data::NAME,
+            (None, Some(_)) => task == data::NAME,
+            (None, None) => true,
         };
+        let steps = self.steps.map(|mut steps| {
+            if let Steps::ByTask(by_task) = &mut steps {
+                by_task.retain(|task, _| stays(task));
+            }
+            steps
+        });
         Self {
             schemes: over.schemes.or(self.schemes),
             tasks: if data_or_tasks {
@@ -305,12 +310,13 @@ mod tests {
             Some(Steps::ByTask(steps.collect()))
         };
         let with_steps = Plan {
-            steps: by_task(&[("reverse", 500), ("digits", 300)]),
-            ..base
+            steps: by_task(&[("reverse", 500), ("digits", 300), ("data", 200)]),
+            ..base.clone()
         };
         for (over, steps) in [
             (tasks, by_task(&[("reverse", 500)])),
-            (data, None),
+            (base, by_task(&[("reverse", 500), ("digits", 300)])),
+            (data, by_task(&[("data", 200)])),
             (Plan::default(), with_steps.steps.clone()),
         ] {
             assert_eq!(with_steps.clone().overridden_by(over).steps, steps);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
 use crate::error::PositionError;
-use crate::index::counting_type;
+use crate::index::{counting_type, ids_on};
 use crate::memory::check_room;
 use crate::positions::{MANY, Place, Positions};
 
@@ -213,7 +213,7 @@ impl Ids<'_> {
                 Tensor::from_data(TensorData::new(ids, [rows, seq]), (device, dtype.into()))
             }
             Self::Device(ids) => {
-                let ids = (*ids).clone().to_device(device).cast(dtype);
+                let ids = ids_on(ids, device).cast(dtype);
                 ids.sub_scalar(origin as i64)
             }
         }
@@ -225,7 +225,7 @@ pub(super) fn places((positions, seq): Span, device: &Device) -> Tensor<2> {
     let device = device.clone().without_autodiff();
     let line = Line::of(positions.place(seq), seq);
     if let Line::Whole(Ids::Device(ids)) = line {
-        return ids.clone().to_device(&device).cast(FloatDType::F32);
+        return ids_on(ids, &device).cast(FloatDType::F32);
     }
     let places: Vec<f32> = line.times().iter().map(|place| *place as f32).collect();
     let rows = places.len() / seq;

@@ -164,6 +164,14 @@ fn quoted_well(record: &[u8]) -> bool {
                     return false;
                 };
                 within = &within[quote + 1..];
+                // Blanks behind a quote are a part of the field, and no other row.
+                let blanks = within
+                    .iter()
+                    .take_while(|byte| matches!(byte, b' ' | b'\t'));
+                let blanks = blanks.count();
+                if blanks > 0 && matches!(within.get(blanks), None | Some(b',')) {
+                    within = &within[blanks..];
+                }
                 match within.first() {
                     Some(b'"') => within = &within[1..],
                     None => return true,

@@ -255,7 +255,8 @@ fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
     for row in tested {
         let starts_new = bins.last().is_none_or(|bin| {
             let mut bounds = bounds.iter();
-            bounds.any(|bound| bin.length <= *bound && length(row) > *bound)
+            bin.rows.len() >= MIN_TESTED
+                && bounds.any(|bound| bin.length <= *bound && length(row) > *bound)
         });
         if starts_new {
             bins.push(Bin {
@@ -267,6 +268,13 @@ fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
             bin.length = length(row);
             bin.rows.push(row);
         }
+    }
+    if bins.len() > 1
+        && let Some(few) = bins.pop_if(|bin| bin.rows.len() < MIN_TESTED)
+        && let Some(bin) = bins.last_mut()
+    {
+        bin.length = few.length;
+        bin.rows.extend(few.rows);
     }
     bins.iter_mut().for_each(|bin| thin(rows, bin));
     bins
@@ -441,6 +449,27 @@ mod tests {
             .into_iter()
             .map(|(label, tokens)| (if tokens.len() == 20 { 2 } else { label }, tokens));
         assert!(why(only_long.collect()).contains("too few are left of the label `label 2`"));
+    }
+
+    #[test]
+    fn a_bin_of_few_rows_joins_its_neighbour() {
+        let shape = |lengths: &[(usize, usize)]| -> Vec<(usize, usize)> {
+            let rows: Vec<Row> = lengths
+                .iter()
+                .flat_map(|(length, count)| (0..*count).map(|_| *length))
+                .map(|length| Row {
+                    label: 0,
+                    tokens: vec![0; length],
+                })
+                .collect();
+            let bins = bins(&rows, (0..rows.len()).collect(), 4);
+            bins.iter()
+                .map(|bin| (bin.length, bin.rows.len()))
+                .collect()
+        };
+        assert_eq!(shape(&[(10, 202), (30, 1)]), [(30, 203)]);
+        assert_eq!(shape(&[(10, 50), (20, 3), (30, 50)]), [(10, 50), (30, 53)]);
+        assert_eq!(shape(&[(10, 3)]), [(10, 3)]);
     }
 
     #[test]

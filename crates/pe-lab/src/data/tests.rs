@@ -365,6 +365,14 @@ fn a_quote_that_is_not_closed_swallows_no_row_in_silence() {
             "goes on to line 24",
         ],
     );
+    // A closed one with a blank behind it is a row of two lines.
+    for row in ["x,\"p\nq\" \n", "\"x\" ,\"p\nq\"\n"] {
+        let text = csv_of(&rows(20)) + row;
+        assert_eq!(
+            good("a.csv", text).describe()[0],
+            "21 rows of labelled sequences"
+        );
+    }
     // Two quotes that are not closed are as many as one that is.
     let text = csv_of(&rows(20)) + "x,\"hello\ny,\"world\ny,e f\n";
     assert_says(

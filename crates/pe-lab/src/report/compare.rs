@@ -91,6 +91,9 @@ pub enum Finding {
     Agreeing,
     /// The seeds agree, on a difference of fewer than [`FEWEST`] of the tested sequences.
     Few,
+    /// Ahead where it has scores, and it has failed runs, which are left out. Two schemes do not say
+    /// that by themselves: the verdict does.
+    Failing,
     /// No difference worth a word was seen.
     Same,
     /// The seeds disagree, or not clearly enough.

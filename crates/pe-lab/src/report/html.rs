@@ -98,6 +98,7 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
             Finding::Different => "a difference".into(),
             Finding::Agreeing => "every seed agrees; too few to prove it".into(),
             Finding::Few => "a few sequences".into(),
+            Finding::Failing => "ahead where it has scores".into(),
             Finding::Same => "level".into(),
             Finding::Unclear => "not told apart".into(),
         },
@@ -146,10 +147,7 @@ pub fn render(
                 _ => rows(&task.comparisons, task.has(Part::Beyond)),
             },
             two_parts: task.has(Part::Beyond),
-            has_exact: task.schemes.iter().any(|scheme| {
-                let parts = Part::ALL.into_iter().filter_map(|part| scheme.part(part));
-                parts.into_iter().any(|group| group.exact != group.mean)
-            }),
+            has_exact: !task.has_one_answer(),
         })
         .collect();
     let failures: Vec<Failure<'_>> = data

@@ -153,7 +153,7 @@ pub struct Group {
     pub normalized: f64,
     /// The 95 % interval over seeds of the normalized mean.
     pub interval: Option<Interval>,
-    /// Every seed's own score: the mean over the group's lengths.
+    /// Every seed's own score: the mean over the group's lengths, by their sequences.
     pub seeds: Vec<SeedScore>,
 }
 
@@ -319,13 +319,18 @@ impl TaskSummary {
                 })
                 .collect();
             let accuracy = mean(pairs.iter().map(|(a, b)| a.accuracy - b.accuracy));
-            let sequences = summary.samples[part as usize] as f64;
+            // Of a sequence with several answers no number of sequences says it.
+            let sequences = summary
+                .has_one_answer()
+                .then_some(summary.samples[part as usize] as f64);
             Paired {
                 differences: pairs
                     .iter()
                     .map(|(a, b)| a.normalized - b.normalized)
                     .collect(),
-                sequences: accuracy.map(|difference| difference * sequences),
+                sequences: accuracy
+                    .zip(sequences)
+                    .map(|(difference, all)| difference * all),
             }
         });
         summary.verdict = verdict::of_task(&summary);
@@ -340,6 +345,13 @@ impl TaskSummary {
     /// The scheme of this name.
     pub fn scheme(&self, name: &str) -> Option<&SchemeSummary> {
         self.schemes.iter().find(|scheme| scheme.scheme == name)
+    }
+
+    /// Whether a sequence has one answer, as far as the scores tell.
+    pub fn has_one_answer(&self) -> bool {
+        let parts = |scheme: &SchemeSummary| [scheme.inside.clone(), scheme.beyond.clone()];
+        let mut groups = self.schemes.iter().flat_map(parts).flatten();
+        groups.all(|group| group.exact == group.mean)
     }
 
     /// The score of one run.
@@ -384,8 +396,12 @@ impl SchemeSummary {
 
 impl Group {
     fn of(measured: &[(u64, &Measures)], belongs: impl Fn(&LengthScore) -> bool) -> Option<Self> {
+        // Every sequence counts alike.
         let of_lengths = |measures: &Measures, pick: fn(&LengthScore) -> f64| {
-            mean(measures.scores.iter().filter(|s| belongs(s)).map(pick))
+            let of_group = || measures.scores.iter().filter(|score| belongs(score));
+            let samples: usize = of_group().map(|score| score.samples).sum();
+            let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
+            (samples > 0).then(|| sum / samples as f64)
         };
         let seeds: Vec<SeedScore> = measured
             .iter()

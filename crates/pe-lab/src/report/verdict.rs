@@ -38,7 +38,7 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
             tasks: scored(&summary.tasks, part),
             standings: standings(summary.schemes.iter().filter_map(|scheme| {
                 let score = scheme.part(part)?;
-                let score = match summary.tasks.len() {
+                let score = match scored(&summary.tasks, part).len() {
                     1 => score.mean,
                     _ => score.iqm,
                 };
@@ -47,10 +47,10 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
             comparisons: of_part(&summary.comparisons, part),
             family: tested(&summary.comparisons),
             failing: summary
-                .schemes
+                .tasks
                 .iter()
-                .filter(|scheme| scheme.failed > 0)
-                .map(|scheme| scheme.scheme.as_str())
+                .filter(|task| task.has(part))
+                .flat_map(failing)
                 .collect(),
         })
         .filter(|question| !question.standings.is_empty())
@@ -77,16 +77,17 @@ pub fn of_task(task: &TaskSummary) -> Vec<String> {
             })),
             comparisons: of_part(&task.comparisons, part),
             family: tested(&task.comparisons),
-            failing: task
-                .schemes
-                .iter()
-                .filter(|scheme| !scheme.failed.is_empty())
-                .map(|scheme| scheme.scheme.as_str())
-                .collect(),
+            failing: failing(task).collect(),
         })
         .filter(|question| !question.standings.is_empty())
         .map(|question| question.sentence())
         .collect()
+}
+
+/// The schemes of which a run of this task failed.
+fn failing(task: &TaskSummary) -> impl Iterator<Item = &str> {
+    let failing = task.schemes.iter().filter(|of| !of.failed.is_empty());
+    failing.map(|scheme| scheme.scheme.as_str())
 }
 
 /// The tasks on which some scheme has a score in this part.
@@ -138,16 +139,11 @@ impl Question<'_> {
             .filter_map(|(other, _)| {
                 let of_both = |c: &&&Comparison| c.is_of(self.leader(), other);
                 let comparison = *self.comparisons.iter().find(of_both)?;
-                // Where trials are missing, the shared seeds may favour the one that is lower in all;
-                // and a leader with failed trials leads because they are left out.
-                let doubtful =
-                    comparison.higher != self.leader() || self.failing.contains(&self.leader());
                 let finding = match comparison.finding() {
-                    Finding::Different | Finding::Agreeing | Finding::OneSeed | Finding::Few
-                        if doubtful =>
-                    {
-                        Finding::Unclear
-                    }
+                    same @ (Finding::Nothing | Finding::Same | Finding::Unclear) => same,
+                    // Where trials are missing, the shared seeds may favour the one that is lower in all.
+                    _ if comparison.higher != self.leader() => Finding::Unclear,
+                    _ if self.failing.contains(&self.leader()) => Finding::Failing,
                     finding => finding,
                 };
                 Some((*other, finding, comparison))
@@ -200,6 +196,7 @@ impl Question<'_> {
             Finding::Agreeing,
             Finding::OneSeed,
             Finding::Few,
+            Finding::Failing,
             Finding::Unclear,
             Finding::Same,
             Finding::Nothing,
@@ -244,6 +241,9 @@ impl Question<'_> {
                         "{above} {by}, which is the matter of {} or fewer of the sequences tested",
                         sequences.fold(1.0, f64::max).ceil()
                     )
+                }
+                Finding::Failing => {
+                    format!("{above} {by} where it has scores: its failed runs are left out")
                 }
                 Finding::Unclear => format!("not reliably above {names}"),
                 Finding::Same => format!("level with {names}"),
@@ -340,8 +340,8 @@ fn one_split(summary: &Summary) -> Option<String> {
         n => format!(" and {n} longer ones"),
     };
     Some(format!(
-        "All seeds are tested on the same {inside} sequences{beyond}: intervals and p say what other \
-         seeds would change, not what other data would."
+        "All seeds are tested on the same part of the data, {inside} sequences{beyond}: intervals and p \
+         say what other seeds would change, not what other data would."
     ))
 }
 
@@ -602,6 +602,55 @@ mod tests {
         assert_eq!(
             verdict[2],
             "With 6 seeds the smallest p that a paired test can give is 0.0312."
+        );
+    }
+
+    #[test]
+    fn a_difference_of_a_few_sequences_claims_nothing() {
+        // Of 512 sequences 0.01 of the normalized score is 3.84.
+        let verdict = two(&[0.91; 6], &[0.9; 6]);
+        assert!(
+            verdict[0].starts_with("On mine, a and b are too close to call")
+                && verdict[0].ends_with("this is a hint, not a proof."),
+            "{verdict:?}"
+        );
+        assert!(
+            verdict[1].ends_with(
+                "above b by 0.01, which is the matter of 4 or fewer of the sequences tested."
+            ),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn a_leader_with_failed_runs_is_ahead_where_it_has_scores() {
+        let mut study = Synthetic::new(&["mine", "reverse"], &["a", "b"], 6);
+        for seed in 1..=6 {
+            for (scheme, normalized) in [("a", 0.9), ("b", 0.5)] {
+                let (inside, beyond) = (0.25 + 0.75 * normalized, 0.2 + 0.8 * normalized);
+                study = study.score("reverse", scheme, seed, &[(10, inside), (40, beyond)]);
+                study = match (scheme, seed) {
+                    ("a", 3) => study.fail("mine", scheme, seed, "diverged"),
+                    _ => study.score("mine", scheme, seed, &[(10, inside)]),
+                };
+            }
+        }
+        let verdict = Summary::of(&study.data()).verdict;
+        assert!(
+            verdict[0].starts_with("On mine and reverse, a scored highest inside the training"),
+            "{verdict:?}"
+        );
+        assert!(
+            verdict[1].ends_with(
+                "on average above b by 0.40 where it has scores: its failed runs are left out."
+            ),
+            "{verdict:?}"
+        );
+        // Nothing failed beyond, which `mine` does not have.
+        assert!(
+            verdict[2].contains("above b by 0.40, and at every seed")
+                || verdict[2].contains("more than chance"),
+            "{verdict:?}"
         );
     }
 
