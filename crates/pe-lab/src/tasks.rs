@@ -118,6 +118,24 @@ impl Tasks {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
+    #[test]
+    fn a_copy_of_private_data_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("patients.csv");
+        let rows = (0..30).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+        fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let tasks = Tasks::from_file(&file).unwrap();
+        let study = folder.path().join("study");
+        fs::create_dir(&study).unwrap();
+        tasks.store(&study).unwrap();
+        let copy = study.join(tasks.data().unwrap().spec().kept_at());
+        let mode = fs::metadata(copy).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
     #[test]
     fn an_unknown_name_lists_the_names() {
         let error = Tasks::default().get("sort").map(|_| ()).unwrap_err();

@@ -193,6 +193,7 @@ pub fn seeds_needed(tests: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Names, Plan};
 
     fn schemes(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| name.to_string()).collect()
@@ -268,6 +269,21 @@ mod tests {
             assert_eq!(pair.p_holm, Some(0.125));
             assert_eq!(pair.finding(), Finding::Agreeing);
         }
+    }
+
+    #[test]
+    fn the_full_preset_can_prove_a_difference() {
+        let plan = Plan::preset("full").unwrap();
+        let schemes = match plan.schemes {
+            Some(Names::These(schemes)) => schemes.len(),
+            other => panic!("{other:?}"),
+        };
+        let comparisons = Part::ALL.len() * schemes * (schemes - 1) / 2;
+        let seeds = plan.seeds.unwrap().list().unwrap().len();
+        assert!(
+            seeds >= seeds_needed(comparisons),
+            "{seeds} for {comparisons}"
+        );
     }
 
     #[test]

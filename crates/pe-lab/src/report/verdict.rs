@@ -606,6 +606,13 @@ mod tests {
     }
 
     #[test]
+    fn one_task_goes_by_the_mean_and_a_seed_that_failed_counts() {
+        // The interquartile mean of the first would leave the last seed out: 0.95.
+        let verdict = two(&[0.95, 0.95, 0.95, 0.0], &[0.9; 4]);
+        assert!(verdict[1].contains("b scored 0.90"), "{verdict:?}");
+    }
+
+    #[test]
     fn a_difference_of_a_few_sequences_claims_nothing() {
         // Of 512 sequences 0.01 of the normalized score is 3.84.
         let verdict = two(&[0.91; 6], &[0.9; 6]);
