@@ -191,11 +191,8 @@ impl ModelConfig {
             (None, None | Some(0)) => return Err(missing("num_attention_heads")),
             (None, Some(heads)) => self.hidden_size.ok_or_else(|| missing("hidden_size"))? / heads,
         };
-        let scaling = match (&self.rope_parameters, &self.rope_scaling) {
-            (Some(newer), _) => newer.clone(),
-            (None, Some(scaling)) => scaling.clone(),
-            (None, None) => Fields::default(),
-        };
+        let scaling = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref());
+        let scaling = scaling.cloned().unwrap_or_default();
         // The older names are those of GPT-NeoX, whose code takes them where both are there.
         let base = scaling.rope_theta.or(self.rotary_emb_base);
         let base = base.or(self.rope_theta).unwrap_or(family.base);

@@ -274,16 +274,7 @@ impl RotaryPositionalEncoding {
         k: Tensor<4>,
         positions: &Positions,
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
-        let [of_q, of_k] = [self.needed(&q, positions)?, self.needed(&k, positions)?];
-        let end = self.end(positions, of_q).max(self.end(positions, of_k));
-        let rows = self.rows(positions, of_q, end)?;
-        // Keys mostly are as many as queries.
-        let rows_of_k = match of_k == of_q {
-            true => rows.clone(),
-            false => self.rows(positions, of_k, end)?,
-        };
-        let turned = |x, rows| self.turn(x, rows, Turn::Forth);
-        Ok((turned(q, rows), turned(k, rows_of_k)))
+        self.try_forward_apart((q, positions), (k, positions))
     }
 
     /// Queries and keys at positions of their own: keys of another sequence, or of a cache that is not
@@ -317,10 +308,20 @@ impl RotaryPositionalEncoding {
         (k, at_k): (Tensor<4>, &Positions),
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
         let [of_q, of_k] = [self.needed(&q, at_q)?, self.needed(&k, at_k)?];
-        let end = self.end(at_q, of_q).max(self.end(at_k, of_k));
-        let q = self.turn(q, self.rows(at_q, of_q, end)?, Turn::Forth);
-        let k = self.turn(k, self.rows(at_k, of_k, end)?, Turn::Forth);
-        Ok((q, k))
+        // Keys mostly are as many as queries, and where they are.
+        let alike = core::ptr::eq(at_q, at_k) && of_q == of_k;
+        let end_of_q = self.end(at_q, of_q);
+        let end = match alike {
+            true => end_of_q,
+            false => end_of_q.max(self.end(at_k, of_k)),
+        };
+        let rows = self.rows(at_q, of_q, end)?;
+        let rows_of_k = match alike {
+            true => rows.clone(),
+            false => self.rows(at_k, of_k, end)?,
+        };
+        let turned = |x, rows| self.turn(x, rows, Turn::Forth);
+        Ok((turned(q, rows), turned(k, rows_of_k)))
     }
 
     /// Queries or keys rotated by `positions`.

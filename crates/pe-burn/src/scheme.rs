@@ -301,11 +301,7 @@ impl PositionalScheme {
         k: Tensor<4>,
         positions: &Positions,
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
-        match self {
-            Self::Rotary(rotary) => rotary.try_forward_at(q, k, positions),
-            Self::XPos(xpos) => xpos.try_forward_at(q, k, positions),
-            _ => Ok((q, k)),
-        }
+        self.try_rotate_apart((q, positions), (k, positions))
     }
 
     /// As [`rotate`](Self::rotate), for keys that are at other positions than the queries: those of

@@ -4,12 +4,11 @@
 mod common;
 
 use std::fs;
-use std::sync::Arc;
 
 use common::{ended, lab};
 use pe_lab::device::{self, DEVICES};
 use pe_lab::model::{Model, ModelSpec};
-use pe_lab::task::{self, Task};
+use pe_lab::tasks::Tasks;
 use pe_lab::train::{Job, Recipe, Watch, train};
 use pe_lab::{error::LabError, scheme};
 
@@ -32,7 +31,7 @@ fn mean(losses: &[f64]) -> f64 {
 
 #[test]
 fn fifty_steps_lower_the_loss() {
-    let task: Arc<dyn Task> = task::by_name("posmod4").unwrap();
+    let task = Tasks::default().get("posmod4").unwrap();
     let scheme = scheme::config("sinusoidal", 64, 4, task.max_tokens()).unwrap();
     let recipe = Recipe {
         batch_size: 16,

@@ -7,7 +7,7 @@ use std::path::Path;
 use burn::train::Interrupter;
 use pe_lab::error::LabError;
 use pe_lab::scheme;
-use pe_lab::task;
+use pe_lab::tasks::Tasks;
 use pe_lab::train::{Checkpoints, EPOCH, Recipe, Watch, last_checkpoint};
 use pe_lab::trial::{Measures, Outcome, Timing, TrialResult, TrialSpec, read_encoding, run};
 
@@ -33,7 +33,12 @@ fn trial(spec: &TrialSpec) -> TrialResult {
 }
 
 fn watched(spec: &TrialSpec, folder: &Path, watch: Watch) -> Result<TrialResult, LabError> {
-    run(spec, &task::by_name(&spec.task).unwrap(), folder, watch)
+    run(
+        spec,
+        &Tasks::default().get(&spec.task).unwrap(),
+        folder,
+        watch,
+    )
 }
 
 fn measures(spec: &TrialSpec) -> Measures {

@@ -172,38 +172,31 @@ impl Fire {
     /// Those of [`Alibi::try_bias`](crate::Alibi::try_bias).
     pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
         let c = dequantized(self.c.val());
-        let device = c.device();
-        Distances::bias(
-            queries,
-            keys,
-            self.config.heads,
-            (&device, c.dtype()),
-            |distances| {
-                let own: FloatDType = c.dtype().into();
-                let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
-                let threshold = dequantized(self.threshold.val()).cast(FloatDType::F32);
-                let threshold = (threshold * self.config.threshold).abs();
-                let threshold = threshold.reshape([1, 1, 1, 1]);
+        let (device, heads, own) = (c.device(), self.config.heads, c.dtype());
+        Distances::bias(queries, keys, heads, (&device, own), |distances| {
+            let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
+            let threshold = dequantized(self.threshold.val()).cast(FloatDType::F32);
+            let threshold = (threshold * self.config.threshold).abs();
+            let threshold = threshold.reshape([1, 1, 1, 1]);
 
-                // All pairs, since the query's own position counts as well.
-                let steps = distances.spread(distances.numbers(&device));
-                let place = places(queries, &device);
-                let [rows, queries] = place.dims();
-                let place = place.reshape([rows, 1, queries, 1]);
-                let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
-                let reach = place
-                    .clone()
-                    .mask_where(nearer, threshold.expand(place.dims()));
+            // All pairs, since the query's own position counts as well.
+            let steps = distances.spread(distances.numbers(&device));
+            let place = places(queries, &device);
+            let [rows, queries] = place.dims();
+            let place = place.reshape([rows, 1, queries, 1]);
+            let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
+            let reach = place
+                .clone()
+                .mask_where(nearer, threshold.expand(place.dims()));
 
-                let part =
-                    (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
-                let part: Tensor<4> = part.cast(own).swap_dims(1, 2).swap_dims(2, 3);
-                Ok(self
-                    .outer
-                    .forward(relu(self.inner.forward(part)))
-                    .permute([0, 3, 1, 2]))
-            },
-        )
+            let part = (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
+            let part: Tensor<4> = part.cast(FloatDType::from(own));
+            let part = part.swap_dims(1, 2).swap_dims(2, 3);
+            Ok(self
+                .outer
+                .forward(relu(self.inner.forward(part)))
+                .permute([0, 3, 1, 2]))
+        })
     }
 
     /// The configuration that this module was made from.

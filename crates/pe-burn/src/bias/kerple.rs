@@ -12,6 +12,8 @@ use crate::input::dequantized;
 
 /// Below this a parameter is used as this: the paper's are positive.
 const LEAST: f64 = 0.01;
+/// The largest that one can be.
+const MOST: f64 = f32::MAX as f64;
 
 /// The kernel of a [`Kerple`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,12 +145,11 @@ impl Kerple {
         let device = r1.device();
         Distances::bias(queries, keys, heads, (&device, r1.dtype()), |distances| {
             let most = match shape {
-                KerpleShape::Logarithmic => f64::from(f32::MAX),
+                KerpleShape::Logarithmic => MOST,
                 KerpleShape::Power => 2.0,
             };
             let own: FloatDType = r1.dtype().into();
-            let r1 =
-                within(r1.cast(FloatDType::F32), f64::from(f32::MAX)).reshape([1, heads, 1, 1]);
+            let r1 = within(r1.cast(FloatDType::F32), MOST).reshape([1, heads, 1, 1]);
             let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
             let steps = distances.numbers(&device).abs();
             let fall = match shape {

@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Rows, Problem> {
             header = Some((label_column(&record, line)?, record.len()));
             continue;
         };
-        if place.last > line && !place.quoted_well {
+        if !place.quoted_well {
             rows.reject(line, || {
                 format!(
                     "a double quote is not closed, so that the row goes on to line {}; close it, \
@@ -108,7 +108,8 @@ struct Lines<'a> {
 struct Place {
     first: usize,
     last: usize,
-    /// Whether every double quote that opens a field is closed at the field's end.
+    /// Whether every double quote that opens a field is closed at the field's end, where the row has
+    /// several lines; in one line none can take another row in.
     quoted_well: bool,
 }
 
@@ -131,16 +132,14 @@ impl<'a> Lines<'a> {
             .rev()
             .take_while(|byte| is_end(byte))
             .count();
-        let count = |wanted: u8, from: usize, to: usize| {
-            self.text[from..to]
-                .iter()
-                .filter(|byte| **byte == wanted)
-                .count()
+        let lines = |from: usize, to: usize| {
+            let bytes = self.text[from..to].iter();
+            bytes.filter(|byte| **byte == b'\n').count()
         };
         let (start, end) = (start + skipped, end - trailing);
-        let first = self.line + count(b'\n', self.counted, start);
-        let last = first + count(b'\n', start, end);
-        let quoted_well = quoted_well(&self.text[start..end]);
+        let first = self.line + lines(self.counted, start);
+        let last = first + lines(start, end);
+        let quoted_well = first == last || quoted_well(&self.text[start..end]);
         (self.counted, self.line) = (end, last);
         Place {
             first,
@@ -153,39 +152,36 @@ impl<'a> Lines<'a> {
 /// Whether in this record every quote that opens a field has one that closes it, at the end of the
 /// field. The reader takes what follows a closing quote for a part of the field, the quote of another
 /// row too.
-fn quoted_well(record: &[u8]) -> bool {
-    let mut rest = record;
+fn quoted_well(mut fields: &[u8]) -> bool {
     loop {
-        let mut end = 0;
-        if rest.first() == Some(&b'"') {
-            let mut within = &rest[1..];
-            loop {
-                let Some(quote) = within.iter().position(|byte| *byte == b'"') else {
-                    return false;
-                };
-                within = &within[quote + 1..];
-                // Blanks behind a quote are a part of the field, and no other row.
-                let blanks = within
-                    .iter()
-                    .take_while(|byte| matches!(byte, b' ' | b'\t'));
-                let blanks = blanks.count();
-                if blanks > 0 && matches!(within.get(blanks), None | Some(b',')) {
-                    within = &within[blanks..];
-                }
-                match within.first() {
-                    Some(b'"') => within = &within[1..],
-                    None => return true,
-                    Some(b',') => break,
-                    Some(_) => return false,
-                }
-            }
-            end = rest.len() - within.len();
-        } else {
-            match rest.iter().position(|byte| *byte == b',') {
-                Some(comma) => end += comma,
-                None => return true,
+        if let [b'"', within @ ..] = fields {
+            match behind_quotes(within) {
+                Some(rest) => fields = rest,
+                None => return false,
             }
         }
-        rest = &rest[end + 1..];
+        match fields.iter().position(|byte| *byte == b',') {
+            Some(comma) => fields = &fields[comma + 1..],
+            None => return true,
+        }
     }
+}
+
+/// What comes after a field in quotes and the blanks behind it, from the comma on: if anything else
+/// does, the field is not closed where it seems to be.
+fn behind_quotes(mut within: &[u8]) -> Option<&[u8]> {
+    loop {
+        let quote = within.iter().position(|byte| *byte == b'"')?;
+        within = &within[quote + 1..];
+        // Two are a quote within the field.
+        match within {
+            [b'"', rest @ ..] => within = rest,
+            _ => break,
+        }
+    }
+    let blanks = within
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'\t'));
+    let rest = &within[blanks.count()..];
+    matches!(rest.first(), None | Some(b',')).then_some(rest)
 }

@@ -314,7 +314,8 @@ impl Task for Labelled {
     }
 
     fn mixes_lengths(&self) -> bool {
-        self.split.mixes_lengths
+        self.bins()
+            .any(|bin| self.rows[bin.rows[0]].tokens.len() < bin.length)
     }
 
     fn framing(&self) -> usize {

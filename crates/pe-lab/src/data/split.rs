@@ -34,8 +34,6 @@ pub(super) struct Split {
     pub repeated: usize,
     /// Different sequences that occur under more than one label.
     pub contradictory: usize,
-    /// Whether rows that are tested together differ in length.
-    pub mixes_lengths: bool,
 }
 
 /// Test rows of similar length, shortest first.
@@ -106,16 +104,11 @@ impl Split {
             let beyond = (0..rows.len()).filter(|row| rows[*row].tokens.len() > limit);
             bins(rows, beyond.collect(), BEYOND_BINS)
         });
-        let count = held_out.len();
-        let inside = bins(rows, held_out, INSIDE_BINS);
-        let mut tested = inside.iter().chain(beyond.iter().flatten());
-        let mixes_lengths = tested.any(|bin| rows[bin.rows[0]].tokens.len() < bin.length);
         Ok(Self {
             train,
             train_lengths: (lengths[0], train_limit),
-            mixes_lengths,
-            held_out: count,
-            inside,
+            held_out: held_out.len(),
+            inside: bins(rows, held_out, INSIDE_BINS),
             beyond,
             repeated: rows.len() - groups.len(),
             contradictory,

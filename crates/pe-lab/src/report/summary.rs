@@ -308,6 +308,8 @@ impl TaskSummary {
             .into_iter()
             .filter(|part| summary.has(*part))
             .collect();
+        // Of sequences with several answers no number of them says how large a difference is.
+        let has_one_answer = summary.has_one_answer();
         summary.comparisons = family(&data.spec.schemes, &parts, |part, a, b| {
             let pairs: Vec<_> = data
                 .spec
@@ -319,10 +321,7 @@ impl TaskSummary {
                 })
                 .collect();
             let accuracy = mean(pairs.iter().map(|(a, b)| a.accuracy - b.accuracy));
-            // Of a sequence with several answers no number of sequences says it.
-            let sequences = summary
-                .has_one_answer()
-                .then_some(summary.samples[part as usize] as f64);
+            let sequences = has_one_answer.then_some(summary.samples[part as usize] as f64);
             Paired {
                 differences: pairs
                     .iter()
@@ -349,9 +348,11 @@ impl TaskSummary {
 
     /// Whether a sequence has one answer, as far as the scores tell.
     pub fn has_one_answer(&self) -> bool {
-        let parts = |scheme: &SchemeSummary| [scheme.inside.clone(), scheme.beyond.clone()];
-        let mut groups = self.schemes.iter().flat_map(parts).flatten();
-        groups.all(|group| group.exact == group.mean)
+        let groups = |of: &'_ SchemeSummary| {
+            [&of.inside, &of.beyond]
+                .map(|group| group.as_ref().is_none_or(|group| group.exact == group.mean))
+        };
+        self.schemes.iter().flat_map(groups).all(|one| one)
     }
 
     /// The score of one run.

@@ -149,11 +149,6 @@ pub fn all() -> Vec<Arc<dyn Task>> {
     ]
 }
 
-/// The task of this name.
-pub fn by_name(name: &str) -> Option<Arc<dyn Task>> {
-    all().into_iter().find(|task| task.name() == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
