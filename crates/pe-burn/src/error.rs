@@ -1,244 +1,90 @@
 //! The one error of this crate.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
+
 use burn::tensor::DType;
 
-/// What was wrong with a configuration, an input or its positions.
+/// What is wrong with a configuration, an input or its positions.
 ///
-/// Every variant carries the numbers that were wrong and the bound that they broke. The `try_*`
-/// methods return it; the plain methods panic with the same message.
+/// Every variant carries the value that was given and the bound that it breaks, and its message
+/// names both. The plain methods (`embed`, `rotate`, `bias`, `init`) panic with the same message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PositionError {
-    /// `d_model` is 0.
-    #[error("d_model must be at least 1, got 0")]
-    ZeroDModel,
-
-    /// `max_len` is 0.
-    #[error("max_len must be at least 1, got 0")]
-    ZeroMaxLen,
-
-    /// There are no positions to draw from.
-    #[error("max_position must be at least 1, got 0")]
-    ZeroMaxPosition,
-
-    /// The last axis of the input is not the `d_model` that the module was built for.
-    #[error("the input has d_model {got}, but this encoding was built for d_model {expected}")]
-    DModel {
-        /// The width that the module was built for.
-        expected: usize,
-        /// The width of the input.
-        got: usize,
+    /// A number in a configuration or an argument is out of bounds.
+    #[error("{name} must be {bound}; got {value}")]
+    Number {
+        /// The name of the number, as the configuration or the method calls it.
+        name: Cow<'static, str>,
+        /// The value that was given.
+        value: f64,
+        /// What the value has to be.
+        bound: Cow<'static, str>,
     },
 
-    /// The last axis of queries or keys is not the `d_head` that the module was built for.
-    #[error("the input has d_head {got}, but this encoding was built for d_head {expected}")]
-    DHead {
-        /// The width that the module was built for.
-        expected: usize,
-        /// The width of the input.
-        got: usize,
+    /// Two settings contradict each other, or one is missing.
+    #[error("{reason}")]
+    Config {
+        /// What is wrong, with the names of the settings.
+        reason: Cow<'static, str>,
     },
 
-    /// The columns to rotate do not come in pairs, or there are not so many.
-    #[error(
-        "the columns to rotate come in pairs: their number must be even, from 2 to d_head {d_head}; got {rotary_dim}"
-    )]
-    RotaryDim {
-        /// The number of columns to rotate.
-        rotary_dim: usize,
-        /// The width of a head.
-        d_head: usize,
-    },
-
-    /// The range of xPos's decay is not a positive number.
-    #[error("scale_base must be a finite number above 0; got {scale_base}")]
-    ScaleBase {
-        /// The number that was given.
-        scale_base: f64,
-    },
-
-    /// xPos's factors are no longer numbers in the type of the input.
-    #[error(
-        "position {position} is too far: with scale_base {scale_base} the factors of xPos are numbers in {} up to position {max}",
-        dtype.name()
-    )]
-    XPosTooFar {
-        /// The position farthest from 0.
-        position: f64,
-        /// The last position at which they are.
-        max: usize,
-        /// The range of the decay.
-        scale_base: f64,
-        /// The type of the input.
-        dtype: DType,
-    },
-
-    /// A row has more tokens than positions can be drawn for.
-    #[error(
-        "row {row} has {length} tokens: that many distinct positions cannot be drawn from {max_position} for a batch of seq {seq}"
-    )]
-    Draw {
-        /// The row.
-        row: usize,
-        /// Its number of tokens.
-        length: usize,
-        /// How many positions there are to draw from.
-        max_position: usize,
-        /// The length of the batch.
-        seq: usize,
-    },
-
-    /// The heads cannot share the width of the model.
-    #[error("d_model {d_model} is not a multiple of the number of heads, {heads}")]
-    Heads {
-        /// The width of the model.
-        d_model: usize,
-        /// The number of heads.
-        heads: usize,
-    },
-
-    /// Nothing is known of models of this kind.
-    #[error("nothing is known of the model type \"{model_type}\"; known are: {known}")]
-    UnknownModel {
-        /// The kind of model.
-        model_type: String,
-        /// Those that are known.
+    /// A name is not one of those that are known.
+    #[error("there is no {what} named \"{name}\"; there are: {known}")]
+    UnknownName {
+        /// What was looked for: a positional scheme, a model type.
+        what: &'static str,
+        /// The name that was given.
+        name: String,
+        /// The names that exist.
         known: String,
     },
 
-    /// A model's `config.json` does not describe a rotary encoding.
-    #[error("the model's config makes no rotary encoding: {reason}")]
-    ModelConfig {
-        /// What is wrong with it.
-        reason: String,
-    },
-
-    /// The number of heads is 0.
-    #[error("heads must be at least 1, got 0")]
-    ZeroHeads,
-
-    /// T5's buckets cannot be shared out.
-    #[error(
-        "{buckets} buckets up to distance {max_distance}: their number must be a multiple of {multiple_of}, and max_distance more than {} and at most {most}",
-        buckets / multiple_of
-    )]
-    Buckets {
-        /// The number of buckets.
-        buckets: usize,
-        /// What it has to be a multiple of.
-        multiple_of: usize,
-        /// The distance of the last bucket.
-        max_distance: usize,
-        /// The largest such distance.
-        most: usize,
-    },
-
-    /// A number of FIRE is not above 0.
-    #[error("{what} must be above 0 and finite, both in f32; got {value}")]
-    Fire {
-        /// Which number.
-        what: &'static str,
-        /// The number that was given.
-        value: f64,
-    },
-
-    /// Queries and keys have positions for batches of different sizes.
-    #[error("the queries have positions for {queries} rows and the keys for {keys}")]
-    Rows {
-        /// The rows of the queries.
-        queries: usize,
-        /// The rows of the keys.
-        keys: usize,
-    },
-
-    /// Ids are too far apart for the integers that the device has.
-    #[error("positions {span} apart: this device counts distances up to {max}")]
-    Span {
-        /// How far they are apart.
-        span: usize,
-        /// The largest distance.
-        max: usize,
-    },
-
-    /// The base of the wavelengths does not give a decreasing, finite spectrum.
-    #[error(
-        "base must be a finite number greater than 1, so that the frequencies base^(-2i/d_model) decrease; got {base}"
-    )]
-    Base {
-        /// The base that was given.
-        base: f64,
-    },
-
-    /// The shortest and the longest wavelength do not make a range.
-    #[error(
-        "wavelengths must go from a shortest to a longest, both finite and positive; got {min} to {max}"
-    )]
-    Wavelengths {
-        /// The shortest.
-        min: f64,
-        /// The longest.
-        max: f64,
-    },
-
-    /// A base and a formula are both given, and each of them says what the frequencies are.
-    #[error("a formula stands in the place of a base, but base is {base}: give one of the two")]
-    BaseAndFormula {
-        /// The base.
-        base: f64,
-    },
-
-    /// A number of a [`RopeScaling`](crate::RopeScaling) or a [`Formula`](crate::Formula) makes no
-    /// sense.
-    #[error("{what} must be {bound}; got {value}")]
-    Number {
-        /// Which number.
-        what: &'static str,
-        /// The number that was given.
-        value: f64,
-        /// What it has to be.
-        bound: &'static str,
-    },
-
-    /// LongRoPE is given nothing to find its attention factor from.
-    #[error(
-        "longrope needs a factor, which is max_position_embeddings / original_max_position_embeddings, or an attention_factor"
-    )]
-    LongropeFactor,
-
-    /// LongRoPE does not have one factor for each frequency.
-    #[error("longrope has {got} factors for {expected} frequencies")]
-    Factors {
-        /// The number of frequencies.
+    /// The last axis of the input is not the width that the module was built for.
+    #[error("the input has {name} {got}, but this module was built for {name} {expected}")]
+    Width {
+        /// The name of the width: `d_model` or `d_head`.
+        name: &'static str,
+        /// The width that the module was built for.
         expected: usize,
-        /// The number of factors.
+        /// The width of the input.
         got: usize,
     },
 
-    /// The dropout probability is outside `[0, 1)`.
-    #[error("dropout must be a probability in [0, 1), got {dropout}")]
-    Dropout {
-        /// The probability that was given.
-        dropout: f64,
+    /// Position ids, a mask or segment ids do not have the shape of the input.
+    #[error(
+        "the {what} has shape [{}, {}], but the input needs [{}, {}]",
+        got[0], got[1], expected[0], expected[1]
+    )]
+    Shape {
+        /// What has the wrong shape.
+        what: &'static str,
+        /// `[batch, seq]` of the input.
+        expected: [usize; 2],
+        /// `[batch, seq]` of what was given.
+        got: [usize; 2],
     },
 
-    /// A factor (the gain, the input scale) is not a finite number in `f32`, the type of the sum.
-    #[error("{name} must be a finite number in f32, got {value}")]
-    NotFinite {
-        /// Which factor.
-        name: &'static str,
-        /// The value that was given.
-        value: f64,
+    /// Positions are for another batch size than the input, or than the other positions.
+    #[error("there are {got} {what} for a batch of {expected} rows")]
+    Batch {
+        /// What there is one of per row.
+        what: &'static str,
+        /// The batch size.
+        expected: usize,
+        /// How many there are.
+        got: usize,
     },
 
-    /// An explicit position is negative or past the largest one.
+    /// A position id is negative or past the largest one.
     #[error("position id {id} at row {row}, token {token} is out of range: ids go from 0 to {max}")]
     IdOutOfRange {
         /// The id.
         id: i128,
         /// Its row in the batch.
         row: usize,
-        /// Its place in the row.
+        /// Its index in the row.
         token: usize,
         /// The largest id allowed.
         max: usize,
@@ -253,148 +99,21 @@ pub enum PositionError {
         time: f64,
         /// Its row in the batch.
         row: usize,
-        /// Its place in the row.
+        /// Its index in the row.
         token: usize,
         /// The largest time allowed.
         max: usize,
     },
 
-    /// Positions are times where only whole positions make sense.
-    #[error(
-        "{what} has one entry for each whole position: it cannot take times, which lie between them"
-    )]
+    /// Real-valued positions were given to a scheme that has one entry per whole position.
+    #[error("{what} has one entry for each whole position, so it cannot take times")]
     NotWhole {
         /// What needs whole positions.
         what: &'static str,
     },
 
-    /// A table cannot be cut to more rows than it has, or extended to fewer.
-    #[error("{what} a table of {max_len} positions to {to}")]
-    Length {
-        /// What cannot be done.
-        what: &'static str,
-        /// The positions that the table has.
-        max_len: usize,
-        /// The positions that it should have.
-        to: usize,
-    },
-
-    /// A table is not of the grid that it should be resized from, or cannot be resized to the other.
-    #[error(
-        "a table is resized from the image that it is of to another, with the same tokens in front: got {max_len} positions, from {from:?} to {to:?}"
-    )]
-    Resize {
-        /// The positions that the table has.
-        max_len: usize,
-        /// The grid that it should be of.
-        from: crate::Grid,
-        /// The grid that it should be resized to.
-        to: crate::Grid,
-    },
-
-    /// A grid has no tokens to choose from.
-    #[error("the grid has no tokens: its height, its width or its number of frames is 0")]
-    EmptyGrid,
-
-    /// An encoding of a grid has positions that are not on one, or on one of other axes.
-    #[error(
-        "this encoding is of {needs}, but the positions are on {got}: Positions::from(Grid) gives it one"
-    )]
-    NoGrid {
-        /// What the encoding is of.
-        needs: &'static str,
-        /// What the positions are on.
-        got: &'static str,
-    },
-
-    /// A whole grid is given to an encoding of a line.
-    #[error("this encoding is of a line: forward_grid is for a configuration with_axes")]
-    NoAxes,
-
-    /// The input of `forward_grid` has not the axes of the grid.
-    #[error(
-        "forward_grid takes [batch, the axes of {axes}, d_model], which are {expected} axes; got {got}"
-    )]
-    GridInput {
-        /// What the encoding is of.
-        axes: &'static str,
-        /// The number of axes that the input needs.
-        expected: usize,
-        /// The number of axes that it has.
-        got: usize,
-    },
-
-    /// The axes of a grid cannot share the columns.
-    #[error("{columns} columns cannot be shared by the {axes} axes of a grid: {rule}")]
-    AxisShare {
-        /// The number of columns.
-        columns: usize,
-        /// The number of axes.
-        axes: usize,
-        /// What the number of columns has to be.
-        rule: &'static str,
-    },
-
-    /// Frequencies that follow the length of the input are asked for on a grid, which has several.
-    #[error("a grid has no one length: dynamic and longrope scaling are for encodings of a line")]
-    GridScaling,
-
-    /// `start + seq` goes past the largest position, [`MAX_POSITION`](crate::MAX_POSITION).
-    #[error("start {start} + seq {seq} goes past the largest position, {max}")]
-    Overflow {
-        /// The first position.
-        start: usize,
-        /// How many follow.
-        seq: usize,
-        /// The largest position allowed.
-        max: usize,
-    },
-
-    /// An offset between two positions is larger than any two positions are apart.
-    #[error("offset {offset} is out of range: positions are at most {max} apart")]
-    Offset {
-        /// The offset.
-        offset: isize,
-        /// The largest distance.
-        max: usize,
-    },
-
-    /// A table is too large for the memory.
-    #[error("{rows} rows of width {d_model} are too many for the memory")]
-    TooLarge {
-        /// The number of rows.
-        rows: usize,
-        /// Their width.
-        d_model: usize,
-    },
-
-    /// There is not one start for each row of the batch.
-    #[error("there are {got} starts for a batch of {expected} rows")]
-    Starts {
-        /// The number of rows.
-        expected: usize,
-        /// The number of starts.
-        got: usize,
-    },
-
-    /// Ids, a mask or segment ids do not have the shape of the input.
-    #[error(
-        "the {what} has shape [{}, {}], but the input needs [{}, {}]",
-        got[0], got[1], expected[0], expected[1]
-    )]
-    Shape {
-        /// What has the wrong shape.
-        what: &'static str,
-        /// `[batch, seq]` of the input.
-        expected: [usize; 2],
-        /// `[batch, seq]` of what was given.
-        got: [usize; 2],
-    },
-
-    /// The rows of a list of ids differ in length.
-    #[error(
-        "row {row} has {got} position ids, but row 0 has {expected}: every row needs the same number"
-    )]
+    /// The rows of a list differ in length.
+    #[error("row {row} has {got} positions, but row 0 has {expected}: every row needs as many")]
     Ragged {
         /// The first row that differs.
         row: usize,
@@ -404,13 +123,42 @@ pub enum PositionError {
         got: usize,
     },
 
+    /// `start + seq` goes past the largest position, [`MAX_POSITION`](crate::MAX_POSITION).
+    #[error("start {start} + seq {seq} goes past the largest position, {max}")]
+    Overflow {
+        /// The first position.
+        start: usize,
+        /// The number of positions.
+        seq: usize,
+        /// The largest position allowed.
+        max: usize,
+    },
+
     /// A position is past the last one that the module has a row for.
-    #[error("position {position} is past the end: this encoding has positions 0 to {} (max_len {max_len})", max_len.saturating_sub(1))]
+    #[error("position {position} is past the end: this module has positions 0 to {} (max_len {max_len})", max_len.saturating_sub(1))]
     TooLong {
         /// The largest position asked for.
         position: usize,
         /// The number of positions that there are.
         max_len: usize,
+    },
+
+    /// There is not enough memory for a table or a bias.
+    #[error("{rows} rows of width {width} do not fit into memory")]
+    TooLarge {
+        /// The number of rows.
+        rows: usize,
+        /// Their width.
+        width: usize,
+    },
+
+    /// Positions are not on the grid that the encoding needs.
+    #[error("this encoding needs {needs}, but got {got}")]
+    Grid {
+        /// What the encoding needs.
+        needs: &'static str,
+        /// What it was given.
+        got: &'static str,
     },
 
     /// The device cannot compute in the data type asked for.
@@ -422,7 +170,7 @@ pub enum PositionError {
         device: String,
     },
 
-    /// The input is quantized, and there is no sum of packed numbers to round.
+    /// The input is quantized. Nothing can be added to packed values, and they cannot be rotated.
     #[error("the input is quantized: dequantize() it first")]
     Quantized,
 
@@ -434,27 +182,61 @@ pub enum PositionError {
         /// The device of the module.
         module: String,
     },
-
-    /// An odd `d_model` leaves a sine without its cosine, and no linear map shifts that one.
-    #[error(
-        "d_model {d_model} is odd: its last sine has no cosine, so no linear map from PE(p) to PE(p + k) exists"
-    )]
-    OddDModel {
-        /// The width.
-        d_model: usize,
-    },
-
-    /// No scheme has this name.
-    #[error("there is no positional scheme named \"{name}\"; there are: {known}")]
-    UnknownScheme {
-        /// The name that was given.
-        name: String,
-        /// The names that there are.
-        known: String,
-    },
 }
 
-/// Unwraps the result of a `try_*` method for its panicking twin.
+impl PositionError {
+    /// A [`Number`](Self::Number) that is out of bounds.
+    pub(crate) fn number(
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+        bound: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Number {
+            name: name.into(),
+            value,
+            bound: bound.into(),
+        }
+    }
+
+    /// A [`Config`](Self::Config) error.
+    pub(crate) fn config(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::Config {
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Refuses a number that is out of bounds.
+pub(crate) fn check_number(
+    fits: bool,
+    name: &'static str,
+    value: f64,
+    bound: &'static str,
+) -> Result<(), PositionError> {
+    match fits {
+        true => Ok(()),
+        false => Err(PositionError::number(name, value, bound)),
+    }
+}
+
+/// Refuses a size of 0.
+pub(crate) fn check_size(name: &'static str, size: usize) -> Result<(), PositionError> {
+    check_number(size > 0, name, size as f64, "at least 1")
+}
+
+/// Refuses a factor that is not finite in `f32`, in which sums are computed.
+pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), PositionError> {
+    check_number((value as f32).is_finite(), name, value, "finite in f32")
+}
+
+/// Refuses a number that is not finite and above 0 in `f32`.
+pub(crate) fn check_positive(name: &'static str, value: f64) -> Result<(), PositionError> {
+    let fits = value as f32 > 0.0 && (value as f32).is_finite();
+    check_number(fits, name, value, "above 0 and finite in f32")
+}
+
+/// The value of a fallible method for its panicking form: panics with the error's message, at the
+/// line of the user's call.
 #[track_caller]
 pub(crate) fn expect<T>(result: Result<T, PositionError>) -> T {
     match result {
@@ -462,3 +244,25 @@ pub(crate) fn expect<T>(result: Result<T, PositionError>) -> T {
         Err(error) => panic!("{error}"),
     }
 }
+
+/// The panicking `init` of a configuration, made from its `try_init`.
+///
+/// ```ignore
+/// init!(AlibiConfig => Alibi);
+/// ```
+macro_rules! init {
+    ($config:ty => $module:ty) => {
+        impl $config {
+            /// Builds the module on `device`.
+            ///
+            /// # Panics
+            ///
+            /// Where [`try_init`](Self::try_init) returns an error.
+            #[track_caller]
+            pub fn init(&self, device: &burn::tensor::Device) -> $module {
+                $crate::error::expect(self.try_init(device))
+            }
+        }
+    };
+}
+pub(crate) use init;

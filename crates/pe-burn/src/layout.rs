@@ -1,31 +1,37 @@
-//! Which column of a row holds what, and the way from one order to the other.
+//! Which column of a row holds which sine or cosine, and conversion between the two layouts.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PositionError, expect};
-use crate::index::row_numbers;
+use crate::error::{PositionError, check_size};
+use crate::tensor::indices;
 
-/// Which column of an encoding holds which sine and cosine, or which columns of a head a rotation
-/// takes together.
+/// Which column of an encoding holds which sine and cosine; for RoPE, which two columns of a head
+/// are rotated as a pair.
 ///
-/// Code that mixes the two up trains, but cannot use the other's weights: [`convert_layout`] and
-/// [`convert_heads`] convert them.
+/// Code that mixes the two up trains without an error, but cannot use weights of the other layout:
+/// [`convert_layout`] and [`convert_heads`] convert them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: the paper's. An odd width ends in a sine.
+    /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: that of the paper. An odd width ends in a sine.
+    ///
+    /// RoPE: columns (0, 1), (2, 3), … are pairs, as in RoFormer, GPT-J and Meta's Llama.
     #[default]
     Interleaved,
-    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: Marian's, tensor2tensor's, fairseq's. In an odd
-    /// width the last cosine is the one left out, unless the formula ends it in a column of zeros.
+    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: that of Marian, tensor2tensor and fairseq. An odd
+    /// width has no cosine for its last sine, unless the formula ends in a column of zeros.
+    ///
+    /// RoPE: columns (0, d/2), (1, d/2 + 1), … are pairs, as in GPT-NeoX, and in Llama and Qwen at
+    /// Hugging Face.
     Halves,
 }
 
 impl Layout {
-    /// The columns of the first and the second of pair `i`, in rows of so many columns.
+    /// The first and the second column of pair `i` in a row of `width` columns.
     pub(crate) fn columns(self, i: usize, width: usize) -> (usize, usize) {
         match self {
             Self::Interleaved => (2 * i, 2 * i + 1),
@@ -33,7 +39,7 @@ impl Layout {
         }
     }
 
-    /// For each column of a row in this layout, the one that holds the same in `from`.
+    /// For each column of a row in this layout, the column of the layout `from` with the same content.
     fn sources(self, from: Self, width: usize) -> Vec<usize> {
         let mut sources: Vec<usize> = (0..width).collect();
         for i in 0..width.div_ceil(2) {
@@ -48,11 +54,12 @@ impl Layout {
     }
 }
 
-/// Rows of one layout reordered for the other: a table of sines and cosines, embeddings that were
-/// trained with it, the axis of a weight that meets them. No number changes.
+/// Reorders the columns of rows from one layout to the other: a table of sines and cosines,
+/// embeddings that were trained with it, or the axis of a weight that multiplies them. Values stay
+/// as they are.
 ///
-/// An odd width ends in a sine that has no cosine. Where it ends in a column of zeros instead, as
-/// tensor2tensor's and fairseq's, convert the columns before it.
+/// An odd width ends in a sine without a cosine. Where it ends in a column of zeros instead, as in
+/// tensor2tensor and fairseq, convert the columns before it.
 ///
 /// # Shapes
 ///
@@ -69,14 +76,13 @@ impl Layout {
 /// ```
 pub fn convert_layout<const D: usize>(x: Tensor<D>, from: Layout, to: Layout) -> Tensor<D> {
     let width = x.dims()[D - 1];
-    pick_columns(x, from, to, || to.sources(from, width))
+    select_columns(x, from, to, || to.sources(from, width))
 }
 
-/// The weights of a projection to queries or keys, made for rotary pairs in one layout, reordered
-/// for the other.
+/// Reorders the weights of a query or key projection from one layout of RoPE to the other.
 ///
-/// Apply it to the weight and the bias of both projections: then the scores, and with them the
-/// model, are the same as before. It is a permutation of columns, so no number changes.
+/// Apply it to the weight and the bias of both projections: the attention scores, and with them the
+/// model, are then the same as before. It is a permutation of columns, so values stay as they are.
 ///
 /// # Shapes
 ///
@@ -84,58 +90,32 @@ pub fn convert_layout<const D: usize>(x: Tensor<D>, from: Layout, to: Layout) ->
 ///   [`Linear`](burn::nn::Linear), its bias, or queries and keys themselves
 /// - output: as `x`
 ///
-/// # Panics
+/// # Errors
 ///
-/// Where [`try_convert_heads`] returns an error.
+/// [`PositionError::Number`] when the last axis is not a multiple of `heads`, or when `rotary_dim`,
+/// the number of columns that are rotated in each head, is 0, odd, or more than a head has.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use pe_burn::{Layout, convert_heads};
 ///
-/// // Two heads of four columns, as Llama's checkpoints at Meta have them, for Hugging Face's.
+/// // Two heads of four columns: from the layout of Meta's Llama checkpoints to Hugging Face's.
 /// let bias = Tensor::<1>::from_floats([0., 1., 2., 3., 10., 11., 12., 13.], &Device::flex());
-/// let halves = convert_heads(bias, 2, 4, Layout::Interleaved, Layout::Halves);
+/// let halves = convert_heads(bias, 2, 4, Layout::Interleaved, Layout::Halves)?;
 /// halves.into_data().assert_eq(&[0.0_f32, 2., 1., 3., 10., 12., 11., 13.].into(), true);
+/// # Ok::<(), pe_burn::PositionError>(())
 /// ```
+#[doc(alias = "permute")]
 pub fn convert_heads<const D: usize>(
     x: Tensor<D>,
     heads: usize,
     rotary_dim: usize,
     from: Layout,
     to: Layout,
-) -> Tensor<D> {
-    expect(try_convert_heads(x, heads, rotary_dim, from, to))
-}
-
-/// As [`convert_heads`].
-///
-/// # Errors
-///
-/// [`PositionError::ZeroHeads`], [`Heads`](PositionError::Heads) when the heads cannot share the last
-/// axis, and [`RotaryDim`](PositionError::RotaryDim) when `rotary_dim`, the number of columns that
-/// are rotated in each head, is odd or more than there are.
-pub fn try_convert_heads<const D: usize>(
-    x: Tensor<D>,
-    heads: usize,
-    rotary_dim: usize,
-    from: Layout,
-    to: Layout,
 ) -> Result<Tensor<D>, PositionError> {
-    let width = x.dims()[D - 1];
-    if heads == 0 {
-        return Err(PositionError::ZeroHeads);
-    }
-    if !width.is_multiple_of(heads) {
-        return Err(PositionError::Heads {
-            d_model: width,
-            heads,
-        });
-    }
-    let d_head = width / heads;
-    if !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
-        return Err(PositionError::RotaryDim { rotary_dim, d_head });
-    }
-    Ok(pick_columns(x, from, to, || {
+    let d_head = share_of_heads("the last axis of x", x.dims()[D - 1], heads)?;
+    check_rotary_dim(rotary_dim, d_head)?;
+    Ok(select_columns(x, from, to, || {
         let mut head = to.sources(from, rotary_dim);
         head.extend(rotary_dim..d_head);
         let head = &head;
@@ -144,7 +124,36 @@ pub fn try_convert_heads<const D: usize>(
     }))
 }
 
-fn pick_columns<const D: usize>(
+/// The width of each of `heads` heads that share a width.
+pub(crate) fn share_of_heads(
+    name: &'static str,
+    width: usize,
+    heads: usize,
+) -> Result<usize, PositionError> {
+    check_size("heads", heads)?;
+    match width.is_multiple_of(heads) {
+        true => Ok(width / heads),
+        false => {
+            let bound = format!("a multiple of the number of heads, {heads}");
+            Err(PositionError::number(name, width as f64, bound))
+        }
+    }
+}
+
+/// Refuses a number of rotated columns that does not come in pairs or is more than a head has.
+pub(crate) fn check_rotary_dim(rotary_dim: usize, d_head: usize) -> Result<(), PositionError> {
+    if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
+        let bound = format!("even, from 2 to d_head {d_head}");
+        return Err(PositionError::number(
+            "rotary_dim",
+            rotary_dim as f64,
+            bound,
+        ));
+    }
+    Ok(())
+}
+
+fn select_columns<const D: usize>(
     x: Tensor<D>,
     from: Layout,
     to: Layout,
@@ -154,24 +163,26 @@ fn pick_columns<const D: usize>(
         return x;
     }
     let device = x.device().without_autodiff();
-    x.select(D - 1, row_numbers(&columns(), &device))
+    x.select(D - 1, indices(&columns(), &device))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use alloc::string::ToString;
+
     use burn::tensor::Device;
 
     use crate::Spectrum;
 
     #[test]
-    fn the_rows_of_one_layout_become_those_of_the_other_and_back() {
+    fn converting_a_layout_there_and_back_gives_its_rows() {
         let device = Device::flex();
         for d_model in [1, 2, 3, 8, 9] {
             let rows = |layout| {
-                let spectrum = Spectrum::new(d_model, 100.0).with_layout(layout);
-                let rows: Vec<f32> = spectrum.rows(3..6);
+                let spectrum = Spectrum::new(d_model, 100.0).unwrap().with_layout(layout);
+                let rows: Vec<f32> = spectrum.rows(3..6).unwrap();
                 Tensor::<1>::from_data(rows.as_slice(), &device).reshape([3, d_model])
             };
             let (one, other) = (Layout::Interleaved, Layout::Halves);
@@ -186,5 +197,33 @@ mod tests {
             Layout::Halves,
         );
         assert_eq!(empty.dims(), [3, 0]);
+    }
+
+    #[test]
+    fn heads_that_cannot_be_converted_are_refused() {
+        let x = || Tensor::<1>::zeros([8], &Device::flex());
+        let convert = |heads, rotary_dim| {
+            convert_heads(x(), heads, rotary_dim, Layout::Interleaved, Layout::Halves)
+                .unwrap_err()
+                .to_string()
+        };
+        // With 0 rotated columns the conversion would do nothing, without a word.
+        assert_eq!(
+            convert(2, 0),
+            "rotary_dim must be even, from 2 to d_head 4; got 0"
+        );
+        assert_eq!(
+            convert(2, 3),
+            "rotary_dim must be even, from 2 to d_head 4; got 3"
+        );
+        assert_eq!(
+            convert(2, 6),
+            "rotary_dim must be even, from 2 to d_head 4; got 6"
+        );
+        assert_eq!(convert(0, 2), "heads must be at least 1; got 0");
+        assert_eq!(
+            convert(3, 2),
+            "the last axis of x must be a multiple of the number of heads, 3; got 8"
+        );
     }
 }

@@ -47,67 +47,47 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std; // tells at run time which vector instructions the processor has
 
+mod backend;
 mod bias;
-mod buffer;
-mod cache;
-#[cfg(feature = "checkpoint")]
-mod checkpoint;
 mod display;
-mod double;
-mod encoding;
+mod embed;
 mod error;
-#[cfg(feature = "flex")]
-mod flex;
-mod formula;
-#[cfg(feature = "flex")]
-#[doc(hidden)] // for the kernels of pe-lab
-pub mod graph;
-mod grid;
-mod index;
-mod input;
 mod layout;
-mod learned;
-mod memory;
-mod model_config;
 mod positions;
-mod randomized;
-mod rotary;
-mod rotation;
-mod scaling;
+mod rotate;
 mod scheme;
-mod sinusoidal;
+mod sizes;
 mod spectrum;
-mod surgery;
-mod table;
-mod threads;
-mod xpos;
+mod tensor;
 
+#[cfg(feature = "flex")]
+#[doc(hidden)] // for the kernels of pe-encoder
+pub use backend::autodiff;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape,
-    T5RelativeBias, T5RelativeBiasConfig,
+    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
+    KerpleShape, T5RelativeBias, T5RelativeBiasConfig,
 };
-pub use cache::BiasCache;
 #[cfg(feature = "checkpoint")]
-pub use checkpoint::CheckpointError;
-pub use error::PositionError;
-pub use formula::Formula;
-pub use grid::{Axes, Grid};
-pub use input::InputScale;
-pub use layout::{Layout, convert_heads, convert_layout, try_convert_heads};
-pub use learned::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit};
-pub use model_config::ModelConfig;
-pub use positions::Positions;
-pub use randomized::RandomizedPositions;
-pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
-pub use scaling::RopeScaling;
-pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
-pub use sinusoidal::{
-    Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
+pub use embed::CheckpointError;
+pub use embed::{
+    Embed, Extension, Gain, InputScale, LearnedPositionalEmbedding,
+    LearnedPositionalEmbeddingConfig, LengthLimit, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, TableInit,
 };
-pub use spectrum::{DEFAULT_BASE, MAX_POSITION, Shift, Spectrum};
-pub use surgery::Extension;
-pub use table::Entry;
-pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
+pub use error::PositionError;
+pub use layout::{Layout, convert_heads, convert_layout};
+pub use positions::{Axes, Grid, MAX_POSITION, Positions, RandomizedPositions};
+pub use rotate::{
+    ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
+    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+};
+pub use scheme::{PositionalConfig, PositionalScheme};
+pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
+
+/// The scalings of RoPE, each with its numbers: see [`RopeScaling`].
+pub mod scaling {
+    pub use crate::rotate::scaling::types::*;
+}
 
 /// The code in the project's README compiles and runs.
 #[cfg(all(doctest, feature = "checkpoint"))]

@@ -1,21 +1,20 @@
-//! How far each key is from each query.
+//! The distance between every query and every key.
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::vec::Vec;
 
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
+use crate::backend::memory::check_room;
 use crate::error::PositionError;
-use crate::index::{counting_type, ids_on};
-use crate::memory::check_room;
-use crate::positions::{MANY, Place, Positions};
-
-/// The positions of so many tokens.
-pub(crate) type Span<'a> = (&'a Positions, usize);
+use crate::positions::{Lookup, Positions, Rows};
+use crate::tensor::{counting_type, ids_on};
 
 /// `key − query` for every pair.
 pub(super) enum Distances {
-    /// Queries and keys are runs of positions, so that every pair `(i, j)` has the distance
-    /// `first + (queries − 1 − i) + j`: all there are, in a strip.
+    /// Queries and keys are at consecutive positions, so that all distances are in one strip: pair
+    /// `(i, j)` has the distance `first + (queries − 1 − i) + j`.
     Strip {
         first: f64,
         queries: usize,
@@ -23,76 +22,75 @@ pub(super) enum Distances {
     },
     /// Whole distances, `[rows, queries, keys]`.
     Whole(Tensor<3, Int>),
-    /// Any distances, `[rows, queries, keys]`.
+    /// Real-valued distances, `[rows, queries, keys]`.
     Times(Tensor<3>),
 }
 
 impl Distances {
-    /// A bias by distance, after the positions were checked; where there is no query or no key, an
-    /// empty one of this type.
+    /// Checks the positions, and computes a bias from their distances. Where there is no query or no
+    /// key, the result is empty and `compute` is not called.
     pub fn bias(
-        queries: Span,
-        keys: Span,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
         heads: usize,
         (device, dtype): (&Device, DType),
-        of: impl FnOnce(Self) -> Result<Tensor<4>, PositionError>,
+        compute: impl FnOnce(Self, &Lookup) -> Result<Tensor<4>, PositionError>,
     ) -> Result<Tensor<4>, PositionError> {
-        queries.0.check(None, queries.1)?;
-        keys.0.check(None, keys.1)?;
-        let rows = match (queries.0.rows(), keys.0.rows()) {
-            (1, rows) | (rows, 1) => rows,
+        let (q, k) = (
+            queries.0.lookup(None, queries.1)?,
+            keys.0.lookup(None, keys.1)?,
+        );
+        let batch = match (q.batch, k.batch) {
+            (1, batch) | (batch, 1) => batch,
             (queries, keys) if queries == keys => keys,
-            (queries, keys) => return Err(PositionError::Rows { queries, keys }),
+            (expected, got) => {
+                return Err(PositionError::Batch {
+                    what: "rows of key positions",
+                    expected,
+                    got,
+                });
+            }
         };
-        let shape = [rows, heads, queries.1, keys.1];
+        let shape = [batch, heads, q.seq, k.seq];
         if shape.contains(&0) {
             return Ok(Tensor::zeros(shape, (device, dtype)));
         }
-        let lines = rows.saturating_mul(heads).saturating_mul(queries.1);
-        if lines.saturating_mul(keys.1) > MANY {
-            check_room::<f32>(lines, keys.1)?;
-        }
-        of(Self::new(queries, keys, device)?)
+        let lines = batch.saturating_mul(heads).saturating_mul(q.seq);
+        check_room::<f32>(lines, k.seq)?;
+        compute(Self::new(&q, &k, device)?, &q)
     }
 
-    /// The distances between at least one query and one key at checked positions.
-    fn new(queries: Span, keys: Span, device: &Device) -> Result<Self, PositionError> {
+    /// The distances between at least one query and one key.
+    fn new(queries: &Lookup, keys: &Lookup, device: &Device) -> Result<Self, PositionError> {
         let device = device.clone().without_autodiff();
-        let places = (queries.0.place(queries.1), keys.0.place(keys.1));
-        if let (Place::Run(query), Place::Run(key)) = places {
+        if let (Rows::Run(query), Rows::Run(key)) = (&queries.rows, &keys.rows) {
             return Ok(Self::Strip {
-                first: key as f64 - query as f64 - (queries.1 - 1) as f64,
-                queries: queries.1,
-                keys: keys.1,
+                first: *key as f64 - *query as f64 - (queries.seq - 1) as f64,
+                queries: queries.seq,
+                keys: keys.seq,
             });
         }
-        let (query_places, key_places) = places;
-        let q = Line::of(query_places, queries.1);
-        let k = Line::of(key_places, keys.1);
-        Ok(match (q, k) {
-            (Line::Whole(q), Line::Whole(k)) => {
-                let origin = q.lowest().min(k.lowest());
-                let span = q.highest(queries.1).max(k.highest(keys.1)) - origin;
-                let dtype = type_for(span, &device)?;
-                let [q, k] = [(q, queries.1), (k, keys.1)]
-                    .map(|(ids, seq)| ids.tensor(origin, seq, dtype, &device));
-                Self::Whole(k.unsqueeze_dim::<3>(1) - q.unsqueeze_dim::<3>(2))
-            }
-            (q, k) => Self::Times(times_apart(
-                (&q.times(), queries.1),
-                (&k.times(), keys.1),
-                &device,
-            )),
-        })
+        if let (Some(q), Some(k)) = (Ids::of(queries), Ids::of(keys)) {
+            let origin = q.lowest().min(k.lowest());
+            let span = queries.end().max(keys.end()).saturating_sub(1) - origin;
+            let dtype = type_for(span, &device)?;
+            let q = q.tensor(origin, queries.seq, dtype, &device);
+            let k = k.tensor(origin, keys.seq, dtype, &device);
+            return Ok(Self::Whole(
+                k.unsqueeze_dim::<3>(1) - q.unsqueeze_dim::<3>(2),
+            ));
+        }
+        Ok(Self::Times(times_apart(queries, keys, &device)))
     }
 
-    /// As real numbers, in `f32` whatever the parameters are in: shorter types would lose far ones.
+    /// As real numbers, in `f32` whatever the type of the parameters: shorter types would lose large
+    /// distances.
     ///
     /// # Shapes
     ///
     /// - output: `[rows, 1, queries, keys]`, or for a strip `[1, 1, 1, queries + keys − 1]`, which
     ///   [`spread`](Self::spread) makes whole
-    pub fn numbers(&self, device: &Device) -> Tensor<4> {
+    pub fn real(&self, device: &Device) -> Tensor<4> {
         let device = device.clone().without_autodiff();
         match self {
             Self::Strip {
@@ -111,7 +109,7 @@ impl Distances {
         }
     }
 
-    /// Values of the distances, as every pair has them.
+    /// Values by distance, spread over all pairs.
     ///
     /// # Shapes
     ///
@@ -125,17 +123,17 @@ impl Distances {
             return values;
         }
         #[cfg(feature = "flex")]
-        if crate::flex::runs(&values) {
-            return crate::flex::windows(values, queries, keys);
+        if crate::backend::flex::supports(&values) {
+            return crate::backend::flex::windows(values, queries, keys);
         }
         if !values.device().is_autodiff() {
-            // A window on the strip for each query, the last query first.
+            // One window of the strip per query, the last query first.
             let windows: Tensor<5> = values.unfold(3, keys, 1);
             return windows.squeeze_dim::<4>(2).flip([2]);
         }
-        // Burn's derivative of that takes a step for each query. So: the strip once for each query,
-        // one after the other, read from `queries − 1` on in rows that are one shorter: each row then
-        // starts one number earlier in its strip.
+        // The backward pass of Burn's `unfold` takes one step per query. Instead, the strip is repeated
+        // once per query, and read from `queries − 1` on in rows that are one element shorter than the
+        // strip: every row then starts one element earlier in its copy.
         let [_, heads, _, strip] = values.dims();
         let end = queries * strip - 1;
         values
@@ -147,42 +145,26 @@ impl Distances {
     }
 }
 
-/// The positions of one side.
-enum Line<'a> {
-    Whole(Ids<'a>),
-    Times(&'a [f64]),
-}
-
 /// Whole positions, row by row.
 enum Ids<'a> {
-    Host(alloc::borrow::Cow<'a, [usize]>),
+    Host(Cow<'a, [usize]>),
     Device(&'a Tensor<2, Int>),
 }
 
-impl<'a> Line<'a> {
-    fn of(place: Place<'a>, seq: usize) -> Self {
-        match place {
-            Place::Run(start) => {
-                let ids: Vec<usize> = (start..start + seq).collect();
-                Self::Whole(Ids::Host(ids.into()))
+impl<'a> Ids<'a> {
+    /// The positions of a lookup; `None` for times.
+    fn of(lookup: &'a Lookup) -> Option<Self> {
+        Some(match &lookup.rows {
+            Rows::Run(start) => {
+                Self::Host((*start..start + lookup.seq).collect::<Vec<usize>>().into())
             }
-            Place::Host(ids) => Self::Whole(Ids::Host(ids)),
-            Place::Device(ids, _) => Self::Whole(Ids::Device(ids)),
-            Place::Times(times) => Self::Times(times),
-        }
+            Rows::Ids(ids) => Self::Host(Cow::Borrowed(ids)),
+            Rows::Device(ids) => Self::Device(&ids.ids),
+            Rows::Times(_) => return None,
+        })
     }
 
-    /// As times on the host.
-    fn times(self) -> Vec<f64> {
-        match self {
-            Self::Times(times) => times.to_vec(),
-            Self::Whole(Ids::Host(ids)) => ids.iter().map(|id| *id as f64).collect(),
-            Self::Whole(Ids::Device(ids)) => ids.to_data().iter::<f64>().collect(),
-        }
-    }
-}
-
-impl Ids<'_> {
+    /// The lowest position; 0 for positions on a device.
     fn lowest(&self) -> usize {
         match self {
             Self::Host(ids) => ids.iter().min().copied().unwrap_or(0),
@@ -190,15 +172,7 @@ impl Ids<'_> {
         }
     }
 
-    /// A bound on the positions of `seq` tokens.
-    fn highest(&self, seq: usize) -> usize {
-        match self {
-            Self::Host(ids) => ids.iter().max().copied().unwrap_or(0),
-            Self::Device(_) => seq,
-        }
-    }
-
-    /// The positions from `origin`, `[rows, seq]`.
+    /// The positions minus `origin`, `[rows, seq]`.
     fn tensor(
         &self,
         origin: usize,
@@ -220,16 +194,25 @@ impl Ids<'_> {
     }
 }
 
-/// Positions as real numbers, `[rows, seq]`.
-pub(super) fn places((positions, seq): Span, device: &Device) -> Tensor<2> {
-    let device = device.clone().without_autodiff();
-    let line = Line::of(positions.place(seq), seq);
-    if let Line::Whole(Ids::Device(ids)) = line {
-        return ids_on(ids, &device).cast(FloatDType::F32);
+/// The positions of a lookup as real numbers on the host, row by row.
+fn times(lookup: &Lookup) -> Vec<f64> {
+    match &lookup.rows {
+        Rows::Run(start) => (*start..start + lookup.seq).map(|id| id as f64).collect(),
+        Rows::Ids(ids) => ids.iter().map(|id| *id as f64).collect(),
+        Rows::Times(times) => times.to_vec(),
+        Rows::Device(ids) => ids.read().into_iter().map(|id| id as f64).collect(),
     }
-    let places: Vec<f32> = line.times().iter().map(|place| *place as f32).collect();
-    let rows = places.len() / seq;
-    Tensor::from_data(TensorData::new(places, [rows, seq]), (&device, DType::F32))
+}
+
+/// Positions as real numbers on a device, `[rows, seq]`.
+pub(super) fn real_positions(lookup: &Lookup, device: &Device) -> Tensor<2> {
+    let device = device.clone().without_autodiff();
+    if let Rows::Device(ids) = &lookup.rows {
+        return ids_on(&ids.ids, &device).cast(FloatDType::F32);
+    }
+    let positions: Vec<f32> = times(lookup).iter().map(|time| *time as f32).collect();
+    let shape = [lookup.batch, lookup.seq];
+    Tensor::from_data(TensorData::new(positions, shape), (&device, DType::F32))
 }
 
 /// An integer type for distances up to `span`.
@@ -237,19 +220,21 @@ fn type_for(span: usize, device: &Device) -> Result<IntDType, PositionError> {
     match counting_type(device) {
         IntDType::I32 if span <= i32::MAX as usize => Ok(IntDType::I32),
         _ if device.supports_dtype(IntDType::I64) => Ok(IntDType::I64),
-        _ => Err(PositionError::Span {
-            span,
-            max: i32::MAX as usize,
-        }),
+        _ => {
+            let bound = format!("at most {}, the largest integer of the device", i32::MAX);
+            Err(PositionError::number(
+                "the distance of positions",
+                span as f64,
+                bound,
+            ))
+        }
     }
 }
 
-/// The differences of times, rounded once: `[rows, queries, keys]`.
-fn times_apart(
-    (queries, q): (&[f64], usize),
-    (keys, k): (&[f64], usize),
-    device: &Device,
-) -> Tensor<3> {
+/// The differences of real-valued positions, rounded once: `[rows, queries, keys]`.
+fn times_apart(queries: &Lookup, keys: &Lookup, device: &Device) -> Tensor<3> {
+    let (q, k) = (queries.seq, keys.seq);
+    let (queries, keys) = (times(queries), times(keys));
     let rows = (queries.len() / q).max(keys.len() / k);
     let mut distances = Vec::with_capacity(rows * q * k);
     for row in 0..rows {
@@ -274,14 +259,20 @@ mod tests {
     use burn::tensor::Bool;
 
     fn values(distances: Distances, device: &Device) -> (Vec<f32>, [usize; 4]) {
-        let whole = distances.spread(distances.numbers(device));
+        let whole = distances.spread(distances.real(device));
         let dims = whole.dims();
         (whole.into_data().iter().collect(), dims)
     }
 
-    /// A strip, integers and times say the same, at the sizes where a strip is cut differently.
+    fn of(queries: (&Positions, usize), keys: (&Positions, usize), device: &Device) -> Distances {
+        let queries = queries.0.lookup(None, queries.1).unwrap();
+        let keys = keys.0.lookup(None, keys.1).unwrap();
+        Distances::new(&queries, &keys, device).unwrap()
+    }
+
+    /// A strip, integers and times agree, for one and several queries and keys.
     #[test]
-    fn every_way_gives_the_same_distances() {
+    fn runs_ids_and_times_give_the_same_distances() {
         let device = Device::flex();
         for (q, k, query, key) in [
             (1, 1, 0, 0),
@@ -298,11 +289,11 @@ mod tests {
             let runs = (Positions::from(query), Positions::from(key));
             let ids = |start: usize, len: usize| {
                 let row: Vec<usize> = (start..start + len).collect();
-                Positions::from_id_rows(&[row])
+                Positions::from_id_rows(&[row]).unwrap()
             };
             let times = |start: usize, len: usize| {
                 let row: Vec<f64> = (start..start + len).map(|place| place as f64).collect();
-                Positions::from_time_rows(&[row])
+                Positions::from_time_rows(&[row]).unwrap()
             };
             for (queries, keys) in [
                 (runs.0.clone(), runs.1.clone()),
@@ -311,7 +302,7 @@ mod tests {
                 (times(query, q), times(key, k)),
                 (runs.0, times(key, k)),
             ] {
-                let distances = Distances::new((&queries, q), (&keys, k), &device).unwrap();
+                let distances = of((&queries, q), (&keys, k), &device);
                 let expected = (expected.clone(), [1, 1, q, k]);
                 assert_eq!(values(distances, &device), expected);
             }
@@ -319,35 +310,35 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_devices_mix() {
+    fn positions_on_a_device_and_on_the_host_mix() {
         let device = Device::flex();
-        // Two rows on the device, of which the second is padded at the left, against one for all.
+        // Two rows on the device, the second with left padding, against one row for all.
         let real = Tensor::<2, Bool>::from_data([[true, true], [false, true]], &device);
         let counted = Positions::from_token_mask(real);
         let keys = Positions::from(2);
-        let distances = Distances::new((&counted, 2), (&keys, 2), &device).unwrap();
+        let distances = of((&counted, 2), (&keys, 2), &device);
         let expected = vec![2., 3., 1., 2., 2., 3., 2., 3.];
         assert_eq!(values(distances, &device), (expected, [2, 1, 2, 2]));
 
-        let times = Positions::from_time_rows(&[[-0.5], [0.25]]);
-        let distances = Distances::new((&times, 1), (&counted, 2), &device).unwrap();
+        let times = Positions::from_time_rows(&[[-0.5], [0.25]]).unwrap();
+        let distances = of((&times, 1), (&counted, 2), &device);
         let expected = vec![0.5, 1.5, -0.25, -0.25];
         assert_eq!(values(distances, &device), (expected, [2, 1, 1, 2]));
     }
 
     #[test]
-    fn batches_of_different_sizes_are_refused_and_nothing_is_nothing() {
+    fn different_batch_sizes_are_refused_and_empty_input_gives_an_empty_bias() {
         let device = Device::flex();
         let (two, three) = (
             Positions::from_starts([1, 2]),
             Positions::from_starts([1, 2, 3]),
         );
-        let none = |_: Distances| unreachable!("no pair");
+        let none = |_: Distances, _: &Lookup| unreachable!("no pair");
         let error =
             Distances::bias((&two, 1), (&three, 1), 4, (&device, DType::F32), none).unwrap_err();
         assert_eq!(
             alloc::string::ToString::to_string(&error),
-            "the queries have positions for 2 rows and the keys for 3"
+            "there are 3 rows of key positions for a batch of 2 rows"
         );
         let empty = Distances::bias((&two, 0), (&two, 3), 4, (&device, DType::F16), none).unwrap();
         assert_eq!(empty.dims(), [2, 4, 0, 3]);

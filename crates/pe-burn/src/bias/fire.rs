@@ -7,13 +7,15 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::distances::places;
-use super::{Distances, Span, check_heads};
-use crate::display::on_one_line;
-use crate::error::{PositionError, expect};
-use crate::input::dequantized;
+use super::Bias;
+use super::distances::{Distances, real_positions};
+use crate::display::one_line;
+use crate::error::{PositionError, check_positive, check_size, init};
+use crate::positions::Positions;
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::tensor::dequantized;
 
-/// Keeps the quotient of two logarithms a number where both are 0.
+/// Avoids 0/0 where both logarithms are 0.
 const EPSILON: f64 = 1e-6;
 
 /// The configuration of a [`Fire`].
@@ -27,11 +29,11 @@ pub struct FireConfig {
     /// The width of the network that makes a bias of a distance, at least 1. Default: 32.
     #[serde(default = "default_hidden")]
     pub hidden: usize,
-    /// What `c` starts as, above 0. Default: 0.1.
+    /// The initial value of `c`, above 0. Default: 0.1.
     #[serde(default = "default_c")]
     pub c: f64,
-    /// What `L` starts as, above 0: for queries before it distances are divided by it and not by
-    /// their own position. Default: 512.
+    /// The initial value of `L`, above 0. For queries before position `L`, distances are normalized by
+    /// `L` and not by the position of the query. Default: 512.
     #[serde(default = "default_threshold")]
     pub threshold: f64,
 }
@@ -66,42 +68,26 @@ impl FireConfig {
         Self { hidden, ..self }
     }
 
-    /// Sets what `c` starts as.
+    /// Sets the initial value of `c`.
     pub fn with_c(self, c: f64) -> Self {
         Self { c, ..self }
     }
 
-    /// Sets what `L` starts as.
+    /// Sets the initial value of `L`.
     pub fn with_threshold(self, threshold: f64) -> Self {
         Self { threshold, ..self }
     }
 
     /// Builds the module on `device`.
     ///
-    /// # Panics
-    ///
-    /// Where [`try_init`](Self::try_init) returns an error.
-    pub fn init(&self, device: &Device) -> Fire {
-        expect(self.try_init(device))
-    }
-
-    /// As [`init`](Self::init).
-    ///
     /// # Errors
     ///
-    /// [`PositionError::ZeroHeads`]; [`PositionError::Fire`] when another number is not above 0.
+    /// [`PositionError::Number`] when one of the numbers is not above 0.
     pub fn try_init(&self, device: &Device) -> Result<Fire, PositionError> {
-        check_heads(self.heads)?;
-        let positive = [
-            ("hidden", self.hidden as f64),
-            ("c", self.c),
-            ("threshold", self.threshold),
-        ];
-        for (what, value) in positive {
-            if !(value as f32 > 0.0 && (value as f32).is_finite()) {
-                return Err(PositionError::Fire { what, value });
-            }
-        }
+        check_size("heads", self.heads)?;
+        check_size("hidden", self.hidden)?;
+        check_positive("c", self.c)?;
+        check_positive("threshold", self.threshold)?;
         let scalar = |value: f64| Param::from_tensor(Tensor::full([1], value, device));
         Ok(Fire {
             inner: LinearConfig::new(1, self.hidden).init(device),
@@ -113,8 +99,16 @@ impl FireConfig {
     }
 }
 
-/// A small network makes a bias of the distance, seen on a logarithmic scale and as a part of how
-/// far the query stands: Li et al., [*Functional Interpolation for Relative Positions Improves Long
+impl SchemeConfig for FireConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.heads))
+    }
+}
+
+init!(FireConfig => Fire);
+
+/// FIRE: a small network maps the distance, on a logarithmic scale and normalized by the position of the
+/// query, to a bias. Li et al., [*Functional Interpolation for Relative Positions Improves Long
 /// Context Transformers*](https://arxiv.org/abs/2310.04418), 2023, §3:
 ///
 /// ```text
@@ -122,13 +116,13 @@ impl FireConfig {
 /// bias(·, i, j) = f(ψ(i − j) / ψ(max(i, L)))        f: 1 → hidden → heads, with a ReLU
 /// ```
 ///
-/// The distance is so a number from 0 to 1 however long the input is. Beside the network, `c` and
-/// `L` are trained. It is made for causal attention; to the right the size of the distance counts,
-/// and the quotient can pass 1. Made by [`FireConfig`].
+/// The input of `f` is thus between 0 and 1 however long the sequence is. Besides the network, `c` and
+/// `L` are trained. It is made for causal attention; for keys to the right of the query the absolute
+/// distance counts, and the quotient can pass 1. Made by [`FireConfig`].
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{FireConfig, Positions};
+/// use pe_burn::{FireConfig, Bias, Positions};
 ///
 /// let fire = FireConfig::new(8).init(&Device::flex());
 /// let positions = Positions::default();
@@ -144,76 +138,71 @@ pub struct Fire {
     pub outer: Linear,
     /// `[1]`: the scale of distances before the logarithm.
     pub c: Param<Tensor<1>>,
-    /// `[1]`: `L` as a multiple of what it starts as.
+    /// `[1]`: `L` as a multiple of its initial value.
     pub threshold: Param<Tensor<1>>,
     #[module(skip)]
     config: FireConfig,
 }
 
 impl Fire {
-    /// The bias of every query and key, each given by its positions and their number.
-    ///
-    /// # Shapes
-    ///
-    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the parameters; to be added
-    ///   to the scores after they are scaled
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_bias`](Self::try_bias) returns an error.
-    pub fn bias(&self, queries: Span, keys: Span) -> Tensor<4> {
-        expect(self.try_bias(queries, keys))
-    }
-
-    /// As [`bias`](Self::bias).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Alibi::try_bias`](crate::Alibi::try_bias).
-    pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
-        let c = dequantized(self.c.val());
-        let (device, heads, own) = (c.device(), self.config.heads, c.dtype());
-        Distances::bias(queries, keys, heads, (&device, own), |distances| {
-            let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
-            let threshold = dequantized(self.threshold.val()).cast(FloatDType::F32);
-            let threshold = (threshold * self.config.threshold).abs();
-            let threshold = threshold.reshape([1, 1, 1, 1]);
-
-            // All pairs, since the query's own position counts as well.
-            let steps = distances.spread(distances.numbers(&device));
-            let place = places(queries, &device);
-            let [rows, queries] = place.dims();
-            let place = place.reshape([rows, 1, queries, 1]);
-            let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
-            let reach = place
-                .clone()
-                .mask_where(nearer, threshold.expand(place.dims()));
-
-            let part = (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
-            let part: Tensor<4> = part.cast(FloatDType::from(own));
-            let part = part.swap_dims(1, 2).swap_dims(2, 3);
-            Ok(self
-                .outer
-                .forward(relu(self.inner.forward(part)))
-                .permute([0, 3, 1, 2]))
-        })
-    }
-
     /// The configuration that this module was made from.
     pub fn config(&self) -> &FireConfig {
         &self.config
     }
 }
 
+impl Bias for Fire {
+    fn try_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        let c = dequantized(self.c.val());
+        let (device, heads, own) = (c.device(), self.config.heads, c.dtype());
+        Distances::bias(
+            queries,
+            keys,
+            heads,
+            (&device, own),
+            |distances, queries| {
+                let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
+                let threshold = dequantized(self.threshold.val()).cast(FloatDType::F32);
+                let threshold = (threshold * self.config.threshold).abs();
+                let threshold = threshold.reshape([1, 1, 1, 1]);
+
+                // For all pairs, since the position of the query counts as well as the distance.
+                let steps = distances.spread(distances.real(&device));
+                let place = real_positions(queries, &device);
+                let [rows, queries] = place.dims();
+                let place = place.reshape([rows, 1, queries, 1]);
+                let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
+                let reach = place
+                    .clone()
+                    .mask_where(nearer, threshold.expand(place.dims()));
+
+                let part =
+                    (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
+                let part: Tensor<4> = part.cast(FloatDType::from(own));
+                let part = part.swap_dims(1, 2).swap_dims(2, 3);
+                Ok(self
+                    .outer
+                    .forward(relu(self.inner.forward(part)))
+                    .permute([0, 3, 1, 2]))
+            },
+        )
+    }
+}
+
 impl ModuleDisplay for Fire {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        on_one_line()
+        one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {
         content
             .add("heads", &self.config.heads)
             .add("hidden", &self.config.hidden)
+            .add("c", &self.config.c)
             .add("threshold", &self.config.threshold)
             .optional()
     }

@@ -5,21 +5,24 @@ use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay,
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::{Distances, Span, check_heads};
-use crate::display::on_one_line;
-use crate::error::{PositionError, expect};
-use crate::input::dequantized;
+use super::Bias;
+use super::distances::Distances;
+use crate::display::one_line;
+use crate::error::{PositionError, check_size, init};
+use crate::positions::Positions;
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::tensor::dequantized;
 
-/// Below this a parameter is used as this: the paper's are positive.
+/// The smallest value that a parameter is used with: those of the paper are positive.
 const LEAST: f64 = 0.01;
-/// The largest that one can be.
+/// The largest value of a parameter.
 const MOST: f64 = f32::MAX as f64;
 
 /// The kernel of a [`Kerple`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KerpleShape {
-    /// −r₁ ln(1 + r₂ |j − i|), the one that did best in the paper.
+    /// −r₁ ln(1 + r₂ |j − i|), the better one in the paper.
     #[default]
     Logarithmic,
     /// −r₁ |j − i|^r₂, r₂ at most 2.
@@ -57,21 +60,12 @@ impl KerpleConfig {
 
     /// Builds the module on `device`.
     ///
-    /// # Panics
-    ///
-    /// Where [`try_init`](Self::try_init) returns an error.
-    pub fn init(&self, device: &Device) -> Kerple {
-        expect(self.try_init(device))
-    }
-
-    /// As [`init`](Self::init).
-    ///
     /// # Errors
     ///
-    /// [`PositionError::ZeroHeads`].
+    /// [`PositionError::Number`] for 0 heads.
     pub fn try_init(&self, device: &Device) -> Result<Kerple, PositionError> {
-        check_heads(self.heads)?;
-        // The ranges in which the authors' code starts them.
+        check_size("heads", self.heads)?;
+        // The initial ranges of the authors' code.
         let (r1, r2) = match self.shape {
             KerpleShape::Logarithmic => (2.0, 1.0),
             KerpleShape::Power => (1.0, 2.0),
@@ -88,7 +82,15 @@ impl KerpleConfig {
     }
 }
 
-/// Lowers a score by a trained function of the distance: Chi et al., [*KERPLE: Kernelized Relative
+impl SchemeConfig for KerpleConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.heads))
+    }
+}
+
+init!(KerpleConfig => Kerple);
+
+/// KERPLE: lowers attention scores by a trained function of the distance. Chi et al., [*KERPLE: Kernelized Relative
 /// Positional Embedding for Length Extrapolation*](https://arxiv.org/abs/2205.09921), 2022, §4:
 ///
 /// ```text
@@ -96,12 +98,12 @@ impl KerpleConfig {
 /// power:        bias(head, i, j) = −r₁ |j − i|^r₂
 /// ```
 ///
-/// with two parameters for each head, which count as 0.01 where training takes them below. Made by
+/// with two parameters per head, which are used as 0.01 where training takes them below that. Made by
 /// [`KerpleConfig`].
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{KerpleConfig, Positions};
+/// use pe_burn::{KerpleConfig, Bias, Positions};
 ///
 /// let kerple = KerpleConfig::new(8).init(&Device::flex());
 /// let positions = Positions::default();
@@ -111,7 +113,7 @@ impl KerpleConfig {
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct Kerple {
-    /// `[heads]`: how strongly scores fall.
+    /// `[heads]`: the strength of the decay.
     pub r1: Param<Tensor<1>>,
     /// `[heads]`: the scale of the distances, or their exponent.
     pub r2: Param<Tensor<1>>,
@@ -120,69 +122,62 @@ pub struct Kerple {
 }
 
 impl Kerple {
-    /// The bias of every query and key, each given by its positions and their number.
-    ///
-    /// # Shapes
-    ///
-    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the parameters; to be added
-    ///   to the scores after they are scaled
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_bias`](Self::try_bias) returns an error.
-    pub fn bias(&self, queries: Span, keys: Span) -> Tensor<4> {
-        expect(self.try_bias(queries, keys))
-    }
-
-    /// As [`bias`](Self::bias).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Alibi::try_bias`](crate::Alibi::try_bias).
-    pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
-        let (heads, shape) = (self.config.heads, self.config.shape);
-        let (r1, r2) = (dequantized(self.r1.val()), dequantized(self.r2.val()));
-        let device = r1.device();
-        Distances::bias(queries, keys, heads, (&device, r1.dtype()), |distances| {
-            let most = match shape {
-                KerpleShape::Logarithmic => MOST,
-                KerpleShape::Power => 2.0,
-            };
-            let own: FloatDType = r1.dtype().into();
-            let r1 = within(r1.cast(FloatDType::F32), MOST).reshape([1, heads, 1, 1]);
-            let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
-            let steps = distances.numbers(&device).abs();
-            let fall = match shape {
-                KerpleShape::Logarithmic => (steps * r2).log1p(),
-                KerpleShape::Power => {
-                    // ln 0 has no part in it, nor in the gradient.
-                    let here = steps.clone().equal_scalar(0.0);
-                    let power = (steps.mask_fill(here.clone(), 1.0).log() * r2).exp();
-                    let [_, _, queries, keys] = power.dims();
-                    let here = here.expand([power.dims()[0], heads, queries, keys]);
-                    power.mask_fill(here, 0.0)
-                }
-            };
-            Ok(distances.spread(-(fall * r1)).cast(own))
-        })
-    }
-
     /// The configuration that this module was made from.
     pub fn config(&self) -> &KerpleConfig {
         &self.config
     }
 }
 
-/// The parameter from [`LEAST`] to `most`, with the gradient of the parameter itself, so that one
-/// that has left the range can come back.
+/// Clamps a parameter to [`LEAST`] and `most`. Its gradient passes through unchanged, so that a
+/// parameter that has left the range can come back.
 fn within(parameter: Tensor<1>, most: f64) -> Tensor<1> {
     let inside = parameter.clone().clamp(LEAST, most);
     parameter.clone() + (inside - parameter).detach()
 }
 
+impl Bias for Kerple {
+    fn try_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        let (heads, shape) = (self.config.heads, self.config.shape);
+        let (r1, r2) = (dequantized(self.r1.val()), dequantized(self.r2.val()));
+        let device = r1.device();
+        Distances::bias(
+            queries,
+            keys,
+            heads,
+            (&device, r1.dtype()),
+            |distances, _| {
+                let most = match shape {
+                    KerpleShape::Logarithmic => MOST,
+                    KerpleShape::Power => 2.0,
+                };
+                let own: FloatDType = r1.dtype().into();
+                let r1 = within(r1.cast(FloatDType::F32), MOST).reshape([1, heads, 1, 1]);
+                let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
+                let steps = distances.real(&device).abs();
+                let fall = match shape {
+                    KerpleShape::Logarithmic => (steps * r2).log1p(),
+                    KerpleShape::Power => {
+                        // Distance 0 is left out, since ln 0 would make the gradient infinite.
+                        let here = steps.clone().equal_scalar(0.0);
+                        let power = (steps.mask_fill(here.clone(), 1.0).log() * r2).exp();
+                        let [_, _, queries, keys] = power.dims();
+                        let here = here.expand([power.dims()[0], heads, queries, keys]);
+                        power.mask_fill(here, 0.0)
+                    }
+                };
+                Ok(distances.spread(-(fall * r1)).cast(own))
+            },
+        )
+    }
+}
+
 impl ModuleDisplay for Kerple {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        on_one_line()
+        one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

@@ -1,5 +1,6 @@
 //! T5's relative position bias.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use burn::config::Config;
@@ -8,13 +9,15 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::{Distances, Span, check_heads};
-use crate::display::on_one_line;
-use crate::error::{PositionError, expect};
-use crate::index::row_numbers;
-use crate::input::dequantized;
+use super::Bias;
+use super::distances::Distances;
+use crate::display::one_line;
+use crate::error::{PositionError, check_size, init};
+use crate::positions::Positions;
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::tensor::{dequantized, indices};
 
-/// The largest `max_distance`: a bucket is looked up for every distance up to it.
+/// The largest `max_distance`: the module keeps a bucket for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;
 
 /// The configuration of a [`T5RelativeBias`].
@@ -25,19 +28,18 @@ const MAX_DISTANCE: usize = 1 << 20;
 pub struct T5RelativeBiasConfig {
     /// The number of heads, at least 1.
     pub heads: usize,
-    /// The number of buckets that distances fall into; a multiple of 4 where both directions are
-    /// told apart, else even. Default: 32.
+    /// The number of buckets for distances; a multiple of 4 if `bidirectional`, else even. Default: 32.
     #[serde(default = "default_buckets")]
     pub buckets: usize,
-    /// The distance from which on all fall into the last bucket of their direction; more than
-    /// there are buckets with a distance of their own. Default: 128.
+    /// All distances from this one on share the last bucket of their direction. It must be more than
+    /// the number of buckets with a distance of their own. Default: 128.
     #[serde(default = "default_max_distance")]
     pub max_distance: usize,
-    /// Whether keys on the right have buckets of their own, as in T5's encoder. In its decoder,
-    /// where they are masked, they share that of distance 0. Default: true.
+    /// Whether keys to the right have buckets of their own, as in T5's encoder. In its decoder, where
+    /// they are masked, they share that of distance 0. Default: true.
     #[serde(default = "default_bidirectional")]
     pub bidirectional: bool,
-    /// What the biases start as. Default: N(0, 0.02).
+    /// The initial biases. Default: N(0, 0.02).
     #[serde(default = "default_init")]
     pub init: Initializer,
 }
@@ -80,7 +82,7 @@ impl T5RelativeBiasConfig {
         Self { buckets, ..self }
     }
 
-    /// Sets the distance from which on all fall into the last bucket.
+    /// Sets the distance from which on all share the last bucket.
     pub fn with_max_distance(self, max_distance: usize) -> Self {
         Self {
             max_distance,
@@ -88,7 +90,7 @@ impl T5RelativeBiasConfig {
         }
     }
 
-    /// Sets whether keys on the right have buckets of their own.
+    /// Sets whether keys to the right have buckets of their own.
     pub fn with_bidirectional(self, bidirectional: bool) -> Self {
         Self {
             bidirectional,
@@ -96,40 +98,35 @@ impl T5RelativeBiasConfig {
         }
     }
 
-    /// Sets what the biases start as.
+    /// Sets the initial biases.
     pub fn with_init(self, init: Initializer) -> Self {
         Self { init, ..self }
     }
 
     /// Builds the module on `device`.
     ///
-    /// # Panics
-    ///
-    /// Where [`try_init`](Self::try_init) returns an error.
-    pub fn init(&self, device: &Device) -> T5RelativeBias {
-        expect(self.try_init(device))
-    }
-
-    /// As [`init`](Self::init).
-    ///
     /// # Errors
     ///
-    /// [`PositionError::ZeroHeads`]; [`Buckets`](PositionError::Buckets) when the buckets cannot be
-    /// shared out.
+    /// [`PositionError::Number`] for 0 heads, and for a `buckets` or `max_distance` that is out of
+    /// bounds.
     pub fn try_init(&self, device: &Device) -> Result<T5RelativeBias, PositionError> {
-        check_heads(self.heads)?;
+        check_size("heads", self.heads)?;
         let shares = if self.bidirectional { 4 } else { 2 };
-        if self.buckets == 0
-            || !self.buckets.is_multiple_of(shares)
-            || self.max_distance <= self.buckets / shares
-            || self.max_distance > MAX_DISTANCE
-        {
-            return Err(PositionError::Buckets {
-                buckets: self.buckets,
-                multiple_of: shares,
-                max_distance: self.max_distance,
-                most: MAX_DISTANCE,
-            });
+        if self.buckets == 0 || !self.buckets.is_multiple_of(shares) {
+            let bound = format!("a multiple of {shares}, and not 0");
+            return Err(PositionError::number("buckets", self.buckets as f64, bound));
+        }
+        let exact = self.buckets / shares;
+        if self.max_distance <= exact || self.max_distance > MAX_DISTANCE {
+            let bound = format!(
+                "more than {exact}, for {} buckets, and at most {MAX_DISTANCE}",
+                self.buckets
+            );
+            return Err(PositionError::number(
+                "max_distance",
+                self.max_distance as f64,
+                bound,
+            ));
         }
         let reach = self.max_distance as i64;
         let buckets: Vec<usize> = (-reach..=reach).map(|d| self.bucket(d)).collect();
@@ -140,14 +137,14 @@ impl T5RelativeBiasConfig {
         let constant = device.clone().without_autodiff();
         Ok(T5RelativeBias {
             weight,
-            bucket_of: row_numbers(&buckets, &constant),
+            bucket_of: indices(&buckets, &constant),
             config: self.clone(),
         })
     }
 
-    /// The bucket of a distance, key minus query: half of those of a direction for the distances
-    /// below that number, one each, and the others for ranges that grow evenly on a logarithmic
-    /// scale up to `max_distance`.
+    /// The bucket of a distance, key minus query. Half of the buckets of a direction hold one distance
+    /// each, from 0 on; the others hold ranges that grow evenly on a logarithmic scale up to
+    /// `max_distance`.
     pub fn bucket(&self, distance: i64) -> usize {
         let (buckets, first) = match self.bidirectional {
             true if distance > 0 => (self.buckets / 2, self.buckets / 2),
@@ -170,7 +167,15 @@ impl T5RelativeBiasConfig {
     }
 }
 
-/// A trained bias for each head and range of distances: Raffel et al., [*Exploring the Limits of
+impl SchemeConfig for T5RelativeBiasConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.heads))
+    }
+}
+
+init!(T5RelativeBiasConfig => T5RelativeBias);
+
+/// T5's relative position bias: a trained bias per head and range of distances. Raffel et al., [*Exploring the Limits of
 /// Transfer Learning with a Unified Text-to-Text
 /// Transformer*](https://arxiv.org/abs/1910.10683), 2020, §2.1.
 ///
@@ -182,7 +187,7 @@ impl T5RelativeBiasConfig {
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{Positions, T5RelativeBiasConfig};
+/// use pe_burn::{Bias, Positions, T5RelativeBiasConfig};
 ///
 /// let t5 = T5RelativeBiasConfig::new(8).init(&Device::flex());
 /// let positions = Positions::default();
@@ -203,34 +208,23 @@ pub struct T5RelativeBias {
 }
 
 impl T5RelativeBias {
-    /// The bias of every query and key, each given by its positions and their number.
-    ///
-    /// # Shapes
-    ///
-    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the parameters; to be added
-    ///   to the scores after they are scaled
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_bias`](Self::try_bias) returns an error.
-    pub fn bias(&self, queries: Span, keys: Span) -> Tensor<4> {
-        expect(self.try_bias(queries, keys))
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &T5RelativeBiasConfig {
+        &self.config
     }
+}
 
-    /// As [`bias`](Self::bias).
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::NotWhole`] for times, and those of
-    /// [`Alibi::try_bias`](crate::Alibi::try_bias).
-    pub fn try_bias(&self, queries: Span, keys: Span) -> Result<Tensor<4>, PositionError> {
-        queries.0.check_whole("T5's bias")?;
-        keys.0.check_whole("T5's bias")?;
+impl Bias for T5RelativeBias {
+    fn try_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
         let weight = dequantized(self.weight.val());
         let device = weight.device();
         let heads = self.config.heads;
         let own = weight.dtype();
-        Distances::bias(queries, keys, heads, (&device, own), |distances| {
+        Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
             let reach = self.config.max_distance as i64;
             Ok(match &distances {
                 Distances::Strip {
@@ -242,7 +236,7 @@ impl T5RelativeBias {
                     let buckets: Vec<usize> = (0..len as i64)
                         .map(|i| self.config.bucket(*first as i64 + i))
                         .collect();
-                    let buckets = row_numbers(&buckets, &device.clone().without_autodiff());
+                    let buckets = indices(&buckets, &device.clone().without_autodiff());
                     let strip = embedding(weight, buckets.unsqueeze());
                     distances.spread(strip.swap_dims(1, 2).reshape([1, heads, 1, len]))
                 }
@@ -254,20 +248,15 @@ impl T5RelativeBias {
                         .reshape([rows, queries, keys, heads])
                         .permute([0, 3, 1, 2])
                 }
-                Distances::Times(_) => unreachable!("times were refused"),
+                Distances::Times(_) => return Err(PositionError::NotWhole { what: "T5's bias" }),
             })
         })
-    }
-
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &T5RelativeBiasConfig {
-        &self.config
     }
 }
 
 impl ModuleDisplay for T5RelativeBias {
     fn custom_settings(&self) -> Option<DisplaySettings> {
-        on_one_line()
+        one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {

@@ -1,0 +1,50 @@
+//! What is added to an input: a tensor, or rows of a table that a kernel reads in place.
+
+use alloc::borrow::Cow;
+
+use burn::tensor::module::embedding;
+use burn::tensor::{DType, Tensor};
+
+use crate::tensor::indices;
+
+/// The right-hand side of a sum, `[1 or batch, seq, d_model]`.
+///
+/// Rows of a constant table `[1, rows, d_model]` are not copied out of it here, so that a kernel can
+/// read them from the table.
+pub(crate) enum Addend<'a> {
+    Tensor(Tensor<3>),
+    /// `seq` consecutive rows of a table from row `start` on.
+    Slice {
+        table: Tensor<3>,
+        start: usize,
+        seq: usize,
+    },
+    /// The rows `ids` of a table: `seq` ids that serve the whole batch, or `seq` per row of it.
+    Gather {
+        table: Tensor<3>,
+        ids: Cow<'a, [usize]>,
+        seq: usize,
+    },
+}
+
+impl Addend<'_> {
+    #[inline] // for the time of a decoding step
+    pub fn into_tensor(self) -> Tensor<3> {
+        match self {
+            Self::Tensor(tensor) => tensor,
+            Self::Slice { table, start, seq } => table.slice([0..1, start..start + seq]),
+            Self::Gather { table, ids, seq } => {
+                let rows = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
+                embedding(table.squeeze_dim(0), rows)
+            }
+        }
+    }
+
+    pub fn dtype(&self) -> DType {
+        match self {
+            Self::Tensor(table) | Self::Slice { table, .. } | Self::Gather { table, .. } => {
+                table.dtype()
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Custom operations in Burn's autodiff graph.
+
+use core::fmt::Debug;
+use core::marker::PhantomData;
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, DispatchKindConversion, DispatchTensor};
+use burn::tensor::Tensor;
+
+/// The backward pass of an operation on `N` tensors, with the state that the forward pass saved for it.
+pub trait Operation<B: Backend, const N: usize>: Clone + Debug + Send + 'static {
+    /// The gradient of each input, given the gradient of the output.
+    fn backward(self, gradient: FloatTensor<B>) -> [FloatTensor<B>; N];
+}
+
+/// A tensor of one backend, tracked by autodiff or not, of any rank.
+pub enum Operand<B: Backend> {
+    Plain(FloatTensor<B>),
+    Tracked(FloatTensor<Autodiff<B>>),
+}
+
+impl<B> Operand<B>
+where
+    B: Backend,
+    DispatchTensor: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>,
+{
+    /// The operand of a tensor that is on this backend, without gradient checkpointing.
+    ///
+    /// # Panics
+    ///
+    /// When the tensor is on another backend.
+    pub fn of<const D: usize>(x: Tensor<D>) -> Self {
+        let found = "a tensor of backend B";
+        match x.device().is_autodiff() {
+            true => Self::Tracked(x.try_into_primitive::<Autodiff<B>>().expect(found)),
+            false => Self::Plain(x.try_into_primitive::<B>().expect(found)),
+        }
+    }
+
+    /// The tensor, of rank `D`.
+    pub fn tensor<const D: usize>(self) -> Tensor<D> {
+        match self {
+            Self::Plain(x) => Tensor::from_primitive::<B>(x),
+            Self::Tracked(x) => Tensor::from_primitive::<Autodiff<B>>(x),
+        }
+    }
+}
+
+/// Runs the forward pass of an operation, and records its backward pass where one of the inputs is
+/// tracked.
+pub fn apply<B: Backend, O: Operation<B, N>, const N: usize>(
+    inputs: [Operand<B>; N],
+    forward: impl FnOnce([FloatTensor<B>; N]) -> (FloatTensor<B>, O),
+) -> Operand<B> {
+    if inputs.iter().all(|x| matches!(x, Operand::Plain(_))) {
+        let inputs = inputs.map(|x| match x {
+            Operand::Plain(x) => x,
+            Operand::Tracked(_) => unreachable!("checked above"),
+        });
+        return Operand::Plain(forward(inputs).0);
+    }
+    let inputs = inputs.map(|x| match x {
+        Operand::Plain(x) => FloatTensor::<Autodiff<B>>::new(x),
+        Operand::Tracked(x) => x,
+    });
+    let nodes = inputs.each_ref().map(|x| x.node());
+    let (output, kept) = forward(inputs.map(|x| x.into_primitive()));
+    let step = Recorded::<O>(PhantomData);
+    let prepared = step.prepare::<NoCheckpointing>(nodes).compute_bound();
+    Operand::Tracked(match prepared.stateful() {
+        OpsKind::Tracked(prepared) => prepared.finish(kept, output),
+        OpsKind::UnTracked(prepared) => prepared.finish(output),
+    })
+}
+
+#[derive(Debug)]
+struct Recorded<O>(PhantomData<O>);
+
+impl<B: Backend, O: Operation<B, N>, const N: usize> Backward<B, N> for Recorded<O> {
+    type State = O;
+
+    fn backward(self, ops: Ops<O, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<B>(&ops.node);
+        for (parent, gradient) in ops.parents.into_iter().zip(ops.state.backward(gradient)) {
+            if let Some(parent) = parent {
+                gradients.register::<B>(parent.id, gradient);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The rotation of [`crate::rotate::turn`] in one pass over memory.
+
+use core::mem::MaybeUninit;
+
+use burn::backend::Flex;
+use burn::backend::flex::{FlexTensor, Layout as Strides};
+use burn::tensor::Tensor;
+use multiversion::multiversion;
+
+use super::{CHUNK, PARALLEL_FROM, filled_by};
+use crate::backend::autodiff::{Operand, Operation, apply};
+use crate::backend::threads;
+use crate::layout::Layout;
+
+/// Rotates the first columns of `x`, as many as `rows` has, by the angles of `rows` times `sign`.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, heads, seq, d_head]`, not empty
+/// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, without autodiff
+/// - `sign`: 1, or −1 for the inverse rotation
+/// - output: as `x`
+pub fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, sign: f32) -> Tensor<4> {
+    let found = "rows on the device of the input";
+    let rows = rows.without_autodiff().try_into_primitive::<Flex>();
+    let rows = rows.expect(found).to_contiguous();
+    apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
+        let y = rotated(x, &rows, layout, sign);
+        (y, Rotation { rows, layout, sign })
+    })
+    .tensor()
+}
+
+#[derive(Clone, Debug)]
+struct Rotation {
+    rows: FlexTensor,
+    layout: Layout,
+    sign: f32,
+}
+
+impl Operation<Flex, 1> for Rotation {
+    fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
+        // The transpose of a rotation is its inverse.
+        [rotated(gradient, &self.rows, self.layout, -self.sign)]
+    }
+}
+
+/// Rotates in place where the memory of `x` is not shared, and else writes a new tensor.
+fn rotated(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, sign: f32) -> FlexTensor {
+    let angles: &[f32] = rows.as_slice().expect("contiguous rows");
+    let [angles_batch, seq, width] = rows.layout().shape().dims();
+    let [batch, heads, _, d_head] = x.layout().shape().dims();
+    // A thread takes this many rows of one head of one sequence at a time.
+    let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
+    let per_head = seq.div_ceil(rows_at_a_time);
+    let block = |i: usize| {
+        let (head, first) = (i / per_head, i % per_head * rows_at_a_time);
+        let count = rows_at_a_time.min(seq - first);
+        let from = (head / heads % angles_batch * seq + first) * width;
+        let angles = &angles[from..from + count * width];
+        ([head / heads, head % heads, first, 0], angles)
+    };
+    let blocks = batch * heads * per_head;
+    let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
+        0..=PARALLEL_FROM => (0..blocks).for_each(work),
+        // One head may have few rows, so a thread takes several blocks.
+        _ => {
+            let at_a_time = (CHUNK / (rows_at_a_time * d_head)).max(1);
+            threads::for_each((0..blocks).step_by(at_a_time), |first| {
+                (first..blocks.min(first + at_a_time)).for_each(work);
+            });
+        }
+    };
+
+    if x.layout().strides()[3] != 1 {
+        x = x.to_contiguous();
+    }
+    let strides = x.layout().clone();
+    let stride = strides.strides()[2];
+    if rows_are_disjoint(&strides)
+        && let Some(numbers) = x.try_storage_mut::<f32>()
+    {
+        let numbers = Memory(numbers.as_mut_ptr());
+        for_each(&|i| {
+            let (index, angles) = block(i);
+            // SAFETY: the rows are inside the storage and do not overlap, each is given to one
+            // thread, and `try_storage_mut` has checked that the storage is not shared.
+            unsafe {
+                let first = numbers.from(strides.index(&index));
+                rotate_rows(first, stride, width, angles, layout, sign);
+            }
+        });
+        return x;
+    }
+    let (numbers, strides) = (x.storage::<f32>(), x.layout());
+    let write = |out: &mut [MaybeUninit<f32>]| {
+        let out = Memory(out.as_mut_ptr().cast());
+        for_each(&|i| {
+            let (index, angles) = block(i);
+            let [b, h, first, _] = index;
+            let target = ((b * heads + h) * seq + first) * d_head;
+            for row in 0..angles.len() / width {
+                let from = strides.index(&[b, h, first + row, 0]);
+                let source = &numbers[from..from + d_head];
+                // SAFETY: `source` is other memory than `out`, and each row of `out` is inside it and
+                // written by one thread.
+                unsafe {
+                    let row = out.from(target + row * d_head);
+                    row.copy_from_nonoverlapping(source.as_ptr(), d_head);
+                }
+            }
+            // SAFETY: these rows have just been written, by this thread.
+            unsafe {
+                let first = out.from(target);
+                rotate_rows(first, d_head as isize, width, angles, layout, sign);
+            }
+        });
+    };
+    // SAFETY: the blocks cover all rows, and each row is written whole.
+    unsafe { filled_by([batch, heads, seq, d_head], write) }
+}
+
+/// The start of memory that several threads write, each to rows of its own.
+struct Memory(*mut f32);
+
+// SAFETY: each thread uses rows of its own; see `rotated`.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// # Safety
+    ///
+    /// `index` is inside the memory.
+    unsafe fn from(&self, index: usize) -> *mut f32 {
+        // SAFETY: the caller promises that `index` is inside the memory.
+        unsafe { self.0.add(index) }
+    }
+}
+
+/// Whether no two rows overlap in memory. (Those of an expanded tensor do.)
+fn rows_are_disjoint(strides: &Strides) -> bool {
+    let [batch, heads, seq, d_head] = strides.shape().dims();
+    let by = strides.strides();
+    let mut outer = [(batch, by[0]), (heads, by[1]), (seq, by[2])];
+    outer.sort_unstable_by_key(|(_, stride)| *stride);
+    let mut extent = d_head as isize;
+    for (size, stride) in outer.into_iter().filter(|(size, _)| *size > 1) {
+        if stride < extent {
+            return false;
+        }
+        extent += (size as isize - 1) * stride;
+    }
+    true
+}
+
+/// Rotates the first `width` elements of rows that are `stride` elements apart, one for each row of
+/// `angles`.
+///
+/// # Safety
+///
+/// From `first` on there are as many initialized rows, and nothing else reads or writes them during
+/// the call.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+unsafe fn rotate_rows(
+    first: *mut f32,
+    stride: isize,
+    width: usize,
+    angles: &[f32],
+    layout: Layout,
+    sign: f32,
+) {
+    let pairs = width / 2;
+    let mut at = 0;
+    while at < angles.len() {
+        // SAFETY: the caller promises that this row is initialized and used by nothing else.
+        let row = unsafe {
+            let start = first.offset((at / width) as isize * stride);
+            core::slice::from_raw_parts_mut(start, width)
+        };
+        let (sin, cos) = angles[at..at + width].split_at(pairs);
+        let (sin, cos) = (&sin[..pairs], &cos[..pairs]);
+        match layout {
+            Layout::Halves => {
+                let (a, b) = row.split_at_mut(pairs);
+                let (a, b) = (&mut a[..pairs], &mut b[..pairs]);
+                for i in 0..pairs {
+                    let sin = sin[i] * sign;
+                    let turned = (a[i] * cos[i] - b[i] * sin, a[i] * sin + b[i] * cos[i]);
+                    (a[i], b[i]) = turned;
+                }
+            }
+            Layout::Interleaved => {
+                let (row, _) = row.as_chunks_mut::<2>();
+                let row = &mut row[..pairs];
+                for i in 0..pairs {
+                    let (sin, [a, b]) = (sin[i] * sign, row[i]);
+                    row[i] = [a * cos[i] - b * sin, a * sin + b * cos[i]];
+                }
+            }
+        }
+        at += width;
+    }
+}

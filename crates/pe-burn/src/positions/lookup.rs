@@ -1,0 +1,316 @@
+//! Which rows of a table the tokens of an input need: the one answer that every scheme works from.
+
+use alloc::borrow::Cow;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use burn::tensor::{Bool, Device, Tensor, TensorData};
+
+use super::{Axes, DeviceIds, Grid, Kind, MAX_POSITION, Padding, Positions};
+use crate::backend::memory::check_room;
+use crate::error::PositionError;
+use crate::tensor::mask_on;
+
+/// The positions of `seq` tokens in each row of a batch, checked.
+pub(crate) struct Lookup<'a> {
+    /// The number of rows that have positions of their own; 1 where all rows of a batch share them.
+    pub batch: usize,
+    pub seq: usize,
+    pub rows: Rows<'a>,
+    grid: Option<(&'a Grid, Option<&'a [usize]>)>,
+    padding: Option<&'a Padding>,
+}
+
+/// The rows that the tokens need.
+pub(crate) enum Rows<'a> {
+    /// `seq` consecutive rows from this one on, for every row of the batch.
+    Run(usize),
+    /// Rows by id, `batch × seq` of them.
+    Ids(Cow<'a, [usize]>),
+    /// Real numbers, `batch × seq` of them. A table has no rows for them.
+    Times(&'a [f64]),
+    /// Ids on a device, all below `seq`.
+    Device(&'a DeviceIds),
+}
+
+impl Positions {
+    /// The lookup of these positions for an input with `seq` tokens per row and `batch` rows (`None`
+    /// for any number of rows).
+    ///
+    /// # Errors
+    ///
+    /// [`Shape`](PositionError::Shape) or [`Batch`](PositionError::Batch) when they are for another
+    /// input, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`], and
+    /// [`TooLarge`](PositionError::TooLarge) when the ids of so many tokens do not fit into memory.
+    #[inline]
+    pub(crate) fn lookup(
+        &self,
+        batch: Option<usize>,
+        seq: usize,
+    ) -> Result<Lookup<'_>, PositionError> {
+        let padding = self.padding.as_ref();
+        if let Kind::Run(start) = self.kind
+            && padding.is_none()
+        {
+            check_run(start, seq)?;
+            return Ok(Lookup::run(start, seq)); // the way of every decoding step
+        }
+        self.lookup_any(batch, seq, padding)
+    }
+
+    fn lookup_any<'a>(
+        &'a self,
+        batch: Option<usize>,
+        seq: usize,
+        padding: Option<&'a Padding>,
+    ) -> Result<Lookup<'a>, PositionError> {
+        let fits = |what, got: [usize; 2]| {
+            let wrong_rows = batch.filter(|&batch| got[0] != 1 && got[0] != batch);
+            match wrong_rows.is_some() || got[1] != seq {
+                false => Ok(got[0]),
+                true => Err(PositionError::Shape {
+                    what,
+                    expected: [batch.unwrap_or(got[0]), seq],
+                    got,
+                }),
+            }
+        };
+        let mut on_grid = None;
+        let (batch, rows) = match &self.kind {
+            Kind::Run(start) => {
+                check_run(*start, seq)?;
+                (1, Rows::Run(*start))
+            }
+            Kind::Starts(starts) => {
+                let got = starts.len();
+                if let Some(expected) = batch.filter(|&batch| got != 1 && got != batch) {
+                    let what = "starts";
+                    return Err(PositionError::Batch {
+                        what,
+                        expected,
+                        got,
+                    });
+                }
+                if let Some(&last) = starts.iter().max() {
+                    check_run(last, seq)?;
+                }
+                check_room::<usize>(got, seq)?;
+                let ids = starts.iter().flat_map(|&start| start..start + seq);
+                (got, Rows::Ids(ids.collect()))
+            }
+            Kind::Ids { ids, shape } => {
+                let batch = fits("tensor of position ids", *shape)?;
+                (batch, Rows::Ids(Cow::Borrowed(ids)))
+            }
+            Kind::Times { times, shape } => (fits("tensor of times", *shape)?, Rows::Times(times)),
+            Kind::Grid { grid, ids: None } => {
+                on_grid = Some((grid, None));
+                (fits("grid", [1, grid.tokens()])?, Rows::Run(0))
+            }
+            Kind::Grid {
+                grid,
+                ids: Some((ids, shape)),
+            } => {
+                on_grid = Some((grid, Some(&ids[..])));
+                let batch = fits("tensor of ids on a grid", *shape)?;
+                (batch, Rows::Ids(Cow::Borrowed(ids)))
+            }
+            Kind::Device(ids) => (fits(ids.source, ids.ids.dims())?, Rows::Device(ids)),
+        };
+        let padded = match padding {
+            Some(Padding::Host(_, shape)) => fits("padding mask", *shape)?,
+            Some(Padding::Device(mask)) => fits("padding mask", mask.dims())?,
+            None => 1,
+        };
+        if batch != 1 && padded != 1 && batch != padded {
+            return Err(PositionError::Batch {
+                what: "rows in the padding mask",
+                expected: batch,
+                got: padded,
+            });
+        }
+        Ok(Lookup {
+            batch,
+            seq,
+            rows,
+            grid: on_grid,
+            padding,
+        })
+    }
+
+    /// The positions of an input with `seq` tokens per row as lists: one per row, or a single one
+    /// where all rows share it. It reads positions from a mask or from segment ids back from their
+    /// device.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Shape`] when these positions are not for `seq` tokens,
+    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`],
+    /// [`PositionError::NotWhole`] when they are times, and
+    /// [`PositionError::TooLarge`] when they do not fit into memory.
+    pub fn to_rows(&self, seq: usize) -> Result<Vec<Vec<usize>>, PositionError> {
+        let lookup = self.lookup(None, seq)?;
+        lookup.check_whole("a list of positions")?;
+        check_room::<usize>(lookup.batch, seq)?;
+        if seq == 0 {
+            return Ok(vec![Vec::new(); lookup.batch]);
+        }
+        let rows = |ids: &[usize]| ids.chunks_exact(seq).map(<[usize]>::to_vec).collect();
+        Ok(match lookup.rows {
+            Rows::Run(start) => vec![(start..start + seq).collect()],
+            Rows::Ids(ids) => rows(&ids),
+            Rows::Device(ids) => rows(&ids.read()),
+            Rows::Times(_) => unreachable!("refused above"),
+        })
+    }
+}
+
+/// Refuses a run past the largest position.
+fn check_run(start: usize, seq: usize) -> Result<(), PositionError> {
+    match seq > 0 && start.saturating_add(seq) > MAX_POSITION + 1 {
+        false => Ok(()),
+        true => Err(PositionError::Overflow {
+            start,
+            seq,
+            max: MAX_POSITION,
+        }),
+    }
+}
+
+impl<'a> Lookup<'a> {
+    /// Consecutive rows for every row of a batch.
+    pub fn run(start: usize, seq: usize) -> Self {
+        Self::of(1, seq, Rows::Run(start))
+    }
+
+    /// Rows by id, `batch × seq` of them.
+    pub fn ids(ids: Vec<usize>, batch: usize, seq: usize) -> Self {
+        Self::of(batch, seq, Rows::Ids(Cow::Owned(ids)))
+    }
+
+    fn of(batch: usize, seq: usize, rows: Rows<'a>) -> Self {
+        Self {
+            batch,
+            seq,
+            rows,
+            grid: None,
+            padding: None,
+        }
+    }
+
+    /// One more than the largest position, or an upper bound of it for positions on a device.
+    pub fn end(&self) -> usize {
+        match &self.rows {
+            _ if self.seq == 0 => 0,
+            Rows::Run(start) => start + self.seq,
+            Rows::Ids(ids) => ids.iter().max().map_or(0, |max| max + 1),
+            Rows::Times(times) => times
+                .iter()
+                .map(|time| libm::floor(*time).max(-1.0) + 1.0)
+                .fold(0.0, f64::max) as usize,
+            Rows::Device(_) => self.seq,
+        }
+    }
+
+    /// As [`end`](Self::end), but exact where the result is past `limit`: positions on a device are
+    /// read back, once, only if their upper bound is past the limit.
+    pub fn end_beyond(&self, limit: usize) -> usize {
+        let end = self.end();
+        match &self.rows {
+            Rows::Device(ids) if end > limit => ids.end(),
+            _ => end,
+        }
+    }
+
+    /// The largest distance of a position from 0, or an upper bound of it that is within `limit`.
+    pub fn farthest_beyond(&self, limit: usize) -> f64 {
+        match &self.rows {
+            Rows::Times(times) => times.iter().fold(0.0, |far, time| time.abs().max(far)),
+            _ => self.end_beyond(limit).saturating_sub(1) as f64,
+        }
+    }
+
+    /// Refuses positions from `max_len` on.
+    pub fn check_limit(&self, max_len: usize) -> Result<(), PositionError> {
+        match self.end_beyond(max_len) {
+            end if end > max_len => Err(PositionError::TooLong {
+                position: end - 1,
+                max_len,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses times, where a position is the index of a row.
+    pub fn check_whole(&self, what: &'static str) -> Result<(), PositionError> {
+        match self.rows {
+            Rows::Times(_) => Err(PositionError::NotWhole { what }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which tokens are padding, `[1 or batch, seq]`, on a device; `None` where none are marked.
+    pub fn padding(&self, device: &Device) -> Option<Tensor<2, Bool>> {
+        let device = &device.clone().without_autodiff();
+        Some(match self.padding? {
+            Padding::Host(padding, shape) => {
+                Tensor::from_data(TensorData::new(padding.clone(), *shape), device)
+            }
+            Padding::Device(mask) => mask_on(mask, device),
+        })
+    }
+
+    /// The number of rows of an encoding that treats padding apart: the positions may be the same in
+    /// all rows of a batch and the padding not.
+    pub fn padded_batch(&self) -> usize {
+        match self.padding {
+            Some(Padding::Host(_, [batch, _])) => self.batch.max(*batch),
+            Some(Padding::Device(mask)) => self.batch.max(mask.dims()[0]),
+            None => self.batch,
+        }
+    }
+
+    /// The grid that these positions are on, and the ids of its tokens, `batch × seq` of them, unless
+    /// they are all tokens of the grid in order.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Grid`] when they are not on a grid with these axes.
+    pub fn on_grid(&self, axes: Axes) -> Result<(&'a Grid, Option<&'a [usize]>), PositionError> {
+        match self.grid {
+            Some((grid, ids)) if axes.are_of(grid) => Ok((grid, ids)),
+            grid => Err(PositionError::Grid {
+                needs: axes.kind(),
+                got: grid.map_or("positions on a line", |(grid, _)| grid.kind()),
+            }),
+        }
+    }
+
+    /// One more than the largest coordinate of a token on the grid.
+    pub fn grid_end(&self, axes: Axes) -> Result<usize, PositionError> {
+        let (grid, ids) = self.on_grid(axes)?;
+        let end = |cell: [usize; 3]| cell.into_iter().max().map_or(0, |p| p + 1);
+        let end = match ids {
+            Some(ids) => ids.iter().map(|id| end(grid.coordinates(*id))).max(),
+            None => grid.tokens().checked_sub(1).map(|_| match grid.cells() {
+                0 => 1, // prefix tokens are at coordinate 0
+                _ => grid.shape().into_iter().max().unwrap_or(0),
+            }),
+        };
+        Ok(end.unwrap_or(0))
+    }
+
+    /// Which tokens are prefix tokens of their grid, `[1 or batch, seq, 1]`; `None` where the grid has
+    /// no prefix.
+    pub fn prefix(&self, device: &Device) -> Option<Tensor<3, Bool>> {
+        let (grid, ids) = self.grid?;
+        let prefix = grid.prefix();
+        let is_prefix: Vec<bool> = match ids {
+            _ if prefix == 0 => return None,
+            Some(ids) => ids.iter().map(|id| *id < prefix).collect(),
+            None => (0..self.seq).map(|token| token < prefix).collect(),
+        };
+        let mask = TensorData::new(is_prefix, [self.batch, self.seq, 1]);
+        Some(Tensor::from_data(mask, &device.clone().without_autodiff()))
+    }
+}

@@ -1,0 +1,225 @@
+//! Encodings that rotate queries and keys: RoPE and its relatives.
+
+mod model_config;
+mod rotary;
+pub mod scaling;
+pub(crate) mod turn;
+mod xpos;
+
+pub use model_config::ModelConfig;
+pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
+pub use scaling::RopeScaling;
+pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
+
+use burn::tensor::{Device, Tensor};
+
+use crate::error::{PositionError, expect};
+use crate::positions::{Lookup, Positions};
+use crate::tensor::check_device;
+
+/// A scheme that rotates queries and keys by their positions, as RoPE does.
+///
+/// An attention layer that is generic over it:
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::tensor::module::attention;
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{Positions, Rotate, RotaryPositionalEncodingConfig, XPosPositionalEncodingConfig};
+///
+/// #[derive(Module, Debug)]
+/// struct Attention<R: Module> {
+///     rope: R,
+/// }
+///
+/// impl<R: Module + Rotate> Attention<R> {
+///     /// `[batch, heads, seq, d_head]` each.
+///     fn forward(&self, [q, k, v]: [Tensor<4>; 3], positions: &Positions) -> Tensor<4> {
+///         let (q, k) = self.rope.rotate(q, k, positions);
+///         attention(q, k, v, None, None, Default::default())
+///     }
+/// }
+///
+/// let device = Device::flex();
+/// let qkv = [(); 3].map(|()| Tensor::random([2, 8, 100, 64], Distribution::Default, &device));
+/// let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
+/// let y = Attention { rope }.forward(qkv.clone(), &Positions::default());
+/// let xpos = XPosPositionalEncodingConfig::new(64).init(&device);
+/// let z = Attention { rope: xpos }.forward(qkv, &Positions::default());
+/// # assert_eq!((y.dims(), z.dims()), ([2, 8, 100, 64], [2, 8, 100, 64]));
+/// ```
+#[doc(alias = "rope")]
+#[doc(alias = "RoPE")]
+pub trait Rotate {
+    /// Rotates queries, keys, or both. Where the frequencies depend on the length of the input, they
+    /// are those of the largest position of both sides.
+    ///
+    /// The other methods call this one; a scheme implements it alone.
+    ///
+    /// # Shapes
+    ///
+    /// - `queries`, `keys`: `[batch, heads, seq, d_head]`, any float type; `heads` and `seq` of the two
+    ///   may differ, and `batch`, `heads` and `seq` may be 0
+    /// - output: queries and keys, in the shape and type of the input
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Width`] when a side has another `d_head` than the module,
+    /// [`Device`](PositionError::Device) when it is on another device,
+    /// [`Quantized`](PositionError::Quantized) when it is quantized,
+    /// [`Shape`](PositionError::Shape) or [`Batch`](PositionError::Batch) when its positions are for
+    /// another shape, [`Grid`](PositionError::Grid) when the scheme needs positions on a grid,
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
+    /// [`Number`](PositionError::Number) past the last position of a scheme that has one.
+    fn try_rotate_sides(
+        &self,
+        queries: Option<(Tensor<4>, &Positions)>,
+        keys: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<[Option<Tensor<4>>; 2], PositionError>;
+
+    /// Rotates queries and keys that are at the same positions. With a cache of keys, rotate the new
+    /// keys only, and keep them rotated.
+    ///
+    /// # Shapes
+    ///
+    /// - `q`, `k`: `[batch, heads, seq, d_head]`, any float type; the numbers of heads may differ
+    /// - output: as `q` and `k`
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides).
+    #[inline]
+    fn try_rotate(
+        &self,
+        q: Tensor<4>,
+        k: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        self.try_rotate_apart((q, positions), (k, positions))
+    }
+
+    /// As [`try_rotate`](Self::try_rotate), for code without errors of its own.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate`](Self::try_rotate) returns an error, with its message.
+    #[track_caller]
+    fn rotate(&self, q: Tensor<4>, k: Tensor<4>, positions: &Positions) -> (Tensor<4>, Tensor<4>) {
+        expect(self.try_rotate(q, k, positions))
+    }
+
+    /// Rotates queries and keys that are at different positions: keys of another sequence, or of a
+    /// cache that is not rotated yet.
+    ///
+    /// # Shapes
+    ///
+    /// - `queries`: `[batch, heads, queries, d_head]`; `keys`: `[batch, heads, keys, d_head]`
+    /// - output: as queries and keys
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides).
+    #[inline]
+    fn try_rotate_apart(
+        &self,
+        queries: (Tensor<4>, &Positions),
+        keys: (Tensor<4>, &Positions),
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        match self.try_rotate_sides(Some(queries), Some(keys))? {
+            [Some(q), Some(k)] => Ok((q, k)),
+            _ => unreachable!("every side that goes in comes out"),
+        }
+    }
+
+    /// As [`try_rotate_apart`](Self::try_rotate_apart), for code without errors of its own.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate_apart`](Self::try_rotate_apart) returns an error, with its message.
+    #[track_caller]
+    fn rotate_apart(
+        &self,
+        queries: (Tensor<4>, &Positions),
+        keys: (Tensor<4>, &Positions),
+    ) -> (Tensor<4>, Tensor<4>) {
+        expect(self.try_rotate_apart(queries, keys))
+    }
+
+    /// Rotates queries alone.
+    ///
+    /// # Shapes
+    ///
+    /// - `q`: `[batch, heads, seq, d_head]`, any float type
+    /// - output: as `q`
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides).
+    fn try_rotate_queries(
+        &self,
+        q: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<Tensor<4>, PositionError> {
+        let [q, _] = self.try_rotate_sides(Some((q, positions)), None)?;
+        Ok(q.expect("every side that goes in comes out"))
+    }
+
+    /// As [`try_rotate_queries`](Self::try_rotate_queries), for code without errors of its own.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate_queries`](Self::try_rotate_queries) returns an error, with its message.
+    #[track_caller]
+    fn rotate_queries(&self, q: Tensor<4>, positions: &Positions) -> Tensor<4> {
+        expect(self.try_rotate_queries(q, positions))
+    }
+
+    /// Rotates keys alone.
+    ///
+    /// # Shapes
+    ///
+    /// - `k`: `[batch, heads, seq, d_head]`, any float type
+    /// - output: as `k`
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides).
+    fn try_rotate_keys(
+        &self,
+        k: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<Tensor<4>, PositionError> {
+        let [_, k] = self.try_rotate_sides(None, Some((k, positions)))?;
+        Ok(k.expect("every side that goes in comes out"))
+    }
+
+    /// As [`try_rotate_keys`](Self::try_rotate_keys), for code without errors of its own.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate_keys`](Self::try_rotate_keys) returns an error, with its message.
+    #[track_caller]
+    fn rotate_keys(&self, k: Tensor<4>, positions: &Positions) -> Tensor<4> {
+        expect(self.try_rotate_keys(k, positions))
+    }
+}
+
+/// The lookup of positions for queries or keys of a module.
+#[inline]
+fn lookup<'a>(
+    x: &Tensor<4>,
+    positions: &'a Positions,
+    d_head: usize,
+    device: &Device,
+) -> Result<Lookup<'a>, PositionError> {
+    let [batch, _, seq, got] = x.dims();
+    if got != d_head {
+        return Err(PositionError::Width {
+            name: "d_head",
+            expected: d_head,
+            got,
+        });
+    }
+    check_device(x, device)?;
+    positions.lookup(Some(batch), seq)
+}

@@ -1,0 +1,433 @@
+//! RoPE: rotary position embedding.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
+use burn::tensor::{Device, FloatDType, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::scaling::RopeScaling;
+use super::turn::{Turn, rotate};
+use super::{Rotate, lookup};
+use crate::display::one_line;
+use crate::error::{PositionError, init};
+use crate::layout::{Layout, check_rotary_dim};
+use crate::positions::{Axes, Lookup, Positions};
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
+use crate::spectrum::{Spectrum, default_base};
+use crate::tensor::compute_dtype;
+
+/// The configuration of RoPE, a [`RotaryPositionalEncoding`].
+///
+/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RotaryPositionalEncodingConfig {
+    /// The width of a head, at least 2.
+    pub d_head: usize,
+    /// The number of rows that the buffer starts with; it grows when it is used past them. Default:
+    /// 5000.
+    #[serde(default = "default_max_len")]
+    pub max_len: usize,
+    /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
+    #[serde(default = "default_base")]
+    pub base: f64,
+    /// Which columns make a pair. Default: interleaved.
+    #[serde(default)]
+    pub layout: Layout,
+    /// The number of columns of a head that are rotated, which are the first ones: even, from 2 to
+    /// `d_head`. Default: all of them, for which `d_head` must be even.
+    #[serde(default)]
+    pub rotary_dim: Option<usize>,
+    /// The scaling of the frequencies for longer inputs. Default: none.
+    #[serde(default)]
+    pub scaling: Option<RopeScaling>,
+    /// The axes of a grid that share the pairs evenly. Default: none, positions are on a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axes: Option<Axes>,
+}
+
+impl Config for RotaryPositionalEncodingConfig {}
+
+impl RotaryPositionalEncodingConfig {
+    /// The paper's rotation for heads of width `d_head`; every option at its default.
+    pub fn new(d_head: usize) -> Self {
+        Self {
+            d_head,
+            max_len: default_max_len(),
+            base: default_base(),
+            layout: Layout::default(),
+            rotary_dim: None,
+            scaling: None,
+            axes: None,
+        }
+    }
+
+    /// Sets the number of rows that the buffer starts with, at least 1.
+    pub fn with_max_len(self, max_len: usize) -> Self {
+        Self { max_len, ..self }
+    }
+
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    pub fn with_base(self, base: f64) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Sets which columns make a pair: [`Layout::Interleaved`] for `(0, 1), (2, 3), …`, as in the
+    /// paper, GPT-J and Burn; [`Layout::Halves`] for `(0, d/2), (1, d/2 + 1), …`, as in GPT-NeoX,
+    /// Llama and Qwen at Hugging Face. Weights for one do not work with the other:
+    /// [`convert_heads`](crate::convert_heads) converts them.
+    pub fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// Sets the number of columns of a head that are rotated.
+    pub fn with_rotary_dim(self, rotary_dim: usize) -> Self {
+        let rotary_dim = Some(rotary_dim);
+        Self { rotary_dim, ..self }
+    }
+
+    /// Sets the scaling of the frequencies for longer inputs.
+    ///
+    /// ```
+    /// use pe_burn::RotaryPositionalEncodingConfig;
+    /// use pe_burn::scaling::Yarn;
+    ///
+    /// // Four times the 32 768 tokens that the model was trained on.
+    /// let config = RotaryPositionalEncodingConfig::new(128).with_scaling(Yarn::new(4.0, 32_768));
+    /// # config.init(&burn::tensor::Device::flex());
+    /// ```
+    pub fn with_scaling(self, scaling: impl Into<RopeScaling>) -> Self {
+        let scaling = Some(scaling.into());
+        Self { scaling, ..self }
+    }
+
+    /// Sets the axes of a grid that share the pairs, for images and video. Every axis has as many pairs
+    /// and rotates them by its own coordinate, with the frequencies of a head of that width. Prefix
+    /// tokens are not rotated (an attention factor scales them like all others).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Axes, Grid, Positions, Rotate, RotaryPositionalEncodingConfig};
+    ///
+    /// let device = Device::flex();
+    /// let rope = RotaryPositionalEncodingConfig::new(64)
+    ///     .with_axes(Axes::HeightWidth)
+    ///     .init(&device);
+    /// let positions = Positions::from(Grid::image(14, 16).with_prefix(1));
+    /// let q = Tensor::<4>::random([2, 8, 1 + 14 * 16, 64], Distribution::Default, &device);
+    /// let q = rope.rotate_queries(q, &positions);
+    /// # assert_eq!(q.dims(), [2, 8, 225, 64]);
+    /// ```
+    pub fn with_axes(self, axes: Axes) -> Self {
+        let axes = Some(axes);
+        Self { axes, ..self }
+    }
+
+    /// Builds the module and its buffer on `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a number of this configuration or its scaling that is out of
+    /// bounds, [`Config`](PositionError::Config) for settings that do not go together, and
+    /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
+    /// more than there are positions, or the buffer does not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<RotaryPositionalEncoding, PositionError> {
+        // The frequencies of inputs that are short enough not to change them.
+        let rows = RowBuffer::new(self.spectrum(0)?.into(), self.max_len, device)?;
+        let longer = match (&self.scaling, self.changes_beyond()) {
+            (Some(scaling), Some(limit)) if !scaling.varies_with_length() => {
+                // It grows when an input is longer.
+                let spectrum = self.spectrum(limit.saturating_add(1))?;
+                Some(RowBuffer::new(spectrum.into(), 1, device)?)
+            }
+            _ => None,
+        };
+        Ok(RotaryPositionalEncoding {
+            rows,
+            longer,
+            config: self.clone(),
+        })
+    }
+
+    /// The frequencies for inputs whose largest position is `seq - 1`, all sines of a row before its
+    /// cosines, with the attention factor as the amplitude.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_init`](Self::try_init), and [`PositionError::Number`] when dynamic scaling to
+    /// such a length makes the base infinite.
+    pub fn spectrum(&self, seq: usize) -> Result<Spectrum, PositionError> {
+        let rotary_dim = self.rotary_dim.unwrap_or(self.d_head);
+        check_rotary_dim(rotary_dim, self.d_head)?;
+        let axes = self.axes.map_or(1, |axes| axes.order().len());
+        if !rotary_dim.is_multiple_of(2 * axes) {
+            let bound = format!(
+                "a multiple of {}, so that {axes} axes have as many pairs",
+                2 * axes
+            );
+            return Err(PositionError::number(
+                "rotary_dim",
+                rotary_dim as f64,
+                bound,
+            ));
+        }
+        if self.axes.is_some() && self.changes_beyond().is_some() {
+            return Err(PositionError::config(
+                "dynamic and longrope scaling follow the length of a line, and a grid with axes has no \
+                 single length",
+            ));
+        }
+        let spectrum = Spectrum::new(rotary_dim / axes, self.base)?.with_layout(Layout::Halves);
+        match &self.scaling {
+            Some(scaling) => {
+                let attention = scaling.attention_factor();
+                Ok(spectrum.scaled(scaling, seq)?.with_amplitude(attention))
+            }
+            None => Ok(spectrum),
+        }
+    }
+
+    /// The length from which on the frequencies depend on the length of the input.
+    fn changes_beyond(&self) -> Option<usize> {
+        self.scaling.as_ref().and_then(RopeScaling::changes_beyond)
+    }
+}
+
+impl SchemeConfig for RotaryPositionalEncodingConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
+    }
+
+    fn axes(&self) -> Option<Axes> {
+        self.axes
+    }
+}
+
+init!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding);
+
+/// RoPE: rotates pairs of columns of queries and keys by angles that grow with the position, so that
+/// their products depend on their distance only. Su et al., [*RoFormer: Enhanced Transformer with
+/// Rotary Position Embedding*](https://arxiv.org/abs/2104.09864), 2021, §3.2.2 and §3.4.2:
+///
+/// ```text
+/// ω_i = base^(−2i/rotary_dim)
+/// (a, b)_i → (a cos ω_i p − b sin ω_i p,  a sin ω_i p + b cos ω_i p)
+/// ⟨rotate(q, m), rotate(k, n)⟩ = f(q, k, m − n)
+/// ```
+///
+/// Made by [`RotaryPositionalEncodingConfig`]. One module serves all layers of a model.
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{Layout, Positions, Rotate, RotaryPositionalEncodingConfig};
+///
+/// let device = Device::flex();
+/// // As in Llama 3 at Hugging Face.
+/// let rope = RotaryPositionalEncodingConfig::new(64)
+///     .with_base(500_000.0)
+///     .with_layout(Layout::Halves)
+///     .init(&device);
+///
+/// let q = Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device);
+/// let k = Tensor::<4>::random([2, 2, 100, 64], Distribution::Default, &device);
+/// let (q, k) = rope.rotate(q, k, &Positions::default()); // [batch, heads, seq, d_head]
+///
+/// // Decoding: the next query and key are at position 100. The keys of the cache are rotated already.
+/// let next = |heads| Tensor::<4>::random([2, heads, 1, 64], Distribution::Default, &device);
+/// let (next_q, next_k) = rope.rotate(next(8), next(2), &Positions::from(100));
+/// # assert_eq!((q.dims(), k.dims()), ([2, 8, 100, 64], [2, 2, 100, 64]));
+/// # assert_eq!((next_q.dims(), next_k.dims()), ([2, 8, 1, 64], [2, 2, 1, 64]));
+/// ```
+///
+/// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position.
+/// - **No length limit.** The buffer grows by doubling, up to 64 MiB (131 072 rows of width 128); rows
+///   beyond are computed for the call. Results do not depend on earlier calls: with
+///   [`RopeScaling::Dynamic`] and [`RopeScaling::Longrope`] the frequencies are those of the largest
+///   position of the call. A cache of rotated keys that grows past the trained length therefore holds
+///   keys of other frequencies; keep unrotated keys where that matters.
+/// - **Any float type.** `f16` and `bf16` are rotated in `f32` and rounded once.
+/// - **In place.** Pass tensors by value and do not keep clones. With the feature `flex` it is one
+///   pass over memory on all threads there.
+/// - **No parameters.** The buffer moves with the module and is not in the record.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "rope")]
+#[doc(alias = "RoPE")]
+#[doc(alias = "RotaryEmbedding")]
+pub struct RotaryPositionalEncoding {
+    /// The sines and cosines of a row, times the attention factor.
+    rows: RowBuffer,
+    /// The same for longer inputs than the model was trained on, where these have frequencies of their
+    /// own (LongRoPE).
+    longer: Option<RowBuffer>,
+    #[module(skip)]
+    config: RotaryPositionalEncodingConfig,
+}
+
+impl RotaryPositionalEncoding {
+    /// Takes the rotation by `positions` off again. (With an attention factor the result is larger by
+    /// its square.)
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, heads, seq, d_head]`, any float type
+    /// - output: as `x`
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Rotate::try_rotate_sides).
+    pub fn invert(&self, x: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
+        let lookup = self.lookup(&x, positions)?;
+        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+        Ok(self.turn(x, rows, Turn::Inverse))
+    }
+
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &RotaryPositionalEncodingConfig {
+        &self.config
+    }
+
+    #[inline]
+    fn lookup<'a>(
+        &self,
+        x: &Tensor<4>,
+        positions: &'a Positions,
+    ) -> Result<Lookup<'a>, PositionError> {
+        let lookup = lookup(x, positions, self.config.d_head, &self.rows.device())?;
+        if let Some(axes) = self.config.axes {
+            lookup.on_grid(axes)?;
+        }
+        Ok(lookup)
+    }
+
+    /// The length of the input, where the frequencies depend on it; else 0.
+    fn length(&self, lookup: &Lookup) -> usize {
+        let limit = self.config.changes_beyond();
+        limit.map_or(0, |limit| lookup.end_beyond(limit))
+    }
+
+    /// The rows for an input, `[1 or batch, seq, rotary_dim]`, with the frequencies of a length; `None`
+    /// where the input is empty.
+    fn rows(
+        &self,
+        x: &Tensor<4>,
+        lookup: &Lookup,
+        length: usize,
+    ) -> Result<Option<Tensor<3>>, PositionError> {
+        if x.shape().num_elements() == 0 {
+            return Ok(None);
+        }
+        let dtype = compute_dtype(x.dtype().into());
+        let is_longer = |limit: usize| length > limit;
+        if self.config.changes_beyond().is_some_and(is_longer) {
+            return self.longer_rows(lookup, length, dtype).map(Some);
+        }
+        match self.config.axes {
+            None => self.rows.rows(lookup, dtype).map(Some),
+            Some(axes) => self.grid_rows(axes, lookup, dtype).map(Some),
+        }
+    }
+
+    /// The rows of an input that is longer than what the model was trained on.
+    #[cold]
+    fn longer_rows(
+        &self,
+        lookup: &Lookup,
+        length: usize,
+        dtype: FloatDType,
+    ) -> Result<Tensor<3>, PositionError> {
+        match &self.longer {
+            Some(longer) => longer.rows(lookup, dtype),
+            None => {
+                let device = self.rows.device().without_autodiff();
+                let source = RowSource::from(self.config.spectrum(length)?);
+                source.rows(lookup, dtype, &device)
+            }
+        }
+    }
+
+    /// The sines of all axes before the cosines of all.
+    #[cold] // or it slows down a decoding step, which has no grid
+    fn grid_rows(
+        &self,
+        axes: Axes,
+        lookup: &Lookup,
+        dtype: FloatDType,
+    ) -> Result<Tensor<3>, PositionError> {
+        let rows = self.rows.grid_rows(axes, lookup, dtype)?;
+        let halves: Vec<Vec<Tensor<3>>> = rows.into_iter().map(|rows| rows.chunk(2, 2)).collect();
+        let of = |half: usize| halves.iter().map(move |rows| rows[half].clone());
+        Ok(Tensor::cat(of(0).chain(of(1)).collect(), 2))
+    }
+
+    fn turn(&self, x: Tensor<4>, rows: Option<Tensor<3>>, turn: Turn) -> Tensor<4> {
+        match rows {
+            Some(rows) => rotate(x, rows, self.config.layout, turn),
+            None => x,
+        }
+    }
+}
+
+impl Rotate for RotaryPositionalEncoding {
+    #[inline]
+    fn try_rotate_sides(
+        &self,
+        queries: Option<(Tensor<4>, &Positions)>,
+        keys: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+        let forward = |x, rows| self.turn(x, rows, Turn::Forward);
+        Ok(match (queries, keys) {
+            (Some((q, at_q)), Some((k, at_k))) => {
+                let (of_q, of_k) = (self.lookup(&q, at_q)?, self.lookup(&k, at_k)?);
+                // Keys are mostly at the positions of the queries: then both take the same rows.
+                let same = core::ptr::eq(at_q, at_k)
+                    && of_q.seq == of_k.seq
+                    && (q.dtype(), q.shape().num_elements() > 0)
+                        == (k.dtype(), k.shape().num_elements() > 0);
+                let length = match same {
+                    true => self.length(&of_q),
+                    false => self.length(&of_q).max(self.length(&of_k)),
+                };
+                let rows_of_q = self.rows(&q, &of_q, length)?;
+                let rows_of_k = match same {
+                    true => rows_of_q.clone(),
+                    false => self.rows(&k, &of_k, length)?,
+                };
+                [Some(forward(q, rows_of_q)), Some(forward(k, rows_of_k))]
+            }
+            (queries, keys) => {
+                let alone = |side: Option<(Tensor<4>, &Positions)>| {
+                    side.map(|(x, positions)| {
+                        let lookup = self.lookup(&x, positions)?;
+                        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+                        Ok(forward(x, rows))
+                    })
+                    .transpose()
+                };
+                [alone(queries)?, alone(keys)?]
+            }
+        })
+    }
+}
+
+impl ModuleDisplay for RotaryPositionalEncoding {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_head", &self.config.d_head)
+            .add("max_len", &self.config.max_len)
+            .add("base", &self.config.base)
+            .add_debug_attribute("layout", &self.config.layout)
+            .add_debug_attribute("rotary_dim", &self.config.rotary_dim)
+            .add_debug_attribute("scaling", &self.config.scaling)
+            .add_debug_attribute("axes", &self.config.axes)
+            .optional()
+    }
+}

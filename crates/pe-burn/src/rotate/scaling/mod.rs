@@ -1,0 +1,469 @@
+//! RoPE scaling (context extension): the frequencies of a rotary encoding for longer inputs than a
+//! model was trained on.
+//!
+//! To add a scaling:
+//!
+//! 1. Give it a file here, with its `mod` line below: a struct with public fields named as in
+//!    Hugging Face's `config.json`, a `new` for those that have no default, and `impl Scaling`.
+//! 2. Give it a line in the table `scalings!` below. The variant of [`RopeScaling`], reading and
+//!    writing it, the dispatch and the row in the docs follow from that line.
+
+pub(crate) mod fields;
+
+mod dynamic;
+mod linear;
+mod llama3;
+mod longrope;
+mod ntk;
+mod yarn;
+
+use alloc::format;
+use alloc::string::String;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::{PositionError, check_number};
+use crate::spectrum::Spectrum;
+use fields::{Fields, ORIGINAL};
+
+/// What a scaling of RoPE has to say.
+pub(crate) trait Scaling {
+    /// Takes its fields out of what was read. The error says what it needs, as in "needs `factor`".
+    fn read(fields: &mut Fields) -> Result<Self, String>
+    where
+        Self: Sized;
+
+    /// Refuses numbers that scale nothing, for a spectrum of `pairs` frequencies.
+    fn check(&self, pairs: usize) -> Result<(), PositionError>;
+
+    /// The spectrum for inputs of `seq` tokens. The numbers are checked.
+    fn apply(&self, spectrum: Spectrum, seq: usize) -> Result<Spectrum, PositionError>;
+
+    /// What queries and keys are both multiplied by.
+    fn attention_factor(&self) -> f64 {
+        1.0
+    }
+
+    /// The length beyond which the frequencies depend on the length of the input; `None` if they
+    /// never do.
+    fn changes_beyond(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether every length beyond has frequencies of its own. If not, all of them share the same.
+    fn varies_with_length(&self) -> bool {
+        false
+    }
+}
+
+/// Makes the enum of all scalings from one line for each: `"rope_type" => Type: "source"`.
+macro_rules! scalings {
+    ($($name:literal => $Scaling:ident: $source:literal,)+) => {
+        /// The types of all scalings.
+        pub(crate) mod types {
+            $(pub use super::$Scaling;)+
+        }
+
+        /// RoPE scaling (context extension): how the frequencies of a rotary encoding are changed, so
+        /// that a model can read longer inputs than it was trained on.
+        ///
+        /// | `rope_type` | type | source |
+        /// |---|---|---|
+        $(#[doc = concat!("| `", $name, "` | [`", stringify!($Scaling), "`] | ", $source, " |")])+
+        ///
+        /// As data it is what a model has as `rope_scaling` in Hugging Face's `config.json`, where
+        /// `original_max_position_embeddings` is the length that the model was trained on:
+        ///
+        /// ```
+        /// use pe_burn::{RopeScaling, Spectrum};
+        ///
+        /// let llama: RopeScaling = serde_json::from_str(
+        ///     r#"{"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+        ///         "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}"#,
+        /// )?;
+        /// let plain = Spectrum::new(128, 500_000.0)?;
+        /// let scaled = plain.clone().scaled(&llama, 100_000)?;
+        /// let [fast, slow] = [0, 63].map(|i| plain.frequencies()[i] / scaled.frequencies()[i]);
+        /// assert_eq!([fast, slow], [1.0, 8.0]); // high frequencies stay, low ones are divided by 8
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// In code it is made from one of the types:
+        ///
+        /// ```
+        /// use pe_burn::RotaryPositionalEncodingConfig;
+        /// use pe_burn::scaling::Yarn;
+        ///
+        /// let config = RotaryPositionalEncodingConfig::new(128).with_scaling(Yarn::new(4.0, 32_768));
+        /// # assert!(config.scaling.is_some());
+        /// ```
+        ///
+        /// The older name `type` in place of `rope_type` is read as well. A field that the scaling does
+        /// not have is an error. Some models have a part of their lengths elsewhere in their
+        /// `config.json`: read the whole file as a [`ModelConfig`](crate::ModelConfig).
+        #[doc(alias = "rope_scaling")]
+        #[doc(alias = "rope_parameters")]
+        #[doc(alias = "context extension")]
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(tag = "rope_type")]
+        #[non_exhaustive]
+        pub enum RopeScaling {
+            $(
+                #[doc = concat!("`", $name, "`: see [`", stringify!($Scaling), "`].")]
+                #[serde(rename = $name)]
+                $Scaling($Scaling),
+            )+
+        }
+
+        $(
+            impl From<$Scaling> for RopeScaling {
+                fn from(scaling: $Scaling) -> Self {
+                    Self::$Scaling(scaling)
+                }
+            }
+        )+
+
+        impl RopeScaling {
+            /// The scaling of this `rope_type`, from its fields, which are taken out.
+            pub(crate) fn read(rope_type: &str, fields: &mut Fields) -> Result<Self, String> {
+                let scaling = match rope_type {
+                    $($name => <$Scaling as Scaling>::read(fields).map(Self::$Scaling),)+
+                    _ => {
+                        let known = [$($name),+].join(", ");
+                        return Err(format!(
+                            "there is no rope_type \"{rope_type}\"; there are: {known}"
+                        ));
+                    }
+                };
+                scaling.map_err(|reason| format!("{rope_type} {reason}"))
+            }
+
+            fn as_dyn(&self) -> &dyn Scaling {
+                match self {
+                    $(Self::$Scaling(scaling) => scaling,)+
+                }
+            }
+        }
+    };
+}
+
+pub use dynamic::Dynamic;
+pub use linear::Linear;
+pub use llama3::Llama3;
+pub use longrope::Longrope;
+pub use ntk::Ntk;
+pub use yarn::Yarn;
+
+scalings! {
+    "linear" => Linear: "Chen et al., [*Extending Context Window of Large Language Models via Positional Interpolation*](https://arxiv.org/abs/2306.15595), 2023",
+    "ntk" => Ntk: "§3.1 of Peng et al. 2023",
+    "dynamic" => Dynamic: "§3.3 of Peng et al. 2023",
+    "yarn" => Yarn: "Peng et al., [*YaRN: Efficient Context Window Extension of Large Language Models*](https://arxiv.org/abs/2309.00071), 2023, §3",
+    "longrope" => Longrope: "Ding et al., [*LongRoPE*](https://arxiv.org/abs/2402.13753), 2024; as Phi-3 uses it",
+    "llama3" => Llama3: "[*The Llama 3 Herd of Models*](https://arxiv.org/abs/2407.21783), 2024; by the code that came with the 3.1 models",
+}
+
+impl RopeScaling {
+    /// What queries and keys are both multiplied by, besides being rotated, to sharpen the attention
+    /// over more keys: 1, except for [`Yarn`] and [`Longrope`].
+    pub fn attention_factor(&self) -> f64 {
+        self.as_dyn().attention_factor()
+    }
+
+    /// The length beyond which the frequencies depend on the length of the input; `None` if they
+    /// never do.
+    pub(crate) fn changes_beyond(&self) -> Option<usize> {
+        self.as_dyn().changes_beyond()
+    }
+
+    /// Whether every length beyond has frequencies of its own.
+    pub(crate) fn varies_with_length(&self) -> bool {
+        self.as_dyn().varies_with_length()
+    }
+}
+
+impl Spectrum {
+    /// RoPE scaling: this spectrum for inputs of `seq` tokens. The length matters to
+    /// [`Dynamic`](crate::scaling::Dynamic) and [`Longrope`](crate::scaling::Longrope) only.
+    ///
+    /// A spectrum can be scaled more than once. Each scaling multiplies every frequency by a ratio of its
+    /// own, so two of them multiply it by both. The ratios of [`Llama3`](crate::scaling::Llama3) follow
+    /// from the frequencies that it finds; those of all others from the width and the base.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a number that the scaling cannot work with, and where a scaled
+    /// frequency or base is no longer a finite number above 0; [`Config`](PositionError::Config) when
+    /// nothing gives the attention factor of LongRoPE.
+    ///
+    /// ```
+    /// use pe_burn::Spectrum;
+    /// use pe_burn::scaling::Linear;
+    ///
+    /// let plain = Spectrum::new(64, 10_000.0)?;
+    /// let scaled = plain.clone().scaled(&Linear::new(4.0).into(), 1)?;
+    /// assert_eq!(scaled.wavelengths()[0], 4.0 * plain.wavelengths()[0]);
+    /// # Ok::<(), pe_burn::PositionError>(())
+    /// ```
+    #[doc(alias = "rope_scaling")]
+    pub fn scaled(self, scaling: &RopeScaling, seq: usize) -> Result<Self, PositionError> {
+        let scaling = scaling.as_dyn();
+        scaling.check(self.doubles().len())?;
+        let scaled = scaling.apply(self, seq)?;
+        for omega in scaled.frequencies() {
+            let fits = omega > 0.0 && omega.is_finite();
+            check_number(fits, "a scaled frequency", omega, "finite and above 0")?;
+        }
+        Ok(scaled)
+    }
+}
+
+/// On its own a scaling is a setting, so a field that it does not have is an error.
+impl<'de> Deserialize<'de> for RopeScaling {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        read_alone(Fields::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+fn read_alone(mut fields: Fields) -> Result<RopeScaling, String> {
+    let mut name = |field| {
+        let name = fields.text(field);
+        name.map_err(|reason| format!("a scaling of RoPE {reason}"))
+    };
+    let rope_type = match (name("rope_type")?, name("type")?) {
+        (Some(newer), Some(older)) if newer != older => {
+            return Err(format!("rope_type is \"{newer}\", but type is \"{older}\""));
+        }
+        (newer, older) => newer.or(older).ok_or("missing field `rope_type`")?,
+    };
+    if rope_type == "default" {
+        return Err("rope_type \"default\" scales nothing: leave it out".into());
+    }
+    let scaling = RopeScaling::read(&rope_type, &mut fields)?;
+    match fields.first() {
+        Some(name) => Err(format!("{rope_type} has no field `{name}`")),
+        None => Ok(scaling),
+    }
+}
+
+/// Refuses a factor that makes no input longer.
+fn check_factor(factor: f64) -> Result<(), PositionError> {
+    let fits = factor.is_finite() && factor >= 1.0;
+    check_number(fits, "factor", factor, "a finite number of at least 1")
+}
+
+/// Refuses a trained length whose logarithm is 0 or less.
+fn check_original(length: usize) -> Result<(), PositionError> {
+    check_number(length >= 2, ORIGINAL, length as f64, "at least 2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const WIDTH: usize = 32;
+
+    fn plain() -> Spectrum {
+        Spectrum::new(WIDTH, 10_000.0).unwrap()
+    }
+
+    /// One of each that does not look at the frequencies it is given, for inputs of 4096 tokens.
+    fn by_index() -> Vec<RopeScaling> {
+        let factors = |step: f64| (0..WIDTH / 2).map(|i| 1.0 + step * i as f64).collect();
+        vec![
+            Linear::new(3.0).into(),
+            Ntk::new(4.0).into(),
+            Dynamic::new(2.0, 1024).into(),
+            Yarn::new(8.0, 512).into(),
+            Longrope::new(factors(0.1), factors(0.7), 2048, 2.0).into(),
+        ]
+    }
+
+    fn ratios(scaled: &Spectrum) -> Vec<f64> {
+        let (scaled, plain) = (scaled.frequencies(), plain().frequencies());
+        scaled
+            .iter()
+            .zip(plain)
+            .map(|(scaled, plain)| scaled / plain)
+            .collect()
+    }
+
+    #[test]
+    fn two_scalings_multiply_a_frequency_by_both_ratios() {
+        let llama = RopeScaling::from(Llama3::new(8.0, 1.0, 4.0, 512));
+        let seq = 4096;
+        let once = |scaling: &RopeScaling| plain().scaled(scaling, seq).unwrap();
+        for first in by_index().iter().chain([&llama]) {
+            for second in &by_index() {
+                let both = once(first).scaled(second, seq).unwrap();
+                let expected = ratios(&once(first)).into_iter().zip(ratios(&once(second)));
+                for (got, (a, b)) in ratios(&both).into_iter().zip(expected) {
+                    assert!((got / (a * b) - 1.0).abs() < 1e-14, "{first:?}, {second:?}");
+                }
+            }
+        }
+    }
+
+    /// Llama 3 tells fast from slow by the wavelengths that it is given.
+    #[test]
+    fn llama3_works_on_the_frequencies_that_it_finds() {
+        let llama = RopeScaling::from(Llama3::new(8.0, 1.0, 4.0, 512));
+        let slow = Spectrum::new(WIDTH, 1e4)
+            .unwrap()
+            .scaled(&Linear::new(512.0).into(), 1)
+            .unwrap();
+        let slower = slow.clone().scaled(&llama, 1).unwrap();
+        // Every wavelength is above 512 by now.
+        for (slow, slower) in slow.frequencies().iter().zip(slower.frequencies()) {
+            assert_eq!(slow / 8.0, slower);
+        }
+    }
+
+    #[test]
+    fn a_frequency_that_is_no_longer_a_number_above_0_is_refused() {
+        let far = RopeScaling::from(Linear::new(1e200));
+        let error = plain()
+            .scaled(&far, 1)
+            .unwrap()
+            .scaled(&far, 1)
+            .unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.starts_with("a scaled frequency must be finite and above 0; got "),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_scaling_that_is_written_is_read_as_the_same() {
+        let llama = RopeScaling::from(Llama3::new(8.0, 1.0, 4.0, 512));
+        for scaling in by_index().into_iter().chain([llama]) {
+            let json = serde_json::to_string(&scaling).unwrap();
+            assert_eq!(
+                serde_json::from_str::<RopeScaling>(&json).unwrap(),
+                scaling,
+                "{json}"
+            );
+        }
+        let linear = RopeScaling::from(Linear::new(2.0));
+        let json = serde_json::to_string(&linear).unwrap();
+        assert_eq!(json, r#"{"rope_type":"linear","factor":2.0}"#);
+    }
+
+    #[test]
+    fn both_names_of_the_type_are_read_and_a_null_is_not_there() {
+        let yarn = RopeScaling::from(Yarn::new(4.0, 32_768));
+        for json in [
+            r#"{"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}"#,
+            r#"{"type": "yarn", "rope_type": "yarn", "factor": 4,
+                "original_max_position_embeddings": 32768.0}"#,
+            r#"{"rope_type": "yarn", "type": null, "factor": 4, "mscale": null, "beta": null,
+                "original_max_position_embeddings": 32768}"#,
+        ] {
+            assert_eq!(
+                serde_json::from_str::<RopeScaling>(json).unwrap(),
+                yarn,
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_missing_too_much_or_of_the_wrong_type_is_named() {
+        for (json, words) in [
+            (r#"{"factor": 2}"#, "missing field `rope_type`"),
+            (
+                r#"{"type": "linear", "rope_type": "ntk", "factor": 2}"#,
+                "rope_type is \"ntk\", but type is \"linear\"",
+            ),
+            (
+                r#"{"type": 3}"#,
+                "a scaling of RoPE needs a string as `type`, not 3",
+            ),
+            (r#"{"rope_type": "linear"}"#, "linear needs `factor`"),
+            (
+                r#"{"rope_type": "linear", "factor": "2"}"#,
+                "linear needs a number as `factor`, not \"2\"",
+            ),
+            (
+                r#"{"type": "longrope", "short_factor": [1], "long_factor": [1]}"#,
+                "longrope needs `original_max_position_embeddings`: some models have it beside \
+                 rope_scaling, others only as max_position_embeddings",
+            ),
+            (
+                r#"{"rope_type": "linear", "factor": 2, "theta": 1e4}"#,
+                "linear has no field `theta`",
+            ),
+            (r#"{"rope_type": "default"}"#, "leave it out"),
+            (
+                r#"{"rope_type": "mrope"}"#,
+                "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, llama3",
+            ),
+            ("3", "expected the fields of a scaling of RoPE"),
+        ] {
+            let message = serde_json::from_str::<RopeScaling>(json)
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+
+    /// The two steps of adding a scaling, with one that the crate does not have.
+    mod adding_a_scaling {
+        use super::*;
+
+        /// Step 1, its own file: the type, with `impl Scaling`.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub struct Sqrt {
+            pub factor: f64,
+        }
+
+        impl Scaling for Sqrt {
+            fn read(fields: &mut Fields) -> Result<Self, String> {
+                let factor = fields.number("factor")?;
+                Ok(Self { factor })
+            }
+
+            fn check(&self, _pairs: usize) -> Result<(), PositionError> {
+                check_factor(self.factor)
+            }
+
+            fn apply(&self, spectrum: Spectrum, _seq: usize) -> Result<Spectrum, PositionError> {
+                Ok(spectrum.map(|_, omega| omega.div(libm::sqrt(self.factor))))
+            }
+        }
+
+        // Step 2, one line of the table.
+        scalings! {
+            "linear" => Linear: "as in the crate",
+            "sqrt" => Sqrt: "none: it is made up",
+        }
+
+        #[test]
+        fn two_steps_give_its_name_its_variant_and_its_methods() {
+            let mut fields: Fields = serde_json::from_str(r#"{"factor": 4}"#).unwrap();
+            let read = RopeScaling::read("sqrt", &mut fields).unwrap();
+            assert_eq!(read, types::Sqrt { factor: 4.0 }.into());
+            let json = serde_json::to_string(&read).unwrap();
+            assert_eq!(json, r#"{"rope_type":"sqrt","factor":4.0}"#);
+            let scaled = read.as_dyn().apply(plain(), 1).unwrap();
+            assert_eq!(scaled.frequencies()[0], 0.5);
+            let message = RopeScaling::read("no", &mut fields).unwrap_err();
+            assert_eq!(
+                message,
+                "there is no rope_type \"no\"; there are: linear, sqrt"
+            );
+            assert_eq!(
+                RopeScaling::from(Linear::new(2.0))
+                    .as_dyn()
+                    .changes_beyond(),
+                None
+            );
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! YaRN scaling of RoPE.
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use super::fields::{Fields, ORIGINAL};
+use super::{Scaling, check_factor, check_original};
+use crate::error::{PositionError, check_number, check_positive};
+use crate::spectrum::Spectrum;
+
+/// YaRN scaling of RoPE: low frequencies divided by `factor`, high ones left as they are, a ramp
+/// between them, and queries and keys multiplied by an attention factor.
+///
+/// ```text
+/// pair(turns) = d · ln(original/(2π turns)) / (2 ln base),  d = rotary_dim
+/// slow_i = (i − pair(beta_fast)) / (pair(beta_slow) − pair(beta_fast)),  from 0 to 1
+/// ω'_i = ω_i · (slow_i/factor + 1 − slow_i)
+/// attention factor = 0.1 ln(factor) + 1
+/// ```
+///
+/// `pair(turns)` is the index of the frequency that makes so many turns in the trained length.
+///
+/// Peng et al., [*YaRN: Efficient Context Window Extension of Large Language
+/// Models*](https://arxiv.org/abs/2309.00071), 2023, §3; `mscale` and `mscale_all_dim` are DeepSeek-V2's.
+///
+/// ```
+/// use pe_burn::scaling::Yarn;
+/// use pe_burn::{RopeScaling, Spectrum};
+///
+/// let yarn = RopeScaling::from(Yarn {
+///     truncate: false,
+///     ..Yarn::new(4.0, 32_768)
+/// });
+/// assert_eq!(yarn.attention_factor(), 0.1 * 4.0_f64.ln() + 1.0);
+///
+/// let plain = Spectrum::new(128, 1e6)?;
+/// let scaled = plain.clone().scaled(&yarn, 131_072)?;
+/// let ratio = |i| plain.frequencies()[i] / scaled.frequencies()[i];
+/// assert_eq!([ratio(0), ratio(63)], [1.0, 4.0]);
+/// # Ok::<(), pe_burn::PositionError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Yarn {
+    /// How many times as long as in training the inputs are, at least 1.
+    pub factor: f64,
+    /// The length that the model was trained on, at least 2.
+    pub original_max_position_embeddings: usize,
+    /// Frequencies that make more turns than this in the trained length stay. Default: 32.
+    pub beta_fast: f64,
+    /// Frequencies that make fewer turns than this in the trained length are divided by `factor`.
+    /// Default: 1.
+    pub beta_slow: f64,
+    /// What queries and keys are multiplied by. Default: `0.1 ln(factor) + 1`, or what `mscale` and
+    /// `mscale_all_dim` give.
+    pub attention_factor: Option<f64>,
+    /// With `mscale_all_dim` it makes the attention factor
+    /// `(0.1 mscale ln(factor) + 1) / (0.1 mscale_all_dim ln(factor) + 1)`. A 0 in one of them counts
+    /// as not given. Default: none.
+    pub mscale: Option<f64>,
+    /// See `mscale`. Default: none.
+    pub mscale_all_dim: Option<f64>,
+    /// Whether the ends of the ramp are rounded to whole pairs. Default: true.
+    pub truncate: bool,
+}
+
+impl Yarn {
+    /// For a model that was trained on inputs of `original_max_position_embeddings` tokens, and inputs
+    /// `factor` times as long.
+    pub fn new(factor: f64, original_max_position_embeddings: usize) -> Self {
+        Self {
+            factor,
+            original_max_position_embeddings,
+            beta_fast: 32.0,
+            beta_slow: 1.0,
+            attention_factor: None,
+            mscale: None,
+            mscale_all_dim: None,
+            truncate: true,
+        }
+    }
+}
+
+impl Scaling for Yarn {
+    fn read(fields: &mut Fields) -> Result<Self, String> {
+        let usual = Self::new(fields.number("factor")?, fields.length(ORIGINAL)?);
+        Ok(Self {
+            beta_fast: fields
+                .optional_number("beta_fast")?
+                .unwrap_or(usual.beta_fast),
+            beta_slow: fields
+                .optional_number("beta_slow")?
+                .unwrap_or(usual.beta_slow),
+            attention_factor: fields.optional_number("attention_factor")?,
+            mscale: fields.optional_number("mscale")?,
+            mscale_all_dim: fields.optional_number("mscale_all_dim")?,
+            truncate: fields.flag("truncate")?.unwrap_or(usual.truncate),
+            ..usual
+        })
+    }
+
+    fn check(&self, _pairs: usize) -> Result<(), PositionError> {
+        check_factor(self.factor)?;
+        check_original(self.original_max_position_embeddings)?;
+        let (fast, slow) = (self.beta_fast, self.beta_slow);
+        let fits = slow > 0.0 && fast > slow && fast.is_finite();
+        check_number(fits, "beta_fast", fast, "above beta_slow, which is above 0")?;
+        check_positive("attention_factor", self.attention_factor())
+    }
+
+    fn apply(&self, spectrum: Spectrum, _seq: usize) -> Result<Spectrum, PositionError> {
+        let (width, base) = (spectrum.d_model() as f64, spectrum.base());
+        let original = self.original_max_position_embeddings as f64;
+        let pair = |turns: f64| {
+            let wavelength = original / (turns * core::f64::consts::TAU);
+            width * libm::log(wavelength) / (2.0 * libm::log(base))
+        };
+        let (mut low, mut high) = (pair(self.beta_fast), pair(self.beta_slow));
+        if self.truncate {
+            (low, high) = (libm::floor(low), libm::ceil(high));
+        }
+        let (low, mut high) = (low.max(0.0), high.min(width - 1.0));
+        if low == high {
+            high += 0.001; // as the authors' code avoids the division by 0
+        }
+        Ok(spectrum.map(|i, omega| {
+            let slow = ((i as f64 - low) / (high - low)).clamp(0.0, 1.0);
+            omega.times(slow / self.factor + (1.0 - slow))
+        }))
+    }
+
+    fn attention_factor(&self) -> f64 {
+        let of = |scale: f64| match self.factor {
+            factor if factor <= 1.0 => 1.0,
+            factor => 0.1 * scale * libm::log(factor) + 1.0,
+        };
+        match (self.attention_factor, self.mscale, self.mscale_all_dim) {
+            (Some(given), _, _) => given,
+            (None, Some(mscale), Some(all)) if mscale != 0.0 && all != 0.0 => of(mscale) / of(all),
+            _ => of(1.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use crate::rotate::scaling::RopeScaling;
+
+    /// How much slower each frequency is than before.
+    fn slower(yarn: Yarn) -> Vec<f64> {
+        let plain = Spectrum::new(64, 1e4).unwrap();
+        let scaled = plain.clone().scaled(&yarn.into(), 1).unwrap().frequencies();
+        plain
+            .frequencies()
+            .iter()
+            .zip(scaled)
+            .map(|(plain, scaled)| plain / scaled)
+            .collect()
+    }
+
+    #[test]
+    fn fast_frequencies_stay_and_slow_ones_are_divided() {
+        for truncate in [true, false] {
+            let ratios = slower(Yarn {
+                truncate,
+                ..Yarn::new(8.0, 2048)
+            });
+            let turns = Spectrum::new(64, 1e4).unwrap().wavelengths();
+            for (ratio, turns) in ratios.iter().zip(turns.iter().map(|wave| 2048.0 / wave)) {
+                // Rounding moves the ends of the ramp by up to one pair, which is a factor of 4/3.
+                match turns {
+                    turns if turns > 32.0 * 1.34 => assert_eq!(*ratio, 1.0),
+                    turns if turns < 1.0 / 1.34 => assert_eq!(*ratio, 8.0),
+                    turns if turns < 31.0 && turns > 1.1 => assert!(*ratio > 1.0 && *ratio < 8.0),
+                    _ => {}
+                }
+            }
+            assert!(ratios.is_sorted());
+        }
+    }
+
+    /// By hand, pair(32) = 8.06 and pair(1) = 20.10: rounded, the ramp runs from 8 to 21.
+    #[test]
+    fn the_ends_of_the_ramp_are_rounded_unless_told_otherwise() {
+        let ratios = slower(Yarn::new(8.0, 2048));
+        let slow: f64 = (10.0 - 8.0) / (21.0 - 8.0);
+        assert!((ratios[10] - 1.0 / (slow / 8.0 + 1.0 - slow)).abs() < 1e-12);
+        assert_eq!((ratios[8], ratios[21]), (1.0, 8.0));
+        let smooth = slower(Yarn {
+            truncate: false,
+            ..Yarn::new(8.0, 2048)
+        });
+        assert!(smooth[9] < ratios[9] && smooth[20] > ratios[20]);
+    }
+
+    #[test]
+    fn the_attention_factor_is_given_or_follows_from_the_factor() {
+        let of = |yarn: Yarn| RopeScaling::from(yarn).attention_factor();
+        let log = libm::log(40.0);
+        let deepseek = Yarn {
+            mscale: Some(0.707),
+            mscale_all_dim: Some(1.0),
+            ..Yarn::new(40.0, 4096)
+        };
+        let ratio = (0.1 * 0.707 * log + 1.0) / (0.1 * 1.0 * log + 1.0);
+        assert_eq!(of(deepseek.clone()), ratio);
+        let none = Yarn {
+            mscale: Some(0.0),
+            ..deepseek.clone()
+        };
+        assert_eq!(of(none), 0.1 * log + 1.0);
+        let given = Yarn {
+            attention_factor: Some(1.5),
+            ..deepseek
+        };
+        assert_eq!(of(given), 1.5);
+        assert_eq!(of(Yarn::new(1.0, 4096)), 1.0);
+    }
+
+    #[test]
+    fn a_file_may_leave_out_all_but_two_fields() {
+        let read = |json| serde_json::from_str::<RopeScaling>(json).unwrap();
+        let json =
+            r#"{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 4096}"#;
+        assert_eq!(read(json), Yarn::new(4.0, 4096).into());
+        let json = r#"{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 4096,
+            "beta_fast": 16, "beta_slow": 2, "attention_factor": 1.25, "mscale": 1,
+            "mscale_all_dim": 0.5, "truncate": false}"#;
+        let yarn = Yarn {
+            factor: 4.0,
+            original_max_position_embeddings: 4096,
+            beta_fast: 16.0,
+            beta_slow: 2.0,
+            attention_factor: Some(1.25),
+            mscale: Some(1.0),
+            mscale_all_dim: Some(0.5),
+            truncate: false,
+        };
+        assert_eq!(read(json), yarn.into());
+    }
+
+    #[test]
+    fn numbers_that_scale_nothing_are_refused() {
+        let yarn = Yarn::new(4.0, 4096);
+        for (bad, words) in [
+            (Yarn::new(0.5, 4096), "at least 1; got 0.5"),
+            (
+                Yarn::new(4.0, 1),
+                "original_max_position_embeddings must be at least 2; got 1",
+            ),
+            (
+                Yarn {
+                    beta_fast: 1.0,
+                    ..yarn.clone()
+                },
+                "beta_fast must be above beta_slow, which is above 0; got 1",
+            ),
+            (
+                Yarn {
+                    beta_slow: 0.0,
+                    ..yarn.clone()
+                },
+                "beta_fast must be above beta_slow, which is above 0; got 32",
+            ),
+            (
+                Yarn {
+                    attention_factor: Some(0.0),
+                    ..yarn
+                },
+                "attention_factor must be above 0 and finite in f32; got 0",
+            ),
+        ] {
+            let spectrum = Spectrum::new(8, 1e4).unwrap();
+            let message = spectrum.scaled(&bad.into(), 1).unwrap_err().to_string();
+            assert!(message.ends_with(words), "{message}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The rotation of pairs of columns by angles:
+//!
+//! ```text
+//! (a, b) → (a cos − b sin, a sin + b cos)
+//! ```
+//!
+//! With Burn's operations that takes seven passes over memory. On Flex, with the feature `flex`, a
+//! kernel does it in one pass on all threads, in place where the input is not shared; the backward pass
+//! is the inverse rotation.
+
+use alloc::vec;
+
+use burn::tensor::Tensor;
+
+use crate::layout::Layout;
+use crate::tensor::cast;
+
+/// The direction of a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Forward,
+    /// By the opposite angles.
+    Inverse,
+}
+
+/// Rotates the first columns of `x`, as many as `rows` has, in the type of the rows, and rounds once to
+/// the type of `x`.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, heads, seq, d_head]`, any float type; not empty
+/// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32` or `f64`
+/// - output: as `x`
+pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    let (own, dtype) = (x.dtype(), rows.dtype());
+    let rotated = rotate_same_type(cast(x, dtype.into()), rows, layout, turn);
+    cast(rotated, own.into())
+}
+
+/// As [`rotate`], for an input in the type of the rows.
+fn rotate_same_type(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if crate::backend::flex::supports(&x) {
+        let sign = match turn {
+            Turn::Forward => 1.0,
+            Turn::Inverse => -1.0,
+        };
+        return crate::backend::flex::rotate(x, rows, layout, sign);
+    }
+    let [batch, heads, seq, d_head] = x.dims();
+    let [rows_batch, _, width] = rows.dims();
+    let pairs = width / 2;
+    let rows = rows.reshape([rows_batch, 1, seq, width]);
+    let (sin, cos) = (
+        rows.clone().narrow(3, 0, pairs),
+        rows.narrow(3, pairs, pairs),
+    );
+    let sin = match turn {
+        Turn::Forward => sin,
+        Turn::Inverse => -sin,
+    };
+    let turned = |a: Tensor<4>, b: Tensor<4>| {
+        let first = a.clone() * cos.clone() - b.clone() * sin.clone();
+        (first, a * sin + b * cos)
+    };
+    let rest = (width < d_head).then(|| x.clone().narrow(3, width, d_head - width));
+    let mut parts = match layout {
+        Layout::Halves => {
+            let (a, b) = turned(x.clone().narrow(3, 0, pairs), x.narrow(3, pairs, pairs));
+            vec![a, b]
+        }
+        Layout::Interleaved => {
+            let side_by_side = x.narrow(3, 0, width).reshape([batch, heads, seq, pairs, 2]);
+            let column = |i| {
+                let column = side_by_side.clone().narrow(4, i, 1);
+                column.reshape([batch, heads, seq, pairs])
+            };
+            let (a, b) = turned(column(0), column(1));
+            vec![Tensor::stack::<5>(vec![a, b], 4).reshape([batch, heads, seq, width])]
+        }
+    };
+    parts.extend(rest);
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => Tensor::cat(parts, 3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use burn::tensor::{Device, Distribution, Tolerance};
+
+    use crate::Spectrum;
+
+    /// The definition, element by element.
+    fn by_hand(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> alloc::vec::Vec<f32> {
+        let [_, heads, seq, d_head] = x.dims();
+        let [angles_batch, _, width] = rows.dims();
+        let rows: alloc::vec::Vec<f32> = rows.into_data().iter().collect();
+        let mut x: alloc::vec::Vec<f32> = x.into_data().iter().collect();
+        for (i, row) in x.chunks_exact_mut(d_head).enumerate() {
+            let (batch, token) = (i / (heads * seq), i % seq);
+            let angles = &rows[(batch % angles_batch * seq + token) * width..][..width];
+            for pair in 0..width / 2 {
+                let (a, b) = match layout {
+                    Layout::Interleaved => (2 * pair, 2 * pair + 1),
+                    Layout::Halves => (pair, pair + width / 2),
+                };
+                let (mut sin, cos) = (angles[pair], angles[pair + width / 2]);
+                if turn == Turn::Inverse {
+                    sin = -sin;
+                }
+                (row[a], row[b]) = (row[a] * cos - row[b] * sin, row[a] * sin + row[b] * cos);
+            }
+        }
+        x
+    }
+
+    fn angles(batch: usize, seq: usize, width: usize, device: &Device) -> Tensor<3> {
+        let spectrum = Spectrum::new(width, 100.0)
+            .unwrap()
+            .with_layout(Layout::Halves);
+        let rows: alloc::vec::Vec<f32> = spectrum.rows(7..7 + batch * seq).unwrap();
+        Tensor::<1>::from_data(rows.as_slice(), device).reshape([batch, seq, width])
+    }
+
+    /// Every memory layout in which queries come: contiguous, shared, a view of a projection with the
+    /// heads inside, a part of one, transposed, flipped, and expanded.
+    #[test]
+    fn it_is_the_definition_for_every_memory_layout() {
+        let plain = Device::flex();
+        // Without the kernel.
+        let checkpointing = Device::flex().autodiff().gradient_checkpointing();
+        for device in [plain.clone(), plain.clone().autodiff(), checkpointing] {
+            for (batch, heads, seq, d_head, width) in [
+                (1, 1, 1, 2, 2),
+                (2, 3, 5, 8, 8),
+                (3, 2, 7, 10, 6),
+                (2, 4, 600, 64, 64),
+                (64, 66, 1, 64, 64),
+            ] {
+                let random = |shape: [usize; 4]| {
+                    Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)
+                };
+                let inputs = [
+                    random([batch, heads, seq, d_head]),
+                    random([batch, seq, heads, d_head]).swap_dims(1, 2),
+                    random([batch, seq, 3 * heads, d_head])
+                        .swap_dims(1, 2)
+                        .narrow(1, heads, heads),
+                    random([batch, heads, d_head, seq]).swap_dims(2, 3),
+                    random([batch, heads, seq, d_head]).flip([0, 2]),
+                    random([1, heads, 1, d_head]).expand([batch, heads, seq, d_head]),
+                ];
+                for (i, x) in inputs.into_iter().enumerate() {
+                    for angles_batch in [1, batch] {
+                        let rows = angles(angles_batch, seq, width, &plain);
+                        for layout in [Layout::Interleaved, Layout::Halves] {
+                            for turn in [Turn::Forward, Turn::Inverse] {
+                                let expected = by_hand(x.clone(), rows.clone(), layout, turn);
+                                let held = x.clone();
+                                let before: alloc::vec::Vec<f32> = x.to_data().iter().collect();
+                                let shared = rotate(x.clone(), rows.clone(), layout, turn);
+                                let after: alloc::vec::Vec<f32> = held.into_data().iter().collect();
+                                assert_eq!(before, after, "a shared input was changed");
+                                // A copy that is not shared, with the same strides for a view.
+                                let own = match i {
+                                    1 => (x.clone().swap_dims(1, 2) + 0.0).swap_dims(1, 2),
+                                    _ => x.clone() + 0.0,
+                                };
+                                let owned = rotate(own, rows.clone(), layout, turn);
+                                for turned in [shared, owned] {
+                                    assert_eq!(turned.dims(), [batch, heads, seq, d_head]);
+                                    for (a, b) in turned.into_data().iter::<f32>().zip(&expected) {
+                                        assert!((a - b).abs() < 1e-6, "input {i}: {a} {b}");
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_gradient_is_rotated_by_the_inverse() {
+        let device = Device::flex().autodiff();
+        let rows = angles(1, 40, 8, &Device::flex());
+        for layout in [Layout::Interleaved, Layout::Halves] {
+            let x = Tensor::<4>::random([2, 3, 40, 10], Distribution::Default, &device);
+            let weights = Tensor::<4>::random([2, 3, 40, 10], Distribution::Default, &device);
+            let x = x.require_grad();
+            let y = rotate(x.clone(), rows.clone(), layout, Turn::Forward);
+            let gradient = x.grad(&(y * weights.clone()).sum().backward()).unwrap();
+            let expected = by_hand(weights, rows.clone(), layout, Turn::Inverse);
+            let expected = burn::tensor::TensorData::new(expected, [2, 3, 40, 10]);
+            let tolerance = Tolerance::<f32>::absolute(1e-6);
+            gradient.into_data().assert_approx_eq(&expected, tolerance);
+        }
+    }
+}

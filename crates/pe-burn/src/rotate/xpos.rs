@@ -1,0 +1,247 @@
+//! xPos: RoPE with a decay.
+
+use alloc::format;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
+use burn::tensor::{DType, Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::turn::{Turn, rotate};
+use super::{Rotate, lookup};
+use crate::display::one_line;
+use crate::error::{PositionError, check_number, init};
+use crate::layout::{Layout, check_rotary_dim};
+use crate::positions::{Lookup, Positions};
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
+use crate::spectrum::{Spectrum, default_base};
+use crate::tensor::compute_dtype;
+
+/// γ of §3.2 of the paper: the decay of the slowest pairs relative to the fastest.
+const GAMMA: f64 = 0.4;
+
+/// The exponent x up to which e^x, e^−x and sums of several of them are finite and not 0: in `f32` and
+/// types of its range, and in `f16`.
+const MAX_EXPONENT: f64 = 80.0;
+const MAX_EXPONENT_F16: f64 = 9.0;
+
+/// The configuration of an [`XPosPositionalEncoding`].
+///
+/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XPosPositionalEncodingConfig {
+    /// The width of a head, even and at least 2.
+    pub d_head: usize,
+    /// The number of rows that the buffers start with; they grow when they are used past them.
+    /// Default: 5000.
+    #[serde(default = "default_max_len")]
+    pub max_len: usize,
+    /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
+    #[serde(default = "default_base")]
+    pub base: f64,
+    /// Which columns make a pair. Default: interleaved.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0. Default: 512.
+    #[serde(default = "default_scale_base")]
+    pub scale_base: f64,
+}
+
+fn default_scale_base() -> f64 {
+    512.0
+}
+
+impl Config for XPosPositionalEncodingConfig {}
+
+impl XPosPositionalEncodingConfig {
+    /// The paper's encoding for heads of width `d_head`; every option at its default.
+    pub fn new(d_head: usize) -> Self {
+        Self {
+            d_head,
+            max_len: default_max_len(),
+            base: default_base(),
+            layout: Layout::default(),
+            scale_base: default_scale_base(),
+        }
+    }
+
+    /// Sets the number of rows that the buffers start with, at least 1.
+    pub fn with_max_len(self, max_len: usize) -> Self {
+        Self { max_len, ..self }
+    }
+
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    pub fn with_base(self, base: f64) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Sets which columns make a pair.
+    pub fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// Sets the positions in which the fastest pairs decay to 0.29.
+    pub fn with_scale_base(self, scale_base: f64) -> Self {
+        Self { scale_base, ..self }
+    }
+
+    /// Builds the module and its buffers on `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a number of this configuration that is out of bounds, and
+    /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
+    /// more than there are positions, or the buffers do not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<XPosPositionalEncoding, PositionError> {
+        let Self { d_head, base, .. } = *self;
+        check_rotary_dim(d_head, d_head)?;
+        let fits = self.scale_base > 0.0 && self.scale_base.is_finite();
+        check_number(fits, "scale_base", self.scale_base, "finite and above 0")?;
+        // Rows past the last position are of no use.
+        let max_len = self
+            .max_len
+            .min((self.reach(MAX_EXPONENT) as usize).saturating_add(1));
+        let spectrum = Spectrum::new(d_head, base)?.with_layout(Layout::Halves);
+        let rows = |sign: f64| {
+            let rates = self.logarithms().map(|log| sign * log / self.scale_base);
+            let rows = RowSource::from(spectrum.clone()).growing(rates.collect());
+            RowBuffer::new(rows, max_len, device)
+        };
+        Ok(XPosPositionalEncoding {
+            of_queries: rows(1.0)?,
+            of_keys: rows(-1.0)?,
+            config: self.clone(),
+        })
+    }
+
+    /// ln ζ_i of every pair, smallest first.
+    fn logarithms(&self) -> impl Iterator<Item = f64> {
+        let pairs = self.d_head / 2;
+        (0..pairs).map(move |i| libm::log((i as f64 / pairs as f64 + GAMMA) / (1.0 + GAMMA)))
+    }
+
+    /// The distance from 0 at which the exponent reaches a bound.
+    fn reach(&self, exponent: f64) -> f64 {
+        let steepest = self.logarithms().next().unwrap_or(0.0).abs();
+        exponent * self.scale_base / steepest
+    }
+
+    /// Refuses positions at which a factor is infinite or 0 in a type.
+    fn check_reach(&self, lookup: &Lookup, dtype: DType) -> Result<(), PositionError> {
+        let last = self.reach(match dtype {
+            DType::F16 => MAX_EXPONENT_F16,
+            _ => MAX_EXPONENT,
+        });
+        let position = lookup.farthest_beyond((last as usize).saturating_add(1));
+        if position > last {
+            let bound = format!(
+                "at most {} for xPos in {} with scale_base {}",
+                last as usize,
+                dtype.name(),
+                self.scale_base
+            );
+            return Err(PositionError::number("the position", position, bound));
+        }
+        Ok(())
+    }
+}
+
+impl SchemeConfig for XPosPositionalEncodingConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
+    }
+}
+
+init!(XPosPositionalEncodingConfig => XPosPositionalEncoding);
+
+/// xPos: rotates queries and keys as RoPE does, and lets their products decay with the distance. Sun et
+/// al., [*A Length-Extrapolatable Transformer*](https://arxiv.org/abs/2212.10554), 2022, §3.2:
+///
+/// ```text
+/// ζ_i = (2i/d_head + γ) / (1 + γ), γ = 0.4
+/// query pair i at p:  rotated, times ζ_i^(p/scale_base)
+/// key pair i at p:    rotated, times ζ_i^(−p/scale_base)
+/// ```
+///
+/// so that pair `i` of a query at `m` and a key at `n` has the factor ζ_i^((m − n)/scale_base). It is
+/// made for causal attention, where `m ≥ n`: towards the future the factors grow. Made by
+/// [`XPosPositionalEncodingConfig`].
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{Positions, Rotate, XPosPositionalEncodingConfig};
+///
+/// let device = Device::flex();
+/// let xpos = XPosPositionalEncodingConfig::new(64).init(&device);
+/// let q = Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device);
+/// let k = Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device);
+/// let (q, k) = xpos.rotate(q, k, &Positions::default()); // [batch, heads, seq, d_head]
+/// # assert_eq!((q.dims(), k.dims()), ([2, 8, 100, 64], [2, 8, 100, 64]));
+/// ```
+///
+/// The factors depend on positions and not on distances, so they leave the range of a float type at
+/// some position: 32 695 with the default `scale_base` (3 678 in `f16`), and in proportion to it. Past
+/// it is an error.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+pub struct XPosPositionalEncoding {
+    of_queries: RowBuffer,
+    of_keys: RowBuffer,
+    #[module(skip)]
+    config: XPosPositionalEncodingConfig,
+}
+
+impl XPosPositionalEncoding {
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &XPosPositionalEncodingConfig {
+        &self.config
+    }
+
+    fn rotate_side(
+        &self,
+        side: Option<(Tensor<4>, &Positions)>,
+        rows: &RowBuffer,
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        let Some((x, positions)) = side else {
+            return Ok(None);
+        };
+        let lookup = lookup(&x, positions, self.config.d_head, &rows.device())?;
+        if x.shape().num_elements() == 0 {
+            return Ok(Some(x));
+        }
+        self.config.check_reach(&lookup, x.dtype())?;
+        let rows = rows.rows(&lookup, compute_dtype(x.dtype().into()))?;
+        Ok(Some(rotate(x, rows, self.config.layout, Turn::Forward)))
+    }
+}
+
+impl Rotate for XPosPositionalEncoding {
+    fn try_rotate_sides(
+        &self,
+        queries: Option<(Tensor<4>, &Positions)>,
+        keys: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+        Ok([
+            self.rotate_side(queries, &self.of_queries)?,
+            self.rotate_side(keys, &self.of_keys)?,
+        ])
+    }
+}
+
+impl ModuleDisplay for XPosPositionalEncoding {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_head", &self.config.d_head)
+            .add("max_len", &self.config.max_len)
+            .add("base", &self.config.base)
+            .add_debug_attribute("layout", &self.config.layout)
+            .add("scale_base", &self.config.scale_base)
+            .optional()
+    }
+}

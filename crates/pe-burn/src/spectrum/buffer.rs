@@ -1,0 +1,471 @@
+//! Rows of a [`Spectrum`] as tensors: a buffer that grows with the positions it is asked for.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use burn::module::{
+    Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
+};
+use burn::tensor::module::embedding;
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use spin::RwLock;
+
+use super::Spectrum;
+use super::rows::Entry;
+use crate::backend::Addend;
+use crate::error::{PositionError, check_size};
+use crate::positions::{Axes, Lookup, Positions, Rows};
+use crate::tensor::{compute_dtype, ids_on, indices};
+
+/// The number of rows that a buffer starts with unless the configuration says otherwise.
+pub(crate) const DEFAULT_MAX_LEN: usize = 5_000;
+
+pub(crate) fn default_max_len() -> usize {
+    DEFAULT_MAX_LEN
+}
+
+/// The size in bytes up to which a buffer grows by itself: 131 072 rows for heads of width 128.
+const GROWS_UP_TO: usize = 64 << 20;
+
+/// Where rows come from: a spectrum, and for xPos a growth of each pair.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSource {
+    pub spectrum: Spectrum,
+    /// Multiplies pair `i` of position `p` by `e^(rates[i] · p)` before it is rounded.
+    rates: Option<Vec<f64>>,
+}
+
+impl From<Spectrum> for RowSource {
+    fn from(spectrum: Spectrum) -> Self {
+        let rates = None;
+        Self { spectrum, rates }
+    }
+}
+
+/// The rows of positions `0..max_len` on a device, and of more positions once they are needed.
+///
+/// A call past the end of the buffer grows it, by doubling, up to [`GROWS_UP_TO`]. All clones of a
+/// module share the grown buffer. Rows past it, and rows of real-valued positions, are computed for
+/// the call.
+#[derive(Clone, Debug)]
+pub(crate) struct RowBuffer {
+    /// `[1, max_len, width]`, constant: Burn moves it with the module and does not save it.
+    table: Tensor<3>,
+    /// The number of rows of the table: asking the tensor takes too long for a decoding step.
+    max_len: usize,
+    /// A longer table that starts with the rows of `table`, in the same type and on the same device.
+    grown: Arc<RwLock<Option<Grown>>>,
+    source: Arc<RowSource>,
+}
+
+#[derive(Clone, Debug)]
+struct Grown {
+    table: Tensor<3>,
+    len: usize,
+}
+
+impl RowBuffer {
+    /// In `f64` where that is the default float type of the device, else in `f32`.
+    pub fn new(source: RowSource, max_len: usize, device: &Device) -> Result<Self, PositionError> {
+        check_size("max_len", max_len)?;
+        Positions::default().lookup(None, max_len)?;
+        let dtype = compute_dtype(device.settings().float_dtype);
+        let device = device.clone().without_autodiff();
+        let table = source.tensor(Source::Run(0, max_len), dtype, &device)?;
+        Ok(Self {
+            table: table.unsqueeze(),
+            max_len,
+            grown: Arc::default(),
+            source: Arc::new(source),
+        })
+    }
+
+    pub fn spectrum(&self) -> &Spectrum {
+        &self.source.spectrum
+    }
+
+    pub fn device(&self) -> Device {
+        self.table.device()
+    }
+
+    pub fn dtype(&self) -> FloatDType {
+        self.table.dtype().into()
+    }
+
+    /// The rows of at least one token, in `f32` or `f64`.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, seq, width]`
+    pub fn rows(&self, lookup: &Lookup, dtype: FloatDType) -> Result<Tensor<3>, PositionError> {
+        self.addend(lookup, dtype).map(Addend::into_tensor)
+    }
+
+    /// As [`rows`](Self::rows), not copied out of the buffer.
+    #[inline]
+    pub fn addend<'a>(
+        &self,
+        lookup: &'a Lookup,
+        dtype: FloatDType,
+    ) -> Result<Addend<'a>, PositionError> {
+        let Some(table) = self.table_for(lookup, dtype)? else {
+            let device = self.table.device().without_autodiff();
+            return self.source.rows(lookup, dtype, &device).map(Addend::Tensor);
+        };
+        // The device of a module may track gradients; a constant has none.
+        let table = table.without_autodiff();
+        let seq = lookup.seq;
+        let rows = match &lookup.rows {
+            Rows::Run(start) => Addend::Slice {
+                table,
+                start: *start,
+                seq,
+            },
+            Rows::Ids(ids) => Addend::Gather {
+                table,
+                ids: ids[..].into(),
+                seq,
+            },
+            Rows::Device(ids) => {
+                let ids = ids_on(&ids.ids, &table.device());
+                Addend::Tensor(embedding(table.squeeze_dim(0), ids))
+            }
+            Rows::Times(_) => unreachable!("no table has rows of times"),
+        };
+        // The buffer may be in f64 where the sum is in f32.
+        Ok(match self.dtype() == dtype {
+            true => rows,
+            false => Addend::Tensor(rows.into_tensor().cast(dtype)),
+        })
+    }
+
+    /// A table with all rows that a lookup needs; `None` where they have to be computed for the call.
+    #[inline]
+    fn table_for(
+        &self,
+        lookup: &Lookup,
+        dtype: FloatDType,
+    ) -> Result<Option<Tensor<3>>, PositionError> {
+        let is_wide_enough = dtype == FloatDType::F32 || self.dtype() == dtype;
+        if !is_wide_enough || matches!(lookup.rows, Rows::Times(_)) {
+            return Ok(None);
+        }
+        match lookup.end() {
+            end if end <= self.max_len => Ok(Some(self.table.clone())),
+            end => self.grown_table(end),
+        }
+    }
+
+    /// The grown table, if it has `end` rows or may grow to as many.
+    #[cold]
+    fn grown_table(&self, end: usize) -> Result<Option<Tensor<3>>, PositionError> {
+        let long_enough = |grown: &Option<Grown>| {
+            let grown = grown.as_ref().filter(|grown| grown.len >= end);
+            grown.map(|grown| grown.table.clone())
+        };
+        if let Some(table) = long_enough(&self.grown.read()) {
+            return Ok(Some(table));
+        }
+        let Some(len) = self.growth(end) else {
+            return Ok(None);
+        };
+        // Computed before the lock is taken: it runs on rayon's threads, one of which may be waiting for
+        // the lock. Two threads that grow at the same time both compute, and the longer table stays.
+        let device = self.table.device().without_autodiff();
+        let table = self
+            .source
+            .tensor(Source::Run(0, len), self.dtype(), &device)?;
+        let table: Tensor<3> = table.unsqueeze();
+        let mut grown = self.grown.write();
+        if grown.as_ref().is_none_or(|grown| grown.len < len) {
+            let table = table.clone();
+            *grown = Some(Grown { table, len });
+        }
+        Ok(Some(table))
+    }
+
+    /// The number of rows to grow to for positions before `end`: `max_len` times a power of two, or
+    /// as many as fit into [`GROWS_UP_TO`].
+    fn growth(&self, end: usize) -> Option<usize> {
+        let row = self.spectrum().d_model() * DType::from(self.dtype()).size();
+        let most = GROWS_UP_TO / row;
+        if end > most {
+            return None;
+        }
+        let doublings = end.div_ceil(self.max_len).next_power_of_two();
+        Some(self.max_len.saturating_mul(doublings).min(most))
+    }
+}
+
+impl RowBuffer {
+    /// As [`rows`](Self::rows), of positions on a grid: the rows of each axis. Prefix tokens have the
+    /// row of position 0.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, seq, width]` for each axis, in the order of the columns
+    pub fn grid_rows(
+        &self,
+        axes: Axes,
+        lookup: &Lookup,
+        dtype: FloatDType,
+    ) -> Result<Vec<Tensor<3>>, PositionError> {
+        let (grid, ids) = lookup.on_grid(axes)?;
+        let (prefix, width, seq) = (grid.prefix(), self.spectrum().d_model(), lookup.seq);
+        crate::backend::memory::check_room::<f64>(seq, axes.order().len() * width)?;
+        let of_axis = |&axis: &usize| match ids {
+            Some(ids) => {
+                let along = ids.iter().map(|id| grid.coordinates(*id)[axis]).collect();
+                self.rows(&Lookup::ids(along, lookup.batch, seq), dtype)
+            }
+            None => {
+                let [frames, height, across] = grid.shape();
+                let len = grid.shape()[axis];
+                let mut shape = [1, 1, 1, width];
+                shape[axis] = len;
+                // A grid without cells needs no rows, but its prefix tokens need that of position 0.
+                let rows = self.rows(&Lookup::run(0, len.max(1)), dtype)?;
+                let of_prefix = |rows: Tensor<3>| rows.narrow(1, 0, 1).expand([1, prefix, width]);
+                let of_cells = |rows: Tensor<3>| {
+                    rows.reshape(shape)
+                        .expand([frames, height, across, width])
+                        .reshape([1, seq - prefix, width])
+                };
+                Ok(match prefix {
+                    0 => of_cells(rows),
+                    _ if seq == prefix => of_prefix(rows),
+                    _ => Tensor::cat(vec![of_prefix(rows.clone()), of_cells(rows)], 1),
+                })
+            }
+        };
+        axes.order().iter().map(of_axis).collect()
+    }
+}
+
+/// A constant: no parameters, nothing in the record. It moves with the module.
+impl Module for RowBuffer {
+    fn visit<V: ModuleVisitor>(&self, _visitor: &mut V) {}
+
+    fn map<M: ModuleMapper>(self, _mapper: &mut M) -> Self {
+        self
+    }
+
+    /// The grown table stays behind, and grows again on the new device when it is needed there.
+    fn to_device(self, device: &Device) -> Self {
+        Self {
+            table: self.table.to_device(device),
+            grown: Arc::default(),
+            ..self
+        }
+    }
+
+    fn fork(self, device: &Device) -> Self {
+        Module::to_device(self, device)
+    }
+
+    fn collect_devices(&self, devices: Devices) -> Devices {
+        Module::collect_devices(&self.table, devices)
+    }
+
+    fn materialize(self) -> Self {
+        self
+    }
+
+    fn valid(&self) -> Self {
+        Self {
+            table: Module::valid(&self.table),
+            ..self.clone()
+        }
+    }
+
+    fn train(self) -> Self {
+        Self {
+            table: Module::train(self.table),
+            ..self
+        }
+    }
+}
+
+impl ModuleDisplayDefault for RowBuffer {
+    fn content(&self, content: Content) -> Option<Content> {
+        self.table.content(content)
+    }
+}
+
+impl ModuleDisplay for RowBuffer {}
+
+impl RowSource {
+    /// The same with pair `i` multiplied by `e^(rates[i] · p)` at position `p`.
+    pub fn growing(self, rates: Vec<f64>) -> Self {
+        let rates = Some(rates);
+        Self { rates, ..self }
+    }
+
+    /// As [`RowBuffer::rows`], without a buffer.
+    pub fn rows(
+        &self,
+        lookup: &Lookup,
+        dtype: FloatDType,
+        device: &Device,
+    ) -> Result<Tensor<3>, PositionError> {
+        let tensor = |rows: Source| self.tensor(rows, dtype, device);
+        let (batch, seq) = (lookup.batch, lookup.seq);
+        Ok(match &lookup.rows {
+            Rows::Run(start) => tensor(Source::Run(*start, start + seq))?.unsqueeze(),
+            Rows::Ids(ids) => {
+                let mut distinct = ids.to_vec();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let index = |id: &usize| distinct.partition_point(|other| other < id);
+                let positions: Vec<usize> = ids.iter().map(index).collect();
+                let positions = indices(&positions, device).reshape([batch, seq]);
+                embedding(tensor(Source::Ids(&distinct))?, positions)
+            }
+            Rows::Times(times) => {
+                let width = self.spectrum.d_model();
+                tensor(Source::Times(times))?.reshape([batch, seq, width])
+            }
+            Rows::Device(ids) => {
+                let rows = tensor(Source::Run(0, seq))?;
+                let ids = ids_on(&ids.ids, &rows.device());
+                embedding(rows, ids)
+            }
+        })
+    }
+
+    /// Rows as a tensor `[rows, width]` of type `f32` or `f64`.
+    fn tensor(
+        &self,
+        rows: Source,
+        dtype: FloatDType,
+        device: &Device,
+    ) -> Result<Tensor<2>, PositionError> {
+        let width = self.spectrum.d_model();
+        let shape = |len: usize| vec![len / width, width];
+        let data = if dtype == FloatDType::F32 && self.rates.is_none() {
+            let rows: Vec<f32> = rows.of(&self.spectrum)?;
+            let shape = shape(rows.len());
+            TensorData::new(rows, shape)
+        } else {
+            let mut entries: Vec<f64> = rows.of(&self.spectrum)?;
+            if let Some(rates) = &self.rates {
+                for (i, row) in entries.chunks_exact_mut(width).enumerate() {
+                    let position = rows.position(i);
+                    let (sines, cosines) = row.split_at_mut(width / 2);
+                    for ((sin, cos), rate) in sines.iter_mut().zip(cosines).zip(rates) {
+                        let by = libm::exp(rate * position);
+                        (*sin, *cos) = (*sin * by, *cos * by);
+                    }
+                }
+            }
+            let shape = shape(entries.len());
+            TensorData::new(entries, shape)
+        };
+        Ok(Tensor::from_data(data, (device, dtype.into())))
+    }
+}
+
+/// Rows to compute.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// From one position to another, which is not included.
+    Run(usize, usize),
+    Ids(&'a [usize]),
+    Times(&'a [f64]),
+}
+
+impl Source<'_> {
+    fn of<T: Entry>(self, spectrum: &Spectrum) -> Result<Vec<T>, PositionError> {
+        match self {
+            Self::Run(start, end) => spectrum.rows(start..end),
+            Self::Ids(positions) => spectrum.rows_at(positions),
+            Self::Times(times) => spectrum.rows_at_times(times),
+        }
+    }
+
+    /// The position of row `i`.
+    fn position(self, i: usize) -> f64 {
+        match self {
+            Self::Run(start, _) => (start + i) as f64,
+            Self::Ids(positions) => positions[i] as f64,
+            Self::Times(times) => times[i],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+
+    fn buffer(max_len: usize) -> RowBuffer {
+        let spectrum = Spectrum::new(8, 100.0).unwrap();
+        RowBuffer::new(spectrum.into(), max_len, &Device::flex()).unwrap()
+    }
+
+    fn rows(buffer: &RowBuffer, lookup: &Lookup) -> Vec<f32> {
+        let rows = buffer.rows(lookup, FloatDType::F32).unwrap();
+        rows.into_data().iter().collect()
+    }
+
+    fn len(buffer: &RowBuffer) -> Option<usize> {
+        buffer.grown.read().as_ref().map(|grown| grown.len)
+    }
+
+    #[test]
+    fn it_doubles_for_itself_and_its_clones_and_keeps_the_bits() {
+        let buffer = buffer(10);
+        let clone = buffer.clone();
+        assert_eq!(len(&clone), None);
+        for (start, seq, expected) in [(8, 2, None), (8, 3, Some(20)), (70, 7, Some(80))] {
+            let exact: Vec<f32> = buffer.spectrum().rows(start..start + seq).unwrap();
+            assert_eq!(rows(&buffer, &Lookup::run(start, seq)), exact);
+            assert_eq!((len(&buffer), len(&clone)), (expected, expected));
+        }
+        let exact: Vec<f32> = buffer.spectrum().rows_at(&[79, 3]).unwrap();
+        assert_eq!(rows(&clone, &Lookup::ids(vec![79, 3], 1, 2)), exact);
+        assert_eq!(len(&buffer), Some(80));
+    }
+
+    #[test]
+    fn it_grows_to_a_bound_and_positions_past_it_are_computed() {
+        let buffer = buffer(10);
+        let most = GROWS_UP_TO / 32;
+        let far = MAX - 5;
+        const MAX: usize = crate::MAX_POSITION;
+        for start in [most, far] {
+            let exact: Vec<f32> = buffer.spectrum().rows(start..start + 2).unwrap();
+            assert_eq!(rows(&buffer, &Lookup::run(start, 2)), exact);
+            assert_eq!(len(&buffer), None);
+        }
+        assert_eq!(buffer.growth(most), Some(most));
+        assert_eq!(buffer.growth(most + 1), None);
+    }
+
+    #[test]
+    fn threads_that_grow_it_at_the_same_time_see_the_same_rows() {
+        let buffer = buffer(4);
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let buffer = buffer.clone();
+                scope.spawn(move || {
+                    for start in (thread..4_000).step_by(97) {
+                        let exact: Vec<f32> = buffer.spectrum().rows(start..start + 3).unwrap();
+                        assert_eq!(rows(&buffer, &Lookup::run(start, 3)), exact);
+                    }
+                });
+            }
+        });
+        assert_eq!(len(&buffer), Some(4_096));
+    }
+
+    #[test]
+    fn on_another_device_it_grows_again() {
+        let buffer = buffer(4);
+        rows(&buffer, &Lookup::run(10, 1));
+        let moved = Module::to_device(buffer.clone(), &Device::flex());
+        assert_eq!((len(&buffer), len(&moved)), (Some(16), None));
+    }
+}

@@ -1,0 +1,500 @@
+//! The sinusoidal encodings of other libraries: their frequencies, columns, scales and offsets.
+
+use serde::{Deserialize, Serialize};
+
+use super::double::Double;
+use super::{DEFAULT_BASE, Spectrum, default_base};
+use crate::error::{PositionError, check_finite, check_number};
+use crate::layout::Layout;
+use crate::positions::MAX_POSITION;
+
+/// Whose formula a sinusoidal encoding follows.
+///
+/// They all go by the name of the paper's formula, but a model trained with one does not work with
+/// another.
+/// With `n` = ⌊d_model/2⌋ frequencies:
+///
+/// | formula | ω_i | columns | an odd width ends in |
+/// |---|---|---|---|
+/// | [`Paper`](Self::Paper) | base^(−2i/d_model) | interleaved | a sine |
+/// | [`Wavelengths`](Self::Wavelengths) | 2π/min · (max/min)^(−i/(n − 1)), ⌈d_model/2⌉ of them | interleaved | a sine |
+/// | [`Tensor2Tensor`](Self::Tensor2Tensor) | min · (max/min)^(−i/(n − 1)) | halves | a zero |
+/// | [`Fairseq`](Self::Fairseq) | 10 000^(−i/(n − 1)), from `padding_index + 1` on | halves | a zero |
+/// | [`Marian`](Self::Marian) | 10 000^(−2i/d_model) | halves | a cosine less |
+/// | [`Mlx`](Self::Mlx) | max · (max/min)^(−i/(n − 1)), times √(2/d_model) | halves | refused |
+/// | [`Diffusers`](Self::Diffusers) | scale · max_period^(−i/(n − shift)) | halves | a zero |
+/// | [`TorchGeometric`](Self::TorchGeometric) | base_freq^(i/(n − 1)) / granularity | halves | refused |
+/// | [`Keras`](Self::Keras) | max_wavelength^(−2i/d_model) | interleaved | a sine |
+///
+/// As data it has a field `name`, and the numbers that differ from their defaults, which are those of
+/// the library. The constants have the defaults too:
+///
+/// ```
+/// use pe_burn::{Formula, SinusoidalPositionalEncodingConfig};
+///
+/// let formula: Formula = serde_json::from_str(r#"{"name": "diffusers"}"#).unwrap();
+/// assert_eq!(formula, Formula::DIFFUSERS);
+///
+/// let config = SinusoidalPositionalEncodingConfig::new(320).with_formula(Formula::Diffusers {
+///     flip_sin_to_cos: true, // as in Stable Diffusion
+///     downscale_freq_shift: 0.0,
+///     scale: 1.0,
+///     max_period: 10_000.0,
+/// });
+/// # config.init(&burn::tensor::Device::flex());
+/// ```
+///
+/// Most of these libraries compute in `f32`, which is off by up to 4e-4 at position 5 000 with their
+/// own defaults, and by more where the frequencies are scaled up. Rows of a [`Spectrum`] are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Formula {
+    /// §3.5 of *Attention Is All You Need*.
+    Paper {
+        /// Wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
+        #[serde(default = "default_base")]
+        base: f64,
+    },
+    /// Wavelengths from `min` to `max`, both included and evenly spaced on a logarithmic scale.
+    Wavelengths {
+        /// The shortest, in positions.
+        min: f64,
+        /// The longest, in positions.
+        max: f64,
+    },
+    /// The first implementation: tensor2tensor's `get_timing_signal_1d`.
+    #[serde(rename = "tensor2tensor")]
+    Tensor2Tensor {
+        /// The highest frequency. (Its name and the default 1 make it a time; as a time it would be
+        /// the inverse.) Default: 1.
+        #[serde(default = "one")]
+        min_timescale: f64,
+        /// `max_timescale / min_timescale` is the range of the frequencies. Default: 10 000.
+        #[serde(default = "default_base")]
+        max_timescale: f64,
+    },
+    /// fairseq's `SinusoidalPositionalEmbedding`, which is M2M100's, NLLB's and Speech2Text's too.
+    ///
+    /// Position 0, the first token, has the row `padding_index + 1` of its table; padded tokens of
+    /// a mask ([`Positions::from_token_mask`](crate::Positions::from_token_mask)) have zeros.
+    Fairseq {
+        /// The number of the padding token in the vocabulary. Default: 1.
+        #[serde(default = "padding_index")]
+        padding_index: usize,
+    },
+    /// Marian's, as MarianMT, Pegasus and RoFormer have it: the paper's in halves.
+    Marian {},
+    /// MLX's `SinusoidalPositionalEncoding`.
+    Mlx {
+        /// The lowest frequency. Default: 0.0001.
+        #[serde(default = "min_freq")]
+        min_freq: f64,
+        /// The highest frequency. Default: 1.
+        #[serde(default = "one")]
+        max_freq: f64,
+        /// What the rows are multiplied by. Default: √(2/d_model), which makes their length 1.
+        #[serde(default)]
+        scale: Option<f64>,
+        /// Whether the cosines come before the sines. Default: false.
+        #[serde(default)]
+        cos_first: bool,
+        /// Whether the frequencies count turns per position, and not radians. Default: false.
+        #[serde(default)]
+        full_turns: bool,
+    },
+    /// Diffusers' `get_timestep_embedding`.
+    Diffusers {
+        /// Whether the cosines come before the sines. Default: false.
+        #[serde(default)]
+        flip_sin_to_cos: bool,
+        /// What is taken from the number of frequencies in the exponent. Default: 1.
+        #[serde(default = "one")]
+        downscale_freq_shift: f64,
+        /// What the frequencies are multiplied by. Default: 1.
+        #[serde(default = "one")]
+        scale: f64,
+        /// The range of the frequencies. Default: 10 000.
+        #[serde(default = "default_base")]
+        max_period: f64,
+    },
+    /// PyTorch Geometric's `PositionalEncoding`.
+    TorchGeometric {
+        /// The lowest frequency. Default: 0.0001.
+        #[serde(default = "min_freq")]
+        base_freq: f64,
+        /// What positions are divided by. Default: 1.
+        #[serde(default = "one")]
+        granularity: f64,
+    },
+    /// KerasHub's `SinePositionEncoding`.
+    Keras {
+        /// The base. Default: 10 000.
+        #[serde(default = "default_base")]
+        max_wavelength: f64,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn padding_index() -> usize {
+    1
+}
+
+fn min_freq() -> f64 {
+    1e-4
+}
+
+impl Default for Formula {
+    /// The paper's, with its base.
+    fn default() -> Self {
+        Self::from(DEFAULT_BASE)
+    }
+}
+
+impl From<f64> for Formula {
+    /// The paper's, with this base.
+    fn from(base: f64) -> Self {
+        Self::Paper { base }
+    }
+}
+
+impl Formula {
+    /// tensor2tensor's, with its own defaults.
+    pub const TENSOR2TENSOR: Self = Self::Tensor2Tensor {
+        min_timescale: 1.0,
+        max_timescale: 1e4,
+    };
+    /// fairseq's, with the padding token of its dictionaries.
+    pub const FAIRSEQ: Self = Self::Fairseq { padding_index: 1 };
+    /// MLX's, with its own defaults.
+    pub const MLX: Self = Self::Mlx {
+        min_freq: 1e-4,
+        max_freq: 1.0,
+        scale: None,
+        cos_first: false,
+        full_turns: false,
+    };
+    /// Diffusers', with its own defaults.
+    pub const DIFFUSERS: Self = Self::Diffusers {
+        flip_sin_to_cos: false,
+        downscale_freq_shift: 1.0,
+        scale: 1.0,
+        max_period: 1e4,
+    };
+    /// PyTorch Geometric's, with its own defaults.
+    pub const TORCH_GEOMETRIC: Self = Self::TorchGeometric {
+        base_freq: 1e-4,
+        granularity: 1.0,
+    };
+    /// KerasHub's, with its own defaults.
+    pub const KERAS: Self = Self::Keras {
+        max_wavelength: 1e4,
+    };
+
+    /// Whether padded tokens are encoded as zeros.
+    pub(crate) fn pads_with_zeros(&self) -> bool {
+        matches!(self, Self::Fairseq { .. })
+    }
+}
+
+impl Formula {
+    /// The spectrum of a width of at least 1.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] with the number that the formula cannot work with.
+    pub(super) fn spectrum(self, d_model: usize) -> Result<Spectrum, PositionError> {
+        let pairs = d_model / 2;
+        let paper = |base| Spectrum::of_base(d_model, base);
+        // A geometric sequence; without `shift` the first over the last is max / min.
+        let halves = |first: Double, min: f64, max: f64, shift: f64| {
+            let steps = match pairs {
+                1 => 1.0, // there is no step
+                _ => pairs as f64 - shift,
+            };
+            let spectrum = Spectrum::geometric(d_model, pairs, first, log_ratio(min, max), steps);
+            spectrum.with_layout(Layout::Halves)
+        };
+        let columns = "d_model, or the columns of one axis,";
+        let width = |fits: bool, bound| check_number(fits, columns, d_model as f64, bound);
+        let even = || width(d_model.is_multiple_of(2), "even for this formula");
+        // Below, these libraries divide by 0 or have no frequency.
+        let two_pairs = || width(pairs > 1, "at least 4 for this formula");
+        let one_pair = || width(pairs > 0, "at least 2 for this formula");
+        let spectrum = match self {
+            Formula::Paper { base }
+            | Formula::Keras {
+                max_wavelength: base,
+            } => paper(base)?,
+            Formula::Marian {} => paper(DEFAULT_BASE)?.with_layout(Layout::Halves),
+            Formula::Wavelengths { min, max } => {
+                positive("the shortest wavelength", min)?;
+                let bound = "finite, and more than the shortest";
+                above("the longest wavelength", max, min, bound)?;
+                let pairs = d_model.div_ceil(2);
+                let (first, steps) = (Double::TAU.div(min), (pairs - 1).max(1) as f64);
+                Spectrum::geometric(d_model, pairs, first, log_ratio(min, max), steps)
+            }
+            Formula::Tensor2Tensor {
+                min_timescale,
+                max_timescale,
+            } => {
+                one_pair()?;
+                positive("min_timescale", min_timescale)?;
+                let bound = "finite, and more than min_timescale";
+                above("max_timescale", max_timescale, min_timescale, bound)?;
+                let first = Double::ONE.times(min_timescale);
+                halves(first, min_timescale, max_timescale, 1.0)
+            }
+            Formula::Fairseq { padding_index } => {
+                two_pairs()?;
+                let fits = padding_index < MAX_POSITION;
+                let bound = "less than the largest position, 2^52 − 1";
+                check_number(fits, "padding_index", padding_index as f64, bound)?;
+                let spectrum = halves(Double::ONE, 1.0, DEFAULT_BASE, 1.0);
+                spectrum.with_offset(padding_index + 1)
+            }
+            Formula::Mlx {
+                min_freq,
+                max_freq,
+                scale,
+                cos_first,
+                full_turns,
+            } => {
+                one_pair()?;
+                even()?;
+                positive("min_freq", min_freq)?;
+                above(
+                    "max_freq",
+                    max_freq,
+                    min_freq,
+                    "finite, and more than min_freq",
+                )?;
+                let scale = scale.unwrap_or(libm::sqrt(2.0 / d_model as f64));
+                check_finite("scale", scale)?;
+                let unit = if full_turns { Double::TAU } else { Double::ONE };
+                halves(unit.times(max_freq), min_freq, max_freq, 1.0)
+                    .with_cos_first(cos_first)
+                    .with_amplitude(scale)
+            }
+            Formula::Diffusers {
+                flip_sin_to_cos,
+                downscale_freq_shift: shift,
+                scale,
+                max_period,
+            } => {
+                one_pair()?;
+                positive("scale", scale)?;
+                above("max_period", max_period, 1.0, "finite, and more than 1")?;
+                let fits = shift < pairs as f64 && shift.is_finite();
+                let bound = "less than d_model/2, from which it is taken";
+                check_number(fits, "downscale_freq_shift", shift, bound)?;
+                let first = Double::ONE.times(scale);
+                halves(first, 1.0, max_period, shift).with_cos_first(flip_sin_to_cos)
+            }
+            Formula::TorchGeometric {
+                base_freq,
+                granularity,
+            } => {
+                even()?;
+                let fits = base_freq > 0.0 && base_freq < 1.0;
+                check_number(fits, "base_freq", base_freq, "between 0 and 1")?;
+                positive("granularity", granularity)?;
+                let first = Double::quotient(1.0, granularity);
+                halves(first, base_freq, 1.0, 1.0)
+            }
+        };
+        for omega in spectrum.frequencies() {
+            let bound = "at most 1e12 radians per position";
+            check_number(omega <= HIGHEST, "a frequency", omega, bound)?;
+        }
+        Ok(spectrum)
+    }
+}
+
+/// Higher frequencies leave hardly any positions whose angles can be reduced.
+const HIGHEST: f64 = 1e12;
+
+/// ln(max / min).
+fn log_ratio(min: f64, max: f64) -> Double {
+    Double::ln(max).add(Double::ln(min).neg())
+}
+
+fn positive(name: &'static str, value: f64) -> Result<(), PositionError> {
+    let fits = value > 0.0 && value.recip().is_finite() && value.is_finite();
+    check_number(fits, name, value, "finite and above 0")
+}
+
+fn above(
+    name: &'static str,
+    value: f64,
+    least: f64,
+    bound: &'static str,
+) -> Result<(), PositionError> {
+    let fits = value > least && (value / least).is_finite();
+    check_number(fits, name, value, bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    fn rows(formula: Formula, d_model: usize) -> Vec<f64> {
+        Spectrum::new(d_model, formula).unwrap().rows(0..3).unwrap()
+    }
+
+    /// `sin` and `cos` of ω_i p, each times a number, in the columns that the formula says.
+    #[test]
+    fn the_columns_are_where_the_table_says() {
+        let (slow, tau) = (1e-4, core::f64::consts::TAU);
+        let (sin, cos) = (libm::sin, libm::cos);
+        let stable = Formula::Diffusers {
+            flip_sin_to_cos: true,
+            downscale_freq_shift: 0.0,
+            scale: 3.0,
+            max_period: 1e4,
+        };
+        let mlx = Formula::Mlx {
+            min_freq: 1e-4,
+            max_freq: 1.0,
+            scale: Some(2.0),
+            cos_first: true,
+            full_turns: true,
+        };
+        let geometric = Formula::TorchGeometric {
+            base_freq: 1e-4,
+            granularity: 4.0,
+        };
+        for p in 0..3 {
+            let x = p as f64;
+            for (formula, expected) in [
+                (Formula::FAIRSEQ, {
+                    let x = x + 2.0;
+                    [sin(x), sin(slow * x), cos(x), cos(slow * x)]
+                }),
+                (
+                    stable,
+                    [cos(3.0 * x), cos(0.03 * x), sin(3.0 * x), sin(0.03 * x)],
+                ),
+                (
+                    mlx,
+                    [
+                        cos(tau * x),
+                        cos(tau * slow * x),
+                        sin(tau * x),
+                        sin(tau * slow * x),
+                    ]
+                    .map(|y| 2.0 * y),
+                ),
+                (geometric, {
+                    let x = x / 4.0;
+                    [sin(x), sin(slow * x), cos(x), cos(slow * x)]
+                }),
+            ] {
+                for (ours, expected) in rows(formula, 4)[4 * p..].iter().zip(expected) {
+                    assert!(
+                        (ours - expected).abs() < 2e-15,
+                        "{formula:?} at {p}: {ours}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_odd_width_ends_as_the_library_ends_it() {
+        for formula in [Formula::TENSOR2TENSOR, Formula::FAIRSEQ, Formula::DIFFUSERS] {
+            let (odd, even) = (rows(formula, 5), rows(formula, 4));
+            for (odd, even) in odd.chunks(5).zip(even.chunks(4)) {
+                assert_eq!((&odd[..4], odd[4]), (even, 0.0), "{formula:?}");
+            }
+        }
+        for formula in [Formula::MLX, Formula::TORCH_GEOMETRIC] {
+            let error = Spectrum::new(5, formula).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "d_model, or the columns of one axis, must be even for this formula; got 5"
+            );
+        }
+    }
+
+    #[test]
+    fn widths_and_numbers_that_a_formula_cannot_work_with_are_refused() {
+        for d_model in [1, 2, 3] {
+            let error = Spectrum::new(d_model, Formula::FAIRSEQ).unwrap_err();
+            let expected =
+                "d_model, or the columns of one axis, must be at least 4 for this formula; got ";
+            assert_eq!(error.to_string(), alloc::format!("{expected}{d_model}"));
+        }
+        for formula in [
+            Formula::TENSOR2TENSOR,
+            Formula::TORCH_GEOMETRIC,
+            Formula::MLX, // times √(2/2)
+        ] {
+            assert_eq!(rows(formula, 2)[2..4], [libm::sin(1.0), libm::cos(1.0)]);
+        }
+        let error = Spectrum::new(2, Formula::DIFFUSERS).unwrap_err();
+        assert!(error.to_string().contains("less than d_model/2"), "{error}");
+        let error = Spectrum::new(0, Formula::KERAS).unwrap_err();
+        assert_eq!(error.to_string(), "d_model must be at least 1; got 0");
+        // Frequencies so high that no angle can be reduced.
+        for formula in [
+            Formula::Wavelengths {
+                min: 1e-305,
+                max: 1.0,
+            },
+            Formula::TorchGeometric {
+                base_freq: 0.1,
+                granularity: 1e-305,
+            },
+            Formula::Tensor2Tensor {
+                min_timescale: 1e300,
+                max_timescale: 1e305,
+            },
+        ] {
+            let error = Spectrum::new(4, formula).unwrap_err();
+            assert!(matches!(error, PositionError::Number { .. }), "{error}");
+        }
+        let far = Formula::Fairseq {
+            padding_index: usize::MAX,
+        };
+        let error = Spectrum::new(4, far).unwrap_err();
+        assert!(
+            error.to_string().starts_with("padding_index must be less"),
+            "{error}"
+        );
+        let wrong = Formula::Wavelengths { min: 4.0, max: 4.0 };
+        let error = Spectrum::new(4, wrong).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the longest wavelength must be finite, and more than the shortest; got 4"
+        );
+    }
+
+    #[test]
+    fn as_data_a_formula_is_a_name_and_the_numbers_that_are_not_its_defaults() {
+        for (json, formula) in [
+            (r#"{"name": "paper"}"#, Formula::default()),
+            (r#"{"name": "paper", "base": 500.0}"#, Formula::from(500.0)),
+            (r#"{"name": "tensor2tensor"}"#, Formula::TENSOR2TENSOR),
+            (r#"{"name": "fairseq"}"#, Formula::FAIRSEQ),
+            (r#"{"name": "marian"}"#, Formula::Marian {}),
+            (r#"{"name": "mlx"}"#, Formula::MLX),
+            (r#"{"name": "diffusers"}"#, Formula::DIFFUSERS),
+            (r#"{"name": "torch_geometric"}"#, Formula::TORCH_GEOMETRIC),
+            (r#"{"name": "keras"}"#, Formula::KERAS),
+        ] {
+            assert_eq!(serde_json::from_str::<Formula>(json).unwrap(), formula);
+            let json = serde_json::to_string(&formula).unwrap();
+            assert_eq!(serde_json::from_str::<Formula>(&json).unwrap(), formula);
+        }
+        let unknown = r#"{"name": "marian", "base": 3.0}"#;
+        assert!(serde_json::from_str::<Formula>(unknown).is_err());
+    }
+}

@@ -1,0 +1,527 @@
+//! Exact rows of a [`Spectrum`], for any run of positions.
+//!
+//! The entry is `sin(ω p)`, with ω known to 100 bits and the angle reduced before it is rounded.
+//! Taking that for every entry would cost a sine each. So a position is written in three digits,
+//! p = 1024 s + 32 m + r with −16 ≤ m, r < 16, and the angle addition formulas
+//!
+//! ```text
+//! sin(a + b) = sin a cos b + cos a sin b        cos(a + b) = cos a cos b − sin a sin b
+//! ```
+//!
+//! put an entry together, in `f64`, from the exact sines and cosines of the three parts. Each of
+//! the two sums adds at most 2.4e-16, so an `f64` entry stays within 1e-15 of the exact value and
+//! an `f32` entry within 3.0e-8, of which 2.98e-8 is the rounding to `f32` itself. The digits
+//! belong to the position and not to the run: a row has the same bits wherever the run starts, and
+//! whichever thread writes it.
+
+use alloc::{vec, vec::Vec};
+use core::ops::{Deref, DerefMut, Range};
+
+use multiversion::multiversion;
+
+use super::Spectrum;
+use super::double::Double;
+use crate::backend::{memory, threads};
+use crate::error::PositionError;
+use crate::layout::Layout;
+
+/// The type of the elements of a row: `f32` or `f64`. It cannot be implemented elsewhere: it is not
+/// exported.
+pub trait Entry: Copy + Default + Send {
+    /// The nearest value of this type.
+    fn round(exact: f64) -> Self;
+}
+
+impl Entry for f32 {
+    fn round(exact: f64) -> Self {
+        exact as f32
+    }
+}
+
+impl Entry for f64 {
+    fn round(exact: f64) -> Self {
+        exact
+    }
+}
+
+impl Spectrum {
+    /// The encodings of consecutive positions, row by row: `positions.len() × d_model` elements of type
+    /// `f32` or `f64`.
+    ///
+    /// An `f32` element is within 3.0e-8 of the exact value at every position, an `f64` element within
+    /// 1e-15 below position 2^20, both times the [`amplitude`](Self::amplitude). The bits of a row do
+    /// not depend on where the range starts.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Overflow`] when the range goes past [`max_position`](Self::max_position);
+    /// [`PositionError::TooLarge`] when the rows do not fit into memory.
+    ///
+    /// ```
+    /// let spectrum = pe_burn::Spectrum::new(4, 100.0)?;
+    /// let rows: Vec<f32> = spectrum.rows(0..2)?;
+    /// let (sin, cos) = (|x: f64| x.sin() as f32, |x: f64| x.cos() as f32);
+    /// assert_eq!(rows, [0.0, 1.0, 0.0, 1.0, sin(1.0), cos(1.0), sin(0.1), cos(0.1)]);
+    /// # Ok::<(), pe_burn::PositionError>(())
+    /// ```
+    pub fn rows<T: Entry>(&self, positions: Range<usize>) -> Result<Vec<T>, PositionError> {
+        if !positions.is_empty() && positions.end - 1 > self.max_position() {
+            return Err(PositionError::Overflow {
+                start: positions.start,
+                seq: positions.len(),
+                max: self.max_position(),
+            });
+        }
+        rows(self, positions.len(), |i| positions.start + i)
+    }
+
+    /// The encodings of given positions, in their order: `positions.len() × d_model` elements, with the
+    /// same bits that [`rows`](Self::rows) gives. Sorted positions are fastest.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Overflow`] when a position is past [`max_position`](Self::max_position);
+    /// [`PositionError::TooLarge`] when the rows do not fit into memory.
+    pub fn rows_at<T: Entry>(&self, positions: &[usize]) -> Result<Vec<T>, PositionError> {
+        let max = self.max_position();
+        match positions.iter().find(|&&position| position > max) {
+            Some(&start) => Err(PositionError::Overflow { start, seq: 1, max }),
+            None => rows(self, positions.len(), |i| positions[i]),
+        }
+    }
+}
+
+impl Spectrum {
+    /// The encodings of real-valued positions, in their order: `times.len() × d_model` elements. Every
+    /// sine is computed; for whole positions [`rows_at`](Self::rows_at) is many times as fast.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::TimeOutOfRange`] when a time is not a number or farther than
+    /// [`max_position`](Self::max_position) from 0; [`PositionError::TooLarge`] when the rows do not
+    /// fit into memory.
+    pub fn rows_at_times<T: Entry>(&self, times: &[f64]) -> Result<Vec<T>, PositionError> {
+        let max = self.max_position() as f64;
+        if let Some(i) = times.iter().position(|time| !(-max..=max).contains(time)) {
+            return Err(PositionError::TimeOutOfRange {
+                time: times[i],
+                row: 0,
+                token: i,
+                max: self.max_position(),
+            });
+        }
+        let mut rows = memory::zeroed(times.len(), self.d_model())?;
+        let pairs = self.doubles().len();
+        let (mut angles, zero) = (Angles::zeros(pairs), Angles::of(self, 0));
+        for (row, time) in rows.chunks_exact_mut(self.d_model()).zip(times) {
+            let time = time + self.offset() as f64;
+            fill(&mut angles, self.doubles(), time.abs());
+            if time < 0.0 {
+                angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
+            }
+            self.finish(&mut angles);
+            self.write(row, &angles, &zero, false);
+        }
+        Ok(rows)
+    }
+}
+
+impl Spectrum {
+    /// Prepares exact angles for [`write`](Self::write): multiplies their sines and cosines by the
+    /// amplitude, and swaps the two where cosines come first (that is the angle π/2 − a). The sum of two
+    /// angles is linear in the sines and cosines of each, so this is needed for one in 32 rows only.
+    fn finish(&self, angles: &mut Angles) {
+        let amplitude = self.amplitude();
+        if amplitude != 1.0 {
+            let entries = angles.sin.iter_mut().chain(angles.cos.iter_mut());
+            entries.for_each(|entry| *entry *= amplitude);
+        }
+        if self.cos_first() {
+            core::mem::swap(&mut angles.sin, &mut angles.cos);
+        }
+    }
+
+    /// Writes the row of the sum of finished angles and a step, or of their difference.
+    fn write<T: Entry>(&self, row: &mut [T], angles: &Angles, step: &Angles, opposite: bool) {
+        // Where cosines come first the angles are π/2 − a, so the step has the other sign.
+        let opposite = opposite != self.cos_first();
+        write_row(self.columns(row), self.layout(), angles, step, opposite);
+    }
+
+    /// Writes two rows: of the sum of finished angles and a step, and of their difference. Both need
+    /// the same products, so that this is faster than two calls of [`write`](Self::write).
+    fn write_both<T: Entry>(
+        &self,
+        plus: &mut [T],
+        minus: &mut [T],
+        angles: &Angles,
+        step: &Angles,
+    ) {
+        let (plus, minus) = (self.columns(plus), self.columns(minus));
+        let [plus, minus] = match self.cos_first() {
+            false => [plus, minus],
+            true => [minus, plus],
+        };
+        write_rows(plus, minus, self.layout(), angles, step);
+    }
+
+    /// The columns of sines and cosines; a column that is left over stays 0.
+    fn columns<'a, T: Entry>(&self, row: &'a mut [T]) -> &'a mut [T] {
+        let columns = row.len().min(2 * self.doubles().len());
+        &mut row[..columns]
+    }
+}
+
+/// The number of values of each of the two lower digits of a position; half of them are negative.
+const DIGIT: usize = 32;
+
+const HALF: usize = DIGIT / 2;
+
+/// Added to a position, so that its lower digits are not negative: each is the signed digit plus
+/// [`HALF`].
+const DIGIT_OFFSET: usize = HALF * (DIGIT + 1);
+
+/// The number of elements that a thread takes at a time: half a megabyte, 30 µs of work.
+const ELEMENTS_PER_TASK: usize = 1 << 17;
+
+/// The rows of `len` positions.
+fn rows<T: Entry>(
+    spectrum: &Spectrum,
+    len: usize,
+    position: impl Fn(usize) -> usize + Sync,
+) -> Result<Vec<T>, PositionError> {
+    let d_model = spectrum.d_model();
+    let position = |i| position(i) + spectrum.offset();
+    let mut rows = memory::zeroed(len, d_model)?;
+
+    let (mut fine, mut middle) = ([false; HALF + 1], [false; HALF + 1]);
+    for i in 0..len {
+        let shifted = position(i) + DIGIT_OFFSET;
+        fine[(shifted % DIGIT).abs_diff(HALF)] = true;
+        middle[(shifted / DIGIT % DIGIT).abs_diff(HALF)] = true;
+    }
+    let (fine, middle) = threads::join(
+        len * d_model > ELEMENTS_PER_TASK,
+        || Digit::new(spectrum, 1, fine),
+        || Digit::new(spectrum, DIGIT, middle),
+    );
+    let piece = ELEMENTS_PER_TASK.div_ceil(d_model).next_multiple_of(DIGIT);
+    let chunks = rows.chunks_mut(piece * d_model).enumerate();
+    threads::for_each(chunks, |(i, chunk)| {
+        let mut rotor = Rotor::new(spectrum, &fine, &middle);
+        let end = i * piece + chunk.len() / d_model;
+        let (mut chunk, mut i) = (chunk, i * piece);
+        while i < end {
+            let first = position(i);
+            let left = DIGIT - (first + DIGIT_OFFSET) % DIGIT;
+            let follows = |n: &usize| i + n < end && position(i + n) == first + n;
+            let run = (1..left).take_while(follows).count() + 1;
+            let (rows, rest) = chunk.split_at_mut(run * d_model);
+            rotor.write(first, rows);
+            (chunk, i) = (rest, i + run);
+        }
+    });
+    Ok(rows)
+}
+
+/// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency.
+struct Angles {
+    sin: Aligned,
+    cos: Aligned,
+}
+
+/// Elements that start at a cache line, which is as wide as the widest vector register: a load across
+/// two lines takes twice as long.
+struct Aligned {
+    numbers: Vec<f64>,
+    range: Range<usize>,
+}
+
+/// The exact angles `ω · unit · magnitude` of a lower digit, for the magnitudes that are needed.
+struct Digit([Option<Angles>; HALF + 1]);
+
+/// Writes rows as sums of three angles.
+struct Rotor<'a> {
+    spectrum: &'a Spectrum,
+    fine: &'a Digit,
+    middle: &'a Digit,
+    /// The angles of `ω · 1024 s` for the latest `s`, and those of the latest block of 32 rows.
+    segment: (Option<usize>, Angles),
+    block: (Option<usize>, Angles),
+}
+
+impl Digit {
+    fn new(spectrum: &Spectrum, unit: usize, needed: [bool; HALF + 1]) -> Self {
+        let mut angles = [const { None }; HALF + 1];
+        for (magnitude, _) in needed.iter().enumerate().filter(|(_, needed)| **needed) {
+            angles[magnitude] = Some(Angles::of(spectrum, magnitude * unit));
+        }
+        Self(angles)
+    }
+
+    fn get(&self, magnitude: usize) -> &Angles {
+        let angles = self.0[magnitude].as_ref();
+        angles.expect("the digits of every position are needed")
+    }
+}
+
+impl<'a> Rotor<'a> {
+    fn new(spectrum: &'a Spectrum, fine: &'a Digit, middle: &'a Digit) -> Self {
+        let pairs = spectrum.doubles().len();
+        Self {
+            spectrum,
+            fine,
+            middle,
+            segment: (None, Angles::zeros(pairs)),
+            block: (None, Angles::zeros(pairs)),
+        }
+    }
+
+    /// Writes the rows from a position on, all of one block.
+    fn write<T: Entry>(&mut self, position: usize, rows: &mut [T]) {
+        let (spectrum, d_model) = (self.spectrum, self.spectrum.d_model());
+        let shifted = position + DIGIT_OFFSET;
+        self.turn_to_block(shifted / DIGIT);
+        let block = &self.block.1;
+        let (first, count) = (shifted % DIGIT, rows.len() / d_model);
+        // The number of rows on both sides of the middle of the block, which are written in pairs.
+        let sides = HALF
+            .saturating_sub(first)
+            .min((first + count).saturating_sub(HALF + 1));
+        for (row, digit) in rows.chunks_exact_mut(d_model).zip(first..) {
+            let magnitude = digit.abs_diff(HALF);
+            if magnitude == 0 || magnitude > sides {
+                let step = self.fine.get(magnitude);
+                spectrum.write(row, block, step, digit < HALF);
+            }
+        }
+        if sides > 0 {
+            let (below, above) = rows.split_at_mut((HALF - first) * d_model);
+            let pairs = below
+                .rchunks_exact_mut(d_model)
+                .zip(above.chunks_exact_mut(d_model).skip(1));
+            for ((minus, plus), magnitude) in pairs.zip(1..=sides) {
+                spectrum.write_both(plus, minus, block, self.fine.get(magnitude));
+            }
+        }
+    }
+
+    /// Makes `self.block` the angles of a block of 32 rows.
+    fn turn_to_block(&mut self, block: usize) {
+        if self.block.0 == Some(block) {
+            return;
+        }
+        let segment = block / DIGIT;
+        if self.segment.0 != Some(segment) {
+            let angles = Angles::of(self.spectrum, segment * DIGIT * DIGIT);
+            self.segment = (Some(segment), angles);
+        }
+        let digit = block % DIGIT;
+        let middle = self.middle.get(digit.abs_diff(HALF));
+        add(&mut self.block.1, &self.segment.1, middle, digit < HALF);
+        self.spectrum.finish(&mut self.block.1);
+        self.block.0 = Some(block);
+    }
+}
+
+impl Angles {
+    fn zeros(pairs: usize) -> Self {
+        Self {
+            sin: Aligned::zeros(pairs),
+            cos: Aligned::zeros(pairs),
+        }
+    }
+
+    /// The exact angles of one position.
+    fn of(spectrum: &Spectrum, position: usize) -> Self {
+        let frequencies = spectrum.doubles();
+        let mut angles = Self::zeros(frequencies.len());
+        fill(&mut angles, frequencies, position as f64);
+        angles
+    }
+}
+
+impl Aligned {
+    fn zeros(len: usize) -> Self {
+        const LINE: usize = 64 / size_of::<f64>();
+        let numbers = vec![0.0_f64; len + LINE - 1];
+        // The start only matters for speed, so it is no error when `align_offset` knows none.
+        let start = numbers.as_ptr().align_offset(64).min(LINE - 1);
+        Self {
+            numbers,
+            range: start..start + len,
+        }
+    }
+}
+
+impl Deref for Aligned {
+    type Target = [f64];
+
+    #[inline(always)]
+    fn deref(&self) -> &[f64] {
+        &self.numbers[self.range.clone()]
+    }
+}
+
+impl DerefMut for Aligned {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.numbers[self.range.clone()]
+    }
+}
+
+/// Sets the exact angles of one position.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
+    let pairs = frequencies.len();
+    let (sin, cos) = (&mut angles.sin[..pairs], &mut angles.cos[..pairs]);
+    for i in 0..pairs {
+        (sin[i], cos[i]) = frequencies[i].sin_cos_of_multiple(position);
+    }
+}
+
+/// Sets the sums of two angles, or of one and the opposite of the other.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn add(out: &mut Angles, a: &Angles, b: &Angles, opposite: bool) {
+    let pairs = out.sin.len();
+    let (sin, cos) = (&mut out.sin[..pairs], &mut out.cos[..pairs]);
+    let terms = Terms::new(a, b, pairs);
+    for i in 0..pairs {
+        (sin[i], cos[i]) = terms.sum(i, sign(opposite));
+    }
+}
+
+/// Writes the row of the sum of two angles, or of one and the opposite of the other.
+///
+/// Compiled for vectors of 128, 256 and 512 bits, of which the processor's is chosen at run time.
+/// Without fused multiply-add, so that the bits are the same on every processor.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn write_row<T: Entry>(row: &mut [T], layout: Layout, a: &Angles, b: &Angles, opposite: bool) {
+    write_sums([row], [sign(opposite)], layout, a, b);
+}
+
+/// Writes the rows of the sum of two angles and of their difference.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn write_rows<T: Entry>(plus: &mut [T], minus: &mut [T], layout: Layout, a: &Angles, b: &Angles) {
+    write_sums([plus, minus], [1.0, -1.0], layout, a, b);
+}
+
+fn sign(opposite: bool) -> f64 {
+    if opposite { -1.0 } else { 1.0 }
+}
+
+/// Two angles per frequency, to be added. The slices have one known length, so that indexing needs no
+/// bound checks. (Iterator adapters are not inlined into functions that `multiversion` compiles for
+/// other instruction sets.)
+struct Terms<'a> {
+    sin_a: &'a [f64],
+    cos_a: &'a [f64],
+    sin_b: &'a [f64],
+    cos_b: &'a [f64],
+}
+
+impl<'a> Terms<'a> {
+    #[inline(always)]
+    fn new(a: &'a Angles, b: &'a Angles, pairs: usize) -> Self {
+        Self {
+            sin_a: &a.sin[..pairs],
+            cos_a: &a.cos[..pairs],
+            sin_b: &b.sin[..pairs],
+            cos_b: &b.cos[..pairs],
+        }
+    }
+
+    /// `(sin, cos)` of the sum, or of the difference where `sign` is −1.
+    #[inline(always)]
+    fn sum(&self, i: usize, sign: f64) -> (f64, f64) {
+        let (sin_a, cos_a) = (self.sin_a[i], self.cos_a[i]);
+        let (sin_b, cos_b) = (self.sin_b[i], self.cos_b[i]);
+        (
+            sin_a * cos_b + sign * (cos_a * sin_b),
+            cos_a * cos_b - sign * (sin_a * sin_b),
+        )
+    }
+}
+
+#[inline(always)]
+fn write_sums<T: Entry, const N: usize>(
+    rows: [&mut [T]; N],
+    signs: [f64; N],
+    layout: Layout,
+    a: &Angles,
+    b: &Angles,
+) {
+    let width = rows[0].len();
+    let (pairs, full) = (width.div_ceil(2), width / 2);
+    let terms = Terms::new(a, b, pairs);
+    match layout {
+        Layout::Interleaved => {
+            let mut rows = rows.map(|row| row[..width].as_chunks_mut::<2>());
+            for i in 0..full {
+                for n in 0..N {
+                    let (sin, cos) = terms.sum(i, signs[n]);
+                    let (row, _) = &mut rows[n];
+                    row[i] = [T::round(sin), T::round(cos)];
+                }
+            }
+            for n in 0..N {
+                if let [last] = rows[n].1 {
+                    *last = T::round(terms.sum(full, signs[n]).0);
+                }
+            }
+        }
+        Layout::Halves => {
+            let mut rows = rows.map(|row| row[..width].split_at_mut(pairs));
+            for i in 0..full {
+                for n in 0..N {
+                    let (sin, cos) = terms.sum(i, signs[n]);
+                    let (sines, cosines) = &mut rows[n];
+                    sines[i] = T::round(sin);
+                    cosines[i] = T::round(cos);
+                }
+            }
+            if full < pairs {
+                for n in 0..N {
+                    rows[n].0[full] = T::round(terms.sum(full, signs[n]).0);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::Formula;
+
+    /// Enough rows for several threads and for large pages; sines or cosines first, in both layouts,
+    /// with an even and an odd width, and with an offset.
+    #[test]
+    fn the_bits_of_a_row_do_not_depend_on_threads_or_on_the_other_rows() {
+        let cosines_first = Formula::Diffusers {
+            flip_sin_to_cos: true,
+            downscale_freq_shift: 1.0,
+            scale: 1.0,
+            max_period: 1e4,
+        };
+        for (formula, d_model) in [
+            (Formula::default(), 200),
+            (Formula::default(), 201),
+            (cosines_first, 201),
+            (Formula::FAIRSEQ, 200),
+        ] {
+            let spectrum = Spectrum::new(d_model, formula).unwrap();
+            let rows = 9 * ELEMENTS_PER_TASK / d_model;
+            let whole: Vec<f32> = spectrum.rows(5..5 + rows).unwrap();
+            for (i, row) in whole.chunks_exact(d_model).enumerate() {
+                let alone: Vec<f32> = spectrum.rows(5 + i..6 + i).unwrap();
+                assert_eq!(alone, row, "{formula:?}, position {}", 5 + i);
+            }
+            let backwards: Vec<usize> = (5..5 + rows).rev().collect();
+            let picked: Vec<f32> = spectrum.rows_at(&backwards).unwrap();
+            let backwards = picked.rchunks_exact(d_model);
+            assert!(backwards.eq(whole.chunks_exact(d_model)), "{formula:?}");
+        }
+    }
+}

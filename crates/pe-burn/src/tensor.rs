@@ -1,0 +1,116 @@
+//! Data types of tensors: which type to count tokens in, which to sum in, and conversions.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use burn::tensor::{Bool, DType, Device, FloatDType, Int, IntDType, Tensor};
+
+use crate::error::PositionError;
+
+/// Indices of rows as an integer tensor.
+///
+/// # Shapes
+///
+/// - output: `[rows.len()]`
+pub(crate) fn indices(rows: &[usize], device: &Device) -> Tensor<1, Int> {
+    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    let dtype = DType::from(counting_type(device));
+    Tensor::from_data(rows.as_slice(), (device, dtype))
+}
+
+/// Position ids on another device, in an integer type that it supports.
+///
+/// Burn keeps the integer type when it moves a tensor, and the target may not have that type.
+pub(crate) fn ids_on(ids: &Tensor<2, Int>, device: &Device) -> Tensor<2, Int> {
+    let device = device.clone().without_autodiff();
+    if ids.device() == device {
+        return ids.clone();
+    }
+    let dtype = DType::from(counting_type(&device));
+    Tensor::from_data(ids.to_data(), (&device, dtype))
+}
+
+/// A mask on another device. It moves as integers, since backends store booleans differently.
+pub(crate) fn mask_on(mask: &Tensor<2, Bool>, device: &Device) -> Tensor<2, Bool> {
+    let device = device.clone().without_autodiff();
+    if mask.device() == device {
+        return mask.clone();
+    }
+    ids_on(&mask.clone().int(), &device).equal_scalar(1)
+}
+
+/// The integer type in which tokens are counted on a device.
+///
+/// LibTorch has `i64` alone, WebGPU `i32` alone, and the default integer type of a device may be
+/// too short.
+pub(crate) fn counting_type(device: &Device) -> IntDType {
+    if device.supports_dtype(IntDType::I32) {
+        IntDType::I32
+    } else {
+        IntDType::I64
+    }
+}
+
+/// The type in which an input of type `dtype` is added to or rotated: `f64` for `f64`, else `f32`.
+pub(crate) fn compute_dtype(dtype: FloatDType) -> FloatDType {
+    match dtype {
+        FloatDType::F64 => FloatDType::F64,
+        FloatDType::F32 | FloatDType::Flex32 | FloatDType::F16 | FloatDType::BF16 => {
+            FloatDType::F32
+        }
+    }
+}
+
+/// The tensor in another type; the same tensor where it has that type already.
+///
+/// Burn's own `cast` checks that too, but the call alone shows in the time of a decoding step.
+#[inline(always)]
+pub(crate) fn cast<const D: usize>(x: Tensor<D>, dtype: FloatDType) -> Tensor<D> {
+    if x.dtype() == dtype.into() {
+        x
+    } else {
+        x.cast(dtype)
+    }
+}
+
+/// The values of a parameter that may have been quantized.
+pub(crate) fn dequantized<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
+    match parameter.dtype() {
+        DType::QFloat(_) => parameter.dequantize(),
+        _ => parameter,
+    }
+}
+
+/// Refuses an input on another device than the module, and a quantized one.
+pub(crate) fn check_device<const D: usize>(
+    x: &Tensor<D>,
+    module: &Device,
+) -> Result<(), PositionError> {
+    let input = x.device();
+    if input != *module {
+        return Err(PositionError::Device {
+            input: format!("{input:?}"),
+            module: format!("{module:?}"),
+        });
+    }
+    check_float(x)
+}
+
+/// Refuses a quantized input.
+pub(crate) fn check_float<const D: usize>(x: &Tensor<D>) -> Result<(), PositionError> {
+    match x.dtype().is_float() {
+        true => Ok(()),
+        false => Err(PositionError::Quantized),
+    }
+}
+
+/// Refuses a type that the device cannot compute in.
+pub(crate) fn check_dtype(dtype: FloatDType, device: &Device) -> Result<(), PositionError> {
+    match device.supports_dtype(dtype) {
+        true => Ok(()),
+        false => Err(PositionError::DType {
+            dtype: dtype.into(),
+            device: format!("{device:?}"),
+        }),
+    }
+}
