@@ -1,5 +1,8 @@
-//! Positional encodings for [Burn](https://burn.dev) transformers: exact, fast, and the same on
-//! every backend.
+//! Positional encodings for [Burn](https://burn.dev) transformers: sinusoidal, learned, RoPE (rotary),
+//! ALiBi and other relative position biases. Exact at every position, fast, and the same on every
+//! backend.
+//!
+//! # In one line
 //!
 //! ```
 //! use burn::tensor::{Device, Distribution, Tensor};
@@ -13,39 +16,139 @@
 //! # assert_eq!(x.dims(), [8, 128, 512]);
 //! ```
 //!
+//! # RoPE in a Llama-like model
+//!
+//! ```
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use pe_burn::{Layout, Positions, Rotate, RotaryPositionalEncodingConfig};
+//!
+//! let device = Device::flex();
+//! let rope = RotaryPositionalEncodingConfig::new(128) // d_head
+//!     .with_base(500_000.0)
+//!     .with_layout(Layout::Halves) // as in weights from Hugging Face; Meta's are Interleaved
+//!     .init(&device); // one module for all layers
+//!
+//! let q = Tensor::<4>::random([2, 32, 10, 128], Distribution::Default, &device);
+//! let k = Tensor::<4>::random([2, 8, 10, 128], Distribution::Default, &device);
+//! let (q, k) = rope.rotate(q, k, &Positions::from(0)); // later: the number of cached tokens
+//! # assert_eq!((q.dims(), k.dims()), ([2, 32, 10, 128], [2, 8, 10, 128]));
+//! ```
+//!
+//! Base, layout, share of the head and scaling of a model at Hugging Face come from its `config.json`: see
+//! [`ModelConfig`].
+//!
+//! # A model that takes any scheme
+//!
+//! Position enters a transformer at one of three places, so there are three traits, one per place.
+//! [`PositionalScheme`] has all three and does nothing where a scheme does nothing:
+//!
+//! | hook | place | schemes |
+//! |---|---|---|
+//! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`] |
+//! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`] |
+//! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
+//!
+//! A layer of causal attention with a cache, for every scheme:
+//!
+//! ```
+//! use burn::module::Module;
+//! use burn::nn::{Linear, LinearConfig};
+//! use burn::tensor::module::attention;
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
+//!
+//! #[derive(Module, Debug)]
+//! struct Attention {
+//!     scheme: PositionalScheme,
+//!     qkv: Linear,
+//!     output: Linear,
+//!     #[module(skip)]
+//!     heads: usize,
+//! }
+//!
+//! /// Keys and values of the tokens so far, `[batch, heads, tokens, d_head]`.
+//! type Cache = Option<[Tensor<4>; 2]>;
+//!
+//! impl Attention {
+//!     /// `x`: `[batch, seq, d_model]`, the tokens after those of the cache.
+//!     fn forward(&self, x: Tensor<3>, cache: &mut Cache) -> Tensor<3> {
+//!         let [batch, seq, d_model] = x.dims();
+//!         let past = cache.as_ref().map_or(0, |[keys, _]| keys.dims()[2]);
+//!         let positions = Positions::from(past);
+//!
+//!         let x = self.scheme.embed(x, &positions); // first hook (in a model: once, before its layers)
+//!         let qkv = self.qkv.forward(x);
+//!         let [q, k, v] = [0, 1, 2].map(|i| {
+//!             let part = qkv.clone().narrow(2, i * d_model, d_model);
+//!             part.reshape([batch, seq, self.heads, d_model / self.heads]).swap_dims(1, 2)
+//!         });
+//!         let (q, k) = self.scheme.rotate(q, k, &positions); // second hook
+//!         let (k, v) = match cache.take() {
+//!             Some([keys, values]) => (Tensor::cat(vec![keys, k], 2), Tensor::cat(vec![values, v], 2)),
+//!             None => (k, v),
+//!         };
+//!         *cache = Some([k.clone(), v.clone()]);
+//!         let keys = (&Positions::default(), past + seq);
+//!         let bias = self.scheme.bias((&positions, seq), keys); // third hook
+//!
+//!         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
+//!         let mask = future.bool().expand([batch, self.heads, seq, past + seq]);
+//!         let y = attention(q, k, v, Some(mask), bias, Default::default());
+//!         self.output.forward(y.swap_dims(1, 2).reshape([batch, seq, d_model]))
+//!     }
+//! }
+//!
+//! let device = Device::flex();
+//! let scheme = PositionalConfig::by_name("alibi", 64, 4, 512)?.init(&device);
+//! let linear = |outputs| LinearConfig::new(64, outputs).init(&device);
+//! let layer = Attention { scheme, qkv: linear(192), output: linear(64), heads: 4 };
+//! let mut cache = None;
+//! let prompt = Tensor::random([2, 10, 64], Distribution::Default, &device);
+//! let next = Tensor::random([2, 1, 64], Distribution::Default, &device);
+//! assert_eq!(layer.forward(prompt, &mut cache).dims(), [2, 10, 64]);
+//! assert_eq!(layer.forward(next, &mut cache).dims(), [2, 1, 64]);
+//! # Ok::<(), pe_burn::PositionError>(())
+//! ```
+//!
+//! The crate `pe-encoder` is a whole encoder and decoder like this, with kernels.
+//!
+//! # What else there is
+//!
 //! | to | use |
 //! |---|---|
-//! | add the fixed encoding of *Attention Is All You Need* | [`SinusoidalPositionalEncodingConfig`] → [`SinusoidalPositionalEncoding`] |
-//! | add a trained row per position | [`LearnedPositionalEmbeddingConfig`] → [`LearnedPositionalEmbedding`] |
-//! | turn queries and keys by their positions | [`RotaryPositionalEncodingConfig`] → [`RotaryPositionalEncoding`], [`XPosPositionalEncodingConfig`] → [`XPosPositionalEncoding`] |
-//! | bias attention scores by distance | [`AlibiConfig`] → [`Alibi`], [`T5RelativeBiasConfig`] → [`T5RelativeBias`], [`KerpleConfig`] → [`Kerple`], [`FireConfig`] → [`Fire`] |
 //! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
-//! | encode images and video | [`Axes`] → `with_axes`, [`Grid`] → [`Positions`] |
+//! | encode images and video | [`Axes`] with `with_axes`, [`Grid`] as [`Positions`] |
 //! | draw positions at random | [`RandomizedPositions`] |
-//! | choose a scheme by name or from a file | [`PositionalConfig`] → [`PositionalScheme`] |
-//! | rotate as a model at Hugging Face does | [`ModelConfig`] → [`RotaryPositionalEncodingConfig`] |
-//! | follow another library's formula, use its columns | [`Formula`], [`convert_layout`], [`convert_heads`] |
-//! | read a trained table, fit it to other lengths and images | [`LearnedPositionalEmbedding`], [`Extension`] |
+//! | choose a scheme by name or from a file | [`PositionalConfig`] |
+//! | rotate as a model at Hugging Face does | [`ModelConfig`] |
+//! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`] |
+//! | use weights of another library or layout | [`Formula`], [`convert_layout`], [`convert_heads`] |
+//! | read a trained table, fit it to other lengths and image sizes | [`LearnedPositionalEmbedding`], [`Extension`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!
-//! Every method that can fail on its input has a `try_` form that returns a [`PositionError`]; the
-//! plain form panics with the same message.
+//! # Errors
+//!
+//! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
+//! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
+//! at the line of the caller. So do `try_init` and `init` of every configuration, and `forward`, which is
+//! `embed` at positions 0, 1, 2, …. All other methods that can fail have one form, which returns a
+//! [`Result`].
 //!
 //! # Features
 //!
 //! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
-//! - `flex`: sums, rotations and biases on Burn's CPU backend Flex by kernels of this crate, in one
-//!   pass on all threads.
-//! - `checkpoint`: learned tables out of safetensors and PyTorch files, and into safetensors.
+//! - `flex`: kernels for Burn's CPU backend Flex: sums, rotations and biases in one pass over memory, on
+//!   all threads.
+//! - `checkpoint`: reads learned tables from safetensors and PyTorch files, and writes safetensors.
 //!
-//! The backend is the business of the application: enable it on its own `burn` dependency.
+//! The application chooses the backend, by a feature of its own `burn` dependency.
 
 #![no_std]
 #![warn(missing_docs)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
-extern crate std; // tells at run time which vector instructions the processor has
+extern crate std; // to detect vector instructions at run time
 
 mod backend;
 mod bias;

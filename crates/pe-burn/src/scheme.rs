@@ -271,7 +271,7 @@ impl PositionalScheme {
         }
     }
 
-    /// As [`try_bias`](Self::try_bias), for code without errors of its own.
+    /// The panicking form of [`try_bias`](Self::try_bias).
     ///
     /// # Panics
     ///

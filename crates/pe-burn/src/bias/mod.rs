@@ -65,7 +65,7 @@ pub trait Bias {
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError>;
 
-    /// As [`try_bias`](Self::try_bias), for code without errors of its own.
+    /// The panicking form of [`try_bias`](Self::try_bias).
     ///
     /// # Panics
     ///

@@ -64,7 +64,7 @@ pub trait Embed {
     /// grid.
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError>;
 
-    /// As [`try_embed`](Self::try_embed), for code without errors of its own.
+    /// The panicking form of [`try_embed`](Self::try_embed).
     ///
     /// # Panics
     ///

@@ -53,7 +53,7 @@ impl Positions {
             && padding.is_none()
         {
             check_run(start, seq)?;
-            return Ok(Lookup::run(start, seq)); // the way of every decoding step
+            return Ok(Lookup::run(start, seq)); // the case of every decoding step
         }
         self.lookup_any(batch, seq, padding)
     }

@@ -98,7 +98,7 @@ pub trait Rotate {
         self.try_rotate_apart((q, positions), (k, positions))
     }
 
-    /// As [`try_rotate`](Self::try_rotate), for code without errors of its own.
+    /// The panicking form of [`try_rotate`](Self::try_rotate).
     ///
     /// # Panics
     ///
@@ -131,7 +131,7 @@ pub trait Rotate {
         }
     }
 
-    /// As [`try_rotate_apart`](Self::try_rotate_apart), for code without errors of its own.
+    /// The panicking form of [`try_rotate_apart`](Self::try_rotate_apart).
     ///
     /// # Panics
     ///
@@ -164,7 +164,7 @@ pub trait Rotate {
         Ok(q.expect("every side that goes in comes out"))
     }
 
-    /// As [`try_rotate_queries`](Self::try_rotate_queries), for code without errors of its own.
+    /// The panicking form of [`try_rotate_queries`](Self::try_rotate_queries).
     ///
     /// # Panics
     ///
@@ -193,7 +193,7 @@ pub trait Rotate {
         Ok(k.expect("every side that goes in comes out"))
     }
 
-    /// As [`try_rotate_keys`](Self::try_rotate_keys), for code without errors of its own.
+    /// The panicking form of [`try_rotate_keys`](Self::try_rotate_keys).
     ///
     /// # Panics
     ///

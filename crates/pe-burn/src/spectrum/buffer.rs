@@ -189,7 +189,8 @@ impl RowBuffer {
     /// as many as fit into [`GROWS_UP_TO`].
     fn growth(&self, end: usize) -> Option<usize> {
         let row = self.spectrum().d_model() * DType::from(self.dtype()).size();
-        let most = GROWS_UP_TO / row;
+        // High frequencies end before the bound: their angles cannot be reduced farther out.
+        let most = (GROWS_UP_TO / row).min(self.spectrum().max_position() + 1);
         if end > most {
             return None;
         }
@@ -442,6 +443,24 @@ mod tests {
         }
         assert_eq!(buffer.growth(most), Some(most));
         assert_eq!(buffer.growth(most + 1), None);
+    }
+
+    #[test]
+    fn it_does_not_grow_past_the_last_position_of_high_frequencies() {
+        let fast = crate::Formula::Diffusers {
+            flip_sin_to_cos: false,
+            downscale_freq_shift: 1.0,
+            scale: 1e12,
+            max_period: 10.0,
+        };
+        let spectrum = Spectrum::new(4, fast).unwrap();
+        let last = spectrum.max_position();
+        let buffer = RowBuffer::new(spectrum.into(), 3_000, &Device::flex()).unwrap();
+        assert_eq!(last, 4_503);
+        assert_eq!(rows(&buffer, &Lookup::run(last, 1)).len(), 4);
+        assert_eq!(len(&buffer), Some(last + 1));
+        let beyond = buffer.rows(&Lookup::run(last + 1, 1), FloatDType::F32);
+        assert!(matches!(beyond, Err(PositionError::Overflow { .. })));
     }
 
     #[test]

@@ -259,10 +259,10 @@ mod tests {
         Addend::Tensor(encoding.clone())
     }
 
-    /// Pieces that end in the middle of a row, of a sequence, and beyond one; inputs that are held,
-    /// that are not, and that lie in parts of a memory.
+    /// Chunks that end within a row, at the end of a sequence, and past one; inputs that are shared,
+    /// that are not, and that are a view.
     #[test]
-    fn it_is_burns_sum() {
+    fn it_equals_burns_sum() {
         let device = Device::flex();
         let random = |shape: [usize; 3], device: &Device| {
             Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
@@ -301,9 +301,9 @@ mod tests {
         }
     }
 
-    /// Those of a table where they lie, few and many, for held inputs and for others.
+    /// Few and many rows, for shared inputs and for others.
     #[test]
-    fn rows_of_a_table_are_added_as_if_they_were_taken_out() {
+    fn rows_read_in_place_from_a_table_give_the_same_sum() {
         let plain = Device::flex();
         let random = |shape: [usize; 3], device: &Device| {
             Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
@@ -317,26 +317,26 @@ mod tests {
                     let before = values(x.clone());
                     let scaled = x.clone().mul_scalar(scale.unwrap_or(1.0));
                     let expected = values(scaled.add(rows.clone()));
-                    let run = || Addend::Slice {
+                    let slice = || Addend::Slice {
                         table: table.clone(),
                         start,
                         seq,
                     };
-                    let shared = add(x.clone(), run(), scale);
+                    let shared = add(x.clone(), slice(), scale);
                     assert_eq!(values(x.clone()), before, "a shared input was changed");
                     let one: Vec<usize> = (start..start + seq).collect();
                     let all = one.repeat(batch);
-                    let picked = |ids| Addend::Gather {
+                    let gather = |ids| Addend::Gather {
                         table: table.clone(),
                         ids: Cow::Borrowed(ids),
                         seq,
                     };
                     let sums = [
                         shared,
-                        add(x.clone(), picked(&one), scale),
-                        add(x.clone(), picked(&all), scale),
-                        add(x.clone() + 0.0, picked(&all), scale),
-                        add(x + 0.0, run(), scale),
+                        add(x.clone(), gather(&one), scale),
+                        add(x.clone(), gather(&all), scale),
+                        add(x.clone() + 0.0, gather(&all), scale),
+                        add(x + 0.0, slice(), scale),
                     ];
                     for sum in sums {
                         assert_eq!(values(sum), expected);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_the_scale() {
+    fn the_gradient_of_the_input_is_the_scale() {
         let device = Device::flex().autodiff();
         let x = Tensor::<3>::ones([4, 100, 100], &device).require_grad();
         let encoding = Tensor::<3>::ones([1, 100, 100], &Device::flex());
@@ -359,9 +359,9 @@ mod tests {
         }
     }
 
-    /// Of an encoding for all sequences, of one for each, and where `x` has none.
+    /// One encoding for all sequences, one for each, and an input without a gradient.
     #[test]
-    fn the_gradient_of_a_trained_encoding_is_burns() {
+    fn the_gradient_of_a_trained_encoding_equals_burns() {
         let autodiff = Device::flex().autodiff();
         let random = |shape: [usize; 3], device: &Device| {
             Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)

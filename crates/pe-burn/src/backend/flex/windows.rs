@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_their_gradients_by_hand() {
+    fn windows_and_their_gradients_equal_the_definition() {
         for (heads, queries, keys) in [(1, 1, 1), (3, 2, 5), (2, 7, 3), (2, 300, 400)] {
             let device = Device::flex().autodiff();
             let width = queries + keys - 1;
