@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Measured, Row, Target, Unit};
-use pe_burn::{InputScale, Positions, SinusoidalPositionalEncodingConfig};
+use pe_burn::{Embed, InputScale, Positions, SinusoidalPositionalEncodingConfig};
 
 /// The system's allocator, which counts what is at least [`LARGE`].
 struct Counting;
@@ -96,7 +96,7 @@ fn main() {
 
         let starts = Positions::from_starts((0..shape[0]).collect::<Vec<_>>());
         let x = zeros();
-        let number = large_allocations(bytes, || drop(black_box(pe.forward_at(x, &starts))));
+        let number = large_allocations(bytes, || drop(black_box(pe.embed(x, &starts))));
         own("owned input, a start per row", shape, number, 1.0);
     }
 
@@ -107,7 +107,7 @@ fn main() {
         let pe = SinusoidalPositionalEncodingConfig::new(512).init(&device);
         let (x, at) = (Tensor::<3>::zeros(shape, &device), Positions::from(7));
         let row = 512 * size_of::<f32>();
-        let number = large_allocations(row, || drop(black_box(pe.forward_at(x, &at))));
+        let number = large_allocations(row, || drop(black_box(pe.embed(x, &at))));
         own("or of a row, decoding step", shape, number, 0.0);
     }
 }

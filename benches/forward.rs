@@ -10,7 +10,8 @@ use burn::nn::{EmbeddingConfig, PositionalEncodingConfig};
 use burn::tensor::{Device, Distribution, Int, Tensor};
 use pe_benches::{Comparison, Owned, Peers, Target, cores, json};
 use pe_burn::{
-    InputScale, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
+    Embed, InputScale, LearnedPositionalEmbeddingConfig, Positions,
+    SinusoidalPositionalEncodingConfig,
 };
 use rayon::prelude::*;
 
@@ -160,7 +161,7 @@ fn decoding(peers: &Peers, shape: Shape) {
         .repeat(2_000)
         .note("burn::nn can only add the row of position 0.")
         .way("pe-burn, at position 7", 1, None, || {
-            a.pass(|x| ours.forward_at(x, &at));
+            a.pass(|x| ours.embed(x, &at));
         })
         .way("pe-burn, at position 0", 1, None, || {
             c.pass(|x| ours.forward(x));
@@ -190,7 +191,7 @@ fn options(shape: Shape) {
     let scaled = scaled.init(&device);
     let starts = Positions::from_starts((0..batch).collect::<Vec<_>>());
     let ids: Vec<Vec<usize>> = (0..batch).map(|row| (row..row + seq).collect()).collect();
-    let ids = Positions::from_id_rows(&ids);
+    let ids = Positions::from_id_rows(&ids).unwrap();
     let [a, b, c, d, e] = [(); 5].map(|()| zeros(shape, &device));
     let off = config.clone().with_dropout(0.1).init(&device);
     Comparison::new(named("options of the forward, owned input", shape), 20)
@@ -206,10 +207,10 @@ fn options(shape: Shape) {
             c.pass(|x| scaled.forward(x))
         })
         .way("a start per row", threads(shape), None, || {
-            d.pass(|x| plain.forward_at(x, &starts));
+            d.pass(|x| plain.embed(x, &starts));
         })
         .way("ids", threads(shape), None, || {
-            e.pass(|x| plain.forward_at(x, &ids))
+            e.pass(|x| plain.embed(x, &ids))
         })
         .run();
 

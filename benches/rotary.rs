@@ -9,7 +9,9 @@ use std::hint::black_box;
 use burn::nn::{RotaryEncoding, RotaryEncodingConfig};
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Comparison, Owned, Peers, Target, cores, json};
-use pe_burn::{Layout, Positions, RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
+use pe_burn::{
+    Layout, Positions, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
+};
 use rayon::prelude::*;
 
 type Shape = [usize; 4];
@@ -145,7 +147,9 @@ fn owned(peers: &Peers, shape: Shape, layout: Layout) {
     Comparison::new(titled("rotary, owned input", layout, shape), 20)
         .repeat(2)
         .note("burn::nn pairs neighbouring columns alone; PyTorch writes into fresh memory.")
-        .way("pe-burn", cores(), None, || a.pass(|x| ours.apply(x, &at)))
+        .way("pe-burn", cores(), None, || {
+            a.pass(|x| ours.rotate_queries(x, &at))
+        })
         .way("burn::nn::RotaryEncoding", cores(), BURN, || {
             b.pass(|x| burn.forward(x));
         })
@@ -172,7 +176,7 @@ fn shared(peers: &Peers, shape: Shape, layout: Layout) {
     Comparison::new(titled("rotary, shared input", layout, shape), 20)
         .repeat(2)
         .way("pe-burn", cores(), None, || {
-            drop(black_box(ours.apply(x.clone(), &at)));
+            drop(black_box(ours.rotate_queries(x.clone(), &at)));
         })
         .way("burn::nn::RotaryEncoding", cores(), BURN, || {
             drop(black_box(burn.forward(x.clone())));
@@ -203,7 +207,9 @@ fn decoding(peers: &Peers, shape: Shape, layout: Layout) {
     let at = Positions::from(7);
     Comparison::new(titled("rotary, decoding step", layout, shape), 40)
         .repeat(500)
-        .way("pe-burn", 1, None, || a.pass(|x| ours.apply(x, &at)))
+        .way("pe-burn", 1, None, || {
+            a.pass(|x| ours.rotate_queries(x, &at))
+        })
         .way("burn::nn::RotaryEncoding", 1, BURN, || {
             b.pass(|x| burn.apply(x, 7));
         })

@@ -52,7 +52,12 @@ fn speed(peers: &Peers, rows: usize, d_model: usize) {
         drop(black_box(ours.init(&device)));
     })
     .way("pe-burn, rows alone", cores(), None, || {
-        drop(black_box(Spectrum::new(d_model, 1e4).rows::<f32>(0..rows)));
+        drop(black_box(
+            Spectrum::new(d_model, 1e4)
+                .unwrap()
+                .rows::<f32>(0..rows)
+                .unwrap(),
+        ));
     })
     .way("burn::nn::PositionalEncoding", 1, faster, || {
         drop(black_box(burn.init(&device)));
@@ -79,9 +84,9 @@ fn speed(peers: &Peers, rows: usize, d_model: usize) {
 /// 60-digit arithmetic.
 fn accuracy(peers: &Peers, rows: usize, d_model: usize) {
     let device = Device::flex();
-    let exact: Vec<f64> = Spectrum::new(d_model, 1e4).rows(0..rows);
+    let exact: Vec<f64> = Spectrum::new(d_model, 1e4).unwrap().rows(0..rows).unwrap();
     let table = ours(rows, d_model).init(&device);
-    let table = table.encode(&Positions::default(), rows);
+    let table = table.encode(&Positions::default(), rows).unwrap();
     let mut ways = vec![Measured::exact(
         "pe-burn",
         cores(),
@@ -92,7 +97,7 @@ fn accuracy(peers: &Peers, rows: usize, d_model: usize) {
     let theirs = burn(rows, d_model).init(&device);
     let theirs = theirs.forward(Tensor::zeros([1, rows, d_model], &device));
     let base = burn_base(rows) as f64;
-    let exact_burn: Vec<f64> = Spectrum::new(d_model, base).rows(0..rows);
+    let exact_burn: Vec<f64> = Spectrum::new(d_model, base).unwrap().rows(0..rows).unwrap();
     let error = largest_error(values(&theirs), &exact_burn);
     ways.push(Measured::exact(
         "burn::nn::PositionalEncoding",

@@ -22,7 +22,7 @@ use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, L
 use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Comparison, Peers, Target, cores, json};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_lab::adam::Adam;
 use pe_lab::batch::TensorBatch;
 use pe_lab::model::{Model, ModelSpec};

@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::module::attention;
 use burn::tensor::{Device, Distribution, Tensor};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 
 const D_MODEL: usize = 64;
 const HEADS: usize = 4;

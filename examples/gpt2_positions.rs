@@ -11,7 +11,9 @@ use std::error::Error;
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig};
 use burn::tensor::{Device, Int, Tensor};
-use pe_burn::{Extension, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions};
+use pe_burn::{
+    Embed, Extension, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions,
+};
 
 /// The input of GPT-2: a row for the token, a row for its position.
 #[derive(Module, Debug)]
@@ -23,7 +25,7 @@ struct Input {
 impl Input {
     /// `[batch, seq]` → `[batch, seq, d_model]`
     fn forward(&self, tokens: Tensor<2, Int>, positions: &Positions) -> Tensor<3> {
-        self.wpe.forward_at(self.wte.forward(tokens), positions)
+        self.wpe.embed(self.wte.forward(tokens), positions)
     }
 }
 
@@ -58,9 +60,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("\na wrong name: {error}");
 
     // Twice as long, to go on training: the trained rows, and a sinusoid of their size behind.
-    let longer = input.wpe.clone().extend(2 * max_len, Extension::Sinusoidal);
+    let longer = input
+        .wpe
+        .clone()
+        .extend(2 * max_len, Extension::Sinusoidal)?;
     let rows = |pe: &LearnedPositionalEmbedding| pe.encode(&Positions::default(), max_len);
-    let moved = (rows(&longer) - rows(&input.wpe)).abs().max();
+    let moved = (rows(&longer)? - rows(&input.wpe)?).abs().max();
     println!(
         "\n{} positions in place of {max_len}; the first {max_len} moved by {}",
         longer.config().max_len,

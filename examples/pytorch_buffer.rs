@@ -7,7 +7,8 @@ use std::error::Error;
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig, Spectrum,
+    Embed, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
+    Spectrum,
 };
 
 const D_MODEL: usize = 16;
@@ -23,14 +24,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         &device,
     )?;
     let ours = SinusoidalPositionalEncodingConfig::new(D_MODEL).init(&device);
-    let exact = Spectrum::new(D_MODEL, 10_000.0);
+    let exact = Spectrum::new(D_MODEL, 10_000.0)?;
 
     println!("positions          theirs − ours   theirs off by   ours off by");
     for (start, end) in [(0, 10), (10, 100), (100, 1_000), (1_000, MAX_LEN)] {
         let (positions, seq) = (Positions::from(start), end - start);
-        let [theirs, ours] =
-            [theirs.encode(&positions, seq), ours.encode(&positions, seq)].map(numbers);
-        let exact: Vec<f64> = exact.rows(start..end);
+        let [theirs, ours] = [
+            theirs.encode(&positions, seq)?,
+            ours.encode(&positions, seq)?,
+        ]
+        .map(numbers);
+        let exact: Vec<f64> = exact.rows(start..end)?;
         println!(
             "{start:>5} to {:<5}     {:>10.1e}      {:>10.1e}    {:>10.1e}",
             end - 1,
@@ -42,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // In the model the buffer becomes one line, and no length is too long.
     let x = Tensor::<3>::zeros([1, 1, D_MODEL], &device);
-    let far = numbers(ours.forward_at(x, &Positions::from(10_000_000)));
+    let far = numbers(ours.embed(x, &Positions::from(10_000_000)));
     println!("\nposition 10,000,000: {far:.3?}");
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! What a sinusoidal encoding is made of, without a tensor.
 
-use pe_burn::Spectrum;
+use pe_burn::{PositionError, Spectrum};
 
-fn main() {
-    let spectrum = Spectrum::new(8, 10_000.0);
+fn main() -> Result<(), PositionError> {
+    let spectrum = Spectrum::new(8, 10_000.0)?;
 
     println!("the encoding of width 8 is four pairs of a sine and a cosine:");
     for (i, (frequency, wavelength)) in spectrum
@@ -18,24 +18,26 @@ fn main() {
     }
 
     println!("\nthe first positions:");
-    for (position, row) in spectrum.rows::<f64>(0..4).chunks(8).enumerate() {
+    for (position, row) in spectrum.rows::<f64>(0..4)?.chunks(8).enumerate() {
         let row: Vec<String> = row.iter().map(|entry| format!("{entry:8.4}")).collect();
         println!("  {position}: {}", row.join(" "));
     }
 
     println!("\nhow alike two positions are depends on their distance alone:");
     for offset in [0, 1, 2, 4, 8, 16, 64] {
-        println!("  {offset:2} apart: {:.4}", spectrum.similarity(offset));
+        println!("  {offset:2} apart: {:.4}", spectrum.similarity(offset)?);
     }
 
-    let shifted = spectrum.shift(100).apply(&spectrum.rows::<f64>(7..8));
-    let exact = spectrum.rows::<f64>(107..108);
-    let error = shifted
-        .iter()
-        .zip(&exact)
-        .map(|(a, b)| (a - b).abs())
-        .fold(0.0, f64::max);
+    let here = spectrum.rows::<f64>(7..8)?;
+    let there = spectrum.rows::<f64>(107..108)?;
+    let matrix = spectrum.shift_matrix(100)?;
+    let errors = matrix.iter().zip(&there).map(|(line, exact)| {
+        let shifted: f64 = line.iter().zip(&here).map(|(r, x)| r * x).sum();
+        (shifted - exact).abs()
+    });
+    let error = errors.fold(0.0, f64::max);
     println!(
-        "\na shift by 100 is one rotation for every position: PE(7) turns into PE(107) within {error:.0e}"
+        "\na shift by 100 is one rotation for every position: it takes PE(7) to PE(107) within {error:.0e}"
     );
+    Ok(())
 }

@@ -12,7 +12,7 @@ use burn::nn::{Embedding, EmbeddingConfig, Initializer, Linear, LinearConfig};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Distribution, Int, Tensor};
 use pe_burn::{
-    LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
+    Embed, LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
     SinusoidalPositionalEncodingConfig,
 };
 

@@ -5,13 +5,13 @@
 
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::{
-    Axes, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions,
-    SinusoidalPositionalEncodingConfig,
+    Axes, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, PositionError,
+    Positions, SinusoidalPositionalEncodingConfig,
 };
 
 const D_MODEL: usize = 64;
 
-fn main() {
+fn main() -> Result<(), PositionError> {
     let device = Device::flex();
     let (from, to) = (
         Grid::image(14, 14).with_prefix(1),
@@ -21,10 +21,10 @@ fn main() {
     // In place of a trained table, which is as smooth: the rows and columns of the patches.
     let mut pe = LearnedPositionalEmbeddingConfig::new(D_MODEL, from.tokens()).init(&device);
     let config = SinusoidalPositionalEncodingConfig::new(D_MODEL).with_axes(Axes::HeightWidth);
-    let smooth = config.init(&device).encode(&from.into(), from.tokens());
+    let smooth = config.init(&device).encode(&from.into(), from.tokens())?;
     pe.weight = burn::module::Param::from_tensor(smooth.squeeze_dim(0));
 
-    let larger = pe.clone().resize(from, to);
+    let larger = pe.clone().resize(from, to)?;
     println!(
         "{} positions become {}",
         pe.config().max_len,
@@ -49,16 +49,17 @@ fn main() {
                 let place = |share: f64, size: usize| (share * (size - 1) as f64).round() as usize;
                 let (y, x) = (place(down, grid.height()), place(across, grid.width()));
                 let token = grid.prefix() + y * grid.width() + x;
-                pe.encode(&Positions::from(token), 1).reshape([D_MODEL])
+                Ok(pe.encode(&Positions::from(token), 1)?.reshape([D_MODEL]))
             };
-            cosine(row(0.5, 0.5), row(down, across))
+            Ok::<f32, PositionError>(cosine(row(0.5, 0.5)?, row(down, across)?))
         };
         println!(
             "{what:<24} {:>5.2}    {:>5.2}",
-            cosine(&pe, from),
-            cosine(&larger, to)
+            cosine(&pe, from)?,
+            cosine(&larger, to)?
         );
     }
+    Ok(())
 }
 
 fn cosine(a: Tensor<1>, b: Tensor<1>) -> f32 {

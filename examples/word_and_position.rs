@@ -168,7 +168,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words = trained.model.tokens();
     let positions = SinusoidalPositionalEncodingConfig::new(spec.d_model)
         .init(&words.device())
-        .encode(&Positions::default(), 7);
+        .encode(&Positions::default(), 7)?;
     let word = |word: &str| {
         let number = cloze.number(word);
         words

@@ -3,9 +3,9 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use pe_burn::{
-    AlibiConfig, Axes, Gain, Grid, Layout, LearnedPositionalEmbeddingConfig, Positions,
-    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, Spectrum,
-    T5RelativeBiasConfig,
+    AlibiConfig, Axes, Bias, Embed, Gain, Grid, Layout, LearnedPositionalEmbeddingConfig,
+    Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+    Spectrum, T5RelativeBiasConfig,
 };
 
 fn numbers<const D: usize>(x: Tensor<D>) -> Vec<f64> {
@@ -25,16 +25,16 @@ fn the_buffer_is_f64_and_serves_every_type() {
     device.configure(FloatDType::F64).unwrap();
     for gain in [1.0, 0.3] {
         let config = SinusoidalPositionalEncodingConfig::new(7).with_gain(Gain::Fixed(gain));
-        let exact: Vec<f64> = Spectrum::new(7, 1e4).rows(5..13);
+        let exact: Vec<f64> = Spectrum::new(7, 1e4).unwrap().rows(5..13).unwrap();
         let exact: Vec<f64> = exact.iter().map(|entry| gain * entry).collect();
         // All in the buffer, none of them, some of them.
         for max_len in [20, 1, 8] {
             let pe = config.clone().with_max_len(max_len).init(&device);
-            let rows = pe.encode(&Positions::from(5), 8);
+            let rows = pe.encode(&Positions::from(5), 8).unwrap();
             assert!(close(&numbers(rows), &exact));
 
             let x = Tensor::<3>::zeros([2, 8, 7], (&device, DType::F32));
-            let y = pe.forward_at(x, &Positions::from(5));
+            let y = pe.embed(x, &Positions::from(5));
             assert_eq!(y.dtype(), DType::F32);
             let rounded: Vec<f32> = exact
                 .iter()
@@ -44,7 +44,7 @@ fn the_buffer_is_f64_and_serves_every_type() {
             assert_eq!(y.into_data().iter::<f32>().collect::<Vec<_>>(), rounded);
 
             let x = Tensor::<3>::ones([1, 8, 7], &device);
-            let y = pe.forward_at(x, &Positions::from(5));
+            let y = pe.embed(x, &Positions::from(5));
             let sums: Vec<f64> = exact.iter().map(|entry| 1.0 + entry).collect();
             assert!(close(&numbers(y), &sums));
         }
@@ -65,8 +65,11 @@ fn grids(device: &Device) {
     let pe = SinusoidalPositionalEncodingConfig::new(8)
         .with_axes(Axes::HeightWidth)
         .init(device);
-    let rows = numbers(pe.encode(&Grid::image(2, 3).with_prefix(1).into(), 7));
-    let axis: Vec<f64> = Spectrum::new(4, 1e4).rows(0..3);
+    let rows = numbers(
+        pe.encode(&Grid::image(2, 3).with_prefix(1).into(), 7)
+            .unwrap(),
+    );
+    let axis: Vec<f64> = Spectrum::new(4, 1e4).unwrap().rows(0..3).unwrap();
     let places = (0..2).flat_map(|h| (0..3).map(move |w| (h, w)));
     let cells = places.flat_map(|(h, w)| [&axis[4 * h..][..4], &axis[4 * w..][..4]].concat());
     assert_eq!(rows[..8], [0.0; 8]);
@@ -80,10 +83,12 @@ fn rotations(device: &Device) {
         .init(device);
     for position in [3, 100_000] {
         let x = Tensor::<4>::from_data([[[[1.0, 2.0, 3.0, 4.0]]]], (device, DType::F64));
-        let y = numbers(rope.apply(x, &Positions::from(position)));
+        let y = numbers(rope.rotate_queries(x, &Positions::from(position)));
         let row: Vec<f64> = Spectrum::new(4, 1e4)
+            .unwrap()
             .with_layout(Layout::Halves)
-            .rows(position..position + 1);
+            .rows(position..position + 1)
+            .unwrap();
         let expected = [
             row[2] - 3.0 * row[0],
             2.0 * row[3] - 4.0 * row[1],

@@ -8,7 +8,8 @@ use burn_fusion::inspect::{FusionBlock, FusionInspector};
 use burn_fusion::stream::StreamId;
 use burn_ir::{BaseOperationIr, OperationIr};
 use pe_burn::{
-    InputScale, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
+    Embed, InputScale, LearnedPositionalEmbeddingConfig, Positions,
+    SinusoidalPositionalEncodingConfig,
 };
 
 const SEQ: usize = 32;
@@ -86,17 +87,23 @@ fn one_kernel_and_no_copy_of_the_table() {
             .init(&device);
         for start in [0, 5, 32] {
             let positions = Positions::from(start);
-            assert_one_kernel(&device, |x| sinusoidal.forward_at(x, &positions));
-            assert_one_kernel(&device, |x| learned.forward_at(x, &positions));
-            assert_eq!(held(&device, || sinusoidal.encode(&positions, SEQ)), 0);
-            assert_eq!(held(&device, || learned.encode(&positions, SEQ)), 0);
+            assert_one_kernel(&device, |x| sinusoidal.embed(x, &positions));
+            assert_one_kernel(&device, |x| learned.embed(x, &positions));
+            assert_eq!(
+                held(&device, || sinusoidal.encode(&positions, SEQ).unwrap()),
+                0
+            );
+            assert_eq!(
+                held(&device, || learned.encode(&positions, SEQ).unwrap()),
+                0
+            );
         }
         // A view has to begin where the device can address one: rows of 40 bytes seldom do, and
         // those asked for, not the table, are copied.
         let narrow = SinusoidalPositionalEncodingConfig::new(10)
             .with_max_len(4_096)
             .init(&device);
-        let copied = held(&device, || narrow.encode(&Positions::from(5), SEQ));
+        let copied = held(&device, || narrow.encode(&Positions::from(5), SEQ).unwrap());
         assert_eq!(copied, (SEQ * 10 * size_of::<f32>()) as i64, "{device:?}");
     }
 }

@@ -4,7 +4,7 @@
 use burn::module::Module;
 use burn::tensor::{Bool, Device, FloatDType, Int, Tensor, TensorData};
 use pe_burn::{
-    Gain, InputScale, LearnedPositionalEmbeddingConfig, Positions,
+    Embed, Gain, InputScale, LearnedPositionalEmbeddingConfig, Positions,
     SinusoidalPositionalEncodingConfig,
 };
 use pe_tests::devices;
@@ -35,9 +35,9 @@ fn sinusoidal_positions(device: &Device) -> Vec<Positions> {
         Positions::from(MAX_LEN - 2),
         Positions::from(10_000_000),
         Positions::from_starts([3, 4_000_000]),
-        Positions::from_id_rows(&[[7, 70, 700, 7_000, 70_000, 700_000]]),
-        Positions::from_ids(ids),
-        Positions::from_ids(far),
+        Positions::from_id_rows(&[[7, 70, 700, 7_000, 70_000, 700_000]]).unwrap(),
+        Positions::from_ids(ids).unwrap(),
+        Positions::from_ids(far).unwrap(),
     ]);
     positions
 }
@@ -50,7 +50,7 @@ fn learned_positions(device: &Device) -> Vec<Positions> {
         Positions::default(),
         Positions::from(9),
         Positions::from_starts([3, 30]),
-        Positions::from_id_rows(&[[5, 5, 0, 39, 3, 8]]),
+        Positions::from_id_rows(&[[5, 5, 0, 39, 3, 8]]).unwrap(),
         Positions::from_token_mask(Tensor::<2, Bool>::from_data(mask, device)),
         Positions::from_segment_ids(Tensor::<2, Int>::from_ints(segments, device)),
     ]
@@ -124,12 +124,12 @@ fn a_sinusoidal_sum_is_the_same_bit_for_bit() {
                     .zip(sinusoidal_positions(&device));
                 for (on_flex, on_device) in places {
                     let what = format!("{device:?} {d_model} {dtype:?} {on_device:?}");
-                    let expected = here.forward_at(input(&flex, d_model, dtype), &on_flex);
-                    let got = there.forward_at(input(&device, d_model, dtype), &on_device);
+                    let expected = here.embed(input(&flex, d_model, dtype), &on_flex);
+                    let got = there.embed(input(&device, d_model, dtype), &on_device);
                     assert_same(got, expected, &what);
-                    let expected = here.encode_as(&on_flex, SHAPE[1], dtype);
+                    let expected = here.encode_as(&on_flex, SHAPE[1], dtype).unwrap();
                     assert_same(
-                        there.encode_as(&on_device, SHAPE[1], dtype),
+                        there.encode_as(&on_device, SHAPE[1], dtype).unwrap(),
                         expected,
                         &what,
                     );
@@ -146,7 +146,7 @@ fn a_learned_sum_is_the_same_bit_for_bit() {
     for device in devices().into_iter().skip(1) {
         for d_model in [64, 7] {
             let here = LearnedPositionalEmbeddingConfig::new(d_model, MAX_LEN)
-                .with_padding_index(Some(1))
+                .with_padding_index(1)
                 .init(&flex);
             let there = here.clone().fork(&device);
             for dtype in types(&device) {
@@ -155,8 +155,8 @@ fn a_learned_sum_is_the_same_bit_for_bit() {
                     .zip(learned_positions(&device));
                 for (on_flex, on_device) in places {
                     let what = format!("{device:?} {d_model} {dtype:?} {on_device:?}");
-                    let expected = here.forward_at(input(&flex, d_model, dtype), &on_flex);
-                    let got = there.forward_at(input(&device, d_model, dtype), &on_device);
+                    let expected = here.embed(input(&flex, d_model, dtype), &on_flex);
+                    let got = there.embed(input(&device, d_model, dtype), &on_device);
                     assert_same(got, expected, &what);
                 }
             }
@@ -201,7 +201,7 @@ fn a_learned_gain_is_the_same_but_for_the_rounding_of_the_product() {
             .with_max_len(MAX_LEN)
             .with_gain(Gain::Learned(0.3));
         let (here, there) = (config.init(&flex), config.init(&device));
-        let product = numbers(here.encode(&Positions::default(), SHAPE[1]));
+        let product = numbers(here.encode(&Positions::default(), SHAPE[1]).unwrap());
         let expected = here.forward(input(&flex, 64, FloatDType::F32));
         let bounds = product_and_sum(&product.repeat(SHAPE[0]), &numbers(expected.clone()));
         let got = there.forward(input(&device, 64, FloatDType::F32));
@@ -218,9 +218,9 @@ fn a_learned_gradient_is_the_same_but_for_the_order_of_its_sums() {
     let gradient = |device: &Device, weigh: fn(Tensor<3>) -> Tensor<3>| {
         let device = device.clone().autodiff();
         let pe = LearnedPositionalEmbeddingConfig::new(7, MAX_LEN).init(&device);
-        let positions = Positions::from_ids(Tensor::from_ints(ids, &device));
+        let positions = Positions::from_ids(Tensor::from_ints(ids, &device)).unwrap();
         let x = input(&device, 7, FloatDType::F32);
-        let y = pe.forward_at(x.clone(), &positions) * weigh(x);
+        let y = pe.embed(x.clone(), &positions) * weigh(x);
         let gradients = y.sum().backward();
         pe.weight.grad(&gradients).unwrap().unsqueeze::<3>()
     };

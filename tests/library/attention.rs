@@ -3,7 +3,7 @@
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Distribution, Int, Tensor, TensorData};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_tests::devices;
 
 use crate::{distance, embeddings};
@@ -120,7 +120,7 @@ fn positions_are_seen() {
         let x = embeddings(1, 9, D_MODEL, device);
         let apart: Vec<usize> = (0..9).map(|i| 2 * i).collect();
         let near = attention.causal(x.clone(), &Positions::default());
-        let apart = attention.causal(x, &Positions::from_id_rows(&[apart]));
+        let apart = attention.causal(x, &Positions::from_id_rows(&[apart]).unwrap());
         let change = distance(near, apart);
         match attention.scheme {
             PositionalScheme::None(_) => assert_eq!(change, 0.0, "{about}"),

@@ -3,8 +3,8 @@
 
 use burn::tensor::{DType, Device, FloatDType, Tensor, bf16, f16};
 use pe_burn::{
-    LearnedPositionalEmbeddingConfig, PositionError, Positions, SinusoidalPositionalEncodingConfig,
-    Spectrum, TableInit,
+    Embed, LearnedPositionalEmbeddingConfig, PositionError, Positions,
+    SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
 };
 use pe_tests::devices;
 
@@ -19,7 +19,10 @@ fn input() -> Vec<f32> {
 
 /// The exact sum of input and encoding, rounded as `round` does, in f64.
 fn expected(start: usize, round: fn(f64, f64) -> f64) -> Vec<f64> {
-    let table: Vec<f64> = Spectrum::new(D_MODEL, 1e4).rows(start..start + 6);
+    let table: Vec<f64> = Spectrum::new(D_MODEL, 1e4)
+        .unwrap()
+        .rows(start..start + 6)
+        .unwrap();
     input()
         .iter()
         .zip(table.iter().cycle())
@@ -64,7 +67,7 @@ fn sinusoidal_sums_are_rounded_once() {
                 let pe = SinusoidalPositionalEncodingConfig::new(D_MODEL)
                     .with_max_len(8)
                     .init(&device);
-                let y = pe.forward_at(tensor(&device, dtype), &Positions::from(start));
+                let y = pe.embed(tensor(&device, dtype), &Positions::from(start));
                 assert_eq!(y.dtype(), dtype.into(), "{device:?}");
                 let y: Vec<f64> = y.into_data().iter::<f64>().collect();
                 assert_eq!(
@@ -109,7 +112,7 @@ fn encode_as_every_type_the_device_has() {
             FloatDType::F16,
             FloatDType::BF16,
         ] {
-            let rows = pe.try_encode_as(&Positions::from(2), 2, dtype);
+            let rows = pe.encode_as(&Positions::from(2), 2, dtype);
             if has(&device, dtype) {
                 assert_eq!(rows.unwrap().dtype(), dtype.into());
             } else {
@@ -128,9 +131,17 @@ fn encode_as_every_type_the_device_has() {
 fn f64_is_not_rounded_through_f32() {
     let device = Device::flex();
     let pe = SinusoidalPositionalEncodingConfig::new(4).init(&device);
-    let rows = pe.encode_as(&Positions::from(12_345), 1, FloatDType::F64);
+    let rows = pe
+        .encode_as(&Positions::from(12_345), 1, FloatDType::F64)
+        .unwrap();
     let rows: Vec<f64> = rows.into_data().iter::<f64>().collect();
     let angle = 12_345.0 * 10_000_f64.powf(-0.5);
     assert!((rows[2] - angle.sin()).abs() < 1e-14);
-    assert_eq!(rows, Spectrum::new(4, 1e4).rows::<f64>(12_345..12_346));
+    assert_eq!(
+        rows,
+        Spectrum::new(4, 1e4)
+            .unwrap()
+            .rows::<f64>(12_345..12_346)
+            .unwrap()
+    );
 }

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::tensor::{Device, Tensor};
 use pe_burn::PositionError::TooLarge;
 use pe_burn::{
-    Axes, Gain, Grid, InputScale, Layout, LearnedPositionalEmbedding,
+    Axes, Embed, Gain, Grid, InputScale, Layout, LearnedPositionalEmbedding,
     LearnedPositionalEmbeddingConfig, MAX_POSITION, PositionError, PositionalConfig, Positions,
-    RandomizedPositions, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
-    Spectrum, T5RelativeBiasConfig, XPosPositionalEncodingConfig, try_convert_heads,
+    RandomizedPositions, Rotate, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
+    Spectrum, T5RelativeBiasConfig, XPosPositionalEncodingConfig, convert_heads,
 };
 
 fn config() -> SinusoidalPositionalEncodingConfig {
@@ -32,44 +32,44 @@ fn configurations() {
     for (bad, words) in [
         (
             SinusoidalPositionalEncodingConfig::new(0),
-            "d_model must be at least 1, got 0",
+            "d_model must be at least 1; got 0",
         ),
         (
             config().with_max_len(0),
-            "max_len must be at least 1, got 0",
+            "max_len must be at least 1; got 0",
         ),
         (
             config().with_base(1.0),
-            "base must be a finite number greater than 1, so that the frequencies base^(-2i/d_model) decrease; got 1",
+            "base must be finite and greater than 1, so that the frequencies base^(-2i/d_model) decrease; got 1",
         ),
         (config().with_base(-2.5), "decrease; got -2.5"),
         (config().with_base(f64::NAN), "decrease; got NaN"),
         (config().with_base(f64::INFINITY), "decrease; got inf"),
         (
             config().with_dropout(1.0),
-            "dropout must be a probability in [0, 1), got 1",
+            "dropout must be a probability in [0, 1); got 1",
         ),
-        (config().with_dropout(-0.1), "in [0, 1), got -0.1"),
-        (config().with_dropout(f64::NAN), "in [0, 1), got NaN"),
+        (config().with_dropout(-0.1), "in [0, 1); got -0.1"),
+        (config().with_dropout(f64::NAN), "in [0, 1); got NaN"),
         (
             config().with_gain(Gain::Fixed(f64::NAN)),
-            "gain must be a finite number in f32, got NaN",
+            "gain must be finite in f32; got NaN",
         ),
         (
             config().with_gain(Gain::Learned(f64::INFINITY)),
-            "gain must be a finite number in f32, got inf",
+            "gain must be finite in f32; got inf",
         ),
         (
             config().with_input_scale(InputScale::Factor(f64::NAN)),
-            "input_scale must be a finite number in f32, got NaN",
+            "input_scale must be finite in f32; got NaN",
         ),
         (
             config().with_input_scale(InputScale::Factor(1e39)),
-            "input_scale must be a finite number in f32, got 1000000000000000000000000000000000000000",
+            "input_scale must be finite in f32; got 1000000000000000000000000000000000000000",
         ),
         (
             config().with_max_len(MAX_POSITION),
-            "4503599627370495 rows of width 8 are too many for the memory",
+            "4503599627370495 rows of width 8 do not fit into memory",
         ),
         (
             config().with_max_len(MAX_POSITION + 2),
@@ -84,11 +84,11 @@ fn configurations() {
     for (bad, words) in [
         (
             LearnedPositionalEmbeddingConfig::new(0, 16),
-            "d_model must be at least 1, got 0",
+            "d_model must be at least 1; got 0",
         ),
         (
             LearnedPositionalEmbeddingConfig::new(8, 0),
-            "max_len must be at least 1, got 0",
+            "max_len must be at least 1; got 0",
         ),
         (config.clone().with_dropout(1.5), "got 1.5"),
         (
@@ -98,11 +98,11 @@ fn configurations() {
             "got inf",
         ),
         (
-            LearnedPositionalEmbeddingConfig::new(8192, 16).with_padding_index(Some(1 << 51)),
-            "2251799813685265 rows of width 8192 are too many for the memory",
+            LearnedPositionalEmbeddingConfig::new(8192, 16).with_padding_index(1 << 51),
+            "2251799813685265 rows of width 8192 do not fit into memory",
         ),
         (
-            config.clone().with_padding_index(Some(usize::MAX)),
+            config.clone().with_padding_index(usize::MAX),
             "goes past the largest position, 4503599627370495",
         ),
     ] {
@@ -122,12 +122,12 @@ fn inputs() -> Vec<(Tensor<3>, Positions, &'static str)> {
         (
             Tensor::zeros([2, 3, 7], &device),
             Positions::default(),
-            "the input has d_model 7, but this encoding was built for d_model 8",
+            "the input has d_model 7, but this module was built for d_model 8",
         ),
         (
             Tensor::zeros([2, 3, 1], &device),
             Positions::default(),
-            "the input has d_model 1, but this encoding was built for d_model 8",
+            "the input has d_model 1, but this module was built for d_model 8",
         ),
         (
             x(2, 3),
@@ -136,7 +136,7 @@ fn inputs() -> Vec<(Tensor<3>, Positions, &'static str)> {
         ),
         (
             x(2, 3),
-            Positions::from_id_rows(&[[0, 1], [2, 3]]),
+            Positions::from_id_rows(&[[0, 1], [2, 3]]).unwrap(),
             "the tensor of position ids has shape [2, 2], but the input needs [2, 3]",
         ),
         (
@@ -173,39 +173,33 @@ fn learned() -> LearnedPositionalEmbedding {
 #[test]
 fn inputs_of_the_sinusoidal_encoding() {
     for (x, positions, words) in inputs() {
-        let error = sinusoidal()
-            .try_forward_at(x.clone(), &positions)
-            .unwrap_err();
+        let error = sinusoidal().try_embed(x.clone(), &positions).unwrap_err();
         assert_eq!(error.to_string(), words);
-        assert_eq!(
-            panic_message(|| sinusoidal().forward_at(x, &positions)),
-            words
-        );
+        assert_eq!(panic_message(|| sinusoidal().embed(x, &positions)), words);
     }
 }
 
 #[test]
 fn inputs_of_the_learned_embedding() {
     for (x, positions, words) in inputs() {
-        let error = learned().try_forward_at(x.clone(), &positions).unwrap_err();
+        let error = learned().try_embed(x.clone(), &positions).unwrap_err();
         assert_eq!(error.to_string(), words);
-        assert_eq!(panic_message(|| learned().forward_at(x, &positions)), words);
+        assert_eq!(panic_message(|| learned().embed(x, &positions)), words);
     }
 }
 
 #[test]
 fn other_plain_forms() {
     let long = Tensor::zeros([1, 17, 8], &Device::flex());
-    let words = "position 16 is past the end: this encoding has positions 0 to 15 (max_len 16)";
+    let words = "position 16 is past the end: this module has positions 0 to 15 (max_len 16)";
     assert_eq!(panic_message(|| learned().forward(long)), words);
-    assert_eq!(
-        panic_message(|| learned().encode(&Positions::from(16), 1)),
-        words
-    );
-    let ids = Positions::from_id_rows(&[[0, 1]]);
+    let error = learned().encode(&Positions::from(16), 1).unwrap_err();
+    assert_eq!(error.to_string(), words);
+    let ids = Positions::from_id_rows(&[[0, 1]]).unwrap();
     let words = "the tensor of position ids has shape [1, 2], but the input needs [1, 3]";
-    assert_eq!(panic_message(|| sinusoidal().encode(&ids, 3)), words);
-    assert_eq!(panic_message(|| ids.to_rows(3)), words);
+    let error = sinusoidal().encode(&ids, 3).unwrap_err();
+    assert_eq!(error.to_string(), words);
+    assert_eq!(ids.to_rows(3).unwrap_err(), error);
 }
 
 /// What the crate accepts but no memory holds is an error, and not an abort or a wrapped size.
@@ -215,16 +209,13 @@ fn sizes_beyond_memory() {
     for d_model in [4_096, 4_097] {
         let error = TooLarge {
             rows: positions.len(),
-            d_model,
+            width: d_model,
         };
-        let spectrum = Spectrum::new(d_model, 1e4);
-        assert_eq!(
-            spectrum.try_rows::<f32>(positions.clone()),
-            Err(error.clone())
-        );
+        let spectrum = Spectrum::new(d_model, 1e4).unwrap();
+        assert_eq!(spectrum.rows::<f32>(positions.clone()), Err(error.clone()));
         let pe = SinusoidalPositionalEncodingConfig::new(d_model).with_max_len(1);
         let pe = pe.init(&Device::flex());
-        let encoded = pe.try_encode(&Positions::default(), positions.len());
+        let encoded = pe.encode(&Positions::default(), positions.len());
         assert_eq!(encoded.unwrap_err(), error);
     }
     // What is made for each row or token, and not by us alone.
@@ -232,22 +223,19 @@ fn sizes_beyond_memory() {
     let many = 1 << 40;
     let starts = Positions::from_starts([1, 2]);
     let line = pe.clone().init(&Device::flex());
-    assert!(matches!(
-        line.try_encode(&starts, many),
-        Err(TooLarge { .. })
-    ));
+    assert!(matches!(line.encode(&starts, many), Err(TooLarge { .. })));
     let image = Grid::image(1 << 20, 1 << 20);
     let pe = pe.with_axes(Axes::HeightWidth).init(&Device::flex());
     assert!(matches!(
-        pe.try_encode(&image.into(), many),
+        pe.encode(&image.into(), many),
         Err(TooLarge { .. })
     ));
     let device = Device::flex();
     let line = Positions::default();
     let wide = 1 << 45;
     let too_large = [
-        line.try_to_rows(wide).err(),
-        Spectrum::try_new(wide, 1e4).err(),
+        line.to_rows(wide).err(),
+        Spectrum::new(wide, 1e4).err(),
         SinusoidalPositionalEncodingConfig::new(wide)
             .try_init(&device)
             .err(),
@@ -276,7 +264,7 @@ fn numbers_that_leave_all_bounds() {
         let xpos = XPosPositionalEncodingConfig::new(8).with_scale_base(scale_base);
         let xpos = xpos.with_max_len(4).init(&device);
         let x = Tensor::<4>::ones([1, 1, 2, 8], &device);
-        let (q, _) = xpos.forward_at(x.clone(), x, &Positions::from(MAX_POSITION - 2));
+        let (q, _) = xpos.rotate(x.clone(), x, &Positions::from(MAX_POSITION - 2));
         assert!(q.into_data().iter::<f32>().all(f32::is_finite));
     }
     // What is refused as a module still has the buckets that its formula gives.
@@ -284,14 +272,14 @@ fn numbers_that_leave_all_bounds() {
     assert_eq!(t5.bucket(100), 31);
     assert!(t5.try_init(&device).is_err());
     assert_eq!(
-        RandomizedPositions::try_new(0),
-        Err(PositionError::ZeroMaxPosition)
+        RandomizedPositions::new(0).unwrap_err().to_string(),
+        "max_position must be at least 1; got 0"
     );
     assert!(matches!(
-        RandomizedPositions::try_new(MAX_POSITION + 2),
+        RandomizedPositions::new(MAX_POSITION + 2),
         Err(PositionError::Overflow { .. })
     ));
-    assert!(RandomizedPositions::try_new(MAX_POSITION + 1).is_ok());
+    assert!(RandomizedPositions::new(MAX_POSITION + 1).is_ok());
     let error = PositionError::TooLong {
         position: 0,
         max_len: 0,
@@ -303,50 +291,40 @@ fn numbers_that_leave_all_bounds() {
 fn heads_that_cannot_be_reordered() {
     let columns = |heads, rotary_dim| {
         let x = Tensor::<2>::zeros([3, 12], &Device::flex());
-        try_convert_heads(x, heads, rotary_dim, Layout::Interleaved, Layout::Halves).err()
+        convert_heads(x, heads, rotary_dim, Layout::Interleaved, Layout::Halves).err()
     };
     assert_eq!(columns(3, 4), None);
-    assert_eq!(columns(3, 0), None);
-    assert_eq!(columns(0, 4), Some(PositionError::ZeroHeads));
-    let heads = PositionError::Heads {
-        d_model: 12,
-        heads: 5,
+    let number = |name: &'static str, value: f64, bound: &'static str| {
+        Some(PositionError::Number {
+            name: name.into(),
+            value,
+            bound: bound.into(),
+        })
     };
-    assert_eq!(columns(5, 2), Some(heads));
-    for rotary_dim in [3, 6] {
-        let error = PositionError::RotaryDim {
-            rotary_dim,
-            d_head: 4,
-        };
-        assert_eq!(columns(3, rotary_dim), Some(error));
+    assert_eq!(columns(0, 4), number("heads", 0.0, "at least 1"));
+    let bound = "a multiple of the number of heads, 5";
+    assert_eq!(columns(5, 2), number("the last axis of x", 12.0, bound));
+    for rotary_dim in [0, 3, 6] {
+        let error = number("rotary_dim", rotary_dim as f64, "even, from 2 to d_head 4");
+        assert_eq!(columns(3, rotary_dim), error);
     }
 }
 
 #[test]
 fn looking_into_a_spectrum() {
-    let spectrum = Spectrum::new(8, 1e4);
+    let spectrum = Spectrum::new(8, 1e4).unwrap();
     let far = MAX_POSITION as isize;
-    assert!((-1.0..=1.0).contains(&spectrum.similarity(far)));
+    assert!((-1.0..=1.0).contains(&spectrum.similarity(far).unwrap()));
     for offset in [far + 1, -far - 1, isize::MAX, isize::MIN] {
-        let error = PositionError::Offset {
-            offset,
-            max: MAX_POSITION,
+        let error = PositionError::Number {
+            name: "offset".into(),
+            value: offset as f64,
+            bound: "at most 4503599627370495, the largest distance of two positions".into(),
         };
-        assert_eq!(spectrum.try_similarity(offset), Err(error.clone()));
-        assert_eq!(spectrum.try_shift(offset), Err(error.clone()));
-        assert_eq!(
-            panic_message(|| spectrum.similarity(offset)),
-            error.to_string()
-        );
+        assert_eq!(spectrum.similarity(offset), Err(error.clone()));
+        assert_eq!(spectrum.shift_matrix(offset), Err(error));
     }
-    let error = PositionError::DModel {
-        expected: 8,
-        got: 7,
-    };
-    assert_eq!(spectrum.shift(1).try_apply(&[0.0; 7]), Err(error));
-    let error = spectrum
-        .try_rows_at::<f32>(&[3, MAX_POSITION + 1])
-        .unwrap_err();
+    let error = spectrum.rows_at::<f32>(&[3, MAX_POSITION + 1]).unwrap_err();
     assert!(
         matches!(error, PositionError::Overflow { start, seq: 1, .. } if start == MAX_POSITION + 1)
     );
@@ -359,8 +337,12 @@ fn a_quantized_input() {
     let x = Tensor::<3>::ones([2, 3, 8], &device).quantize_dynamic(&QuantScheme::default());
     let none = PositionalConfig::None {}.init(&device);
     for error in [
-        sinusoidal().try_forward(x.clone()).unwrap_err(),
-        learned().try_forward(x.clone()).unwrap_err(),
+        sinusoidal()
+            .try_embed(x.clone(), &Positions::default())
+            .unwrap_err(),
+        learned()
+            .try_embed(x.clone(), &Positions::default())
+            .unwrap_err(),
         none.try_embed(x, &Positions::default()).unwrap_err(),
     ] {
         assert_eq!(error, PositionError::Quantized);
@@ -375,8 +357,10 @@ fn an_input_on_another_device() {
     for device in pe_tests::devices().into_iter().skip(1) {
         let x = Tensor::zeros([2, 3, 8], &device);
         for error in [
-            sinusoidal().try_forward(x.clone()).unwrap_err(),
-            learned().try_forward(x).unwrap_err(),
+            sinusoidal()
+                .try_embed(x.clone(), &Positions::default())
+                .unwrap_err(),
+            learned().try_embed(x, &Positions::default()).unwrap_err(),
         ] {
             assert!(matches!(error, PositionError::Device { .. }), "{error}");
             assert!(

@@ -50,9 +50,9 @@ fn rows_of_every_peer() {
     peers.dedup();
     assert_eq!(peers.len(), 11, "{peers:?}");
     for case in &cases {
-        let spectrum = Spectrum::of(case.formula, case.d_model);
+        let spectrum = Spectrum::new(case.d_model, case.formula).unwrap();
         let frequencies = spectrum.frequencies();
-        let ours: Vec<f64> = spectrum.rows_at(&case.positions);
+        let ours: Vec<f64> = spectrum.rows_at(&case.positions).unwrap();
         assert!(case.positions.contains(&8_192));
         for (i, ours) in ours.chunks(case.d_model).enumerate() {
             let position = (case.positions[i] + spectrum.offset()) as f64;
@@ -95,15 +95,18 @@ fn the_module_adds_the_rows_of_its_formula() {
         ] {
             let config = SinusoidalPositionalEncodingConfig::new(6).with_formula(formula);
             let pe = config.clone().with_max_len(10).init(&device);
-            let rows: Vec<f32> = Spectrum::of(formula, 6).rows(0..20);
-            assert_eq!(values(pe.encode(&Positions::default(), 20)), rows);
-            assert_eq!(values(pe.encode(&Positions::from(3), 5)), rows[18..48]);
+            let rows: Vec<f32> = Spectrum::new(6, formula).unwrap().rows(0..20).unwrap();
+            assert_eq!(values(pe.encode(&Positions::default(), 20).unwrap()), rows);
+            assert_eq!(
+                values(pe.encode(&Positions::from(3), 5).unwrap()),
+                rows[18..48]
+            );
             let x = embeddings(2, 20, 6, &device);
-            let sum = x.clone() + pe.encode(&Positions::default(), 20);
+            let sum = x.clone() + pe.encode(&Positions::default(), 20).unwrap();
             assert_eq!(distance(pe.forward(x), sum), 0.0);
             // Another order of the same columns.
             let interleaved = config.with_layout(Layout::Interleaved).init(&device);
-            let row = values(interleaved.encode(&Positions::from(7), 1));
+            let row = values(interleaved.encode(&Positions::from(7), 1).unwrap());
             let (own, halves) = (&rows[42..48], pe.spectrum().layout() == Layout::Halves);
             let expected = match halves {
                 true => [own[0], own[3], own[1], own[4], own[2], own[5]],
@@ -125,8 +128,8 @@ fn padded_tokens_of_fairseq_have_zeros_and_move_no_other() {
             [true, true, true, true, false],
         ];
         let real = Tensor::<2, Bool>::from_data(real, &device);
-        let rows = values(pe.encode(&Positions::from_token_mask(real), 5));
-        let plain = values(pe.encode(&Positions::default(), 5));
+        let rows = values(pe.encode(&Positions::from_token_mask(real), 5).unwrap());
+        let plain = values(pe.encode(&Positions::default(), 5).unwrap());
         let zeros = vec![0.0; 8];
         let left = [zeros.clone(), zeros.clone(), plain[..24].to_vec()].concat();
         let right = [plain[..32].to_vec(), zeros].concat();
@@ -134,14 +137,15 @@ fn padded_tokens_of_fairseq_have_zeros_and_move_no_other() {
     }
 }
 
+/// The base belongs to the paper's formula, so there is no base beside another one.
 #[test]
-fn a_base_beside_a_formula_is_refused() {
-    let device = devices().remove(0);
+fn a_base_replaces_the_formula() {
     let config = SinusoidalPositionalEncodingConfig::new(8)
         .with_formula(Formula::MLX)
         .with_base(500.0);
-    assert_eq!(
-        config.try_init(&device).unwrap_err().to_string(),
-        "a formula stands in the place of a base, but base is 500: give one of the two"
-    );
+    assert_eq!(config.formula, Formula::Paper { base: 500.0 });
+    let json = r#"{"d_model": 8, "formula": {"name": "marian"}, "base": 500.0}"#;
+    let error = serde_json::from_str::<SinusoidalPositionalEncodingConfig>(json).unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with("unknown field `base`"), "{message}");
 }

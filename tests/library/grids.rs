@@ -1,8 +1,9 @@
 //! Encodings of grids: against their definition, and against `tests/peers/values/grids.json`.
 
 use burn::tensor::{Device, FloatDType, Int, Tensor};
+use pe_burn::scaling::{Dynamic, Yarn};
 use pe_burn::{
-    Axes, Grid, Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig,
+    Axes, Embed, Grid, Layout, Positions, RotaryPositionalEncodingConfig, Rotate,
     SinusoidalPositionalEncodingConfig, Spectrum, convert_layout,
 };
 use pe_tests::devices;
@@ -48,8 +49,10 @@ fn in_order(axes: Axes, [frame, row, column]: [usize; 3]) -> Vec<usize> {
 fn sinusoid(axes: Axes, place: [usize; 3], d_model: usize, layout: Layout) -> Vec<f32> {
     let places = in_order(axes, place);
     let share = 2 * d_model.div_ceil(2 * places.len());
-    let spectrum = Spectrum::new(share, 10_000.0).with_layout(layout);
-    let rows = places.iter().flat_map(|p| spectrum.rows::<f32>(*p..p + 1));
+    let spectrum = Spectrum::new(share, 10_000.0).unwrap().with_layout(layout);
+    let rows = places
+        .iter()
+        .flat_map(|p| spectrum.rows::<f32>(*p..p + 1).unwrap());
     rows.take(d_model).collect()
 }
 
@@ -66,12 +69,12 @@ fn every_axis_has_its_columns_and_tokens_in_front_have_zeros() {
                     let of = |place| sinusoid(axes, place, d_model, layout);
                     let expected: Vec<f32> = places.iter().copied().flat_map(of).collect();
                     let whole = Positions::from(grid);
-                    let encoding = pe.encode(&whole, places.len());
+                    let encoding = pe.encode(&whole, places.len()).unwrap();
                     assert_eq!(encoding.dims(), [1, places.len(), d_model]);
                     assert_eq!(values(encoding), expected, "{device:?} {axes:?} {d_model}");
 
                     let behind = Positions::from(grid.with_prefix(2));
-                    let encoding = values(pe.encode(&behind, places.len() + 2));
+                    let encoding = values(pe.encode(&behind, places.len() + 2).unwrap());
                     assert_eq!(encoding[..2 * d_model], vec![0.0; 2 * d_model]);
                     assert_eq!(encoding[2 * d_model..], expected);
                 }
@@ -86,24 +89,26 @@ fn grids_and_flat_inputs_are_summed_alike() {
         let config = SinusoidalPositionalEncodingConfig::new(20);
         let pe = config.clone().with_axes(Axes::HeightWidth).init(&device);
         let x = embeddings(2, 15, 20, &device);
-        let flat = pe.forward_at(x.clone(), &Grid::image(3, 5).into());
-        let grid = pe.forward_grid(x.clone().reshape([2, 3, 5, 20]));
+        let flat = pe.embed(x.clone(), &Grid::image(3, 5).into());
+        let grid = pe.forward_grid(x.clone().reshape([2, 3, 5, 20])).unwrap();
         assert_eq!(grid.dims(), [2, 3, 5, 20]);
         assert_eq!(distance(flat.clone(), grid.reshape([2, 15, 20])), 0.0);
-        let encoding = pe.encode(&Grid::image(3, 5).into(), 15);
+        let encoding = pe.encode(&Grid::image(3, 5).into(), 15).unwrap();
         assert_eq!(distance(flat, x.clone() + encoding), 0.0);
         // The other way up it is another image.
-        let turned = pe.forward_at(x.clone(), &Grid::image(5, 3).into());
-        assert!(distance(turned, pe.forward_at(x.clone(), &Grid::image(3, 5).into())) > 0.1);
+        let turned = pe.embed(x.clone(), &Grid::image(5, 3).into());
+        assert!(distance(turned, pe.embed(x.clone(), &Grid::image(3, 5).into())) > 0.1);
 
         let video = config.with_axes(Axes::FramesHeightWidth).init(&device);
         let x = embeddings(2, 30, 20, &device);
-        let grid = video.forward_grid(x.clone().reshape([2, 2, 3, 5, 20]));
-        let flat = video.forward_at(x, &Grid::video(2, 3, 5).into());
+        let grid = video
+            .forward_grid(x.clone().reshape([2, 2, 3, 5, 20]))
+            .unwrap();
+        let flat = video.embed(x, &Grid::video(2, 3, 5).into());
         assert_eq!(distance(grid.reshape([2, 30, 20]), flat), 0.0);
 
         for shape in [[0, 3, 5, 20], [2, 0, 5, 20], [2, 3, 0, 20]] {
-            let empty = pe.forward_grid(Tensor::<4>::zeros(shape, &device));
+            let empty = pe.forward_grid(Tensor::<4>::zeros(shape, &device)).unwrap();
             assert_eq!(empty.dims(), shape);
         }
     }
@@ -117,7 +122,7 @@ fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
             let grid = Grid::image(4, 7).with_prefix(prefix);
             let ids = [[0_i64, 27, 5, 12], [19, 20, 6, 0]];
             let tensor = Tensor::<2, Int>::from_data(ids, &device);
-            let some = Positions::from_grid_ids(grid, tensor);
+            let some = Positions::from_grid_ids(grid, tensor).unwrap();
 
             let pe = SinusoidalPositionalEncodingConfig::new(12)
                 .with_axes(Axes::WidthHeight)
@@ -125,12 +130,12 @@ fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
             let rope = RotaryPositionalEncodingConfig::new(8)
                 .with_axes(Axes::HeightWidth)
                 .init(&device);
-            let whole = values(pe.encode(&grid.into(), grid.tokens()));
+            let whole = values(pe.encode(&grid.into(), grid.tokens()).unwrap());
             let ones = Tensor::<4>::ones([1, 1, grid.tokens(), 8], &device);
-            let turned = values(rope.apply(ones, &grid.into()));
+            let turned = values(rope.rotate_queries(ones, &grid.into()));
             let (rows, heads) = (
-                values(pe.encode(&some, 4)),
-                values(rope.apply(Tensor::ones([2, 1, 4, 8], &device), &some)),
+                values(pe.encode(&some, 4).unwrap()),
+                values(rope.rotate_queries(Tensor::ones([2, 1, 4, 8], &device), &some)),
             );
             for (i, id) in ids.as_flattened().iter().map(|id| *id as usize).enumerate() {
                 assert_eq!(rows[12 * i..][..12], whole[12 * id..][..12]);
@@ -138,11 +143,13 @@ fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
             }
             // On a line they are at their ids.
             let line = SinusoidalPositionalEncodingConfig::new(12).init(&device);
-            let same = line.encode(
-                &Positions::from_id_rows(&ids.map(|row| row.map(|id| id as usize))),
-                4,
-            );
-            assert_eq!(distance(line.encode(&some, 4), same), 0.0);
+            let same = line
+                .encode(
+                    &Positions::from_id_rows(&ids.map(|row| row.map(|id| id as usize))).unwrap(),
+                    4,
+                )
+                .unwrap();
+            assert_eq!(distance(line.encode(&some, 4).unwrap(), same), 0.0);
         }
     }
 }
@@ -183,7 +190,7 @@ fn every_axis_turns_its_pairs_and_tokens_in_front_stay() {
             for layout in [Layout::Interleaved, Layout::Halves] {
                 for rotary_dim in [12, 24] {
                     let rope = RotaryPositionalEncodingConfig::new(26)
-                        .with_rotary_dim(Some(rotary_dim))
+                        .with_rotary_dim(rotary_dim)
                         .with_layout(layout)
                         .with_axes(axes)
                         .init(&device);
@@ -193,8 +200,8 @@ fn every_axis_turns_its_pairs_and_tokens_in_front_stay() {
                     let tokens = grid.tokens() + 2;
                     let x = embeddings(2, 3 * tokens, 26, &device).reshape([2, 3, tokens, 26]);
                     let positions = Positions::from(grid.with_prefix(2));
-                    let y = rope.apply(x.clone(), &positions);
-                    let back = rope.invert(y.clone(), &positions);
+                    let y = rope.rotate_queries(x.clone(), &positions);
+                    let back = rope.invert(y.clone(), &positions).unwrap();
                     assert!(distance(back, x.clone()) < 1e-6);
                     let (x, y) = (values(x), values(y));
                     let rows = x.chunks(26).zip(y.chunks(26));
@@ -229,7 +236,7 @@ fn products_depend_on_both_distances_alone() {
         let at = |x: &Tensor<4>, [row, column]: [usize; 2]| {
             let id = (row * 90 + column) as i64;
             let id = Tensor::<2, Int>::from_data([[id]], &device);
-            rope.apply(x.clone(), &Positions::from_grid_ids(grid, id))
+            rope.rotate_queries(x.clone(), &Positions::from_grid_ids(grid, id).unwrap())
         };
         values((at(&q, query) * at(&k, key)).sum())[0]
     };
@@ -249,47 +256,45 @@ fn any_length_and_type() {
     let small = pe.clone().init(&device);
     let large = pe.clone().with_max_len(100).init(&device);
     let grid = Positions::from(Grid::image(2, 50));
-    let rows = small.encode(&grid, 100);
-    assert_eq!(distance(rows, large.encode(&grid, 100)), 0.0);
-    let exact = small.encode_as(&grid, 100, FloatDType::F64);
+    let rows = small.encode(&grid, 100).unwrap();
+    assert_eq!(distance(rows, large.encode(&grid, 100).unwrap()), 0.0);
+    let exact = small.encode_as(&grid, 100, FloatDType::F64).unwrap();
     let rounded = exact.cast(FloatDType::F32);
-    assert!(distance(rounded, large.encode(&grid, 100)) <= 6e-8);
+    assert!(distance(rounded, large.encode(&grid, 100).unwrap()) <= 6e-8);
 
     let limited = pe
         .with_length_limit(pe_burn::LengthLimit::Error)
         .init(&device);
-    assert!(limited.try_encode(&Grid::image(4, 4).into(), 16).is_ok());
-    let error = limited.try_encode(&grid, 100).unwrap_err().to_string();
+    assert!(limited.encode(&Grid::image(4, 4).into(), 16).is_ok());
+    let error = limited.encode(&grid, 100).unwrap_err().to_string();
     assert!(error.starts_with("position 49 is past the end"), "{error}");
     // Of some tokens, these count, and tokens in front are nowhere.
-    let of =
-        |grid: Grid, id: i64| Positions::from_grid_ids(grid, Tensor::from_data([[id]], &device));
-    assert!(limited.try_encode(&of(Grid::image(2, 50), 3), 1).is_ok());
-    assert!(limited.try_encode(&of(Grid::image(2, 50), 4), 1).is_err());
+    let of = |grid: Grid, id: i64| {
+        Positions::from_grid_ids(grid, Tensor::from_data([[id]], &device)).unwrap()
+    };
+    assert!(limited.encode(&of(Grid::image(2, 50), 3), 1).is_ok());
+    assert!(limited.encode(&of(Grid::image(2, 50), 4), 1).is_err());
     let nothing = Grid::image(0, 50).with_prefix(3);
-    assert_eq!(values(limited.encode(&nothing.into(), 3)), [0.0; 24]);
+    assert_eq!(
+        values(limited.encode(&nothing.into(), 3).unwrap()),
+        [0.0; 24]
+    );
 }
 
 /// Tokens in front are as those of position 0: not turned, but scaled with all others.
 #[test]
 fn an_attention_factor_scales_every_token() {
     let device = Device::flex();
-    let yarn = RopeScaling::Yarn {
-        factor: 4.0,
-        original_max_position_embeddings: 64,
-        beta_fast: 32.0,
-        beta_slow: 1.0,
+    let yarn = Yarn {
         attention_factor: Some(1.5),
-        mscale: None,
-        mscale_all_dim: None,
-        truncate: true,
+        ..Yarn::new(4.0, 64)
     };
     let rope = RotaryPositionalEncodingConfig::new(8)
         .with_axes(Axes::HeightWidth)
-        .with_scaling(Some(yarn))
+        .with_scaling(yarn)
         .init(&device);
     let x = embeddings(1, 7, 8, &device).reshape([1, 1, 7, 8]);
-    let y = rope.apply(x.clone(), &Grid::image(2, 3).with_prefix(1).into());
+    let y = rope.rotate_queries(x.clone(), &Grid::image(2, 3).with_prefix(1).into());
     let (x, y) = (values(x), values(y));
     for (x, y) in x[..16].iter().zip(&y) {
         assert!((1.5 * x - y).abs() < 1e-6, "{x} {y}");
@@ -307,48 +312,45 @@ fn what_is_no_grid_of_these_axes_is_refused() {
     let pe = sinusoidal(8).with_axes(Axes::HeightWidth).init(&device);
     let x = embeddings(1, 6, 8, &device);
     let refused = |positions: Positions| {
-        let error = pe.try_forward_at(x.clone(), &positions).unwrap_err();
+        let error = pe.try_embed(x.clone(), &positions).unwrap_err();
         error.to_string()
     };
-    let hint = "Positions::from(Grid) gives it one";
     assert_eq!(
         refused(Positions::default()),
-        format!(
-            "this encoding is of a grid of height × width, but the positions are on a line: {hint}"
-        )
+        "this encoding needs a grid of height × width, but got positions on a line"
     );
     assert_eq!(
         refused(Grid::video(1, 2, 3).into()),
-        format!(
-            "this encoding is of a grid of height × width, but the positions are on a grid of frames × height × width: {hint}"
-        )
+        "this encoding needs a grid of height × width, but got a grid of frames × height × width"
     );
     assert_eq!(
         refused(Grid::image(2, 4).into()),
         "the grid has shape [1, 8], but the input needs [1, 6]"
     );
-    let error = pe.try_forward_grid(x.clone()).unwrap_err().to_string();
-    assert!(error.ends_with("which are 4 axes; got 3"), "{error}");
-    let line = sinusoidal(8).init(&device);
-    assert!(
-        line.try_forward_grid(x.clone().reshape([1, 2, 3, 8]))
-            .is_err()
+    let error = pe.forward_grid(x.clone()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "this encoding needs a grid of height × width, but got an input with other axes"
     );
-    // Where there is nothing to add to as well.
+    let line = sinusoidal(8).init(&device);
+    let image = x.clone().reshape([1, 2, 3, 8]);
+    let error = line.forward_grid(image).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "this encoding needs positions on a line, since its configuration has no axes, but got an input with other axes"
+    );
+    // The positions of an empty input are checked too.
     let nothing = Tensor::<3>::zeros([0, 6, 8], &device);
-    assert!(pe.try_forward(nothing).is_err());
-    assert!(pe.try_encode(&Positions::default(), 0).is_err());
+    assert!(pe.try_embed(nothing, &Positions::default()).is_err());
+    assert!(pe.encode(&Positions::default(), 0).is_err());
     let id = Tensor::<2, Int>::from_data([[1, 6]], &device);
-    let error = Positions::try_from_grid_ids(Grid::image(2, 3), id.clone()).unwrap_err();
+    let error = Positions::from_grid_ids(Grid::image(2, 3), id.clone()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "position id 6 at row 0, token 1 is out of range: ids go from 0 to 5"
     );
-    let error = Positions::try_from_grid_ids(Grid::image(2, 0), id).unwrap_err();
-    assert!(
-        error.to_string().starts_with("the grid has no tokens"),
-        "{error}"
-    );
+    let error = Positions::from_grid_ids(Grid::image(2, 0), id).unwrap_err();
+    assert_eq!(error.to_string(), "grid.tokens() must be at least 1; got 0");
 
     for (axes, d_model) in [
         (Axes::HeightWidth, 2),
@@ -361,26 +363,27 @@ fn what_is_no_grid_of_these_axes_is_refused() {
             .with_axes(axes)
             .try_init(&device)
             .unwrap_err();
-        assert!(
-            error.to_string().contains("none are left for the last one"),
-            "{error}"
+        let n = if axes == Axes::HeightWidth { 2 } else { 3 };
+        let bound = format!(
+            "larger: with 2⌈d_model/2a⌉ columns for each of {n} axes, none are left for the last"
+        );
+        assert_eq!(
+            error.to_string(),
+            format!("d_model must be {bound}; got {d_model}")
         );
     }
     let rope = |d_head, axes| RotaryPositionalEncodingConfig::new(d_head).with_axes(axes);
     let error = rope(6, Axes::HeightWidth).try_init(&device).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("6 columns cannot be shared by the 2 axes"),
-        "{error}"
+    assert_eq!(
+        error.to_string(),
+        "rotary_dim must be a multiple of 4, so that 2 axes have as many pairs; got 6"
     );
-    let dynamic = RopeScaling::Dynamic {
-        factor: 2.0,
-        original_max_position_embeddings: 10,
-    };
-    let rope = rope(8, Axes::HeightWidth).with_scaling(Some(dynamic));
+    let rope = rope(8, Axes::HeightWidth).with_scaling(Dynamic::new(2.0, 10));
     let error = rope.try_init(&device).unwrap_err().to_string();
-    assert!(error.contains("a grid has no one length"), "{error}");
+    assert_eq!(
+        error,
+        "dynamic and longrope scaling follow the length of a line, and a grid with axes has no single length"
+    );
 }
 
 #[test]
@@ -449,7 +452,7 @@ fn grids_of_every_peer() {
                         .with_layout(layout)
                         .with_axes(axes)
                         .init(&device);
-                    let rows = pe.encode(&grid.into(), grid.tokens());
+                    let rows = pe.encode(&grid.into(), grid.tokens()).unwrap();
                     let rows = match case.layout.as_str() {
                         "whole_halves" => convert_layout(rows, layout, Layout::Halves),
                         _ => rows,
@@ -463,7 +466,10 @@ fn grids_of_every_peer() {
                         .init(&device);
                     let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
                     let x = x.reshape([1, 1, grid.tokens(), d_head]);
-                    (values(rope.apply(x, &grid.into())), case.rotated.concat())
+                    (
+                        values(rope.rotate_queries(x, &grid.into())),
+                        case.rotated.concat(),
+                    )
                 }
                 _ => panic!("{}: of a row or of a head?", case.peer),
             };

@@ -4,8 +4,8 @@ use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    AlibiConfig, Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError, Positions,
-    SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
+    AlibiConfig, Bias, Embed, Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError,
+    Positions, SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
 };
 use pe_tests::devices;
 
@@ -41,7 +41,7 @@ fn initial_values() {
     let sinusoid = config.with_init(TableInit::Sinusoidal).init(&device);
     assert_eq!(
         values(sinusoid.weight.val()),
-        Spectrum::new(64, 1e4).rows::<f32>(0..200)
+        Spectrum::new(64, 1e4).unwrap().rows::<f32>(0..200).unwrap()
     );
 }
 
@@ -58,13 +58,14 @@ fn every_source_of_positions_picks_its_rows() {
             Positions::default(),
             Positions::from(9),
             Positions::from_starts([9, 2]),
-            Positions::from_id_rows(&[[11, 0, 11], [4, 3, 2]]),
+            Positions::from_id_rows(&[[11, 0, 11], [4, 3, 2]]).unwrap(),
             Positions::from_token_mask(Tensor::from_data(mask, &device)),
             Positions::from_segment_ids(Tensor::from_ints([[1, 2, 2], [1, 1, 1]], &device)),
         ] {
-            let encoding = pe.encode(&positions, 3);
+            let encoding = pe.encode(&positions, 3).unwrap();
             let expected: Vec<f32> = positions
                 .to_rows(3)
+                .unwrap()
                 .concat()
                 .iter()
                 .flat_map(|p| weight[p * 3..p * 3 + 3].to_vec())
@@ -74,7 +75,7 @@ fn every_source_of_positions_picks_its_rows() {
                 expected,
                 "{device:?} {positions:?}"
             );
-            let y = pe.forward_at(x.clone(), &positions);
+            let y = pe.embed(x.clone(), &positions);
             assert_eq!(distance(y, x.clone() * 0.5 + encoding), 0.0);
         }
     }
@@ -88,14 +89,14 @@ fn its_length_is_a_limit() {
         (Positions::default(), 5, 4),
         (Positions::from(4), 1, 4),
         (Positions::from_starts([0, 3]), 2, 4),
-        (Positions::from_id_rows(&[[7, 0]]), 2, 7),
+        (Positions::from_id_rows(&[[7, 0]]).unwrap(), 2, 7),
         (
             Positions::from_token_mask(Tensor::from_data([[true; 6]], &device)),
             6,
             5,
         ),
     ] {
-        let error = pe.try_encode(&positions, seq).unwrap_err();
+        let error = pe.encode(&positions, seq).unwrap_err();
         assert_eq!(
             error,
             PositionError::TooLong {
@@ -103,15 +104,15 @@ fn its_length_is_a_limit() {
                 max_len: 4
             }
         );
-        let x = Tensor::zeros([positions.to_rows(seq).len(), seq, 3], &device);
-        assert_eq!(pe.try_forward_at(x, &positions).unwrap_err(), error);
+        let x = Tensor::zeros([positions.to_rows(seq).unwrap().len(), seq, 3], &device);
+        assert_eq!(pe.try_embed(x, &positions).unwrap_err(), error);
     }
     // Six tokens of which four are real fit.
     let mask = Positions::from_token_mask(Tensor::from_data(
         [[false, false, true, true, true, true]],
         &device,
     ));
-    assert_eq!(pe.encode(&mask, 6).dims(), [1, 6, 3]);
+    assert_eq!(pe.encode(&mask, 6).unwrap().dims(), [1, 6, 3]);
 }
 
 /// Backends keep masks, and what is counted from them, in different types.
@@ -128,7 +129,7 @@ fn a_mask_on_another_device() {
     let devices = devices();
     for here in &devices {
         let pe = LearnedPositionalEmbeddingConfig::new(2, 3)
-            .with_padding_index(Some(1))
+            .with_padding_index(1)
             .init(here);
         let zeros = SinusoidalPositionalEncodingConfig::new(4)
             .with_formula(Formula::FAIRSEQ)
@@ -136,8 +137,8 @@ fn a_mask_on_another_device() {
         let alibi = AlibiConfig::new(2).init(here);
         let all = |at: Positions| {
             [
-                values(pe.encode(&at, 3)),
-                values(zeros.encode(&at, 3)),
+                values(pe.encode(&at, 3).unwrap()),
+                values(zeros.encode(&at, 3).unwrap()),
                 values(alibi.bias((&at, 3), (&at, 3))),
             ]
         };
@@ -155,7 +156,7 @@ fn the_padding_row() {
         let device = device.autodiff();
         for init in [TableInit::default(), TableInit::Sinusoidal] {
             let pe = LearnedPositionalEmbeddingConfig::new(2, 3)
-                .with_padding_index(Some(1))
+                .with_padding_index(1)
                 .with_init(init)
                 .init(&device);
             assert_eq!(pe.weight.dims(), [5, 2]);
@@ -164,7 +165,7 @@ fn the_padding_row() {
 
             let mask = Tensor::from_data([[false, true, true], [true, true, true]], &device);
             let positions = Positions::from_token_mask(mask);
-            let rows = pe.encode(&positions, 3);
+            let rows = pe.encode(&positions, 3).unwrap();
             let picked: Vec<f32> = [1, 2, 3, 2, 3, 4]
                 .iter()
                 .flat_map(|row| weight[row * 2..row * 2 + 2].to_vec())
@@ -175,13 +176,16 @@ fn the_padding_row() {
             assert_eq!(gradient, [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]);
 
             // Without a mask positions are offset all the same.
-            assert_eq!(values(pe.encode(&Positions::from(1), 2)), weight[6..]);
-            let ids = Positions::from_id_rows(&[[2, 0]]);
             assert_eq!(
-                values(pe.encode(&ids, 2)),
+                values(pe.encode(&Positions::from(1), 2).unwrap()),
+                weight[6..]
+            );
+            let ids = Positions::from_id_rows(&[[2, 0]]).unwrap();
+            assert_eq!(
+                values(pe.encode(&ids, 2).unwrap()),
                 [&weight[8..], &weight[4..6]].concat()
             );
-            let error = pe.try_encode(&Positions::default(), 4).unwrap_err();
+            let error = pe.encode(&Positions::default(), 4).unwrap_err();
             assert_eq!(
                 error,
                 PositionError::TooLong {
@@ -202,7 +206,7 @@ fn a_config_as_data() {
         .with_init(TableInit::Sinusoidal)
         .with_dropout(0.2)
         .with_input_scale(InputScale::SqrtDModel)
-        .with_padding_index(Some(1));
+        .with_padding_index(1);
     let json = serde_json::to_string(&full).unwrap();
     assert_eq!(
         json,
@@ -228,7 +232,10 @@ fn an_empty_input_is_no_error() {
         pe.forward(Tensor::empty([2, 0, 3], &device)).dims(),
         [2, 0, 3]
     );
-    assert_eq!(pe.encode(&Positions::default(), 0).dims(), [1, 0, 3]);
+    assert_eq!(
+        pe.encode(&Positions::default(), 0).unwrap().dims(),
+        [1, 0, 3]
+    );
 }
 
 /// The limit is that of the table that is there, also when another has been put in its place.
@@ -237,9 +244,9 @@ fn a_replaced_table() {
     let device = Device::flex();
     let mut pe = LearnedPositionalEmbeddingConfig::new(2, 20).init(&device);
     pe.weight = Param::from_tensor(Tensor::ones([10, 2], &device));
-    assert_eq!(pe.encode(&Positions::from(8), 2).dims(), [1, 2, 2]);
+    assert_eq!(pe.encode(&Positions::from(8), 2).unwrap().dims(), [1, 2, 2]);
     let error = pe
-        .try_forward_at(Tensor::zeros([1, 2, 2], &device), &Positions::from(9))
+        .try_embed(Tensor::zeros([1, 2, 2], &device), &Positions::from(9))
         .unwrap_err();
     assert_eq!(
         error,
@@ -249,13 +256,17 @@ fn a_replaced_table() {
         }
     );
     pe.weight = Param::from_tensor(Tensor::ones([30, 3], &device));
-    assert_eq!(pe.encode(&Positions::from(28), 2).dims(), [1, 2, 3]);
+    assert_eq!(
+        pe.encode(&Positions::from(28), 2).unwrap().dims(),
+        [1, 2, 3]
+    );
     let error = pe
-        .try_forward(Tensor::zeros([1, 2, 2], &device))
+        .try_embed(Tensor::zeros([1, 2, 2], &device), &Positions::default())
         .unwrap_err();
     assert_eq!(
         error,
-        PositionError::DModel {
+        PositionError::Width {
+            name: "d_model",
             expected: 3,
             got: 2
         }

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Gain, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncoding,
+    Embed, Gain, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncoding,
     SinusoidalPositionalEncodingConfig, Spectrum,
 };
 use pe_tests::devices;
@@ -38,8 +38,11 @@ fn the_buffer_is_not_in_the_record_and_is_there_after_a_load() {
     assert!(record.is_empty());
     let bytes = record.into_bytes().unwrap();
     let loaded = sinusoidal(&device).load_record(ModuleRecord::from_bytes(bytes).unwrap());
-    let rows: Vec<f32> = Spectrum::new(8, 1e4).rows(0..20);
-    assert_eq!(values(loaded.encode(&Positions::default(), 20)), rows);
+    let rows: Vec<f32> = Spectrum::new(8, 1e4).unwrap().rows(0..20).unwrap();
+    assert_eq!(
+        values(loaded.encode(&Positions::default(), 20).unwrap()),
+        rows
+    );
 }
 
 #[test]
@@ -47,14 +50,19 @@ fn the_learned_table_goes_through_a_record() {
     let device = Device::flex();
     let config = LearnedPositionalEmbeddingConfig::new(8, 20);
     let (first, second) = (config.init(&device), config.init(&device));
-    let rows = first.encode(&Positions::default(), 20);
-    assert!(distance(rows.clone(), second.encode(&Positions::default(), 20)) > 0.0);
+    let rows = first.encode(&Positions::default(), 20).unwrap();
+    assert!(
+        distance(
+            rows.clone(),
+            second.encode(&Positions::default(), 20).unwrap()
+        ) > 0.0
+    );
     let record = first.into_record();
     assert_eq!(record.len(), 1);
     let bytes = record.into_bytes().unwrap();
     let loaded = second.load_record(ModuleRecord::from_bytes(bytes).unwrap());
     assert_eq!(
-        distance(loaded.encode(&Positions::default(), 20), rows),
+        distance(loaded.encode(&Positions::default(), 20).unwrap(), rows),
         0.0
     );
 }
@@ -62,7 +70,7 @@ fn the_learned_table_goes_through_a_record() {
 /// The buffer follows the module to every device in the build, and works there.
 #[test]
 fn moves_to_other_devices() {
-    let rows: Vec<f32> = Spectrum::new(8, 1e4).rows(0..4);
+    let rows: Vec<f32> = Spectrum::new(8, 1e4).unwrap().rows(0..4).unwrap();
     for from in devices() {
         for to in devices() {
             for moved in [
@@ -74,7 +82,7 @@ fn moves_to_other_devices() {
                 assert_eq!(values(moved.forward(x)), rows, "{from:?} to {to:?}");
             }
             let learned = LearnedPositionalEmbeddingConfig::new(8, 20).init(&from);
-            let weight = values(learned.encode(&Positions::default(), 4));
+            let weight = values(learned.encode(&Positions::default(), 4).unwrap());
             let x = Tensor::zeros([1, 4, 8], &to);
             assert_eq!(
                 values(learned.fork(&to).forward(x)),
@@ -125,7 +133,7 @@ fn the_gradient_into_x_is_the_identity() {
             let pe = sinusoidal(&device);
             let x = embeddings(2, 5, 8, &device).require_grad();
             let weight = embeddings(2, 5, 8, &device);
-            let y = pe.forward_at(x.clone(), &Positions::from_starts([3, 18]));
+            let y = pe.embed(x.clone(), &Positions::from_starts([3, 18]));
             let gradients = (y * weight.clone()).sum().backward();
             let gradient = x.grad(&gradients).unwrap();
             assert_eq!(distance(gradient, weight.inner()), 0.0);
@@ -151,7 +159,7 @@ fn the_gradient_into_the_learned_table() {
             )
             .reshape([2, 3, 2]);
             let check = |positions: Positions, expected: [f32; 12]| {
-                let y = pe.forward_at(x.clone(), &positions);
+                let y = pe.embed(x.clone(), &positions);
                 let gradients = (y * c.clone()).sum().backward();
                 let gradient = pe.weight.grad(&gradients).unwrap();
                 assert_eq!(values(gradient), expected, "{device:?} {positions:?}");
@@ -169,7 +177,7 @@ fn the_gradient_into_the_learned_table() {
                 [1., 2., 3., 4., 5., 6., 10., 20., 30., 40., 50., 60.],
             );
             check(
-                Positions::from_id_rows(&[[0, 0, 5], [5, 1, 0]]),
+                Positions::from_id_rows(&[[0, 0, 5], [5, 1, 0]]).unwrap(),
                 [54., 66., 30., 40., 0., 0., 0., 0., 0., 0., 15., 26.],
             );
         }
@@ -222,7 +230,7 @@ fn display() {
         .init(&device);
     assert_eq!(
         pe.to_string(),
-        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, base: 10000, formula: Paper, \
+        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, formula: Paper { base: 10000.0 }, \
          layout: Interleaved, axes: None, dropout: 0.1, input_scale: None, gain: Fixed(1.0), length_limit: None}"
     );
     let pe = LearnedPositionalEmbeddingConfig::new(8, 20).init(&device);

@@ -3,9 +3,10 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
+use pe_burn::scaling::{Linear, Llama3, Longrope, Yarn};
 use pe_burn::{
-    AlibiConfig, FireConfig, KerpleConfig, KerpleShape, Layout, ModelConfig, Positions,
-    RopeScaling, RotaryPositionalEncodingConfig, Spectrum, T5RelativeBiasConfig,
+    AlibiConfig, Bias, FireConfig, KerpleConfig, KerpleShape, Layout, ModelConfig, Positions,
+    RopeScaling, RotaryPositionalEncodingConfig, Rotate, Spectrum, T5RelativeBiasConfig,
     XPosPositionalEncodingConfig,
 };
 use pe_tests::devices;
@@ -45,10 +46,10 @@ fn frequencies_of_transformers() {
     let cases: Vec<Scaled> = cases(include_str!("../peers/values/rope_scaling.json"));
     assert_eq!(cases.len(), 156);
     for case in cases {
-        let plain = Spectrum::new(case.rotary_dim, case.base);
+        let plain = Spectrum::new(case.rotary_dim, case.base).unwrap();
         let (spectrum, attention) = match &case.rope_scaling {
             Some(scaling) => (
-                plain.scaled(scaling, case.seq_len.unwrap_or(1)),
+                plain.scaled(scaling, case.seq_len.unwrap_or(1)).unwrap(),
                 scaling.attention_factor(),
             ),
             None => (plain, 1.0),
@@ -58,9 +59,9 @@ fn frequencies_of_transformers() {
             case.name, case.rotary_dim, case.base, case.seq_len
         );
         let bound = match case.rope_scaling {
-            Some(RopeScaling::Yarn { factor, .. } | RopeScaling::Llama3 { factor, .. }) => {
-                2.5e-7 + 6e-8 * factor
-            }
+            Some(
+                RopeScaling::Yarn(Yarn { factor, .. }) | RopeScaling::Llama3(Llama3 { factor, .. }),
+            ) => 2.5e-7 + 6e-8 * factor,
             _ => 2.5e-7,
         };
         let frequencies = spectrum.frequencies();
@@ -108,8 +109,8 @@ fn buckets_of_t5() {
             for (query, keys) in [
                 (Positions::from(query), Positions::default()),
                 (
-                    Positions::from_id_rows(&[[query]]),
-                    Positions::from_id_rows(&[ids]),
+                    Positions::from_id_rows(&[[query]]).unwrap(),
+                    Positions::from_id_rows(&[ids]).unwrap(),
                 ),
             ] {
                 let bias = t5.bias((&query, 1), (&keys, expected.len()));
@@ -163,15 +164,15 @@ fn vectors_of_transformers() {
     let cases: Vec<Rotated> = cases(include_str!("../peers/values/rotary.json"));
     for case in &cases {
         for device in devices() {
-            let rope = RotaryPositionalEncodingConfig::new(case.head_dim)
-                .with_rotary_dim(Some(case.rotary_dim))
+            let mut rope = RotaryPositionalEncodingConfig::new(case.head_dim)
+                .with_rotary_dim(case.rotary_dim)
                 .with_base(case.base)
                 .with_layout(case.layout)
-                .with_scaling(case.rope_scaling.clone())
-                .with_max_len(64) // the far positions are not in the buffer
-                .init(&device);
-            let positions = Positions::from_id_rows(&[&case.positions]);
-            let y = values(rope.apply(heads(&case.x, &device), &positions));
+                .with_max_len(64); // the far positions are past the rows that the buffer starts with
+            rope.scaling = case.rope_scaling.clone();
+            let rope = rope.init(&device);
+            let positions = Positions::from_id_rows(&[&case.positions]).unwrap();
+            let y = values(rope.rotate_queries(heads(&case.x, &device), &positions));
             for (i, (ours, theirs)) in y.iter().zip(case.rotated.concat()).enumerate() {
                 let off = (ours - theirs).abs();
                 assert!(
@@ -208,9 +209,9 @@ fn scores_of_xpos() {
                 .with_scale_base(case.scale_base)
                 .with_max_len(64)
                 .init(&device);
-            let positions = Positions::from_id_rows(&[&case.positions]);
+            let positions = Positions::from_id_rows(&[&case.positions]).unwrap();
             let (q, k) = (heads(&case.q, &device), heads(&case.k, &device));
-            let (q, k) = xpos.forward_at(q, k, &positions);
+            let (q, k) = xpos.rotate(q, k, &positions);
             let (q, k) = (values(q), values(k));
             for (q, scores) in q.chunks(case.head_dim).zip(&case.scores) {
                 for (k, theirs) in k.chunks(case.head_dim).zip(scores) {
@@ -345,8 +346,8 @@ fn rotations_of_models() {
             let model: ModelConfig = serde_json::from_value(config.clone()).unwrap();
             let rope = model.rotary().unwrap().with_max_len(200).init(&device);
             // Those that depend on the length take that of all positions together.
-            let at = Positions::from_id_rows(std::slice::from_ref(&case.positions));
-            let rotated = values(rope.apply(heads(&case.x, &device), &at));
+            let at = Positions::from_id_rows(std::slice::from_ref(&case.positions)).unwrap();
+            let rotated = values(rope.rotate_queries(heads(&case.x, &device), &at));
             let (x, expected) = (case.x.concat(), case.rotated.concat());
             let largest = x.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
             for (y, expected) in rotated.iter().zip(expected) {
@@ -362,7 +363,7 @@ fn models_that_make_no_rotation() {
     for (config, words) in [
         (
             json!({"model_type": "gptj", "hidden_size": 64, "num_attention_heads": 4}),
-            "nothing is known of the model type \"gptj\"; known are: arcee, cohere, cohere2,",
+            "there is no model type named \"gptj\"; there are: arcee, cohere, cohere2,",
         ),
         (
             json!({"model_type": "llama", "hidden_size": 64}),
@@ -384,11 +385,11 @@ fn models_that_make_no_rotation() {
         (
             // One for each kind of layer.
             json!({"model_type": "llama", "head_dim": 64, "rope_parameters": {"full_attention": {}}}),
-            "its rope_parameters have no `rope_type`",
+            "its rope_parameters needs `rope_type`",
         ),
         (
             json!({"model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [1]}}),
-            "nothing is known of the model type \"qwen2_vl\"",
+            "there is no model type named \"qwen2_vl\"",
         ),
     ] {
         let model: ModelConfig = serde_json::from_value(config).unwrap();
@@ -430,11 +431,11 @@ fn odd_files_of_models() {
     let longrope = phi(json!({"rope_type": "longrope"}));
     assert!(matches!(
         longrope.scaling,
-        Some(RopeScaling::Longrope {
+        Some(RopeScaling::Longrope(Longrope {
             original_max_position_embeddings: 4096,
             factor: Some(32.0),
             ..
-        })
+        }))
     ));
     for kind in [
         json!({"type": "su"}),
@@ -449,5 +450,5 @@ fn odd_files_of_models() {
         {"type": "linear", "factor": 4.0, "original_max_position_embeddings": 1024,
          "finetuned": true}}),
     );
-    assert_eq!(llama.scaling, Some(RopeScaling::Linear { factor: 4.0 }));
+    assert_eq!(llama.scaling, Some(Linear::new(4.0).into()));
 }

@@ -2,8 +2,9 @@
 
 use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Tensor};
+use pe_burn::scaling::{Dynamic, Linear, Longrope, Ntk};
 use pe_burn::{
-    Layout, MAX_POSITION, Positions, RopeScaling, RotaryPositionalEncodingConfig,
+    Layout, MAX_POSITION, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate,
     XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_tests::devices;
@@ -24,7 +25,7 @@ fn every_kind_of_positions_means_the_same() {
         for layout in LAYOUTS {
             let rope = RotaryPositionalEncodingConfig::new(8)
                 .with_layout(layout)
-                .with_rotary_dim(Some(6))
+                .with_rotary_dim(6)
                 .with_max_len(20)
                 .init(&device);
             let x = heads([2, 3, 4, 8], &device);
@@ -32,7 +33,7 @@ fn every_kind_of_positions_means_the_same() {
                 let token = x
                     .clone()
                     .slice([row..row + 1, 0..3, token..token + 1, 0..8]);
-                rope.apply(token, &Positions::from(position))
+                rope.rotate_queries(token, &Positions::from(position))
             };
             let mask = [[true, true, true, true], [false, true, false, true]];
             let mask = Tensor::<2, Bool>::from_data(mask, &device);
@@ -44,7 +45,7 @@ fn every_kind_of_positions_means_the_same() {
                     [[5, 6, 7, 8], [100, 101, 102, 103]],
                 ),
                 (
-                    Positions::from_id_rows(&[[3, 3, 0, 9], [7, 1_000_000, 2, 2]]),
+                    Positions::from_id_rows(&[[3, 3, 0, 9], [7, 1_000_000, 2, 2]]).unwrap(),
                     [[3, 3, 0, 9], [7, 1_000_000, 2, 2]],
                 ),
                 (
@@ -52,8 +53,8 @@ fn every_kind_of_positions_means_the_same() {
                     [[0, 1, 2, 3], [0, 0, 0, 1]],
                 ),
             ] {
-                let rotated = rope.apply(x.clone(), &positions);
-                let back = rope.invert(rotated.clone(), &positions);
+                let rotated = rope.rotate_queries(x.clone(), &positions);
+                let back = rope.invert(rotated.clone(), &positions).unwrap();
                 assert!(distance(back, x.clone()) < 1e-5);
                 // The columns that are not rotated.
                 let rest = |x: Tensor<4>| x.narrow(3, 6, 2);
@@ -83,9 +84,9 @@ fn half_precision_is_rotated_in_f32_and_rounded_once() {
             }
             let x = heads([1, 2, 5, 64], &device).cast(dtype);
             let positions = Positions::from(100_000);
-            let rotated = rope.apply(x.clone(), &positions);
+            let rotated = rope.rotate_queries(x.clone(), &positions);
             assert_eq!(rotated.dtype(), DType::from(dtype));
-            let exact = rope.apply(x.cast(FloatDType::F32), &positions);
+            let exact = rope.rotate_queries(x.cast(FloatDType::F32), &positions);
             let apart = distance(
                 rotated.cast(FloatDType::F32),
                 exact.cast(dtype).cast(FloatDType::F32),
@@ -102,43 +103,40 @@ fn dynamic_scaling_keeps_nothing() {
     let device = Device::flex();
     let pairs = vec![1.0; 8];
     for scaling in [
-        RopeScaling::Dynamic {
-            factor: 2.0,
-            original_max_position_embeddings: 16,
-        },
-        RopeScaling::Longrope {
-            short_factor: pairs.clone(),
-            long_factor: pairs.iter().map(|factor| factor * 3.0).collect(),
-            original_max_position_embeddings: 16,
-            factor: Some(4.0),
-            attention_factor: None,
-        },
+        RopeScaling::from(Dynamic::new(2.0, 16)),
+        RopeScaling::from(Longrope::new(
+            pairs.clone(),
+            pairs.iter().map(|factor| factor * 3.0).collect(),
+            16,
+            4.0,
+        )),
     ] {
         let config = RotaryPositionalEncodingConfig::new(16);
-        let rope = config
-            .clone()
-            .with_scaling(Some(scaling.clone()))
-            .init(&device);
+        let rope = config.clone().with_scaling(scaling.clone()).init(&device);
         let (short, long) = (
             heads([1, 2, 16, 16], &device),
             heads([1, 2, 17, 16], &device),
         );
         let positions = Positions::default();
-        let before = rope.apply(short.clone(), &positions);
-        let far = rope.apply(long.clone(), &positions);
+        let before = rope.rotate_queries(short.clone(), &positions);
+        let far = rope.rotate_queries(long.clone(), &positions);
         assert_eq!(
-            distance(before.clone(), rope.apply(short.clone(), &positions)),
+            distance(
+                before.clone(),
+                rope.rotate_queries(short.clone(), &positions)
+            ),
             0.0
         );
 
-        let plain = config.init(&device).apply(short, &positions);
+        let plain = config.init(&device).rotate_queries(short, &positions);
         let sharpened = before.div_scalar(scaling.attention_factor());
         assert!(
             distance(sharpened, plain) < 1e-6,
             "the trained length is as trained"
         );
-        let spectrum = rope.spectrum(17);
-        assert_ne!(spectrum.frequencies(), rope.spectrum(16).frequencies());
+        let spectrum = rope.config().spectrum(17).unwrap();
+        let trained = rope.config().spectrum(16).unwrap();
+        assert_ne!(spectrum.frequencies(), trained.frequencies());
         let token = values(far.slice([0..1, 0..1, 16..17, 0..16]));
         let x = values(long.slice([0..1, 0..1, 16..17, 0..16]));
         for (i, omega) in spectrum.frequencies().iter().enumerate() {
@@ -154,8 +152,8 @@ fn dynamic_scaling_keeps_nothing() {
         let x = heads([1, 2, 34, 16], &device);
         let last = x.clone().narrow(2, 18, 16);
         let apart = distance(
-            rope.apply(x, &padded).narrow(2, 18, 16),
-            rope.apply(last, &Positions::default()),
+            rope.rotate_queries(x, &padded).narrow(2, 18, 16),
+            rope.rotate_queries(last, &Positions::default()),
         );
         assert!(apart < 1e-6, "{apart}");
     }
@@ -173,23 +171,24 @@ fn converted_weights_give_the_same_scores() {
         let scores = |weights: [Tensor<2>; 2], layout| {
             let rope = RotaryPositionalEncodingConfig::new(d_head)
                 .with_layout(layout)
-                .with_rotary_dim(Some(rotary_dim))
+                .with_rotary_dim(rotary_dim)
                 .init(&device);
             let [q, k] = weights.map(|weight| {
                 let y = x.clone().matmul(weight.unsqueeze());
                 let y = y.reshape([2, 7, n, d_head]).swap_dims(1, 2);
-                rope.apply(y, &Positions::from(50))
+                rope.rotate_queries(y, &Positions::from(50))
             });
             q.matmul(k.transpose())
         };
         for (from, to) in [(LAYOUTS[0], LAYOUTS[1]), (LAYOUTS[1], LAYOUTS[0])] {
-            let convert = |weight: Tensor<2>| convert_heads(weight, n, rotary_dim, from, to);
+            let convert =
+                |weight: Tensor<2>| convert_heads(weight, n, rotary_dim, from, to).unwrap();
             let converted = weights.clone().map(convert);
             let apart = distance(scores(weights.clone(), from), scores(converted.clone(), to));
             assert!(apart < 1e-4, "{apart}");
             assert!(distance(scores(weights.clone(), from), scores(weights.clone(), to)) > 1e-2);
             let [there, _] = converted;
-            let back = convert_heads(there, n, rotary_dim, to, from);
+            let back = convert_heads(there, n, rotary_dim, to, from).unwrap();
             assert_eq!(distance(back, weights[0].clone()), 0.0);
         }
     }
@@ -203,7 +202,8 @@ fn nothing_stays_nothing_and_nothing_is_saved() {
         assert_eq!(rope.num_params() + xpos.num_params(), 0);
         for shape in [[0, 2, 3, 8], [2, 0, 3, 8], [2, 3, 0, 8]] {
             let x = Tensor::<4>::zeros(shape, &device);
-            let (q, k) = xpos.forward(x.clone(), rope.apply(x, &Positions::default()));
+            let k = rope.rotate_queries(x.clone(), &Positions::default());
+            let (q, k) = xpos.rotate(x, k, &Positions::default());
             assert_eq!((q.dims(), k.dims()), (shape, shape));
         }
     }
@@ -213,16 +213,7 @@ fn nothing_stays_nothing_and_nothing_is_saved() {
 fn bad_input_is_refused_with_its_numbers() {
     let device = Device::flex();
     let config = RotaryPositionalEncodingConfig::new(8);
-    let linear = |factor| Some(RopeScaling::Linear { factor });
-    let longrope = |short_factor| {
-        Some(RopeScaling::Longrope {
-            short_factor,
-            long_factor: vec![1.0; 4],
-            original_max_position_embeddings: 16,
-            factor: Some(1.0),
-            attention_factor: None,
-        })
-    };
+    let longrope = |short_factor| Longrope::new(short_factor, vec![1.0; 4], 16, 1.0);
     for (bad, words) in [
         (
             RotaryPositionalEncodingConfig::new(7),
@@ -233,33 +224,33 @@ fn bad_input_is_refused_with_its_numbers() {
             "from 2 to d_head 0; got 0",
         ),
         (
-            config.clone().with_rotary_dim(Some(10)),
+            config.clone().with_rotary_dim(10),
             "from 2 to d_head 8; got 10",
         ),
-        (config.clone().with_rotary_dim(Some(0)), "got 0"),
+        (config.clone().with_rotary_dim(0), "got 0"),
         (
             config.clone().with_max_len(0),
-            "max_len must be at least 1, got 0",
+            "max_len must be at least 1; got 0",
         ),
         (config.clone().with_base(1.0), "decrease; got 1"),
         (
-            config.clone().with_scaling(linear(0.5)),
+            config.clone().with_scaling(Linear::new(0.5)),
             "factor must be a finite number of at least 1; got 0.5",
         ),
-        (config.clone().with_scaling(linear(f64::NAN)), "got NaN"),
+        (config.clone().with_scaling(Linear::new(f64::NAN)), "got NaN"),
         (
             config.clone().with_scaling(longrope(vec![1.0; 3])),
-            "longrope has 3 factors for 4 frequencies",
+            "the number of entries of short_factor must be 4, one per frequency; got 3",
         ),
         (
             config
                 .clone()
                 .with_scaling(longrope(vec![1.0, 1.0, 0.0, 1.0])),
-            "a factor of longrope must be above 0 and finite; got 0",
+            "every entry of short_factor must be above 0 and finite; got 0",
         ),
         (
             config.clone().with_scaling(
-                serde_json::from_str(
+                serde_json::from_str::<RopeScaling>(
                     r#"{"rope_type": "longrope", "short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 1, 1],
                         "original_max_position_embeddings": 16}"#,
                 )
@@ -269,7 +260,7 @@ fn bad_input_is_refused_with_its_numbers() {
         ),
         (
             RotaryPositionalEncodingConfig::new(2)
-                .with_scaling(Some(RopeScaling::Ntk { factor: 2.0 })),
+                .with_scaling(Ntk::new(2.0)),
             "since the exponent d/(d - 2) has to exist; got 2",
         ),
     ] {
@@ -283,7 +274,7 @@ fn bad_input_is_refused_with_its_numbers() {
         (
             x(6),
             Positions::default(),
-            "the input has d_head 6, but this encoding was built for d_head 8",
+            "the input has d_head 6, but this module was built for d_head 8",
         ),
         (
             x(8),
@@ -292,7 +283,7 @@ fn bad_input_is_refused_with_its_numbers() {
         ),
         (
             x(8),
-            Positions::from_id_rows(&[[1, 2]]),
+            Positions::from_id_rows(&[[1, 2]]).unwrap(),
             "the tensor of position ids has shape [1, 2], but the input needs [2, 4]",
         ),
         (
@@ -301,58 +292,52 @@ fn bad_input_is_refused_with_its_numbers() {
             "start 4503599627370493 + seq 4 goes past the largest position, 4503599627370495",
         ),
     ] {
-        let error = rope.try_apply(input.clone(), &positions).unwrap_err();
+        let error = rope
+            .try_rotate_queries(input.clone(), &positions)
+            .unwrap_err();
         assert_eq!(error.to_string(), words);
-        assert_eq!(rope.try_invert(input, &positions).unwrap_err(), error);
+        assert_eq!(rope.invert(input, &positions).unwrap_err(), error);
     }
 
     let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
     assert!(
-        xpos.try_forward_at(x(8), x(8), &Positions::from(32_692))
+        xpos.try_rotate(x(8), x(8), &Positions::from(32_692))
             .is_ok()
     );
     let error = xpos
-        .try_forward_at(x(8), x(8), &Positions::from(32_693))
+        .try_rotate(x(8), x(8), &Positions::from(32_693))
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "position 32696 is too far: with scale_base 512 the factors of xPos are numbers in f32 up to position 32695"
+        "the position must be at most 32695 for xPos in f32 with scale_base 512; got 32696"
     );
     let half = |positions: Positions| {
         let x = || x(8).cast(FloatDType::F16);
-        xpos.try_forward_at(x(), x(), &positions).map(|_| ())
+        xpos.try_rotate(x(), x(), &positions).map(|_| ())
     };
     assert!(half(Positions::from(3_675)).is_ok());
     let message = half(Positions::from(3_676)).unwrap_err().to_string();
-    assert!(
-        message.ends_with("of xPos are numbers in f16 up to position 3678"),
-        "{message}"
+    assert_eq!(
+        message,
+        "the position must be at most 3678 for xPos in f16 with scale_base 512; got 3679"
     );
     // What counts is where tokens are, and not how many places a packed row has.
     let documents = (0..40_000).map(|i| i / 4).collect::<Vec<i32>>();
     let documents = Tensor::<1, burn::tensor::Int>::from_ints(documents.as_slice(), &device);
     let packed = Positions::from_segment_ids(documents.unsqueeze());
     let long = Tensor::<4>::ones([1, 1, 40_000, 8], &device);
-    let (rotated, _) = xpos.forward_at(long.clone(), long, &packed);
+    let (rotated, _) = xpos.rotate(long.clone(), long, &packed);
     assert!(values(rotated).iter().all(|value| value.is_finite()));
     // A buffer ends where positions do.
     let steep = XPosPositionalEncodingConfig::new(8)
         .with_scale_base(2.0)
         .init(&device);
-    assert!(
-        steep
-            .try_forward_at(x(8), x(8), &Positions::from(120))
-            .is_ok()
-    );
-    assert!(
-        steep
-            .try_forward_at(x(8), x(8), &Positions::from(130))
-            .is_err()
-    );
+    assert!(steep.try_rotate(x(8), x(8), &Positions::from(120)).is_ok());
+    assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
     let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
     assert_eq!(
         bad.try_init(&device).unwrap_err().to_string(),
-        "scale_base must be a finite number above 0; got 0"
+        "scale_base must be finite and above 0; got 0"
     );
 }
 
@@ -371,7 +356,7 @@ fn scalings_as_models_have_them() {
     ] {
         assert_eq!(read(json).unwrap(), yarn, "{json}");
     }
-    for scaling in [yarn, RopeScaling::Linear { factor: 2.0 }] {
+    for scaling in [yarn, Linear::new(2.0).into()] {
         let written = serde_json::to_string(&scaling).unwrap();
         assert_eq!(read(&written).unwrap(), scaling, "{written}");
     }

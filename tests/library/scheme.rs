@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::{
-    LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
+    Embed, LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions, Rotate,
     SinusoidalPositionalEncodingConfig,
 };
 use pe_tests::devices;
@@ -61,7 +61,7 @@ fn each_scheme_embeds_as_its_module() {
     assert_eq!(
         distance(
             sinusoidal.embed(x.clone(), &positions),
-            module.forward_at(x.clone(), &positions)
+            module.embed(x.clone(), &positions)
         ),
         0.0
     );
@@ -74,7 +74,7 @@ fn each_scheme_embeds_as_its_module() {
     assert_eq!(
         distance(
             learned.embed(x.clone(), &positions),
-            module.forward_at(x, &positions)
+            module.embed(x, &positions)
         ),
         0.0
     );
@@ -119,7 +119,7 @@ fn queries_and_keys_at_positions_of_their_own() {
             |seq| Tensor::<4>::random([2, 4, seq, 16], Distribution::Normal(0.0, 1.0), &device);
         let (q, k) = (random(3), random(7));
         let starts = Positions::from_starts([4, 2]);
-        let ids = Positions::from_id_rows(&[[0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3, 4]]);
+        let ids = Positions::from_id_rows(&[[0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3, 4]]).unwrap();
         for name in PositionalConfig::NAMES {
             let scheme = PositionalConfig::by_name(name, 64, 4, 9)
                 .unwrap()

@@ -2,9 +2,9 @@
 
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use pe_burn::{
-    AlibiConfig, Formula, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit, Positions,
-    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, Spectrum,
-    T5RelativeBiasConfig,
+    AlibiConfig, Bias, Embed, Formula, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit,
+    Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+    Spectrum, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
@@ -20,8 +20,8 @@ fn sinusoidal_is_the_formula() {
                 .with_layout(layout)
                 .with_gain(Gain::Fixed(0.5))
                 .init(&device);
-            let positions = Positions::from_time_rows(&TIMES);
-            let encoding = pe.encode_as(&positions, 4, FloatDType::F32);
+            let positions = Positions::from_time_rows(&TIMES).unwrap();
+            let encoding = pe.encode_as(&positions, 4, FloatDType::F32).unwrap();
             assert_eq!(encoding.dims(), [2, 4, 7]);
             let column = |pair: usize, cos: usize| match layout {
                 Layout::Interleaved => 2 * pair + cos,
@@ -51,30 +51,33 @@ fn sinusoidal_is_the_formula() {
 
 #[test]
 fn whole_times_are_positions() {
-    let spectrum = Spectrum::new(64, 1e4);
+    let spectrum = Spectrum::new(64, 1e4).unwrap();
     for position in [0, 1, 4_999, 131_071, (1 << 24) - 1, 1 << 40] {
-        let looked_up: Vec<f64> = spectrum.rows_at(&[position]);
-        let computed: Vec<f64> = spectrum.rows_at_times(&[position as f64]);
+        let looked_up: Vec<f64> = spectrum.rows_at(&[position]).unwrap();
+        let computed: Vec<f64> = spectrum.rows_at_times(&[position as f64]).unwrap();
         for (a, b) in looked_up.iter().zip(&computed) {
             assert!((a - b).abs() < 1e-15, "{position}: {a} {b}");
         }
-        let back: Vec<f64> = spectrum.rows_at_times(&[-(position as f64)]);
+        let back: Vec<f64> = spectrum.rows_at_times(&[-(position as f64)]).unwrap();
         let mirrored = computed.chunks(2).flat_map(|pair| [-pair[0], pair[1]]);
         assert!(mirrored.eq(back), "{position}");
     }
     for device in devices() {
         let times = Tensor::<2>::from_floats([[3.0, 0.0, 70.0]], &device);
-        let times = Positions::from_times(times);
-        let ids = Positions::from_id_rows(&[[3, 0, 70]]);
+        let times = Positions::from_times(times).unwrap();
+        let ids = Positions::from_id_rows(&[[3, 0, 70]]).unwrap();
         let x = embeddings(2, 3, 16, &device);
         let pe = SinusoidalPositionalEncodingConfig::new(16)
             .with_max_len(60)
             .init(&device);
-        let (a, b) = (pe.forward_at(x.clone(), &times), pe.forward_at(x, &ids));
+        let (a, b) = (pe.embed(x.clone(), &times), pe.embed(x, &ids));
         assert!(distance(a, b) < 1e-6);
         let q = embeddings(6, 3, 16, &device).reshape([2, 3, 3, 16]);
         let rope = RotaryPositionalEncodingConfig::new(16).init(&device);
-        let (a, b) = (rope.apply(q.clone(), &times), rope.apply(q, &ids));
+        let (a, b) = (
+            rope.rotate_queries(q.clone(), &times),
+            rope.rotate_queries(q, &ids),
+        );
         assert!(distance(a, b) < 1e-6);
     }
 }
@@ -82,7 +85,7 @@ fn whole_times_are_positions() {
 #[test]
 fn distances_of_times_bias_scores() {
     let alibi = AlibiConfig::new(2).init(&Device::flex());
-    let queries = Positions::from_time_rows(&[[0.5, -1.0]]);
+    let queries = Positions::from_time_rows(&[[0.5, -1.0]]).unwrap();
     let bias = alibi.bias((&queries, 2), (&Positions::default(), 2));
     let slopes = [0.0625_f32, 0.00390625];
     let steps = [0.5_f32, 0.5, 1.0, 2.0];
@@ -93,39 +96,36 @@ fn distances_of_times_bias_scores() {
 #[test]
 fn rows_by_number_refuse_them() {
     let device = Device::flex();
-    let times = Positions::from_time_rows(&[[0.0, 1.0]]);
+    let times = Positions::from_time_rows(&[[0.0, 1.0]]).unwrap();
     let learned = LearnedPositionalEmbeddingConfig::new(4, 8).init(&device);
     let x = Tensor::<3>::zeros([1, 2, 4], &device);
     let message = learned
-        .try_forward_at(x.clone(), &times)
+        .try_embed(x.clone(), &times)
         .unwrap_err()
         .to_string();
     assert!(
         message.starts_with("a learned table has one entry for each whole position"),
         "{message}"
     );
-    assert!(learned.try_encode(&times, 2).is_err());
+    assert!(learned.encode(&times, 2).is_err());
     let t5 = T5RelativeBiasConfig::new(2).init(&device);
     let message = t5
         .try_bias((&times, 2), (&times, 2))
         .unwrap_err()
         .to_string();
     assert!(message.starts_with("T5's bias has one entry"), "{message}");
-    assert!(times.try_to_rows(2).is_err());
+    assert!(times.to_rows(2).is_err());
 
     let config = SinusoidalPositionalEncodingConfig::new(4).with_max_len(10);
     let limited = config.with_length_limit(LengthLimit::Error).init(&device);
-    let late = Positions::from_time_rows(&[[9.5, 10.5]]);
-    let message = limited
-        .try_forward_at(x.clone(), &late)
-        .unwrap_err()
-        .to_string();
+    let late = Positions::from_time_rows(&[[9.5, 10.5]]).unwrap();
+    let message = limited.try_embed(x.clone(), &late).unwrap_err().to_string();
     assert!(
         message.starts_with("position 10 is past the end"),
         "{message}"
     );
-    let within = Positions::from_time_rows(&[[9.5, -10.5]]);
-    assert!(limited.try_forward_at(x, &within).is_ok());
+    let within = Positions::from_time_rows(&[[9.5, -10.5]]).unwrap();
+    assert!(limited.try_embed(x, &within).is_ok());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_is_no_time_is_refused() {
         (f64::INFINITY, "inf"),
         (past, "4503599627370496"),
     ] {
-        let error = Positions::try_from_time_rows(&[[0.0, 1.0], [2.0, bad]]).unwrap_err();
+        let error = Positions::from_time_rows(&[[0.0, 1.0], [2.0, bad]]).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -144,25 +144,22 @@ fn what_is_no_time_is_refused() {
             )
         );
     }
-    let error = Positions::try_from_time_rows(&[vec![0.0, 1.0], vec![2.0]]).unwrap_err();
+    let error = Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "row 1 has 1 position ids, but row 0 has 2: every row needs the same number"
+        "row 1 has 1 positions, but row 0 has 2: every row needs as many"
     );
     // A short wavelength brings the last position nearer.
     let fast = Formula::Wavelengths {
         min: 0.5,
         max: 100.0,
     };
-    let fast = Spectrum::of(fast, 4);
+    let fast = Spectrum::new(4, fast).unwrap();
     let last = fast.max_position();
     assert_eq!(last, 358_385_071_201_416);
-    assert!(fast.try_rows::<f64>(last..last + 1).is_ok());
-    assert!(fast.try_rows::<f64>(last..last + 2).is_err());
-    assert!(
-        fast.try_rows_at_times::<f64>(&[-(last as f64) - 1.0])
-            .is_err()
-    );
+    assert!(fast.rows::<f64>(last..last + 1).is_ok());
+    assert!(fast.rows::<f64>(last..last + 2).is_err());
+    assert!(fast.rows_at_times::<f64>(&[-(last as f64) - 1.0]).is_err());
 }
 
 #[test]
@@ -174,7 +171,7 @@ fn half_precision_in_and_out() {
             }
             let x = embeddings(1, 4, 8, &device).cast(dtype);
             let pe = SinusoidalPositionalEncodingConfig::new(8).init(&device);
-            let y = pe.forward_at(x, &Positions::from_time_rows(&[TIMES[0]]));
+            let y = pe.embed(x, &Positions::from_time_rows(&[TIMES[0]]).unwrap());
             assert_eq!(y.dtype(), DType::from(dtype));
         }
     }

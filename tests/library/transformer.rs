@@ -8,7 +8,7 @@ use burn::nn::{Linear, LinearConfig};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::module::attention;
 use burn::tensor::{Device, Tensor};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_tests::devices;
 
 use crate::{distance, embeddings, values};

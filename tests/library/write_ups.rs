@@ -16,7 +16,7 @@ fn i_am_a_robot() {
         [0.909_297_43, -0.416_146_84, 0.198_669_33, 0.980_066_58],
         [0.141_120_01, -0.989_992_5, 0.295_520_21, 0.955_336_49],
     ];
-    let rows: Vec<f64> = Spectrum::new(4, 100.0).rows(0..4);
+    let rows: Vec<f64> = Spectrum::new(4, 100.0).unwrap().rows(0..4).unwrap();
     for (entry, expected) in rows.iter().zip(expected.as_flattened()) {
         assert!((entry - expected).abs() < 5.1e-9, "{entry} {expected}");
     }
@@ -25,7 +25,7 @@ fn i_am_a_robot() {
 #[test]
 fn a_table_of_100_by_512() {
     let pe = SinusoidalPositionalEncodingConfig::new(512).init(&Device::flex());
-    let table = pe.encode(&Positions::default(), 100);
+    let table = pe.encode(&Positions::default(), 100).unwrap();
     assert_eq!(table.dims(), [1, 100, 512]);
     let table = values(table);
     assert!(table.iter().all(|entry| (-1.0..=1.0).contains(entry)));
@@ -42,10 +42,10 @@ fn rows_from_a_start() {
     for base in [1e2, 1e4, 1e8] {
         let config = SinusoidalPositionalEncodingConfig::new(128).with_base(base);
         let whole = config.clone().with_max_len(100).init(&Device::flex());
-        let whole = values(whole.encode(&Positions::default(), 100));
+        let whole = values(whole.encode(&Positions::default(), 100).unwrap());
         for max_len in [100, 75, 1] {
             let pe = config.clone().with_max_len(max_len).init(&Device::flex());
-            let rows = values(pe.encode(&Positions::from(50), 50));
+            let rows = values(pe.encode(&Positions::from(50), 50).unwrap());
             assert_eq!(rows, whole[50 * 128..], "base {base}, max_len {max_len}");
         }
     }
@@ -80,7 +80,7 @@ fn embeddings_scaled_by_the_root_of_d_model() {
     let config =
         SinusoidalPositionalEncodingConfig::new(512).with_input_scale(InputScale::SqrtDModel);
     let y = embeddings(3, 20, 512, &device);
-    let table: Vec<f32> = Spectrum::new(512, 1e4).rows(0..20);
+    let table: Vec<f32> = Spectrum::new(512, 1e4).unwrap().rows(0..20).unwrap();
     let root = 512_f64.sqrt() as f32;
     let expected: Vec<f32> = values(y.clone())
         .iter()
@@ -106,7 +106,10 @@ fn concatenation() {
     let device = Device::flex();
     let pe = SinusoidalPositionalEncodingConfig::new(3).init(&device);
     let x = embeddings(2, 4, 5, &device);
-    let encoding = pe.encode(&Positions::default(), 4).expand([2, 4, 3]);
+    let encoding = pe
+        .encode(&Positions::default(), 4)
+        .unwrap()
+        .expand([2, 4, 3]);
     let both = Tensor::cat(vec![x.clone(), encoding.clone()], 2);
     assert_eq!(both.dims(), [2, 4, 8]);
     assert_eq!(distance(both.slice([0..2, 0..4, 5..8]), encoding), 0.0);
