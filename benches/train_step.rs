@@ -23,7 +23,7 @@ use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
-use pe_lab::adam::Adam;
+use pe_encoder::{Adam, Kernels};
 use pe_lab::batch::TensorBatch;
 use pe_lab::model::{Model, ModelSpec};
 use pe_lab::scheme;
@@ -99,6 +99,7 @@ fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
         beta_2: 0.999,
         epsilon: 1e-5,
         clip_norm: setup.clipped.then_some(1.0),
+        kernels: Kernels::Auto,
     };
     training(model, setup, device, Model::loss, adam.into())
 }

@@ -7,18 +7,14 @@
 #![warn(missing_docs)]
 #![recursion_limit = "256"]
 
-pub mod adam;
-pub mod attention;
 pub mod batch;
 pub mod cli;
 pub mod data;
 pub mod device;
-pub mod encoder;
 pub mod error;
 pub mod evaluate;
 pub mod files;
 mod grouped;
-mod kernel;
 pub mod model;
 pub mod plan;
 pub mod plot;

@@ -7,10 +7,10 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{PositionalScheme, Positions};
+use pe_encoder::{Encoder, EncoderConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::TensorBatch;
-use crate::encoder::{Encoder, EncoderConfig};
 use crate::error::LabError;
 use crate::scheme::Scheme;
 use crate::task::Task;

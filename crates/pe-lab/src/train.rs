@@ -29,9 +29,9 @@ use burn::train::{
     InferenceStep, Interrupter, ItemLazy, Learner, SupervisedTraining, TrainOutput, TrainStep,
 };
 
+use pe_encoder::{Adam, Kernels};
 use serde::{Deserialize, Serialize};
 
-use crate::adam::Adam;
 use crate::batch::TensorBatch;
 use crate::error::LabError;
 use crate::files::{read_json, write_json};
@@ -241,6 +241,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         beta_2: recipe.beta_2,
         epsilon: 1e-8,
         clip_norm: Some(recipe.clip_norm),
+        kernels: Kernels::Auto,
     });
     let schedule = recipe.schedule(steps)?;
 

@@ -1,10 +1,10 @@
-//! Matrix products on parts of slices, and rows handed out to threads.
+//! Matrix products on parts of slices, and how rows are divided between threads.
 
 use std::mem::MaybeUninit;
 
 use gemm::{Parallelism, gemm};
 
-/// A matrix that lies in a slice.
+/// A view of a slice as a matrix.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a> {
     values: &'a [f32],
@@ -15,12 +15,17 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Rows of so many numbers, one after the other, as many as there are.
+    /// All of `values`, in rows of `columns` elements.
     pub fn dense(values: &'a [f32], columns: usize) -> Self {
         Self::spaced(values, values.len() / columns, columns, columns)
     }
 
-    /// `rows × columns` numbers, the rows `row_stride` apart.
+    /// `rows × columns` elements from the start of `values`; each row begins `row_stride` elements
+    /// after the one before.
+    ///
+    /// # Panics
+    ///
+    /// When the matrix does not fit into `values`.
     pub fn spaced(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
         check(values.len(), rows, columns, row_stride);
         Self {
@@ -32,7 +37,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The same numbers with rows and columns exchanged.
+    /// The transposed matrix, of the same elements.
     pub fn t(self) -> Self {
         Self {
             rows: self.columns,
@@ -44,7 +49,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Panics unless a matrix of this size lies within so many numbers.
+/// Panics unless such a matrix fits into a slice of `len` elements, and its rows do not overlap.
 fn check(len: usize, rows: usize, columns: usize, row_stride: usize) {
     let end = match (rows, columns) {
         (0, _) | (_, 0) => 0,
@@ -52,11 +57,16 @@ fn check(len: usize, rows: usize, columns: usize, row_stride: usize) {
     };
     assert!(
         end <= len && columns <= row_stride,
-        "a {rows} × {columns} matrix in {len} numbers, rows {row_stride} apart"
+        "a {rows} × {columns} matrix in {len} elements, its rows {row_stride} apart"
     );
 }
 
-/// Sets `out`, whose rows are `row_stride` apart, to `scale · a b`.
+/// Writes `scale · a b` to `out`, with its rows `row_stride` apart. Initializes those elements of
+/// `out`.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
 pub fn set_product(
     out: &mut [MaybeUninit<f32>],
     row_stride: usize,
@@ -65,26 +75,31 @@ pub fn set_product(
     b: Matrix,
 ) {
     check(out.len(), a.rows, b.columns, row_stride);
-    // SAFETY: the product lies within `out`, and what is there is not read.
+    // SAFETY: the check says that the product lies within `out`, which is not read.
     unsafe { multiply(out.as_mut_ptr().cast(), row_stride, false, scale, a, b) }
 }
 
-/// Adds `a b` to `out`, whose rows lie one after the other.
+/// Adds `a b` to `out`, a dense matrix.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
 pub fn add_product(out: &mut [f32], a: Matrix, b: Matrix) {
     check(out.len(), a.rows, b.columns, b.columns);
-    // SAFETY: the product lies within `out`, which is initialized.
+    // SAFETY: the check says that the product lies within `out`, which is initialized.
     unsafe { multiply(out.as_mut_ptr(), b.columns, true, 1.0, a, b) }
 }
 
-/// One product on one thread.
+/// `scale · a b` to `out`, or added to `out` if `add`, on this thread.
 ///
 /// # Safety
 ///
-/// The product, its rows `row_stride` apart, lies within what `out` points to, which is initialized
-/// if it is to be added to.
+/// `out` points to memory that holds the product with its rows `row_stride` apart, and nothing else
+/// accesses it meanwhile. If `add`, it is initialized.
 unsafe fn multiply(out: *mut f32, row_stride: usize, add: bool, scale: f32, a: Matrix, b: Matrix) {
-    assert_eq!(a.columns, b.rows, "the inner sizes of a product");
-    // SAFETY: `Matrix` lies within its slice, and the caller vouches for the target.
+    assert_eq!(a.columns, b.rows, "the inner sizes of a matrix product");
+    // SAFETY: `Matrix::spaced` checked that both factors lie within their slices; the caller says so
+    // of `out`.
     unsafe {
         gemm(
             a.rows,
@@ -110,37 +125,43 @@ unsafe fn multiply(out: *mut f32, row_stride: usize, add: bool, scale: f32, a: M
     }
 }
 
-/// Rows that one thread takes at a time: an eighth of all, so that there are some for every thread,
-/// and no fewer than keep a matrix product busy. The number of threads has no say in it: sums over
-/// the rows come out the same on one thread and on many.
-pub fn rows_at_a_time(rows: usize) -> usize {
+/// The number of rows that a thread takes at a time: an eighth of all, so that there is work for
+/// every thread, but at least 64, so that a matrix product is worth its overhead.
+///
+/// It does not depend on the number of threads. Each chunk is summed on its own and the sums are
+/// added in the order of the chunks, so the result does not depend on it either.
+pub fn rows_per_chunk(rows: usize) -> usize {
     rows.div_ceil(8).max(64)
 }
 
-/// A vector of `len` numbers that `write` fills.
+/// A vector of `len` elements that `write` initializes.
 ///
 /// # Safety
 ///
-/// `write` initializes every number.
-pub unsafe fn written(len: usize, write: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
-    // Zeroing first would be a pass over memory of its own.
+/// `write` initializes every element.
+pub unsafe fn initialized(len: usize, write: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+    // `vec![0.0; len]` would cost one more pass over the memory.
     let mut values = Vec::with_capacity(len);
     write(&mut values.spare_capacity_mut()[..len]);
-    // SAFETY: so the caller has promised.
+    // SAFETY: the caller promises that the first `len` elements are initialized.
     unsafe { values.set_len(len) };
     values
 }
 
-/// Adds up vectors of one length, in their order. There is one at least: no operation is without rows.
-pub fn total(parts: impl IntoIterator<Item = Vec<f32>>) -> Vec<f32> {
+/// The element-wise sum of vectors of one length, added in their order.
+///
+/// # Panics
+///
+/// When there is no vector. (The modules never call a kernel with an empty input.)
+pub fn sum_of(parts: impl IntoIterator<Item = Vec<f32>>) -> Vec<f32> {
     let add = |mut total: Vec<f32>, part: Vec<f32>| {
         total.iter_mut().zip(&part).for_each(|(sum, x)| *sum += x);
         total
     };
-    parts.into_iter().reduce(add).expect("some rows")
+    parts.into_iter().reduce(add).expect("at least one chunk")
 }
 
-/// The sum of each column.
+/// The sum of each column of a dense matrix.
 pub fn column_sums(rows: &[f32], columns: usize) -> Vec<f32> {
     let mut sums = vec![0.0; columns];
     for row in rows.chunks_exact(columns) {

@@ -1,20 +1,22 @@
-//! Functions of one number that a compiler turns into vector code, and sums in a fixed order.
+//! Scalar functions that the compiler can vectorize, and sums in a fixed order.
 //!
-//! Without fused multiply-adds: every processor gives the same bits.
+//! They use no fused multiply-add, which some processors do not have, so that every processor gives
+//! the same bits.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 use std::f64::consts::LN_2;
 
-/// Numbers that are summed side by side.
+/// The number of partial sums that are taken side by side.
 const LANES: usize = 16;
 
-/// `e^x`, within 1.2e-7 of its value; 0 below -87, where the exact value leaves the normal numbers.
+/// `e^x` with a relative error below 1.2e-7, for `x` up to 88. It is 0 for `x` below -87, where the
+/// exact value is nearly subnormal.
 ///
-/// Cody and Waite's reduction to |r| ≤ ln 2 / 2, the Taylor polynomial of degree 7 there, and the
-/// power of two put into the exponent. `x` is at most 88.
+/// Cody and Waite's range reduction `x = n ln 2 + r` with |r| ≤ ln 2 / 2, the Taylor polynomial of
+/// degree 7 for `e^r`, and `2^n` made from its exponent bits.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    // Adding 1.5 · 2^23 leaves the nearest integer in the low bits.
+    // Adding 1.5 · 2^23 rounds to an integer, which is then in the low bits of the sum.
     const ROUND: f32 = 12_582_912.0;
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = (LN_2 - LN_2_HIGH as f64) as f32;
@@ -32,10 +34,10 @@ pub fn exp(x: f32) -> f32 {
     if x < -87.0 { 0.0 } else { p * power }
 }
 
-/// The Gaussian error linear unit x Φ(x) (Hendrycks and Gimpel 2016) and its slope Φ(x) + x φ(x).
+/// The Gaussian error linear unit x Φ(x) (Hendrycks and Gimpel 2016), and its slope Φ(x) + x φ(x).
 ///
-/// Φ from the complementary error function as a polynomial times e^(-x²/2) (Abramowitz and Stegun,
-/// 7.1.26), which is within 7.5e-8 of it; φ takes the same exponential.
+/// Φ is computed as a polynomial times e^(-x²/2), with an error below 7.5e-8 (Abramowitz and Stegun,
+/// 7.1.26, for the error function); φ uses the same exponential.
 #[inline(always)]
 pub fn gelu(x: f32) -> (f32, f32) {
     const ONE_BY_SQRT_2_PI: f32 = 0.398_942_3;
@@ -51,7 +53,7 @@ pub fn gelu(x: f32) -> (f32, f32) {
     (x * below, below + x * density * ONE_BY_SQRT_2_PI)
 }
 
-/// The sum of `term(i)` for `i < n`, in the same order on every processor.
+/// The sum of `term(i)` for `i < n`, added in the same order on every processor.
 #[inline(always)]
 pub fn sum(n: usize, term: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -73,7 +75,7 @@ pub fn sum(n: usize, term: impl Fn(usize) -> f32) -> f32 {
     total
 }
 
-/// The largest number of a row, or the least finite one if there is none.
+/// The largest element of a row, or `f32::MIN` if no element is larger (an empty row, or all -∞).
 #[inline(always)]
 pub fn largest(row: &[f32]) -> f32 {
     let mut lanes = [f32::MIN; LANES];
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exponential_is_right_to_its_last_digit() {
+    fn exp_has_the_stated_relative_error() {
         for i in -87_000..=88_000 {
             let x = i as f32 / 1_000.0;
             let exact = f64::from(x).exp();
@@ -113,7 +115,8 @@ mod tests {
         assert!(exp(f32::NAN).is_nan());
     }
 
-    /// The normal density, and its integral from `x` to 0 by Simpson's rule.
+    /// The density φ(x) and the distribution function Φ(x) of the normal distribution, the latter by
+    /// Simpson's rule.
     fn normal(x: f64) -> (f64, f64) {
         let density = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
         let (n, step) = (2_000, x / 2_000.0);
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn gelu_and_its_slope_are_the_exact_ones() {
+    fn gelu_and_its_slope_agree_with_numerical_integration() {
         for i in -400..=400 {
             let x = i as f32 / 40.0;
             let (density, below) = normal(f64::from(x));
@@ -134,12 +137,12 @@ mod tests {
             assert!(value_error < 1.5e-7, "gelu({x}): {value_error}");
             assert!(slope_error < 2.5e-7, "slope at {x}: {slope_error}");
         }
-        // Far out it is 0 on one side and x on the other.
+        // Far from 0 the GELU is 0 or x.
         assert_eq!((gelu(-50.0), gelu(50.0)), ((-0.0, 0.0), (50.0, 1.0)));
     }
 
     #[test]
-    fn sums_and_maxima_take_every_number() {
+    fn sum_and_largest_include_every_element() {
         for n in [1, 15, 16, 17, 40] {
             assert_eq!(sum(n, |i| i as f32), (n * (n - 1) / 2) as f32);
             for most in 0..n {

@@ -1,0 +1,442 @@
+//! Multi-head self-attention with any positional scheme.
+//!
+//! The scheme acts at two places: it rotates queries and keys, and it adds a bias to the scores.
+
+use burn::config::Config;
+use burn::module::{Initializer, Module};
+use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
+use burn::tensor::{Bool, Device, Tensor};
+use pe_burn::{PositionalScheme, Positions};
+
+use crate::kernels::{self, Kernels};
+use crate::plain::{attention_weights, join_heads, key_mask, split_heads};
+
+/// The configuration of an [`Attention`].
+#[derive(Config, Debug)]
+pub struct AttentionConfig {
+    /// The width of a token's vector.
+    pub d_model: usize,
+    /// The number of attention heads. `d_model` must be a multiple of it.
+    pub heads: usize,
+    /// The probability with which training drops an attention weight.
+    ///
+    /// Attention that drops weights is computed by Burn's operations, without a kernel. Dropout
+    /// needs an autodiff device: on others it does nothing.
+    #[config(default = 0.0)]
+    pub dropout: f64,
+    /// Whether a token attends only to itself and to the tokens before it.
+    ///
+    /// Causal attention is computed by Burn's operations, without a kernel.
+    #[config(default = false)]
+    pub causal: bool,
+    /// Whether kernels may be used.
+    #[config(default = "Kernels::Auto")]
+    pub kernels: Kernels,
+}
+
+impl AttentionConfig {
+    /// Builds the attention on `device`. Weights and biases of its two projections start at
+    /// N(0, 1 / √inputs).
+    ///
+    /// # Panics
+    ///
+    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, or when `dropout` is not a
+    /// probability.
+    pub fn init(&self, device: &Device) -> Attention {
+        let Self { d_model, heads, .. } = *self;
+        assert!(
+            heads > 0 && d_model.is_multiple_of(heads),
+            "d_model {d_model} is not a multiple of the number of heads, {heads}"
+        );
+        Attention {
+            qkv: projection(d_model, 3 * d_model, device),
+            output: projection(d_model, d_model, device),
+            dropout: DropoutConfig::new(self.dropout).init(),
+            heads,
+            causal: self.causal,
+            kernels: self.kernels,
+        }
+    }
+}
+
+/// A linear layer whose weights and bias start at N(0, 1 / √inputs) (LeCun et al. 1998,
+/// *Efficient BackProp*, section 4.6).
+pub(crate) fn projection(inputs: usize, outputs: usize, device: &Device) -> Linear {
+    let initializer = Initializer::KaimingNormal {
+        gain: 1.0,
+        fan_out_only: false,
+    };
+    let config = LinearConfig::new(inputs, outputs).with_initializer(initializer);
+    config.init(device)
+}
+
+/// Multi-head self-attention `softmax(q kᵀ / √d_head + bias) v` (Vaswani et al. 2017, section 3.2)
+/// with a positional scheme.
+///
+/// One linear layer makes queries, keys and values; another one projects the heads' results. The
+/// scheme rotates `q` and `k` and gives `bias`. With a scheme that does neither, the result is that
+/// of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{PositionalConfig, Positions};
+/// use pe_encoder::AttentionConfig;
+///
+/// let device = Device::flex();
+/// let attention = AttentionConfig::new(64, 4).init(&device);
+/// let scheme = PositionalConfig::by_name("rotary", 64, 4, 512).unwrap().init(&device);
+///
+/// let x = Tensor::<3>::random([8, 100, 64], Distribution::Default, &device);
+/// let y = attention.forward(x, None, &scheme, &Positions::default());
+/// assert_eq!(y.dims(), [8, 100, 64]);
+/// ```
+#[derive(Module, Debug)]
+pub struct Attention {
+    /// `d_model` → `3 · d_model`: query, key and value of a token, one after the other.
+    pub(crate) qkv: Linear,
+    pub(crate) output: Linear,
+    pub(crate) dropout: Dropout,
+    pub(crate) heads: usize,
+    pub(crate) causal: bool,
+    #[module(skip)]
+    pub(crate) kernels: Kernels,
+}
+
+/// What every layer takes besides its input. It is computed once for all layers.
+pub(crate) struct Shared<'a> {
+    scheme: &'a PositionalScheme,
+    /// The positions of the input's tokens.
+    positions: Positions,
+    /// `[batch, seq]`, true where there is no token.
+    padding: Option<&'a Tensor<2, Bool>>,
+    /// The scheme's bias, `[1 or batch, heads, queries, keys]`.
+    bias: Option<Tensor<4>>,
+}
+
+impl<'a> Shared<'a> {
+    /// For an input of `[batch, seq]` tokens, which attend to each other.
+    pub fn new(
+        [batch, seq]: [usize; 2],
+        padding: Option<&'a Tensor<2, Bool>>,
+        scheme: &'a PositionalScheme,
+        positions: &Positions,
+    ) -> Self {
+        if let Some(padding) = padding {
+            assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
+        }
+        Self {
+            bias: scheme.bias((positions, seq), (positions, seq)),
+            scheme,
+            positions: positions.clone(),
+            padding,
+        }
+    }
+
+    /// For `seq` tokens in each row of a batch, that follow `cached` tokens and attend to them too.
+    pub fn after(cached: usize, seq: usize, scheme: &'a PositionalScheme) -> Self {
+        let (positions, all) = (Positions::from(cached), Positions::default());
+        Self {
+            bias: scheme.bias((&positions, seq), (&all, cached + seq)),
+            scheme,
+            positions,
+            padding: None,
+        }
+    }
+}
+
+/// The keys and values that one [`Attention`] has computed so far, for decoding.
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    /// Keys, already rotated, and values: `[batch, heads, tokens, d_head]` each.
+    keys_and_values: Option<[Tensor<4>; 2]>,
+}
+
+impl Cache {
+    /// The number of tokens in each row of the cached batch.
+    pub fn tokens(&self) -> usize {
+        let cached = self.keys_and_values.as_ref();
+        cached.map_or(0, |[keys, _]| keys.dims()[2])
+    }
+
+    /// Appends keys and values of further tokens, and returns those of all tokens.
+    fn extend(&mut self, more: [Tensor<4>; 2]) -> [Tensor<4>; 2] {
+        let all = match self.keys_and_values.take() {
+            None => more,
+            Some([k, v]) => {
+                let [more_k, more_v] = more;
+                [
+                    Tensor::cat(vec![k, more_k], 2),
+                    Tensor::cat(vec![v, more_v], 2),
+                ]
+            }
+        };
+        self.keys_and_values.insert(all).clone()
+    }
+}
+
+impl Attention {
+    /// Lets the module use kernels, or not.
+    pub fn with_kernels(mut self, kernels: Kernels) -> Self {
+        self.kernels = kernels;
+        self
+    }
+
+    /// Attention of all tokens of a row to each other, or of each to the tokens before it if the
+    /// attention is causal.
+    ///
+    /// At a token that has no token to attend to, the output means nothing: the kernels take the
+    /// sum over no values, Burn's operations the mean over the padding.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, seq, d_model]`
+    /// - `padding`: `[batch, seq]`, true where there is no token: nothing attends there
+    /// - output: `[batch, seq, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// When the width of `x` is not `d_model`, when `padding` has another shape, and when the
+    /// scheme has no encoding for these positions.
+    pub fn forward(
+        &self,
+        x: Tensor<3>,
+        padding: Option<&Tensor<2, Bool>>,
+        scheme: &PositionalScheme,
+        positions: &Positions,
+    ) -> Tensor<3> {
+        if is_empty(&x) {
+            return x;
+        }
+        let [batch, seq, _] = x.dims();
+        let shared = Shared::new([batch, seq], padding, scheme, positions);
+        self.attend(x, &shared)
+    }
+
+    /// Attention of new tokens to those of the cache, to themselves and to the new tokens before
+    /// them. Appends the new tokens to the cache.
+    ///
+    /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into
+    /// calls. Position 0 is the first token of the cache.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, seq, d_model]`, the new tokens; the batch is that of the cache
+    /// - output: `[batch, seq, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache
+    /// holds another batch size, and when the scheme has no encoding for these positions.
+    pub fn forward_cached(
+        &self,
+        x: Tensor<3>,
+        scheme: &PositionalScheme,
+        cache: &mut Cache,
+    ) -> Tensor<3> {
+        if is_empty(&x) {
+            return x;
+        }
+        let shared = Shared::after(cache.tokens(), x.dims()[1], scheme);
+        self.attend_cached(x, &shared, cache)
+    }
+
+    /// As [`forward`](Self::forward), of an `x` that is not empty.
+    pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
+        let qkv = self.queries_keys_values(x);
+        let drops = self.dropout.prob > 0.0 && qkv.device().is_autodiff();
+        let y = if self.causal || drops {
+            let [q, k, v] = self.rotated_heads(qkv, shared);
+            let padding = shared.padding.map(key_mask);
+            self.weighted_values(q, [k, v], shared, padding)
+        } else {
+            let qkv = match shared.scheme.rotates() {
+                true => {
+                    let d_model = qkv.dims()[2] / 3;
+                    let v = qkv.clone().narrow(2, 2 * d_model, d_model);
+                    let [q, k, _] = self.rotated_heads(qkv, shared);
+                    Tensor::cat(vec![join_heads(q), join_heads(k), v], 2)
+                }
+                false => qkv,
+            };
+            let bias = shared.bias.clone();
+            kernels::attention(qkv, shared.padding, bias, self.heads, self.kernels)
+        };
+        kernels::linear(y, &self.output, self.kernels)
+    }
+
+    /// As [`forward_cached`](Self::forward_cached), of an `x` that is not empty.
+    pub(crate) fn attend_cached(
+        &self,
+        x: Tensor<3>,
+        shared: &Shared<'_>,
+        cache: &mut Cache,
+    ) -> Tensor<3> {
+        assert!(self.causal, "a cache is for causal attention");
+        let qkv = self.queries_keys_values(x);
+        let [q, k, v] = self.rotated_heads(qkv, shared);
+        let y = self.weighted_values(q, cache.extend([k, v]), shared, None);
+        kernels::linear(y, &self.output, self.kernels)
+    }
+
+    /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.
+    fn queries_keys_values(&self, x: Tensor<3>) -> Tensor<3> {
+        let [d_model, _] = self.qkv.weight.dims();
+        check_width(&x, d_model);
+        kernels::linear(x, &self.qkv, self.kernels)
+    }
+
+    /// Queries, keys and values, `[batch, heads, seq, d_head]`; the first two rotated by the scheme.
+    fn rotated_heads(&self, qkv: Tensor<3>, shared: &Shared<'_>) -> [Tensor<4>; 3] {
+        let [q, k, v] = split_heads(qkv, self.heads);
+        let (q, k) = shared.scheme.rotate(q, k, &shared.positions);
+        [q, k, v]
+    }
+
+    /// Attention by Burn's operations, with everything that the kernels cannot do: dropout, a
+    /// causal mask, and more keys than queries. The queries are those of the last keys.
+    fn weighted_values(
+        &self,
+        q: Tensor<4>,
+        [k, v]: [Tensor<4>; 2],
+        shared: &Shared<'_>,
+        padding: Option<Tensor<4, Bool>>,
+    ) -> Tensor<3> {
+        let ([_, _, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
+        let later_keys = self.causal.then(|| {
+            let before = (keys - queries) as i64;
+            Tensor::<2, Bool>::tril_mask([queries, keys], before, &q.device())
+                .reshape([1, 1, queries, keys])
+        });
+        let masks = padding.into_iter().chain(later_keys);
+        let weights = attention_weights(q, k, shared.bias.clone(), masks);
+        join_heads(self.dropout.forward(weights).matmul(v))
+    }
+}
+
+/// Whether `x` has no elements. Burn 0.22.1 reads out of bounds in a matrix product without rows,
+/// so the modules return such an input as it is.
+pub(crate) fn is_empty(x: &Tensor<3>) -> bool {
+    x.shape().num_elements() == 0
+}
+
+/// Panics unless `x` is `[batch, seq, d_model]`. The kernels read slices, which have no shape.
+pub(crate) fn check_width(x: &Tensor<3>, d_model: usize) {
+    let [_, _, width] = x.dims();
+    assert_eq!(width, d_model, "the width of x must be d_model");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::module::Param;
+    use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig};
+    use burn::tensor::Distribution;
+    use pe_burn::PositionalConfig;
+
+    use crate::testing::{difference, values};
+
+    const D_MODEL: usize = 24;
+    const HEADS: usize = 3;
+
+    fn scheme(name: &str, device: &Device) -> PositionalScheme {
+        let config = PositionalConfig::by_name(name, D_MODEL, HEADS, 64).unwrap();
+        config.init(device)
+    }
+
+    /// Burn's attention with the weights of ours.
+    fn burns(ours: &Attention, device: &Device) -> MultiHeadAttention {
+        let mut burns = MultiHeadAttentionConfig::new(D_MODEL, HEADS).init(device);
+        let bias = ours.qkv.bias.as_ref().unwrap().val();
+        let parts = [&mut burns.query, &mut burns.key, &mut burns.value];
+        for (which, part) in parts.into_iter().enumerate() {
+            let from = which * D_MODEL;
+            let weight = ours.qkv.weight.val().narrow(1, from, D_MODEL);
+            part.weight = Param::from_tensor(weight);
+            part.bias = Some(Param::from_tensor(bias.clone().narrow(0, from, D_MODEL)));
+        }
+        burns.output = ours.output.clone();
+        burns
+    }
+
+    #[test]
+    fn without_a_scheme_it_is_burns_multi_head_attention() {
+        let device = Device::flex();
+        let ours = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let burns = burns(&ours, &device);
+        let x = Tensor::random([4, 33, D_MODEL], Distribution::Default, &device);
+        let theirs = values(burns.forward(MhaInput::self_attn(x.clone())).context);
+        let none = scheme("none", &device);
+        for kernels in [Kernels::Auto, Kernels::Off] {
+            let ours = ours.clone().with_kernels(kernels);
+            let y = ours.forward(x.clone(), None, &none, &Positions::default());
+            let apart = difference(&theirs, &values(y));
+            assert!(apart < 2e-6, "{kernels:?}: {apart}");
+        }
+    }
+
+    #[test]
+    fn dropout_changes_the_output_on_an_autodiff_device_only() {
+        let device = Device::flex().autodiff();
+        let without = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let mut with = without.clone();
+        with.dropout = DropoutConfig::new(0.5).init();
+        let x = Tensor::random([2, 9, D_MODEL], Distribution::Default, &device);
+        let alibi = scheme("alibi", &device);
+        let at = Positions::default();
+        let expected = values(without.forward(x.clone(), None, &alibi, &at));
+        let dropped = values(with.forward(x.clone(), None, &alibi, &at));
+        assert!(difference(&expected, &dropped) > 0.01);
+
+        let x = Tensor::from_data(x.into_data(), &Device::flex());
+        let tested = values(with.valid().forward(x, None, &alibi.valid(), &at));
+        assert!(difference(&expected, &tested) < 2e-6);
+    }
+
+    #[test]
+    fn a_cache_continues_a_causal_attention() {
+        let device = Device::flex();
+        let attention = AttentionConfig::new(D_MODEL, HEADS)
+            .with_causal(true)
+            .init(&device);
+        let x = Tensor::<3>::random([2, 9, D_MODEL], Distribution::Default, &device);
+        let rotary = scheme("rotary", &device);
+        let whole = attention.forward(x.clone(), None, &rotary, &Positions::default());
+        let mut cache = Cache::default();
+        let parts = [0..5, 5..6, 6..9].map(|part| {
+            let part = x.clone().slice_dim(1, part);
+            attention.forward_cached(part, &rotary, &mut cache)
+        });
+        assert_eq!(cache.tokens(), 9);
+        let parts = values(Tensor::cat(parts.to_vec(), 1));
+        assert!(difference(&values(whole), &parts) < 2e-6);
+    }
+
+    #[test]
+    #[should_panic(expected = "a cache is for causal attention")]
+    fn a_cache_of_an_attention_that_is_not_causal_is_refused() {
+        let device = Device::flex();
+        let attention = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let x = Tensor::zeros([1, 1, D_MODEL], &device);
+        attention.forward_cached(x, &scheme("none", &device), &mut Cache::default());
+    }
+
+    #[test]
+    #[should_panic(expected = "the width of x must be d_model")]
+    fn an_input_of_another_width_is_refused() {
+        let device = Device::flex();
+        let attention = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let x = Tensor::zeros([1, 2, D_MODEL / 2], &device);
+        attention.forward(x, None, &scheme("none", &device), &Positions::default());
+    }
+
+    #[test]
+    #[should_panic(expected = "padding must be [batch, seq]")]
+    fn padding_of_another_shape_is_refused() {
+        let device = Device::flex();
+        let attention = AttentionConfig::new(D_MODEL, HEADS).init(&device);
+        let x = Tensor::zeros([2, 3, D_MODEL], &device);
+        let padding = Tensor::<2, Bool>::from_data([[false, false, true]], &device);
+        let none = scheme("none", &device);
+        attention.forward(x, Some(&padding), &none, &Positions::default());
+    }
+}

@@ -1,0 +1,48 @@
+//! The bias of the attention scores, as the kernels take it.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, DispatchKindConversion, DispatchTensor};
+use burn::tensor::{FloatDType, Tensor};
+use pe_burn::graph::Operand;
+
+/// The bias, told apart by whether the backward pass has to compute its gradient.
+pub enum Bias<B: Backend> {
+    /// The scheme has no bias.
+    None,
+    /// A bias without parameters, as ALiBi's, or with frozen ones. It gets no gradient.
+    Constant(FloatTensor<B>),
+    /// A bias that depends on parameters, as T5's. It is an input of the recorded operation.
+    Tracked(Operand<B>),
+}
+
+impl<B> Bias<B>
+where
+    B: Backend,
+    DispatchTensor: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>,
+{
+    /// `bias` is `[1 or batch, heads, seq, seq]`, of any float type; the kernels compute in `f32`.
+    ///
+    /// # Panics
+    ///
+    /// When the shape is another one.
+    pub fn new(bias: Option<Tensor<4>>, [batch, heads, seq]: [usize; 3]) -> Self {
+        let Some(bias) = bias else {
+            return Self::None;
+        };
+        let [biases, ..] = bias.dims();
+        assert_eq!(
+            bias.dims(),
+            [biases, heads, seq, seq],
+            "the shape of the bias"
+        );
+        assert!(
+            biases == 1 || biases == batch,
+            "{biases} biases for a batch of {batch}"
+        );
+        match Operand::of(bias.cast(FloatDType::F32)) {
+            Operand::Plain(bias) => Self::Constant(bias),
+            Operand::Tracked(bias) if !bias.is_tracked() => Self::Constant(bias.into_primitive()),
+            tracked => Self::Tracked(tracked),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Compares a kernel with the plain operation: the output, and the gradient of every input.
+
+use burn::module::Param;
+use burn::nn::Linear;
+use burn::tensor::{Bool, Device, Tensor};
+
+use crate::norm::LayerNorm;
+use crate::plain;
+use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
+
+/// One token; fewer elements than a vector register; a whole block of rows; several blocks of rows.
+const SHAPES: [[usize; 2]; 5] = [[1, 1], [2, 5], [5, 64], [9, 33], [40, 31]];
+
+const D_MODEL: usize = 24;
+const HEADS: usize = 3;
+
+/// An output and the gradients of its inputs.
+type Parts = Vec<(&'static str, Vec<f32>)>;
+
+/// The parts of `y`, with the gradient of each of the named tensors.
+macro_rules! parts {
+    ($y:expr, $($input:ident),+) => {{
+        let y = $y;
+        let gradients = gradients_of(y.clone());
+        vec![
+            ("output", values(y)),
+            $((stringify!($input), values($input.grad(&gradients).unwrap()))),+
+        ]
+    }};
+}
+
+fn assert_close(case: &str, plain: Parts, kernel: Parts) {
+    assert_eq!(plain.len(), kernel.len());
+    for ((part, plain), (_, kernel)) in plain.into_iter().zip(kernel) {
+        if plain.iter().all(|x| *x == 0.0) {
+            assert_ne!(part, "output");
+            assert_eq!(plain, kernel, "{case}: {part}");
+        } else {
+            let apart = difference(&plain, &kernel);
+            assert!(apart < 5e-6, "{case}: {part} {apart} apart");
+        }
+    }
+}
+
+fn leaf<const D: usize>(x: &Tensor<D>) -> Tensor<D> {
+    x.clone().require_grad()
+}
+
+fn layer(weight: Tensor<2>, bias: Tensor<1>) -> Linear {
+    Linear {
+        weight: Param::from_tensor(weight),
+        bias: Some(Param::from_tensor(bias)),
+    }
+}
+
+pub fn linear(device: &Device, kernel: impl Fn(Tensor<3>, Tensor<2>, Tensor<1>) -> Tensor<3>) {
+    for [batch, seq] in SHAPES {
+        let x = random([batch, seq, D_MODEL], device);
+        let weight = random([D_MODEL, 37], device);
+        let bias = random([37], device);
+        let run = |of: &dyn Fn(Tensor<3>, Tensor<2>, Tensor<1>) -> Tensor<3>| {
+            let (x, weight, bias) = (leaf(&x), leaf(&weight), leaf(&bias));
+            parts!(of(x.clone(), weight.clone(), bias.clone()), x, weight, bias)
+        };
+        let plain = run(&|x, weight, bias| plain::linear(x, &layer(weight, bias)));
+        assert_close(&format!("{batch} × {seq}"), plain, run(&kernel));
+    }
+}
+
+pub fn layer_norm(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, Tensor<1>, Tensor<1>, f64) -> Tensor<3>,
+) {
+    for [batch, seq] in SHAPES {
+        // An ε that is large beside the variance, so that another one would be noticed.
+        for epsilon in [1e-5, 0.5] {
+            let x = random([batch, seq, D_MODEL], device) * 0.5 + 0.3;
+            let gamma = random([D_MODEL], device);
+            let beta = random([D_MODEL], device);
+            let run = |of: &dyn Fn(Tensor<3>, Tensor<1>, Tensor<1>, f64) -> Tensor<3>| {
+                let (x, gamma, beta) = (leaf(&x), leaf(&gamma), leaf(&beta));
+                let y = of(x.clone(), gamma.clone(), beta.clone(), epsilon);
+                parts!(y, x, gamma, beta)
+            };
+            let plain = run(&|x, gamma, beta, epsilon| {
+                let norm = LayerNorm {
+                    gamma: Param::from_tensor(gamma),
+                    beta: Param::from_tensor(beta),
+                    epsilon,
+                };
+                plain::layer_norm(x, &norm)
+            });
+            let case = format!("{batch} × {seq}, ε {epsilon}");
+            assert_close(&case, plain, run(&kernel));
+        }
+    }
+}
+
+#[cfg(feature = "flex")] // LibTorch has no kernel for it
+pub fn feed_forward(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, (Tensor<2>, Tensor<1>), (Tensor<2>, Tensor<1>)) -> Tensor<3>,
+) {
+    const D_FF: usize = 40;
+    for [batch, seq] in SHAPES {
+        let x = random([batch, seq, D_MODEL], device);
+        // Weights of N(0, 1 / inputs): else the GELU is 0 or the identity almost everywhere.
+        let w1 = random([D_MODEL, D_FF], device) * 0.2;
+        let w2 = random([D_FF, D_MODEL], device) * 0.16;
+        let (b1, b2) = (random([D_FF], device), random([D_MODEL], device));
+        type Layer = (Tensor<2>, Tensor<1>);
+        let run = |of: &dyn Fn(Tensor<3>, Layer, Layer) -> Tensor<3>| {
+            let x = leaf(&x);
+            let (w1, b1, w2, b2) = (leaf(&w1), leaf(&b1), leaf(&w2), leaf(&b2));
+            let inner = (w1.clone(), b1.clone());
+            let y = of(x.clone(), inner, (w2.clone(), b2.clone()));
+            parts!(y, x, w1, b1, w2, b2)
+        };
+        let plain =
+            run(&|x, (w1, b1), (w2, b2)| plain::feed_forward(x, &layer(w1, b1), &layer(w2, b2)));
+        assert_close(&format!("{batch} × {seq}"), plain, run(&kernel));
+    }
+}
+
+pub fn attention(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, Option<&Tensor<2, Bool>>, Option<Tensor<4>>, usize) -> Tensor<3>,
+) {
+    for [batch, seq] in SHAPES {
+        for padded in [false, true] {
+            let qkv = random([batch, seq, 3 * D_MODEL], device);
+            let padding = padded.then(|| padding_of_rows([batch, seq], device));
+            let padding = padding.as_ref();
+            let plain = {
+                let qkv = leaf(&qkv);
+                parts!(plain::attention(qkv.clone(), padding, None, HEADS), qkv)
+            };
+            let kernel = {
+                let qkv = leaf(&qkv);
+                parts!(kernel(qkv.clone(), padding, None, HEADS), qkv)
+            };
+            let case = format!("{batch} × {seq}, padded {padded}");
+            assert_close(&case, plain, kernel);
+        }
+    }
+}
+
+/// One bias for all sequences, and one for each.
+pub fn attention_with_bias(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, Option<&Tensor<2, Bool>>, Option<Tensor<4>>, usize) -> Tensor<3>,
+) {
+    for [batch, seq] in SHAPES {
+        for (biases, padded) in [(1, false), (1, true), (batch, false), (batch, true)] {
+            let qkv = random([batch, seq, 3 * D_MODEL], device);
+            let bias = random([biases, HEADS, seq, seq], device) * 3.0;
+            let padding = padded.then(|| padding_of_rows([batch, seq], device));
+            let padding = padding.as_ref();
+            let plain = {
+                let (qkv, bias) = (leaf(&qkv), leaf(&bias));
+                let with = Some(bias.clone());
+                parts!(
+                    plain::attention(qkv.clone(), padding, with, HEADS),
+                    qkv,
+                    bias
+                )
+            };
+            let kernel = {
+                let (qkv, bias) = (leaf(&qkv), leaf(&bias));
+                let with = Some(bias.clone());
+                parts!(kernel(qkv.clone(), padding, with, HEADS), qkv, bias)
+            };
+            let case = format!("{batch} × {seq}, {biases} biases, padded {padded}");
+            assert_close(&case, plain, kernel);
+        }
+    }
+}

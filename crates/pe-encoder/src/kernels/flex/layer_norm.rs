@@ -1,0 +1,164 @@
+//! Layer normalization `γ (x − mean) / √(variance + ε) + β` over each row (Ba et al. 2016), and its
+//! gradients.
+
+use std::mem::MaybeUninit;
+
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::tensor::Tensor;
+use multiversion::multiversion;
+use pe_burn::graph::{Operand, Operation, apply};
+use rayon::prelude::*;
+
+use super::math::sum;
+use super::products::{initialized, rows_per_chunk, sum_of};
+use super::{contiguous, elements, tensor_like};
+
+/// As [`plain::layer_norm`](crate::plain::layer_norm): `x` is `[batch, seq, d_model]`, `gamma` and
+/// `beta` are `[d_model]`.
+pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<3> {
+    let epsilon = epsilon as f32;
+    let inputs = [Operand::of(x), Operand::of(gamma), Operand::of(beta)];
+    apply(inputs, |inputs| {
+        let [x, gamma, beta] = inputs.map(contiguous);
+        let y = forward(elements(&x), elements(&gamma), elements(&beta), epsilon);
+        (tensor_like(y, &x), LayerNorm { x, gamma, epsilon })
+    })
+    .tensor()
+}
+
+/// What the backward pass needs.
+#[derive(Clone, Debug)]
+struct LayerNorm {
+    x: FlexTensor,
+    gamma: FlexTensor,
+    epsilon: f32,
+}
+
+impl Operation<Flex, 3> for LayerNorm {
+    fn backward(self, dy: FlexTensor) -> [FlexTensor; 3] {
+        let Self { x, gamma, epsilon } = self;
+        let dy = contiguous(dy);
+        let gradients = backward(elements(&x), elements(&gamma), epsilon, elements(&dy));
+        [
+            tensor_like(gradients.x, &x),
+            tensor_like(gradients.gamma, &gamma),
+            tensor_like(gradients.beta, &gamma),
+        ]
+    }
+}
+
+/// The normalized rows of `x`, each as long as `gamma`.
+fn forward(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> Vec<f32> {
+    let chunk = rows_per_chunk(x.len() / gamma.len()) * gamma.len();
+    // SAFETY: the chunks cover the whole target, and `normalize` initializes each.
+    unsafe {
+        initialized(x.len(), |y| {
+            y.par_chunks_mut(chunk)
+                .zip(x.par_chunks(chunk))
+                .for_each(|(y, x)| normalize(y, x, gamma, beta, epsilon));
+        })
+    }
+}
+
+/// The gradients with respect to `x`, γ and β.
+struct Gradients {
+    x: Vec<f32>,
+    gamma: Vec<f32>,
+    beta: Vec<f32>,
+}
+
+/// The gradients of the inputs, from `dy`, the gradient of the normalized rows.
+fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> Gradients {
+    let width = gamma.len();
+    let chunk = rows_per_chunk(x.len() / width) * width;
+    let mut parts: Vec<Vec<f32>> = Vec::new();
+    // SAFETY: the chunks cover the whole target, and `normalize_backward` initializes each.
+    let dx = unsafe {
+        initialized(x.len(), |dx| {
+            dx.par_chunks_mut(chunk)
+                .zip(x.par_chunks(chunk))
+                .zip(dy.par_chunks(chunk))
+                .map(|((dx, x), dy)| {
+                    let mut sums = vec![0.0; 2 * width];
+                    normalize_backward(dx, x, gamma, epsilon, dy, &mut sums);
+                    sums
+                })
+                .collect_into_vec(&mut parts);
+        })
+    };
+    let mut gamma = sum_of(parts);
+    let beta = gamma.split_off(width);
+    Gradients { x: dx, gamma, beta }
+}
+
+/// The mean of a row, and the inverse of its standard deviation.
+#[inline(always)]
+fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
+    let n = row.len() as f32;
+    let mean = sum(row.len(), |i| row[i]) / n;
+    let variance = sum(row.len(), |i| (row[i] - mean) * (row[i] - mean)) / n;
+    (mean, 1.0 / (variance + epsilon).sqrt())
+}
+
+/// Writes the normalized rows of `x` to `y`.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn normalize(y: &mut [MaybeUninit<f32>], x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
+    let width = gamma.len();
+    let beta = &beta[..width];
+    let mut start = 0;
+    while start < x.len() {
+        let (x, y) = (&x[start..start + width], &mut y[start..start + width]);
+        let (mean, scale) = moments(x, epsilon);
+        for i in 0..width {
+            y[i].write((x[i] - mean) * scale * gamma[i] + beta[i]);
+        }
+        start += width;
+    }
+}
+
+/// Writes the gradient of `x` to `dx`, and adds the gradients of γ and β to `sums`, which holds one
+/// after the other.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn normalize_backward(
+    dx: &mut [MaybeUninit<f32>],
+    x: &[f32],
+    gamma: &[f32],
+    epsilon: f32,
+    dy: &[f32],
+    sums: &mut [f32],
+) {
+    let width = gamma.len();
+    let n = width as f32;
+    let (dgamma, dbeta) = sums.split_at_mut(width);
+    let (dgamma, dbeta) = (&mut dgamma[..width], &mut dbeta[..width]);
+    let mut start = 0;
+    while start < x.len() {
+        let (x, dy) = (&x[start..start + width], &dy[start..start + width]);
+        let dx = &mut dx[start..start + width];
+        let (mean, scale) = moments(x, epsilon);
+        // The output does not change when `x` is shifted or scaled, so the gradient has no part
+        // along ones or along `x`.
+        let along_ones = sum(width, |i| dy[i] * gamma[i]) / n;
+        let along_x = sum(width, |i| dy[i] * gamma[i] * (x[i] - mean)) * scale / n;
+        for i in 0..width {
+            let unit = (x[i] - mean) * scale;
+            dgamma[i] += dy[i] * unit;
+            dbeta[i] += dy[i];
+            dx[i].write((dy[i] * gamma[i] - along_ones - unit * along_x) * scale);
+        }
+        start += width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::compare;
+    use burn::tensor::Device;
+
+    #[test]
+    fn output_and_gradients_are_those_of_burns_operations() {
+        compare::layer_norm(&Device::flex().autodiff(), layer_norm);
+    }
+}

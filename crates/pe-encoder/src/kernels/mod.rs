@@ -1,0 +1,193 @@
+//! The four operations of a layer, each by a kernel or by Burn's own operations.
+//!
+//! The functions here choose: a kernel where there is one for the tensor, else [`plain`].
+//!
+//! Burn records every step of a normalization or a softmax as an operation of its own, and each goes
+//! through memory once forward and several times backward. A kernel is one recorded operation, whose
+//! gradient is written out.
+//!
+//! | module | feature | kernels |
+//! |---|---|---|
+//! | `flex` | `flex` | all four, on Burn's CPU backend Flex |
+//! | `torch` | `tch` | layer normalization and attention by LibTorch's own functions; the step of Adam |
+
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg(feature = "tch")]
+pub(crate) mod torch;
+
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod bias;
+#[cfg(test)]
+mod compare;
+
+use burn::config::Config;
+use burn::nn::Linear;
+use burn::tensor::{Bool, Tensor};
+
+use crate::norm::LayerNorm;
+use crate::plain;
+
+/// Whether a module may use this crate's kernels.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use pe_encoder::{EncoderConfig, Kernels};
+///
+/// let encoder = EncoderConfig::new(64, 256, 4, 2).init(&Device::flex());
+/// let plain = encoder.with_kernels(Kernels::Off); // the same parameters, without kernels
+/// ```
+#[derive(Config, Copy, Debug, PartialEq, Eq)]
+pub enum Kernels {
+    /// A kernel wherever there is one for the tensor: on a backend whose feature is on, for `f32`,
+    /// and without gradient checkpointing. Burn's operations everywhere else.
+    Auto,
+    /// Burn's operations everywhere.
+    Off,
+}
+
+/// Whose code runs an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runner {
+    /// Burn's operations.
+    Plain,
+    /// Kernels on Flex.
+    #[cfg(feature = "flex")]
+    Flex,
+    /// Kernels on LibTorch.
+    #[cfg(feature = "tch")]
+    Torch,
+}
+
+impl Kernels {
+    /// Whose code runs an operation on `x`.
+    ///
+    /// The kernels are for `f32`. With gradient checkpointing Burn computes some results of the
+    /// forward pass a second time in the backward pass, which a kernel offers no way to do.
+    #[cfg(any(feature = "flex", feature = "tch"))]
+    fn runner<const D: usize>(self, x: &Tensor<D>) -> Runner {
+        use burn::backend::DispatchDevice;
+        use burn::tensor::{DType, GradientCheckpointingStrategy};
+
+        let device = x.device();
+        let checkpointing = matches!(
+            device.gradient_checkpointing_strategy(),
+            Some(GradientCheckpointingStrategy::Balanced)
+        );
+        if self == Self::Off || checkpointing || x.dtype() != DType::F32 {
+            return Runner::Plain;
+        }
+        match device.inner().as_dispatch() {
+            #[cfg(feature = "flex")]
+            DispatchDevice::Flex(_) => Runner::Flex,
+            #[cfg(feature = "tch")]
+            #[allow(deprecated)]
+            // Burn discourages LibTorch; this project still offers it.
+            DispatchDevice::LibTorch(_) => Runner::Torch,
+            #[allow(unreachable_patterns)] // where the build has no other backend
+            _ => Runner::Plain,
+        }
+    }
+
+    /// Without a feature there are no kernels.
+    #[cfg(not(any(feature = "flex", feature = "tch")))]
+    fn runner<const D: usize>(self, _: &Tensor<D>) -> Runner {
+        Runner::Plain
+    }
+}
+
+/// As [`plain::linear`].
+pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
+    match (kernels.runner(&x), &layer.bias) {
+        #[cfg(feature = "flex")]
+        (Runner::Flex, Some(bias)) => flex::linear(x, layer.weight.val(), bias.val()),
+        (_, _) => plain::linear(x, layer),
+    }
+}
+
+/// As [`plain::layer_norm`].
+pub(crate) fn layer_norm(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> Tensor<3> {
+    match kernels.runner(&x) {
+        #[cfg(feature = "flex")]
+        Runner::Flex => flex::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
+        #[cfg(feature = "tch")]
+        Runner::Torch => torch::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
+        Runner::Plain => plain::layer_norm(x, norm),
+    }
+}
+
+/// As [`plain::feed_forward`].
+pub(crate) fn feed_forward(
+    x: Tensor<3>,
+    inner: &Linear,
+    outer: &Linear,
+    kernels: Kernels,
+) -> Tensor<3> {
+    match (kernels.runner(&x), &inner.bias, &outer.bias) {
+        #[cfg(feature = "flex")]
+        (Runner::Flex, Some(b1), Some(b2)) => {
+            let inner = (inner.weight.val(), b1.val());
+            flex::feed_forward(x, inner, (outer.weight.val(), b2.val()))
+        }
+        (_, _, _) => plain::feed_forward(x, inner, outer),
+    }
+}
+
+/// As [`plain::attention`].
+pub(crate) fn attention(
+    qkv: Tensor<3>,
+    padding: Option<&Tensor<2, Bool>>,
+    bias: Option<Tensor<4>>,
+    heads: usize,
+    kernels: Kernels,
+) -> Tensor<3> {
+    match kernels.runner(&qkv) {
+        #[cfg(feature = "flex")]
+        Runner::Flex => flex::attention(qkv, padding, bias, heads),
+        #[cfg(feature = "tch")]
+        Runner::Torch => torch::attention(qkv, padding, bias, heads),
+        Runner::Plain => plain::attention(qkv, padding, bias, heads),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, FloatDType};
+
+    fn runner(kernels: Kernels, device: &Device) -> Runner {
+        kernels.runner(&Tensor::<1>::zeros([1], device))
+    }
+
+    #[test]
+    #[cfg(feature = "flex")]
+    fn flex_has_kernels_with_and_without_autodiff() {
+        assert_eq!(runner(Kernels::Auto, &Device::flex()), Runner::Flex);
+        let autodiff = Device::flex().autodiff();
+        assert_eq!(runner(Kernels::Auto, &autodiff), Runner::Flex);
+    }
+
+    #[test]
+    #[cfg(feature = "tch")]
+    #[allow(deprecated)] // Burn discourages LibTorch; this project still offers it.
+    fn libtorch_has_kernels() {
+        let device = Device::libtorch().autodiff();
+        assert_eq!(runner(Kernels::Auto, &device), Runner::Torch);
+        assert_eq!(runner(Kernels::Off, &device), Runner::Plain);
+    }
+
+    #[test]
+    fn off_means_burns_operations() {
+        assert_eq!(runner(Kernels::Off, &Device::flex()), Runner::Plain);
+        let autodiff = Device::flex().autodiff();
+        assert_eq!(runner(Kernels::Off, &autodiff), Runner::Plain);
+    }
+
+    #[test]
+    fn gradient_checkpointing_and_other_types_get_burns_operations() {
+        let device = Device::flex().autodiff().gradient_checkpointing();
+        assert_eq!(runner(Kernels::Auto, &device), Runner::Plain);
+        let wide = Tensor::<1>::zeros([1], &Device::flex()).cast(FloatDType::F64);
+        assert_eq!(Kernels::Auto.runner(&wide), Runner::Plain);
+    }
+}

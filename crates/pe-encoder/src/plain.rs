@@ -1,0 +1,124 @@
+//! The four operations that a layer consists of, written with Burn's own operations.
+//!
+//! They run on every backend. The kernels compute the same, and are tested against these functions.
+
+use burn::nn::Linear;
+use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::{Bool, DType, FloatDType, Tensor};
+
+use crate::norm::LayerNorm;
+
+/// The score of a masked key, as in Burn's `MultiHeadAttention`. Its weight `e^-10000` rounds to 0.
+const MASKED: f32 = -1e4;
+
+/// `x W + b`.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, seq, inputs]`
+/// - output: `[batch, seq, outputs]`
+pub fn linear(x: Tensor<3>, layer: &Linear) -> Tensor<3> {
+    layer.forward(x)
+}
+
+/// `γ (x − mean) / √(variance + ε) + β` over each row of `x`.
+///
+/// # Shapes
+///
+/// - `x` and output: `[batch, seq, d_model]`
+pub fn layer_norm(x: Tensor<3>, norm: &LayerNorm) -> Tensor<3> {
+    let normalize =
+        |x, gamma, beta| burn::tensor::module::layer_norm(x, gamma, Some(beta), norm.epsilon);
+    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+    match x.dtype() {
+        // A sum of squares may exceed the largest f16, 65504.
+        DType::F16 => {
+            let wide = FloatDType::F32;
+            normalize(x.cast(wide), gamma.cast(wide), beta.cast(wide)).cast(FloatDType::F16)
+        }
+        _ => normalize(x, gamma, beta),
+    }
+}
+
+/// `gelu(x W₁ + b₁) W₂ + b₂`, with the exact GELU.
+///
+/// # Shapes
+///
+/// - `x` and output: `[batch, seq, d_model]`
+pub fn feed_forward(x: Tensor<3>, inner: &Linear, outer: &Linear) -> Tensor<3> {
+    outer.forward(gelu(inner.forward(x)))
+}
+
+/// Multi-head attention `softmax(q kᵀ / √d_head + bias) v`, without a causal mask.
+///
+/// # Shapes
+///
+/// - `qkv`: `[batch, seq, 3 · d_model]`, see [`split_heads`]
+/// - `padding`: `[batch, seq]`, true where there is no token; its weight is 0
+/// - `bias`: `[1 or batch, heads, seq, seq]`
+/// - output: `[batch, seq, d_model]`
+pub fn attention(
+    qkv: Tensor<3>,
+    padding: Option<&Tensor<2, Bool>>,
+    bias: Option<Tensor<4>>,
+    heads: usize,
+) -> Tensor<3> {
+    let [q, k, v] = split_heads(qkv, heads);
+    let weights = attention_weights(q, k, bias, padding.map(key_mask));
+    join_heads(weights.matmul(v))
+}
+
+/// The attention weights of every query: `softmax(q kᵀ / √d_head + bias)`.
+///
+/// # Shapes
+///
+/// - `q`: `[batch, heads, queries, d_head]`
+/// - `k`: `[batch, heads, keys, d_head]`
+/// - `bias`: `[1 or batch, heads, queries, keys]`
+/// - `masks`: each broadcasts to `[batch, heads, queries, keys]`; where it is true, the weight is 0
+/// - output: `[batch, heads, queries, keys]`
+pub fn attention_weights(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    bias: Option<Tensor<4>>,
+    masks: impl IntoIterator<Item = Tensor<4, Bool>>,
+) -> Tensor<4> {
+    let d_head = q.dims()[3];
+    let mut scores = q.matmul(k.transpose()) / (d_head as f32).sqrt();
+    if let Some(bias) = bias {
+        let dtype = scores.dtype();
+        scores = scores + bias.cast(dtype);
+    }
+    for mask in masks {
+        scores = scores.mask_fill(mask, MASKED);
+    }
+    softmax(scores, 3)
+}
+
+/// Queries, keys and values, `[batch, heads, seq, d_head]` each.
+///
+/// `qkv` is `[batch, seq, 3 · d_model]`: a row holds the query, the key and the value of a token,
+/// and each of the three holds its heads one after the other.
+pub fn split_heads(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
+    let [batch, seq, width] = qkv.dims();
+    let d_head = width / 3 / heads;
+    let parts = qkv
+        .reshape([batch, seq, 3, heads, d_head])
+        .permute([2, 0, 3, 1, 4]);
+    [0, 1, 2].map(|which| {
+        let part = parts.clone().narrow(0, which, 1);
+        part.reshape([batch, heads, seq, d_head])
+    })
+}
+
+/// `[batch, heads, seq, d_head]` to `[batch, seq, d_model]`: the heads of a token in one row.
+pub fn join_heads(x: Tensor<4>) -> Tensor<3> {
+    let [batch, heads, seq, d_head] = x.dims();
+    x.swap_dims(1, 2).reshape([batch, seq, heads * d_head])
+}
+
+/// Padding `[batch, seq]` as a mask of keys, `[batch, 1, 1, seq]`, for [`attention_weights`].
+pub fn key_mask(padding: &Tensor<2, Bool>) -> Tensor<4, Bool> {
+    let [batch, seq] = padding.dims();
+    padding.clone().reshape([batch, 1, 1, seq])
+}

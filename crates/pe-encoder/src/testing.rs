@@ -1,0 +1,38 @@
+//! Helpers of the tests.
+
+use burn::tensor::{Bool, Device, Distribution, Gradients, Tensor};
+
+/// Elements from N(0, 1).
+pub fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+}
+
+pub fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_to_vec().unwrap()
+}
+
+/// The largest difference between elements, relative to the largest element of `expected`.
+pub fn difference(expected: &[f32], found: &[f32]) -> f32 {
+    assert_eq!(expected.len(), found.len());
+    let largest = expected.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+    assert!(largest > 0.0, "nothing but zeros to compare with");
+    assert!(found.iter().all(|x| x.is_finite())); // `max` ignores NaN
+    let apart = expected.iter().zip(found).map(|(x, y)| (x - y).abs());
+    apart.fold(0.0, f32::max) / largest
+}
+
+/// `[batch, seq]`: rows of 1, 2, 3 … tokens, and padding behind them.
+pub fn padding_of_rows([batch, seq]: [usize; 2], device: &Device) -> Tensor<2, Bool> {
+    let lengths = Tensor::arange(0..batch as i64, device).reshape([batch, 1]) % seq as i64 + 1;
+    Tensor::arange(0..seq as i64, device)
+        .reshape([1, seq])
+        .expand([batch, seq])
+        .greater_equal(lengths.expand([batch, seq]))
+}
+
+/// The gradients of a loss that weights every element of `y` differently.
+pub fn gradients_of(y: Tensor<3>) -> Gradients {
+    let weights = Tensor::arange(0..y.shape().num_elements() as i64, &y.device());
+    let weights = (weights.float() * 0.7).sin().reshape(y.shape());
+    (y * weights).sum().backward()
+}
