@@ -8,16 +8,19 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 use serde_json::json;
 
-use super::chart::{self, Figure, TaskFigures};
-use super::compare::{Comparison, FEWEST, Finding, Part, seeds_needed};
+use super::charts::{self, TaskFigures};
+use super::comparison::{Comparison, FEWEST, Finding, Part, seeds_needed};
 use super::data::Data;
-use super::fixed;
+use super::figure::Figure;
+use super::number::fixed;
+use super::stats::smallest_p;
 use super::summary::Summary;
 use super::verdict::{self, p_text};
+use crate::ask::Scheme;
 use crate::error::LabError;
+use crate::folder::StudyFolder;
 use crate::grouped::grouped;
-use crate::model::TOKEN_STD;
-use crate::stats::smallest_p;
+use crate::learn::TOKEN_STD;
 
 const TEMPLATE: &str = include_str!("report.html");
 
@@ -29,9 +32,9 @@ pub struct Charts {
 
 impl Charts {
     pub fn draw(data: &Data<'_>, summary: &Summary) -> Result<Self, LabError> {
-        let tasks = data.tasks.iter().map(|task| chart::of_task(data, task));
+        let tasks = data.tasks.iter().map(|task| charts::of_task(data, task));
         Ok(Self {
-            study: chart::of_study(summary)?,
+            study: charts::of_study(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
         })
     }
@@ -129,7 +132,7 @@ struct Failure<'a> {
 ///
 /// # Errors
 ///
-/// [`LabError::Chart`] when the template refuses its values.
+/// [`LabError::Page`] when the template cannot take its values.
 pub fn render(
     data: &Data<'_>,
     summary: &Summary,
@@ -163,8 +166,8 @@ pub fn render(
         })
         .collect();
     let schemes = summary.study.schemes.iter();
-    let schemes: Vec<(&str, &str)> = schemes
-        .map(|scheme| (scheme.as_str(), crate::scheme::about(scheme)))
+    let schemes: Vec<(&str, String)> = schemes
+        .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
         .collect();
     let tests = verdict::tested(&summary.comparisons);
     let most = verdict::most_seeds(&summary.comparisons);
@@ -186,9 +189,14 @@ pub fn render(
         "seeds_needed": seeds_needed(tests),
         "token_std": TOKEN_STD,
         "script": SCRIPT,
+        "files": {
+            "plan": StudyFolder::PLAN,
+            "results_csv": StudyFolder::RESULTS_CSV,
+            "results_jsonl": StudyFolder::RESULTS_JSONL,
+            "summary": StudyFolder::SUMMARY,
+        },
     });
-    let failed = |error: minijinja::Error| LabError::Chart {
-        path: "report.html".into(),
+    let failed = |error: minijinja::Error| LabError::Page {
         reason: iter::successors(Some(&error as &dyn std::error::Error), |e| e.source())
             .map(ToString::to_string)
             .collect::<Vec<_>>()
@@ -271,7 +279,7 @@ mod tests {
 
     fn page(study: &Synthetic, figures: Vec<Figure>) -> String {
         let data = study.data();
-        let summary = Summary::of(&data);
+        let summary = verdict::judged(Summary::of(&data));
         let charts = Charts::draw(&data, &summary).unwrap();
         render(&data, &summary, &charts, &figures).unwrap()
     }
@@ -387,7 +395,7 @@ mod tests {
             .find(|node| node.has_tag_name("main"))
             .unwrap();
         let first = main.children().find(Node::is_element).unwrap();
-        let verdict = &Summary::of(&study.data()).verdict;
+        let verdict = verdict::judged(Summary::of(&study.data())).verdict;
         assert!(text(first).contains(verdict[0].as_str()), "{}", text(first));
     }
 

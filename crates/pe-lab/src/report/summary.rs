@@ -4,15 +4,14 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::compare::{Comparison, Paired, Part, family};
+use super::comparison::{Comparison, Paired, Part, family};
 use super::data::{Data, TaskFacts};
-use super::verdict;
-use crate::evaluate::LengthScore;
-use crate::stats::{
+use super::stats::{
     Interval, RESAMPLES, interquartile_mean, interquartile_mean_interval, mean, mean_interval,
 };
-use crate::study::StudySpec;
-use crate::trial::Measures;
+use crate::ask::StudySpec;
+use crate::learn::LengthScore;
+use crate::run::Measures;
 
 /// A study in numbers and in words.
 #[derive(Clone, Debug, Serialize)]
@@ -196,7 +195,7 @@ impl Summary {
             }),
         };
         let trials = tasks.len() * schemes.len() * data.spec.seeds.len();
-        let mut summary = Self {
+        Self {
             study: data.spec.clone(),
             verdict: Vec::new(),
             trials,
@@ -206,9 +205,7 @@ impl Summary {
             schemes: overall.collect(),
             comparisons,
             tasks,
-        };
-        summary.verdict = verdict::of_study(&summary);
-        summary
+        }
     }
 }
 
@@ -332,7 +329,6 @@ impl TaskSummary {
                     .map(|(difference, all)| difference * all),
             }
         });
-        summary.verdict = verdict::of_task(&summary);
         summary
     }
 
@@ -545,6 +541,5 @@ mod tests {
         assert!(summary.schemes.iter().all(|s| s.inside.is_none()));
         // What is known about the task is still said.
         assert_eq!(summary.tasks[0].lengths[0], [10, 20]);
-        assert!(!summary.verdict.is_empty());
     }
 }

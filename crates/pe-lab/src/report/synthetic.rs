@@ -3,13 +3,10 @@
 use std::fmt::Write;
 
 use super::data::{Data, Run};
-use crate::evaluate::{LengthScore, PositionScore};
-use crate::model::ModelSpec;
+use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
+use crate::learn::{LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
-use crate::study::{StudySpec, TaskSteps};
-use crate::tasks::Tasks;
-use crate::train::Recipe;
-use crate::trial::{CurvePoint, Measures, Timing, Versions};
+use crate::run::{CurvePoint, Measures, Timing};
 
 /// A study and its runs. A sequence of the task `mine` has one answer. Floors are 0.25 up to length 20, which is inside, and 0.2 beyond.
 pub struct Synthetic {

@@ -1,10 +1,10 @@
 //! The report in a terminal.
 
-use super::compare::Part;
-use super::fixed;
+use super::comparison::Part;
+use super::number::fixed;
+use super::stats::Interval;
 use super::summary::{Group, SchemeSummary, Summary, TaskSummary};
 use super::verdict::seeds_text;
-use crate::stats::Interval;
 
 /// What is not known.
 const DASH: &str = "-";

@@ -1,8 +1,9 @@
 //! What the numbers allow to say, in words, and no more than that.
 
-use super::compare::{Comparison, Finding, LEVEL, Part, seeds_needed};
+use super::comparison::{Comparison, Finding, LEVEL, Part, seeds_needed};
+use super::number::fixed;
+use super::stats::smallest_p;
 use super::summary::{Summary, TaskSummary};
-use crate::stats::smallest_p;
 
 /// A normalized score below this counts as "not above the floor".
 const ABOVE_THE_FLOOR: f64 = 0.05;
@@ -25,8 +26,17 @@ struct Question<'a> {
     failing: Vec<&'a str>,
 }
 
+/// The summary with its verdicts: on the study, and on each task.
+pub fn judged(mut summary: Summary) -> Summary {
+    for task in &mut summary.tasks {
+        task.verdict = of_task(task);
+    }
+    summary.verdict = of_study(&summary);
+    summary
+}
+
 /// The verdict on a study: the answer, its two halves, and what to be careful about.
-pub fn of_study(summary: &Summary) -> Vec<String> {
+fn of_study(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return vec!["No trial has a score, so nothing can be said.".into()];
     }
@@ -65,7 +75,7 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
 }
 
 /// The verdict on one task: a sentence for each part.
-pub fn of_task(task: &TaskSummary) -> Vec<String> {
+fn of_task(task: &TaskSummary) -> Vec<String> {
     let two_parts = task.has(Part::Beyond);
     Part::ALL
         .into_iter()
@@ -218,7 +228,7 @@ impl Question<'_> {
             let names = list(&names);
             let with_difference = |(name, _, comparison): &&(&str, Finding, &Comparison)| {
                 let difference = comparison.difference.unwrap_or(0.0);
-                format!("{name} by {}", super::fixed(difference, 2))
+                format!("{name} by {}", fixed(difference, 2))
             };
             let by = list(&members.iter().map(with_difference).collect::<Vec<_>>());
             clauses.push(match finding {
@@ -257,7 +267,7 @@ impl Question<'_> {
         format!(
             "{place}, {} scored {} on a scale from 0 (the floor) to 1 (all right){clauses}.",
             self.leader(),
-            super::fixed(mean, 2)
+            fixed(mean, 2)
         )
     }
 }
@@ -499,7 +509,7 @@ mod tests {
                 study = study.score("mine", scheme, i as u64 + 1, &at);
             }
         }
-        Summary::of(&study.data()).verdict
+        judged(Summary::of(&study.data())).verdict
     }
 
     #[test]
@@ -533,7 +543,7 @@ mod tests {
             }
         }
         // Interquartile means 0.42 and 0.50, means 0.53 and 0.50 at every seed.
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].starts_with("On x, y and z, b and a are too close to call"),
             "{verdict:?}"
@@ -552,7 +562,7 @@ mod tests {
             study = study.score("x", scheme, 1, &[(10, accuracy)]);
             study = study.score("y", scheme, 1, &[(10, accuracy), (40, accuracy)]);
         }
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].starts_with(
                 "On x and y, a scored highest inside the training lengths, and on y, a scored \
@@ -642,7 +652,7 @@ mod tests {
                 };
             }
         }
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].starts_with("On mine and reverse, a scored highest inside the training"),
             "{verdict:?}"
@@ -703,7 +713,7 @@ mod tests {
             .score("mine", "a", 1, &[(10, 0.9)])
             .score("mine", "b", 1, &[(10, 0.5)])
             .fail("mine", "b", 2, "diverged");
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         let said = verdict.last().unwrap();
         assert_eq!(
             said,
@@ -713,7 +723,7 @@ mod tests {
         assert!(verdict[0].contains("One seed cannot tell"), "{verdict:?}");
 
         let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.9)]);
-        let verdict = Summary::of(&only_a.data()).verdict;
+        let verdict = judged(Summary::of(&only_a.data())).verdict;
         assert_eq!(verdict[0], "On mine, only a has a score on held-out data.");
     }
 
@@ -722,7 +732,7 @@ mod tests {
         let study = Synthetic::new(&["reverse"], &["none", "learned"], 1)
             .score("reverse", "none", 1, &[(10, 0.3), (40, 0.2)])
             .score("reverse", "learned", 1, &[(10, 1.0), (40, 0.2)]);
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].contains("learned scored highest inside the training lengths, and no scheme got above the floor beyond the training lengths"),
             "{verdict:?}"
@@ -737,9 +747,15 @@ mod tests {
     }
 
     #[test]
+    fn a_study_without_any_result_has_a_verdict() {
+        let study = Synthetic::new(&["reverse", "mine"], &["a", "b"], 3);
+        assert!(!judged(Summary::of(&study.data())).verdict.is_empty());
+    }
+
+    #[test]
     fn no_result_is_no_verdict() {
         let study = Synthetic::new(&["mine"], &["a"], 2).fail("mine", "a", 1, "diverged");
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert_eq!(verdict, ["No trial has a score, so nothing can be said."]);
     }
 
