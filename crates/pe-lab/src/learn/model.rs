@@ -205,39 +205,6 @@ mod tests {
         Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
     }
 
-    /// The weights that every scheme has in common, part by part.
-    fn shared(model: &Model) -> Vec<Vec<Vec<u32>>> {
-        vec![
-            parameter_bits(&model.tokens),
-            parameter_bits(&model.encoder),
-            parameter_bits(&model.readout),
-        ]
-    }
-
-    #[test]
-    fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_another() {
-        let of_none = shared(&init("none", 1));
-        for name in Scheme::names() {
-            assert_eq!(of_none, shared(&init(name, 1)), "{name}");
-        }
-        let other = shared(&init("none", 2));
-        for part in 0..3 {
-            assert_ne!(of_none[part], other[part]);
-        }
-        let drawn: usize = of_none.iter().flatten().map(Vec::len).sum();
-        assert_eq!(drawn, init("none", 1).num_params());
-    }
-
-    #[test]
-    fn a_learned_table_has_a_seed_of_its_own() {
-        assert_eq!(
-            parameter_bits(&init("learned", 1)),
-            parameter_bits(&init("learned", 1))
-        );
-        let table = |seed| parameter_bits(&init("learned", seed).scheme);
-        assert_ne!(table(1), table(2));
-    }
-
     #[test]
     fn parameters_are_those_of_the_reference_model() {
         // Per layer: 4 projections 64×64 + 64, two norms, 64→256→64; around them: 10 tokens, the

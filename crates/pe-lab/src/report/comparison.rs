@@ -1,18 +1,18 @@
-//! Pairs of schemes, compared seed by seed.
+//! Two schemes compared, seed by seed.
 
 use serde::Serialize;
 
 use super::stats::{self, Interval, RESAMPLES};
 
-/// A Holm-adjusted p below this is called a difference.
+/// A Holm-adjusted p below this counts as a difference.
 pub const LEVEL: f64 = 0.05;
 
-/// A mean difference smaller than this, on the normalized scale, is not worth a word.
+/// A mean difference of normalized scores below this counts as none.
 const NEGLIGIBLE: f64 = 0.005;
 
-/// A difference of fewer tested sequences than this is none that the next ones need to confirm,
-/// whatever the seeds: where two models differ on five, all in favour of one, a sign test on the
-/// sequences gives a p of 0.0625, and on six 0.031.
+/// A difference that amounts to fewer tested sequences than this proves nothing, whatever the seeds say.
+/// If two models differ on five sequences, all in favour of one model, a sign test on the sequences gives
+/// p = 0.0625; on six it gives 0.031.
 pub const FEWEST: f64 = 6.0;
 
 /// Inside or beyond the training lengths.
@@ -33,17 +33,17 @@ impl Part {
 /// Two schemes compared on the normalized score, paired by seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Where they are compared.
+    /// Where they are compared: inside or beyond the training lengths.
     pub part: Part,
-    /// The one with the higher mean.
+    /// The scheme with the higher mean.
     pub higher: String,
-    /// The other.
+    /// The scheme with the lower mean.
     pub lower: String,
-    /// Seeds that both have a score for.
+    /// The number of seeds at which both have a score.
     pub seeds: usize,
-    /// Seeds at which `higher` is above `lower`.
+    /// The number of seeds at which `higher` scored above `lower`.
     pub above: usize,
-    /// Seeds at which `higher` is below `lower`.
+    /// The number of seeds at which `higher` scored below `lower`.
     pub below: usize,
     /// The mean difference of the normalized scores.
     pub difference: Option<f64>,
@@ -51,21 +51,21 @@ pub struct Comparison {
     pub interval: Option<Interval>,
     /// The two-sided p of the sign-flip test.
     pub p: Option<f64>,
-    /// The same after Holm's correction for every comparison of the family.
+    /// The p after Holm's correction for all comparisons of the family.
     pub p_holm: Option<f64>,
-    /// The smallest p that this many seeds can give.
+    /// The smallest p that is possible with this many seeds.
     pub smallest_p: f64,
-    /// To how many of the tested sequences the mean difference amounts; on several tasks together,
-    /// to none.
+    /// The number of tested sequences that the mean difference amounts to. `None` over several tasks, and
+    /// if a sequence has several answers.
     pub sequences: Option<f64>,
 }
 
-/// What two schemes have in common, `a − b`.
+/// The scores of scheme `a` minus those of scheme `b`, seed by seed.
 #[derive(Clone, Debug, Default)]
 pub struct Paired {
-    /// The difference of the normalized scores at every seed that both have.
+    /// The difference of the normalized scores at every seed at which both have one.
     pub differences: Vec<f64>,
-    /// To how many of the tested sequences they amount on average.
+    /// The number of tested sequences that the mean difference amounts to.
     pub sequences: Option<f64>,
 }
 
@@ -78,25 +78,25 @@ impl From<Vec<f64>> for Paired {
     }
 }
 
-/// What a comparison allows to say.
+/// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The two have no seed in common.
+    /// There is no seed at which both have a score.
     Nothing,
-    /// One seed.
+    /// There is one such seed.
     OneSeed,
-    /// A difference that chance alone would rarely make.
+    /// A difference that is hardly ever due to chance.
     Different,
-    /// Every seed agrees, and there are too few of them.
+    /// Every seed agrees, but there are too few seeds to rule out chance.
     Agreeing,
-    /// The seeds agree, on a difference of fewer than [`FEWEST`] of the tested sequences.
+    /// The seeds agree, but the difference amounts to fewer than [`FEWEST`] tested sequences.
     Few,
-    /// Ahead where it has scores, and it has failed runs, which are left out. Two schemes do not say
-    /// that by themselves: the verdict does.
+    /// The higher scheme has failed runs, which the comparison leaves out. A comparison does not know of
+    /// them; only the verdict makes this finding.
     Failing,
-    /// No difference worth a word was seen.
+    /// The difference is negligible.
     Same,
-    /// The seeds disagree, or not clearly enough.
+    /// The seeds disagree.
     Unclear,
 }
 
@@ -111,7 +111,7 @@ impl Comparison {
             names.reverse();
             paired.iter_mut().for_each(|d| *d = -*d);
         }
-        // A difference of rounding is none.
+        // Rounding may leave differences of this size where there are none.
         let tiny = 1e-12;
         Self {
             part,
@@ -129,7 +129,7 @@ impl Comparison {
         }
     }
 
-    /// What may be said.
+    /// What the comparison shows.
     pub fn finding(&self) -> Finding {
         let Some(difference) = self.difference else {
             return Finding::Nothing;
@@ -147,15 +147,14 @@ impl Comparison {
         }
     }
 
-    /// Whether the comparison is of these two, in any order.
+    /// Whether these two schemes are compared, in any order.
     pub fn is_of(&self, one: &str, other: &str) -> bool {
         (self.higher == one && self.lower == other) || (self.higher == other && self.lower == one)
     }
 }
 
-/// Compares every pair of schemes. `paired` gives `a − b`.
-///
-/// All comparisons together are the family that Holm's correction is for.
+/// Compares every pair of schemes in every part. `paired` gives the scores of one scheme minus those of
+/// another. Holm's correction is for all these comparisons together.
 pub fn family(
     schemes: &[String],
     parts: &[Part],
@@ -183,7 +182,7 @@ pub fn family(
     family
 }
 
-/// The fewest seeds with which a family of `tests` can show any difference at all.
+/// The smallest number of seeds with which a family of `tests` comparisons can show any difference.
 pub fn seeds_needed(tests: usize) -> usize {
     (1..20)
         .find(|n| stats::smallest_p(*n) * (tests.max(1) as f64) < LEVEL)
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_said_grows_with_the_seeds() {
+    fn more_seeds_show_more() {
         let finding = |differences: &[f64]| {
             let pair = family(&schemes(&["a", "b"]), &[Part::Inside], |_, _, _| {
                 differences.to_vec().into()
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_of_a_few_tested_sequences_is_none() {
+    fn a_difference_of_a_few_tested_sequences_proves_nothing() {
         let finding = |differences: &[f64], sequences: f64| {
             let paired = |_, _: &str, _: &str| Paired {
                 differences: differences.to_vec(),
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_correction_is_for_the_whole_family_and_leaves_out_what_was_not_tested() {
+    fn the_correction_is_for_all_comparisons_that_have_a_p() {
         let names = schemes(&["a", "b", "c"]);
         let all_agree = family(&names, &Part::ALL, |_, _, b| match b {
             "c" => vec![0.1; 6].into(),

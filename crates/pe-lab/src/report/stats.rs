@@ -1,34 +1,34 @@
 //! The statistics of a report: intervals over seeds, the interquartile mean, tests of pairs.
 //!
-//! Everything here is a pure function. What is random is drawn from fixed streams, so a report made
-//! twice has the same numbers twice.
+//! Every function here depends on its arguments alone. Random draws come from fixed streams, so a report
+//! that is made twice has the same numbers twice.
 
 use serde::Serialize;
 
 use crate::rng::{HostRng, RngExt, generator};
 
-/// Resamples of the bootstrap for a number that is reported.
+/// Bootstrap resamples for a number in a table.
 pub const RESAMPLES: usize = 50_000;
 
-/// Resamples for a point of a curve, of which there are many.
+/// Bootstrap resamples for a point of a curve. Curves have many points.
 pub const CURVE_RESAMPLES: usize = 2_000;
 
-/// Differences up to which [`sign_flip`] counts every pattern of signs.
+/// Up to this many differences [`sign_flip`] counts every pattern of signs.
 const EXACT_UP_TO: usize = 20;
 
-/// Patterns drawn when there are too many to count.
+/// The number of patterns drawn at random if there are too many to count.
 const DRAWN_PATTERNS: usize = 100_000;
 
 /// A 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Its lower end: the 2.5th percentile.
+    /// The lower end: the 2.5th percentile.
     pub low: f64,
-    /// Its upper end: the 97.5th percentile.
+    /// The upper end: the 97.5th percentile.
     pub high: f64,
 }
 
-/// The arithmetic mean; `None` of nothing.
+/// The arithmetic mean. `None` if there are no values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0usize);
     for value in values {
@@ -41,7 +41,7 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 /// The value below which `percent` of a sorted list lies, interpolated between neighbours.
 ///
 /// At rank `h = (n − 1) · percent / 100`, counted from 0: `x[⌊h⌋] + (h − ⌊h⌋) · (x[⌊h⌋+1] − x[⌊h⌋])`.
-/// This is type 7 of Hyndman and Fan (1996), the default of NumPy and of R. `None` of nothing.
+/// This is type 7 of Hyndman and Fan (1996), the default of NumPy and of R. `None` if the list is empty.
 pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let rank = sorted.len().checked_sub(1)? as f64 * percent.clamp(0.0, 100.0) / 100.0;
     let below = sorted.get(rank.floor() as usize)?;
@@ -51,10 +51,10 @@ pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
 
 /// The interquartile mean: the mean of the middle half.
 ///
-/// A quarter of the values, rounded down to whole ones, is cut from each end of the sorted list and
-/// the rest averaged: less moved by one bad run than the mean, less wasteful than the median.
-/// Agarwal et al., "Deep RL at the edge of the statistical precipice", NeurIPS 2021, use it to
-/// aggregate runs over tasks. `None` of nothing.
+/// A quarter of the values, rounded down, is cut from each end of the sorted list, and the rest is
+/// averaged. One bad run moves it less than the mean, and it uses more of the values than the median.
+/// Agarwal et al., "Deep RL at the edge of the statistical precipice", NeurIPS 2021, use it to aggregate
+/// runs over tasks. `None` if there are no values.
 pub fn interquartile_mean(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     trimmed(&mut values)
@@ -65,7 +65,7 @@ fn trimmed(values: &mut [f64]) -> Option<f64> {
     if cut == 0 {
         return mean(values.iter().copied());
     }
-    // Sorted as far as it matters: the lowest quarter, the highest, and what is between them.
+    // A full sort is not needed, only to know which values are in the lowest and the highest quarter.
     let (_, _, rest) = values.select_nth_unstable_by(cut - 1, f64::total_cmp);
     let middle = rest.len() - cut;
     rest.select_nth_unstable_by(middle, f64::total_cmp);
@@ -74,13 +74,13 @@ fn trimmed(values: &mut [f64]) -> Option<f64> {
 
 /// The percentile bootstrap interval (95 %) of the mean of `values`.
 ///
-/// The values are one per seed: the interval says how far the mean would move if the study were
-/// run again with other seeds (Efron 1979). One value says nothing about that: `None` for fewer
-/// than two. Where all the `nⁿ` resamples are no more than `resamples`, they are counted and not
-/// drawn, which is exact.
+/// There is one value per seed. The interval says how far the mean would move if the study were run
+/// again with other seeds (Efron 1979). `None` for fewer than two values, which say nothing about that.
+/// If the number of all resamples, `nⁿ`, is at most `resamples`, every resample is used once, and the
+/// interval is exact. Otherwise `resamples` of them are drawn at random.
 ///
-/// With few values such an interval is narrower than its name says, because a resample never holds
-/// anything that was not seen.
+/// With few values such an interval is too narrow: it covers the true mean less often than in 95 % of
+/// studies, because a resample only contains values that were seen.
 pub fn mean_interval(values: &[f64], resamples: usize) -> Option<Interval> {
     if values.len() < 2 {
         return None;
@@ -89,7 +89,7 @@ pub fn mean_interval(values: &[f64], resamples: usize) -> Option<Interval> {
     let all = (0..n).try_fold(1usize, |all, _| all.checked_mul(n));
     match all {
         Some(all) if all <= resamples => {
-            // Few values have few resamples: every one of them, counted up in base n.
+            // Every resample once: its indices are the digits of a number in base n, which counts up.
             let mut digits = vec![0; n];
             let mut means = Vec::with_capacity(all);
             for _ in 0..all {
@@ -102,7 +102,8 @@ pub fn mean_interval(values: &[f64], resamples: usize) -> Option<Interval> {
                 }
             }
             means.sort_unstable_by(f64::total_cmp);
-            // Drawn without end, each mean would fill its share of the list: nothing lies between.
+            // The list of means is the whole distribution, so a percentile is one of its values and is not
+            // interpolated.
             let share = |percent: f64| means[(all as f64 * percent / 100.0).ceil() as usize - 1];
             Some(Interval {
                 low: share(2.5),
@@ -122,8 +123,8 @@ pub fn mean_interval(values: &[f64], resamples: usize) -> Option<Interval> {
 
 /// The percentile bootstrap interval (95 %) of the interquartile mean of several strata.
 ///
-/// A stratum holds the scores of one task, one per seed. Seeds are drawn within each task, and all
-/// runs are pooled, as Agarwal et al. (2021) do. `None` unless some task has two seeds.
+/// A stratum holds the scores of one task, one per seed. Seeds are drawn within each task, and then the
+/// runs of all tasks are pooled, as Agarwal et al. (2021) do. `None` unless some task has two seeds.
 pub fn interquartile_mean_interval(strata: &[Vec<f64>], resamples: usize) -> Option<Interval> {
     let longest = strata.iter().map(Vec::len).max()?;
     if longest < 2 {
@@ -155,20 +156,20 @@ fn interval(mut draws: Vec<f64>) -> Option<Interval> {
 
 /// The two-sided p value of the paired sign-flip test, one difference per pair.
 ///
-/// If the two sides of a pair were interchangeable, every difference could as well have the other
-/// sign. p is the share of the `2ⁿ` patterns of signs whose sum is at least as far from zero as the
-/// one observed (Fisher, *The Design of Experiments*, 1935, § 21). It assumes nothing about the
-/// differences' distribution. With more than 20 differences 100,000 patterns are drawn and
-/// `p = (b + 1) / (m + 1)`, which is never zero (Phipson and Smyth 2010).
+/// If the two sides of a pair were equally good, each difference could as well have the other sign. p is
+/// the share of the `2ⁿ` patterns of signs whose sum is at least as far from zero as the observed sum
+/// (Fisher, *The Design of Experiments*, 1935, § 21). The test assumes no distribution of the
+/// differences. With more than 20 differences, m = 100,000 patterns are drawn at random; if b of them are
+/// as extreme, `p = (b + 1) / (m + 1)`, which is never zero (Phipson and Smyth 2010).
 ///
-/// `None` without differences.
+/// `None` if there are no differences.
 pub fn sign_flip(differences: &[f64]) -> Option<f64> {
     let (first, rest) = differences.split_first()?;
     let scale: f64 = differences.iter().map(|d| d.abs()).sum();
-    // Sums that are equal on paper differ in their last digits.
+    // Sums that are equal in exact arithmetic may differ by rounding.
     let bound = differences.iter().sum::<f64>().abs() - scale * 1e-12;
     if differences.len() <= EXACT_UP_TO {
-        // A pattern and its mirror image are equally far from zero: the first sign may stay.
+        // A pattern and its mirror image are equally far from zero, so the first sign can be fixed.
         let extreme = count_extreme(*first, rest, bound);
         return Some(extreme as f64 / 2f64.powi(rest.len() as i32));
     }
@@ -204,8 +205,8 @@ pub fn smallest_p(n: usize) -> f64 {
 /// Holm's adjustment of the p values of one family of tests, in the order given.
 ///
 /// With the p values sorted, `p₍₁₎ ≤ … ≤ p₍ₘ₎`, the i-th becomes
-/// `max_{j ≤ i} min(1, (m − j + 1) · p₍ⱼ₎)`. To call those below 0.05 real differences is wrong about
-/// even one of them in at most 5 % of studies (Holm 1979).
+/// `max_{j ≤ i} min(1, (m − j + 1) · p₍ⱼ₎)`. If every adjusted p below 0.05 is called a difference, at
+/// most 5 % of studies call a difference where there is none (Holm 1979).
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));

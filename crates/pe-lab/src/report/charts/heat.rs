@@ -1,8 +1,8 @@
 //! The heat map: the score of every scheme on every task.
 
 use super::panel::{WIDTH, figure};
-use crate::draw::colour::{Rgb, ink_on, score};
-use crate::draw::{Image, Page, Rect, Words, label_width};
+use crate::draw::colour::{ink_on, score};
+use crate::draw::{Page, Rect, Words, label_width};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::figure::Figure;
@@ -134,23 +134,26 @@ impl Grid {
 }
 
 /// The bar that says which colour is which score.
-fn scale(page: &mut Page, top: i32) -> Result<(), LabError> {
-    const STEPS: usize = 300;
-    let bar = Rect {
-        left: (WIDTH - STEPS as i32) / 2,
-        top: top + 6,
-        width: STEPS as i32,
-        height: 12,
-    };
-    let at = |step: usize| step as f64 / (STEPS - 1) as f64;
-    let colours: Vec<Rgb> = (0..STEPS).map(|step| score(at(step))).collect();
-    page.image(bar, &Image::new(STEPS, &colours)?);
+fn scale(page: &Page, top: i32) -> Result<(), LabError> {
+    const STEPS: i32 = 60;
+    const STEP: i32 = 5;
+    let (left, width) = ((WIDTH - STEPS * STEP) / 2, STEPS * STEP);
+    for step in 0..STEPS {
+        // Each step overlaps the next one by a pixel, so that no gap shows between them.
+        let rect = Rect {
+            left: left + step * STEP,
+            top: top + 6,
+            width: if step + 1 < STEPS { STEP + 1 } else { STEP },
+            height: 12,
+        };
+        page.fill(rect, score(f64::from(step) / f64::from(STEPS - 1)))?;
+    }
     for (text, x) in [
-        ("0: the floor", 0),
-        ("0.5", bar.width / 2),
-        ("1: all correct", bar.width),
+        ("0: the floor", left),
+        ("0.5", left + width / 2),
+        ("1: all correct", left + width),
     ] {
-        page.text((bar.left + x, top + 24), text, SIZE, Words::below())?;
+        page.text((x, top + 24), text, SIZE, Words::below())?;
     }
     Ok(())
 }
