@@ -24,9 +24,8 @@ use burn::tensor::{Device, Tensor};
 use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Adam, Kernels};
-use pe_lab::batch::TensorBatch;
-use pe_lab::model::{Model, ModelSpec};
-use pe_lab::scheme;
+use pe_lab::ask::{ModelSpec, Scheme};
+use pe_lab::learn::{Model, TensorBatch};
 use pe_lab::task::{Answer, Digits, Readout, Reverse, Sample, Task};
 
 /// The allocator of the program that trains.
@@ -92,7 +91,7 @@ impl Setup {
 
 fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     let task = setup.task;
-    let scheme = scheme::config("sinusoidal", 64, 4, 64).expect("a known name");
+    let scheme = Scheme::by_name("sinusoidal", 64, 4, 64).expect("a known name");
     let model = Model::init(&ModelSpec::default(), task, &scheme, 1, device).expect("known sizes");
     let adam = Adam {
         beta_1: 0.9,

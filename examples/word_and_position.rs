@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{Positions, SinusoidalPositionalEncodingConfig};
-use pe_lab::model::{Model, ModelSpec};
+use pe_lab::ask::{ModelSpec, Recipe, Scheme};
+use pe_lab::folder::TrialFolder;
+use pe_lab::learn::{Job, Model, Watch, train};
 use pe_lab::rng::{RngExt, generator};
-use pe_lab::scheme;
 use pe_lab::task::{Answer, Readout, Sample, Task};
-use pe_lab::train::{Job, Recipe, Watch, train};
 
 const STEPS: usize = 400;
 
@@ -143,16 +143,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cloze = Arc::new(Cloze::new(TEXT));
     let device = Device::flex().autodiff();
     let spec = ModelSpec::default();
-    let scheme = scheme::config("sinusoidal", spec.d_model, spec.heads, 7)?;
+    let scheme = Scheme::by_name("sinusoidal", spec.d_model, spec.heads, 7)?;
     let model = Model::init(&spec, cloze.as_ref(), &scheme, 1, &device)?;
     let folder = tempfile::tempdir()?;
     let job = Job {
         task: cloze.clone(),
-        scheme: &scheme,
         seed: 1,
         steps: STEPS,
         recipe: &Recipe::default(),
-        folder: folder.path(),
+        folder: &TrialFolder::at(folder.path()),
         device: &device,
     };
     let trained = train(model, job, Watch::steps(|_, _| ()))?;

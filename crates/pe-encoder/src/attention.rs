@@ -6,7 +6,7 @@ use burn::config::Config;
 use burn::module::{Initializer, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
 use burn::tensor::{Bool, Device, Tensor};
-use pe_burn::{PositionalScheme, Positions};
+use pe_burn::{PositionalScheme, Positions, Rotate};
 
 use crate::kernels::{self, Kernels};
 use crate::plain::{attention_weights, join_heads, key_mask, split_heads};

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use burn::tensor::{Device, Distribution, Tensor};
-//! use pe_burn::{PositionalConfig, Positions};
+//! use pe_burn::{Embed, PositionalConfig, Positions};
 //! use pe_encoder::EncoderConfig;
 //!
 //! let device = Device::flex();

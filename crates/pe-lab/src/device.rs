@@ -1,15 +1,15 @@
-//! From a name to a Burn device. The one place that knows the backends.
+//! From a name to a Burn device. No other file knows the backends by name.
 
 use burn::tensor::{Device, DeviceType};
 
 use crate::error::LabError;
 
-/// Where a device computes, which decides how many trials run side by side by default.
+/// Where a device computes. This decides how many trials run at the same time by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// On the processor: trials share its cores.
+    /// On the processor. Trials share its cores.
     Cpu,
-    /// On an accelerator: one trial at a time has it.
+    /// On a graphics card. It runs one trial at a time.
     Gpu,
 }
 
@@ -18,8 +18,8 @@ pub enum Kind {
 pub struct DeviceName {
     /// The name on the command line.
     pub name: &'static str,
-    /// The cargo feature that brings it into the program.
-    pub feature: &'static str,
+    /// The cargo feature that builds it in; `None` if it is always there.
+    pub feature: Option<&'static str>,
     /// Where it computes.
     pub kind: Kind,
     /// One line about it.
@@ -28,7 +28,7 @@ pub struct DeviceName {
 
 const fn entry(
     name: &'static str,
-    feature: &'static str,
+    feature: Option<&'static str>,
     kind: Kind,
     about: &'static str,
 ) -> DeviceName {
@@ -40,45 +40,50 @@ const fn entry(
     }
 }
 
-/// Every name there is, whether in this build or not.
+/// Every device, also those that are not in this build.
 pub const DEVICES: &[DeviceName] = &[
     entry(
         "flex",
-        "flex",
+        None,
         Kind::Cpu,
         "processor, pure Rust (the default)",
     ),
     entry(
         "ndarray",
-        "ndarray",
+        Some("ndarray"),
         Kind::Cpu,
         "processor, the older pure-Rust backend",
     ),
-    entry("tch", "tch", Kind::Cpu, "processor, LibTorch"),
-    entry("tch-cuda", "tch", Kind::Gpu, "NVIDIA card, LibTorch"),
+    entry("tch", Some("tch"), Kind::Cpu, "processor, LibTorch"),
+    entry("tch-cuda", Some("tch"), Kind::Gpu, "NVIDIA card, LibTorch"),
     entry(
         "wgpu",
-        "wgpu",
+        Some("wgpu"),
         Kind::Gpu,
         "any graphics card (or software Vulkan), the interface found at run time",
     ),
     entry(
         "vulkan",
-        "vulkan",
+        Some("vulkan"),
         Kind::Gpu,
         "any graphics card (or software Vulkan), Vulkan",
     ),
-    entry("metal", "metal", Kind::Gpu, "Apple graphics, Metal"),
-    entry("webgpu", "webgpu", Kind::Gpu, "any graphics card, WebGPU"),
-    entry("cuda", "cuda", Kind::Gpu, "NVIDIA card, CUDA"),
-    entry("rocm", "rocm", Kind::Gpu, "AMD card, ROCm"),
+    entry("metal", Some("metal"), Kind::Gpu, "Apple graphics, Metal"),
+    entry(
+        "webgpu",
+        Some("webgpu"),
+        Kind::Gpu,
+        "any graphics card, WebGPU",
+    ),
+    entry("cuda", Some("cuda"), Kind::Gpu, "NVIDIA card, CUDA"),
+    entry("rocm", Some("rocm"), Kind::Gpu, "AMD card, ROCm"),
 ];
 
-/// What is known about a device name.
+/// The device with this name.
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownDevice`] with the list of names.
+/// [`LabError::UnknownDevice`] with the list of the names that exist.
 pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
     DEVICES
         .iter()
@@ -98,17 +103,16 @@ pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
 /// # Errors
 ///
 /// [`LabError::UnknownDevice`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with
-/// the command that builds it in, for one that this program was compiled without, and
-/// [`LabError::NoDevice`] for one that this machine has not.
-#[allow(deprecated)] // Burn discourages ndarray and LibTorch; this project still offers both.
+/// the command that builds it in, for one that is not in this build, and
+/// [`LabError::NoDevice`] for one that this machine does not have.
+#[allow(deprecated)] // Burn has deprecated ndarray and LibTorch; this project still offers both.
 pub fn open(name: &str) -> Result<Device, LabError> {
     let known = lookup(name)?;
     match known.name {
-        #[cfg(feature = "flex")]
         "flex" => found(known, DeviceType::Flex, Device::flex()),
         #[cfg(feature = "ndarray")]
         "ndarray" => found(known, DeviceType::NdArray, Device::ndarray()),
-        // Burn lists LibTorch's cards alone; the processor is always there.
+        // Burn lists only the graphics cards of LibTorch; the processor is always there.
         #[cfg(feature = "tch")]
         "tch" => {
             keep_freed_memory();
@@ -158,25 +162,25 @@ pub fn open(name: &str) -> Result<Device, LabError> {
         ),
         _ => Err(LabError::DeviceNotBuilt {
             name: known.name.to_string(),
-            feature: known.feature.to_string(),
+            feature: known.feature.unwrap_or_default().to_string(),
         }),
     }
 }
 
-/// Makes glibc keep the memory that tensors free. LibTorch takes its memory from there, and handing
-/// it back to the system after every operation costs a step of training 5 to 10 % in fresh pages.
+/// Makes glibc keep the memory of freed tensors. LibTorch gets its memory from glibc. If it is returned
+/// to the system after every operation, a training step takes 5 to 10 % longer, for fresh pages.
 #[cfg(feature = "tch")]
 fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     for (parameter, value) in [(libc::M_MMAP_MAX, 0), (libc::M_TRIM_THRESHOLD, -1)] {
-        // SAFETY: it sets a number of the allocator, under its own lock. Where it refuses, which it
-        // says by a 0, the memory goes back as before.
+        // SAFETY: `mallopt` sets a number of the allocator, under the allocator's own lock. It returns 0
+        // if it refuses, and then memory is returned to the system as before.
         unsafe { libc::mallopt(parameter, value) };
     }
 }
 
-/// The device, where the machine has one of its type: Burn itself asks at the first tensor only,
-/// and panics.
+/// The device, if the machine has one of its type. Burn itself finds out only at the first tensor, and
+/// panics.
 fn found(known: DeviceName, on_machine: DeviceType, device: Device) -> Result<Device, LabError> {
     if Device::enumerate(on_machine).into_vec().is_empty() {
         return Err(LabError::NoDevice {
@@ -211,7 +215,8 @@ mod tests {
                     format!(
                         "`{0}` is not in this build: cargo run --release --features {1} -- compare \
                          --device {0}",
-                        device.name, device.feature
+                        device.name,
+                        device.feature.unwrap()
                     )
                 ),
             }

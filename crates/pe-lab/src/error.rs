@@ -1,4 +1,4 @@
-//! What can go wrong, said so that the reader knows what to do next.
+//! The errors of the laboratory. Each message says what is wrong and what to do about it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,25 +12,25 @@ pub enum LabError {
     /// A task name that does not exist.
     #[error("there is no task `{name}`; the tasks are: {}", known.join(", "))]
     UnknownTask {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// A scheme name that does not exist.
     #[error("there is no scheme `{name}`; the schemes are: {}", known.join(", "))]
     UnknownScheme {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// A device name that does not exist.
     #[error("there is no device `{name}`; the devices are: {}", known.join(", "))]
     UnknownDevice {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// A device whose cargo feature is not in this build.
@@ -38,20 +38,20 @@ pub enum LabError {
         "`{name}` is not in this build: cargo run --release --features {feature} -- compare --device {name}"
     )]
     DeviceNotBuilt {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
         /// The cargo feature that brings it.
         feature: String,
     },
-    /// A device that this machine has not, or whose driver is not found.
+    /// A device that this machine does not have, or whose driver is missing.
     #[error("there is no device for `{name}` on this machine ({about}), or its driver is missing")]
     NoDevice {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What it would be.
+        /// What kind of device it is.
         about: String,
     },
-    /// The same thing was named twice, or nothing was named.
+    /// An argument or a setting is wrong.
     #[error("{0}")]
     Usage(String),
     /// The output folder holds another study.
@@ -67,7 +67,7 @@ pub enum LabError {
         /// The parts of the study that differ.
         differs: Vec<String>,
     },
-    /// The output folder holds something else.
+    /// The output folder holds other files.
     #[error(
         "{} is not empty and holds no study; choose a new or an empty folder with --out",
         folder.display()
@@ -76,7 +76,7 @@ pub enum LabError {
         /// The output folder.
         folder: PathBuf,
     },
-    /// Another process is at work on the study.
+    /// Another process works on the study.
     #[error(
         "{} is in use by another pe-lab; wait until it ends, or choose another folder with --out",
         folder.display()
@@ -86,12 +86,14 @@ pub enum LabError {
         folder: PathBuf,
     },
     /// A folder without a study.
-    #[error("{} holds no study: there is no study.json in it", folder.display())]
+    #[error("{} holds no study: there is no {file} in it", folder.display())]
     NoStudy {
         /// The folder.
         folder: PathBuf,
+        /// The file that is missing.
+        file: &'static str,
     },
-    /// A study was stopped.
+    /// The study was stopped.
     #[error(
         "stopped; {finished} of {total} trials are finished and kept in {}. \
          Run the same command again to go on",
@@ -105,7 +107,7 @@ pub enum LabError {
         /// The output folder.
         folder: PathBuf,
     },
-    /// A training was stopped.
+    /// The training was stopped.
     #[error("stopped after {done} of {steps} steps")]
     Stopped {
         /// Steps done.
@@ -121,9 +123,9 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
-    /// The study's copy of the data is not what it was.
+    /// The study's copy of the data has changed.
     #[error(
-        "{} is no longer the {file} of this study; put the same file there again",
+        "{} has changed since the study was made; put the same {file} there again",
         path.display()
     )]
     ChangedData {
@@ -132,7 +134,7 @@ pub enum LabError {
         /// The name of the file.
         file: String,
     },
-    /// A file holds something unexpected.
+    /// A file does not hold what it should.
     #[error("{} cannot be read: {reason}; delete it and run again", path.display())]
     Content {
         /// The file.
@@ -140,11 +142,9 @@ pub enum LabError {
         /// Why.
         reason: String,
     },
-    /// A chart could not be drawn.
-    #[error("{}: the chart could not be drawn: {reason}", path.display())]
-    Chart {
-        /// The file.
-        path: PathBuf,
+    /// The page of the report could not be made.
+    #[error("the page of the report could not be made: {reason}")]
+    Page {
         /// Why.
         reason: String,
     },
@@ -154,22 +154,22 @@ pub enum LabError {
     /// A picture could not be drawn.
     #[error("the picture could not be drawn: {0}")]
     Drawing(String),
-    /// A scheme refused its configuration.
+    /// The configuration or the positions of a scheme are wrong.
     #[error(transparent)]
     Position(#[from] PositionError),
-    /// A trial got no result.
+    /// A trial has no result.
     #[error("the trial stopped: {0}")]
     Trial(String),
 }
 
 impl LabError {
-    /// An error about a file.
+    /// Turns an error of reading or writing a file into a [`LabError::File`].
     pub fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::File { path, source }
     }
 
-    /// An error about what a file holds.
+    /// Turns an error about the content of a JSON file into a [`LabError::Content`].
     pub fn content(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
         let path = path.to_path_buf();
         move |error| Self::Content {
@@ -178,7 +178,7 @@ impl LabError {
         }
     }
 
-    /// The exit code of the program: 2 for wrong use, 1 for everything else.
+    /// The exit code of the program: 2 for wrong use, 1 for any other error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::UnknownTask { .. }
@@ -198,9 +198,21 @@ impl LabError {
             | Self::File { .. }
             | Self::Content { .. }
             | Self::ChangedData { .. }
-            | Self::Chart { .. }
+            | Self::Page { .. }
             | Self::Drawing(_)
             | Self::Trial(_) => 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::DataTask;
+
+    #[test]
+    fn data_that_cannot_be_used_are_wrong_use() {
+        let error = DataTask::load(Path::new("no/such.csv")).unwrap_err();
+        assert_eq!(LabError::from(error).exit_code(), 2);
     }
 }

@@ -1,6 +1,6 @@
-//! Large numbers, so that a person can read them.
+//! Whole numbers with a separator between their thousands.
 
-/// A whole number in groups of three digits.
+/// A whole number in groups of three digits, with `between` between the groups.
 pub fn grouped(number: usize, between: char) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,31 +1,62 @@
 //! The laboratory: which positional encoding, for which data?
 //!
-//! A study trains a tiny transformer encoder with each positional scheme on each task, at several
-//! seeds, and reports who wins. From the ground up: [`task`] says what is to be learned, [`model`]
-//! what learns it, [`trial`] runs one of them, [`study`] runs them all, [`report`] shows the result.
+//! A study trains a small transformer encoder with every positional scheme on every task, once per
+//! seed, tests it, and writes a report that says which scheme did best and how sure that is.
+//!
+//! # The pipeline
+//!
+//! A study goes through four rooms, in this order:
+//!
+//! 1. [`ask`]: what is to be run, as plain data. A [`Plan`](ask::Plan) is what a person writes; a
+//!    [`StudySpec`](ask::StudySpec) is the plan with nothing left open; it has one
+//!    [`TrialSpec`](ask::TrialSpec) per scheme, task and seed.
+//! 2. [`run`]: a [`Study`](run::Study) owns the spec, its tasks and its folder, and runs each trial
+//!    in a worker process.
+//! 3. [`learn`]: what happens inside one trial. The model is built, trained and tested.
+//! 4. [`report`]: the results become tables, charts, a verdict and one HTML page.
+//!
+//! What they stand on:
+//!
+//! - [`task`] defines what a model has to learn; [`data`] makes a task of a user's own file.
+//! - [`folder`] knows the name of every file of a study.
+//! - [`draw`] draws pages, axes and lines, in one set of colours; [`plot`] draws the pictures that
+//!   explain an encoding.
+//! - [`cli`] is the command line on top of all of it.
+//!
+//! # Imports go one way
+//!
+//! A module imports only from modules above it in this list:
+//!
+//! ```text
+//! rng, grouped                    random numbers on the host; thousands separators
+//! task                            imports rng
+//! data                            imports task
+//! error                           imports data
+//! folder, device                  import error
+//! ask                             imports task, data, folder, device
+//! encoder, attention, adam, kernel   import nothing of the laboratory
+//! learn                           imports ask, folder, encoder, adam
+//! run                             imports learn
+//! draw                            imports folder
+//! plot                            imports draw
+//! report                          imports run, learn, plot
+//! cli                             imports everything
+//! ```
 
 #![warn(missing_docs)]
 #![recursion_limit = "256"]
 
-pub mod batch;
+pub mod ask;
 pub mod cli;
 pub mod data;
 pub mod device;
+pub mod draw;
 pub mod error;
-pub mod evaluate;
-pub mod files;
+pub mod folder;
 mod grouped;
-pub mod model;
-pub mod plan;
+pub mod learn;
 pub mod plot;
 pub mod report;
 pub mod rng;
-pub mod scheme;
-mod silent;
-pub mod stats;
-pub mod study;
+pub mod run;
 pub mod task;
-pub mod tasks;
-pub mod train;
-pub mod trial;
-pub mod worker;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Training makes and drops large arrays at every step. The system's allocator hands each back to
-/// the kernel, which costs a third of a step; this one keeps them.
+/// Training allocates and frees large arrays at every step. The system's allocator returns each to the
+/// operating system, which takes a third of the time of a step; this one keeps the memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Random numbers on the host: every draw is a function of what it is for, a seed and a counter.
+//! Random numbers on the host. They depend on a purpose, a seed and a counter, and on nothing else.
 
 use rand::SeedableRng;
 pub use rand::{Rng, RngExt};
@@ -6,16 +6,16 @@ pub use rand_chacha::ChaCha8Rng as HostRng;
 
 /// A generator for one `purpose`, `seed` and `counter`.
 ///
-/// Two calls with the same three arguments give the same numbers; a change in any of them gives
-/// unrelated ones. ChaCha is used because its output is fixed by its definition.
+/// The same three arguments give the same numbers; a change in any of them gives unrelated numbers.
+/// ChaCha is used because its definition fixes its output.
 ///
 /// # Panics
 ///
-/// When `purpose` is longer than 24 bytes, the room that the key leaves for it.
+/// When `purpose` is longer than 24 bytes: the generator's key has no room for more.
 pub fn generator(purpose: &str, seed: u64, counter: u64) -> HostRng {
     assert!(
         purpose.len() <= 24,
-        "`{purpose}` is longer than 24 bytes: shorten the name of this stream"
+        "`{purpose}` is longer than 24 bytes: give this stream a shorter name"
     );
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -25,7 +25,7 @@ pub fn generator(purpose: &str, seed: u64, counter: u64) -> HostRng {
     rng
 }
 
-/// `0..n` in an order drawn from `rng` (Fisher and Yates).
+/// The numbers `0..n` in a random order (Fisher and Yates).
 pub fn permutation(n: usize, rng: &mut HostRng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     for last in (1..n).rev() {

@@ -6,11 +6,11 @@ mod common;
 use std::fs;
 
 use common::{ended, lab};
+use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks};
 use pe_lab::device::{self, DEVICES};
-use pe_lab::model::{Model, ModelSpec};
-use pe_lab::tasks::Tasks;
-use pe_lab::train::{Job, Recipe, Watch, train};
-use pe_lab::{error::LabError, scheme};
+use pe_lab::error::LabError;
+use pe_lab::folder::TrialFolder;
+use pe_lab::learn::{Job, Model, Watch, train};
 
 /// The devices to test. One that is in the build and not on the machine is not passed over.
 fn devices() -> Vec<String> {
@@ -32,7 +32,7 @@ fn mean(losses: &[f64]) -> f64 {
 #[test]
 fn fifty_steps_lower_the_loss() {
     let task = Tasks::default().get("posmod4").unwrap();
-    let scheme = scheme::config("sinusoidal", 64, 4, task.max_tokens()).unwrap();
+    let scheme = Scheme::by_name("sinusoidal", 64, 4, task.max_tokens()).unwrap();
     let recipe = Recipe {
         batch_size: 16,
         ..Recipe::default()
@@ -43,11 +43,10 @@ fn fifty_steps_lower_the_loss() {
         let folder = tempfile::tempdir().unwrap();
         let job = Job {
             task: task.clone(),
-            scheme: &scheme,
             seed: 4,
             steps: 50,
             recipe: &recipe,
-            folder: folder.path(),
+            folder: &TrialFolder::at(folder.path()),
             device: &device,
         };
         let losses = train(model, job, Watch::steps(|_, _| {})).unwrap().losses;

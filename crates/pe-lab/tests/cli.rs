@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use common::{ended, lab};
+use pe_lab::ask::Scheme;
 
 /// A study of two tiny trials.
 const TINY: &[&str] = &[
@@ -105,8 +106,8 @@ fn lists_and_help_name_everything() {
         "{tasks}"
     );
     let (_, schemes, _) = run(&["schemes"], None);
-    assert_eq!(schemes.lines().count(), pe_lab::scheme::names().len());
-    for name in pe_lab::scheme::names() {
+    assert_eq!(schemes.lines().count(), Scheme::names().len());
+    for name in Scheme::names() {
         let line = schemes.lines().find(|line| line.starts_with(name));
         let about = line.and_then(|line| line.strip_prefix(name));
         assert!(

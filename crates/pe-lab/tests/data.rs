@@ -5,7 +5,13 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use burn::tensor::Device;
 use common::{ended, lab};
+use pe_lab::ask::{ModelSpec, Recipe, Scheme};
+use pe_lab::data::DataTask;
+use pe_lab::folder::TrialFolder;
+use pe_lab::learn::{Job, Model, Watch, evaluate, train};
+use pe_lab::rng::{RngExt, generator};
 
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
     let flags = ["compare", "--schemes", "none,learned", "--seeds", "1"];
@@ -139,4 +145,67 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         assert_eq!(code, 2, "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
     }
+}
+
+/// The label is the order of `a` and `b`, which stand anywhere among other words: rows of 5 to 10
+/// tokens of which nothing but positions tells one label from the other.
+fn rows_told_apart_by_order_alone() -> String {
+    let mut rng = generator("data/test/order", 1, 0);
+    let mut text = String::from("label,text\n");
+    for row in 0..600 {
+        let (label, first, second) = [("ab", "a", "b"), ("ba", "b", "a")][row % 2];
+        let noise = rng.random_range(3..=8);
+        let mut tokens: Vec<String> = (0..noise)
+            .map(|_| format!("w{}", rng.random_range(0..5)))
+            .collect();
+        let place = rng.random_range(0..=noise);
+        tokens.insert(place, first.into());
+        let place = rng.random_range(place + 1..=noise + 1);
+        tokens.insert(place, second.into());
+        text.push_str(&format!("{label},{}\n", tokens.join(" ")));
+    }
+    text
+}
+
+#[test]
+fn order_is_learned_with_positions_and_not_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("order.csv");
+    fs::write(&file, rows_told_apart_by_order_alone()).unwrap();
+    let data = DataTask::load(&file).unwrap();
+    let task = data.task();
+    let plain = Device::flex();
+    let device = plain.clone().autodiff();
+    let recipe = Recipe {
+        batch_size: 32,
+        learning_rate: 2e-3,
+        ..Recipe::default()
+    };
+    let accuracy = |name: &str| {
+        let spec = ModelSpec::default();
+        let scheme = Scheme::by_name(name, spec.d_model, spec.heads, task.max_tokens()).unwrap();
+        let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = TrialFolder::at(folder.path());
+        let job = Job {
+            task: task.clone(),
+            seed: 1,
+            steps: 150,
+            recipe: &recipe,
+            folder: &folder,
+            device: &device,
+        };
+        let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
+        let scores = evaluate(&trained.model, task.as_ref(), &plain).unwrap();
+        let tested: usize = scores.iter().map(|score| score.samples).sum();
+        assert_eq!(tested, 120);
+        assert!(scores.iter().all(|score| score.inside));
+        assert!(scores.iter().all(|score| score.by_position.is_empty()));
+        assert!(scores.iter().all(|score| score.exact == score.accuracy));
+        let right: f64 = scores.iter().map(|s| s.accuracy * s.samples as f64).sum();
+        right / tested as f64
+    };
+    let (sinusoidal, none) = (accuracy("sinusoidal"), accuracy("none"));
+    assert!(sinusoidal > 0.95, "{sinusoidal}");
+    assert!(none < 0.7, "{none}");
 }

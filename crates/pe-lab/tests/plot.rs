@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use common::{ended, lab};
 use pe_burn::Layout;
-use pe_lab::plot::colour::diverging;
+use pe_lab::draw::colour::diverging;
 use pe_lab::plot::{Encoding, clocks, curves, frequencies, heatmap, similarity};
 use resvg::tiny_skia::Pixmap;
 

@@ -1,21 +1,20 @@
-//! A trial is a pure function of its spec.
+//! The numbers of a trial depend on its spec alone.
 
-use pe_lab::model::ModelSpec;
 use std::fs;
 use std::path::Path;
 
 use burn::train::Interrupter;
+use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks, TrialSpec};
 use pe_lab::error::LabError;
-use pe_lab::scheme;
-use pe_lab::tasks::Tasks;
-use pe_lab::train::{Checkpoints, EPOCH, Recipe, Watch, last_checkpoint};
-use pe_lab::trial::{Measures, Outcome, Timing, TrialResult, TrialSpec, read_encoding, run};
+use pe_lab::folder::TrialFolder;
+use pe_lab::learn::{Checkpoints, EPOCH, Watch, last_checkpoint};
+use pe_lab::run::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
 
 fn spec(task: &str, scheme: &str) -> TrialSpec {
     TrialSpec {
         task: task.into(),
         data: None,
-        scheme: scheme::config(scheme, 64, 4, 82).unwrap(),
+        scheme: Scheme::by_name(scheme, 64, 4, 82).unwrap(),
         seed: 4,
         steps: 12,
         recipe: Recipe {
@@ -33,12 +32,8 @@ fn trial(spec: &TrialSpec) -> TrialResult {
 }
 
 fn watched(spec: &TrialSpec, folder: &Path, watch: Watch) -> Result<TrialResult, LabError> {
-    run(
-        spec,
-        &Tasks::default().get(&spec.task).unwrap(),
-        folder,
-        watch,
-    )
+    let task = Tasks::default().get(&spec.task).unwrap();
+    run_trial(spec, &task, &TrialFolder::at(folder), watch)
 }
 
 fn measures(spec: &TrialSpec) -> Measures {
@@ -168,20 +163,29 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
         matches!(stopped, LabError::Stopped { done, steps } if done < steps),
         "{stopped}"
     );
-    assert_eq!(last_checkpoint(folder.path(), spec.steps), 2);
+    assert_eq!(
+        last_checkpoint(&TrialFolder::at(folder.path()), spec.steps),
+        2
+    );
 
     // A kill in the middle of writing leaves half a file: the checkpoint before it is taken.
     let newest = folder.path().join("checkpoint/optim-2.bpk");
     let whole = fs::read(&newest).unwrap();
     fs::write(&newest, &whole[..whole.len() / 2]).unwrap();
-    assert_eq!(last_checkpoint(folder.path(), spec.steps), 1);
+    assert_eq!(
+        last_checkpoint(&TrialFolder::at(folder.path()), spec.steps),
+        1
+    );
 
     let unbroken = without_time(measures(&spec));
     for (epochs, optimizer) in [(1, None), (2, Some(whole))] {
         if let Some(bytes) = optimizer {
             fs::write(&newest, bytes).unwrap();
         }
-        assert_eq!(last_checkpoint(folder.path(), spec.steps), epochs);
+        assert_eq!(
+            last_checkpoint(&TrialFolder::at(folder.path()), spec.steps),
+            epochs
+        );
         let resumed = watched(&spec, folder.path(), from(epochs, usize::MAX)).unwrap();
         let resumed = without_time(resumed.measures().unwrap().clone());
         assert!(resumed == unbroken, "from epoch {epochs}");
@@ -197,7 +201,7 @@ fn the_trained_encoding_is_kept_beside_the_result() {
             ..spec("reverse", scheme)
         };
         watched(&spec, folder.path(), Watch::steps(|_, _| {})).unwrap();
-        read_encoding(folder.path())
+        read_encoding(&TrialFolder::at(folder.path()))
     };
     for adds_nothing in ["none", "rotary", "alibi", "t5", "randomized_rotary"] {
         assert_eq!(rows(adds_nothing, 1), None, "{adds_nothing}");

@@ -3,7 +3,7 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, DispatchKindConversion, DispatchTensor};
 use burn::tensor::{FloatDType, Tensor};
-use pe_burn::graph::Operand;
+use pe_burn::autodiff::Operand;
 
 /// The bias, told apart by whether the backward pass has to compute its gradient.
 pub enum Bias<B: Backend> {

@@ -2,30 +2,30 @@
 
 use std::path::PathBuf;
 
+use super::report::show;
+use super::terminal::on_stop;
+use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
 use crate::device::{self, Kind};
 use crate::error::LabError;
-use crate::plan::{Names, Plan, Seeds, Steps};
-use crate::report;
-use crate::study::{self, StudySpec};
-use crate::worker::{self, Crew, Progress, Stop};
+use crate::run::{Crew, Progress, Stop, Study, cores};
 
-/// The folder of a study that names none.
+/// The folder of a study if none is named.
 pub const OUT: &str = "pe-lab-results";
 
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard, 12 seeds: enough to prove a
-    /// difference among so many pairs)
+    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
+    /// is enough to prove a difference among so many pairs)
     #[arg(long, default_value = "quick", value_name = "NAME")]
     preset: String,
     /// A file that describes the study, in place of a preset; every study writes its own as
     /// study.toml. The flags below override it
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: labelled sequences (.csv with a column `label`, .jsonl),
-    /// or a plain text (.txt) whose hidden characters are to be guessed
+    /// Your own data in place of the tasks: labelled sequences (.csv with a column `label`, or .jsonl), or
+    /// a plain text (.txt) in which hidden characters are to be guessed
     #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
     data: Option<PathBuf>,
     /// Tasks to train on, separated by commas, or `all` (see `pe-lab tasks`)
@@ -34,17 +34,17 @@ pub struct Args {
     /// Schemes to compare, separated by commas, or `all` (see `pe-lab schemes`)
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     schemes: Option<Vec<String>>,
-    /// How often to repeat each training with other random numbers: a count (3 means the seeds
-    /// 1, 2 and 3), or the seeds themselves with a comma (`7,9`, or `7,` for one)
+    /// How often to repeat each training with other random numbers: a count (3 means the seeds 1, 2 and
+    /// 3), or the seeds themselves with a comma (`7,9`, or `7,` for a single one)
     #[arg(long, value_name = "N or LIST")]
     seeds: Option<String>,
     /// Training steps, for every task [default: each task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Folder for the results. A study that was stopped goes on where it was
+    /// Folder for the results. A study that was stopped goes on where it stopped
     #[arg(long, default_value = OUT, value_name = "FOLDER")]
     out: PathBuf,
-    /// Trainings to run side by side [default: one per processor core, one alone on a graphics card]
+    /// Trials to run at the same time [default: one per processor core, one on a graphics card]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What the flags ask for, on top of a preset or a file.
+    /// The plan of the preset or the file, with what the flags change.
     fn plan(&self) -> Result<Plan, LabError> {
         let base = match &self.study {
             Some(file) => Plan::read(file)?,
@@ -72,17 +72,17 @@ impl Args {
         Ok(base.overridden_by(flags))
     }
 
-    /// Runs the study and gives back the exit code.
+    /// Runs the study, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let (spec, tasks) = StudySpec::of(self.plan()?)?;
         let trials = spec.trials(&tasks)?.len();
-        let cores = worker::cores();
+        let cores = cores();
         let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
             (Some(0), _) => return Err(LabError::Usage("--jobs must be at least 1".into())),
-            (Some(jobs), _) if jobs > trials => (trials, "there are no more".to_string()),
+            (Some(jobs), _) if jobs > trials => (trials, "there are no more trials".to_string()),
             (Some(jobs), _) => (jobs, "as asked".to_string()),
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
-            (None, Kind::Gpu) => (1, "the card is for one at a time".to_string()),
+            (None, Kind::Gpu) => (1, "a graphics card runs one at a time".to_string()),
         };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             eprintln!("{line}");
@@ -90,13 +90,13 @@ impl Args {
         eprintln!(
             "{} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
             trials,
-            report::what_was_run(&spec),
+            what_runs(&spec),
             spec.device,
             self.out.display()
         );
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = Stop::default();
-        super::on_stop({
+        on_stop({
             let stop = stop.clone();
             move || stop.now()
         })?;
@@ -106,15 +106,32 @@ impl Args {
             progress: &Progress::to_stderr(),
             stop: &stop,
         };
-        let study = study::run(&spec, &tasks, &self.out, &crew)?;
-        if study.resumed > 0 {
-            eprintln!("{} of the trials were there already", study.resumed);
+        let study = Study::new(spec, tasks, &self.out)?;
+        let outcomes = study.run(&crew)?;
+        if outcomes.resumed > 0 {
+            eprintln!("{} of the trials were there already", outcomes.resumed);
         }
-        super::show(&study)
+        show(&study, &outcomes)
     }
 }
 
-/// `3` is the seeds 1, 2, 3; with a comma, the seeds themselves.
+/// One line that says what a study runs.
+fn what_runs(spec: &StudySpec) -> String {
+    let tasks = spec
+        .tasks
+        .iter()
+        .map(|task| format!("{} for {} steps", task.name, task.steps));
+    let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
+    format!(
+        "schemes {}; tasks {}; seeds {}; batch size {}",
+        spec.schemes.join(", "),
+        tasks.collect::<Vec<_>>().join(", "),
+        seeds.join(", "),
+        spec.recipe.batch_size
+    )
+}
+
+/// `3` means the seeds 1, 2 and 3; with a comma the text lists the seeds themselves.
 fn seeds(text: &str) -> Result<Seeds, LabError> {
     let wrong = || {
         LabError::Usage(format!(

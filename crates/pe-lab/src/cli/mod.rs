@@ -2,40 +2,40 @@
 
 mod compare;
 mod plot;
+mod report;
+mod terminal;
 mod train;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::ask::Scheme;
 use crate::device;
 use crate::error::LabError;
-use crate::report::Report;
-use crate::scheme;
-use crate::study::Study;
-use crate::task;
-use crate::worker;
+use crate::{run, task};
+use terminal::print_line;
 
 /// Which positional encoding, for which data?
 ///
-/// A transformer sees its input as a bag of tokens: it has to be told where each token stands. There
-/// are several ways to tell it (the "schemes": a vector added to each token, a rotation of what
-/// attention compares, a score for each distance, nothing at all). This program trains the same tiny transformer with each of them on
-/// small tasks or on your own data, tests it, also on longer inputs than it was trained on, and
-/// reports who wins and how sure that is.
+/// A transformer does not see the order of its input by itself: it has to be told the position of each
+/// token. There are several ways to tell it (the "schemes": a vector added to each token, a rotation of
+/// queries and keys, a score for each distance, or nothing at all). This program trains the same small
+/// transformer with each of them on small tasks or on your own data, tests it, also on longer inputs
+/// than it was trained on, and reports which scheme did best and how sure that is.
 ///
 /// Without a command it runs `compare`.
 #[derive(Debug, Parser)]
 #[command(name = "pe-lab", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Words:
-  scheme    a way to tell the model where a token stands
-  task      what the model has to learn; a toy, or real data
-  seed      the start of the random numbers: the same training with another seed is another try
+  scheme    a way to tell the model the position of each token
+  task      what the model has to learn: a generated toy, or real data
+  seed      where the random numbers start; with another seed a training is repeated by chance
   study     schemes x tasks x seeds, in one folder; each combination is a trial
-  step      one batch of examples, after which the model is improved a little
+  step      one batch of examples, and one update of the model's weights
 
-Exit codes: 0 all went well, 1 a trial or the study failed or was stopped, 2 wrong use.")]
+Exit codes: 0 success, 1 a trial or the study failed or was stopped, 2 wrong use.")]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -45,12 +45,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Train every scheme on every task, several times over, and report who wins
+    /// Train every scheme on every task with several seeds, and report which one did best
     Compare(compare::Args),
     /// Train one scheme on one task and watch it
     ///
-    /// On a terminal Burn's dashboard shows the loss while it falls (Ctrl-C or the key q stops it), elsewhere a
-    /// line every 50 steps. A training that was stopped or killed goes on with --resume.
+    /// On a terminal Burn's dashboard shows the loss (Ctrl-C or the key q stops the training); elsewhere a
+    /// line is printed every 50 steps. A training that was stopped or killed goes on with --resume.
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
     Report {
@@ -62,7 +62,7 @@ enum Command {
     Plot(plot::PlotArgs),
     /// List the tasks: what the model has to learn
     Tasks,
-    /// List the schemes: the ways to tell a model where a token stands
+    /// List the schemes: the ways to tell a model the position of each token
     Schemes,
     /// List the devices: where to compute
     Devices,
@@ -75,18 +75,18 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command and gives back the exit code.
+    /// Runs the command, and returns the exit code.
     ///
     /// # Errors
     ///
-    /// Whatever goes wrong, with its own exit code.
+    /// Any error of the laboratory; [`LabError::exit_code`] is the exit code for it.
     pub fn run(self) -> Result<u8, LabError> {
         match self.command {
             None => self.compare.run(),
             Some(Command::Compare(args)) => args.run(),
             Some(Command::Train(args)) => args.run(),
-            Some(Command::Report { folder }) => show(&Study::load(&folder)?),
-            Some(Command::Trial { folder }) => worker::serve(&folder).map(|()| 0),
+            Some(Command::Report { folder }) => report::run(&folder),
+            Some(Command::Trial { folder }) => run::serve(&folder).map(|()| 0),
             Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Tasks) => {
                 for task in task::all() {
@@ -100,8 +100,8 @@ impl Cli {
                 Ok(0)
             }
             Some(Command::Schemes) => {
-                for name in scheme::names() {
-                    print_line(&format!("{name:<22} {}", scheme::about(name)));
+                for name in Scheme::names() {
+                    print_line(&format!("{name:<22} {}", Scheme::description(name)));
                 }
                 Ok(0)
             }
@@ -110,7 +110,10 @@ impl Cli {
                     let here = match device::open(entry.name) {
                         Ok(_) => String::new(),
                         Err(LabError::NoDevice { .. }) => " (none on this machine)".to_string(),
-                        Err(_) => format!(" (needs a build with --features {})", entry.feature),
+                        Err(_) => format!(
+                            " (needs a build with --features {})",
+                            entry.feature.unwrap_or_default()
+                        ),
                     };
                     print_line(&format!("{:<10} {}{here}", entry.name, entry.about));
                 }
@@ -118,52 +121,6 @@ impl Cli {
             }
         }
     }
-}
-
-/// Writes a study's report and prints its table.
-fn show(study: &Study) -> Result<u8, LabError> {
-    let report = Report::of(study);
-    let files = report.write()?;
-    print_line(&report.table());
-    if let [page, others @ ..] = &files[..] {
-        print_line(&format!(
-            "wrote {} and {} files beside it",
-            page.display(),
-            others.len()
-        ));
-    }
-    for (trial, reason) in &study.missing {
-        if let Some(reason) = reason {
-            eprintln!("{} has no result: {reason}", trial.id());
-        }
-    }
-    let not_run = study.missing.iter().filter(|missing| missing.1.is_none());
-    match not_run.count() {
-        0 => {}
-        count => eprintln!("{count} of the trials have not been run yet"),
-    }
-    if !study.missing.is_empty() {
-        eprintln!("run `pe-lab compare` on this folder again to try the missing trials");
-    }
-    Ok(u8::from(study.without_score() > 0))
-}
-
-/// Prints to a pipe that may be closed: a reader that has seen enough is no error. A full disk is.
-fn print_line(line: &str) {
-    use std::io::{ErrorKind, Write};
-    match writeln!(std::io::stdout(), "{line}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: standard output: {error}");
-            std::process::exit(1);
-        }
-        _ => {}
-    }
-}
-
-/// Calls back on Ctrl-C, and when the program is asked to end.
-fn on_stop(stop: impl Fn() + Send + 'static) -> Result<(), LabError> {
-    ctrlc::set_handler(stop)
-        .map_err(|error| LabError::Usage(format!("Ctrl-C cannot be listened to: {error}")))
 }
 
 #[cfg(test)]

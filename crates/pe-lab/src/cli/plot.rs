@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use pe_burn::{DEFAULT_BASE, Layout};
 
-use super::print_line;
+use super::terminal::print_line;
+use crate::draw::{Format, write};
 use crate::error::LabError;
-use crate::plot::{self, Encoding, clocks, curves, frequencies, heatmap, similarity};
+use crate::plot::{Encoding, clocks, curves, frequencies, heatmap, similarity};
 
-/// What `pe-lab plot` is told.
+/// The arguments of `pe-lab plot`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct PlotArgs {
     #[command(subcommand)]
@@ -33,20 +34,20 @@ enum Kind {
         table: Table,
         #[command(flatten)]
         run: Run,
-        /// Columns to draw over the positions, separated by commas; alone, nothing else is drawn
-        /// [default: four sines that turn ever more slowly]
+        /// Columns to draw over the positions, separated by commas; without --positions nothing else is
+        /// drawn [default: four sines, each slower than the one before]
         #[arg(long, value_delimiter = ',', value_name = "J,K")]
         columns: Option<Vec<usize>>,
-        /// Positions to draw over the columns, separated by commas; alone, nothing else is drawn
-        /// [default: 0,1,10]
+        /// Positions to draw over the columns, separated by commas; without --columns nothing else is
+        /// drawn [default: 0,1,10]
         #[arg(long, value_delimiter = ',', value_name = "P,Q")]
         positions: Option<Vec<usize>>,
         #[command(flatten)]
         out: Out,
     },
-    /// How fast each pair of columns turns, for several bases
+    /// The frequency of each pair of columns, for several bases
     Frequencies {
-        /// Width of the encoding: how many numbers a position gets
+        /// Width of the encoding: the number of columns
         #[arg(long, default_value_t = 512, value_name = "N")]
         d_model: usize,
         /// Bases to compare, separated by commas
@@ -71,13 +72,13 @@ enum Kind {
         /// The first position
         #[arg(long, default_value_t = 0, value_name = "P")]
         start: usize,
-        /// Pairs to draw, separated by commas; pair 0 turns fastest [default: six of them]
+        /// Pairs to draw, separated by commas; pair 0 is the fastest [default: six of them]
         #[arg(long, value_delimiter = ',', value_name = "I,J")]
         pairs: Option<Vec<usize>>,
         #[command(flatten)]
         out: Out,
     },
-    /// How alike any two positions are: the cosine between their rows
+    /// How similar any two positions are: the cosine between their rows
     Similarity {
         #[command(flatten)]
         table: Table,
@@ -90,13 +91,13 @@ enum Kind {
 
 #[derive(Clone, Debug, Args)]
 struct Table {
-    /// Width of the encoding: how many numbers a position gets
+    /// Width of the encoding: the number of columns
     #[arg(long, default_value_t = 512, value_name = "N")]
     d_model: usize,
-    /// The base of the wavelengths, which go from 2π to 2π × base; greater than 1
+    /// The base, greater than 1; the wavelengths go from 2π to 2π × base
     #[arg(long, default_value_t = DEFAULT_BASE, value_name = "B", allow_negative_numbers = true)]
     base: f64,
-    /// Where sines and cosines stand in a row
+    /// The order of sines and cosines in a row
     #[arg(long, value_enum, default_value_t = LayoutName::Interleaved)]
     layout: LayoutName,
 }
@@ -202,16 +203,16 @@ impl Kind {
     }
 }
 
-/// Draws a picture and says where it is.
+/// Draws a picture, and prints the name of its file.
 pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
     let file = match &args.kind.out().out {
         Some(file) => file.clone(),
         None => PathBuf::from(format!("pe-lab-{}.svg", args.kind.name())),
     };
-    // Before any work: the name, and whether a file can be there at all.
-    plot::Format::of(&file)?;
+    // Checked first, so that no work is lost: the name of the file, and whether it can be written there.
+    Format::of(&file)?;
     check_place(&file)?;
-    plot::write(&args.kind.svg()?, &file)?;
+    write(&args.kind.svg()?, &file)?;
     print_line(&format!("wrote {}", file.display()));
     Ok(0)
 }

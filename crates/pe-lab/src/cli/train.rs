@@ -2,20 +2,19 @@
 
 use std::fs;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use burn::train::Interrupter;
 
+use super::terminal::{on_stop, print_line};
+use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
 use crate::error::LabError;
-use crate::files::{read_json, write_json};
-use crate::plan::{Names, Plan, Seeds, Steps};
-use crate::study::StudySpec;
+use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
+use crate::learn::{Checkpoints, EPOCH, Watch, last_checkpoint};
+use crate::run::{Outcome, TrialResult, keep_data, kept_tasks, run_trial};
 use crate::task::Task;
-use crate::tasks::Tasks;
-use crate::train::{Checkpoints, EPOCH, Watch, last_checkpoint};
-use crate::trial::{self, Outcome, TrialResult, TrialSpec};
 
 /// The flags of `train`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,7 +28,7 @@ pub struct Args {
     /// The scheme (see `pe-lab schemes`)
     #[arg(long, default_value = "sinusoidal", value_name = "NAME")]
     scheme: String,
-    /// The start of the random numbers
+    /// Where the random numbers start
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
     /// Training steps [default: the task's own]
@@ -41,19 +40,20 @@ pub struct Args {
     /// Folder for the checkpoints and the result
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
-    /// Go on with the training that lies in the folder, from its last checkpoint
+    /// Go on with the training in the folder, from its last checkpoint
     #[arg(long, conflicts_with_all = ["task", "data", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
 impl Args {
-    /// Trains, tests, and gives back the exit code.
+    /// Trains and tests, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
+        let folder = TrialFolder::at(&self.out);
         let (spec, task) = match self.resume {
-            true => self.found()?,
-            false => self.started()?,
+            true => self.found(&folder)?,
+            false => self.started(&folder)?,
         };
-        let epochs = last_checkpoint(&self.out, spec.steps);
+        let epochs = last_checkpoint(&folder, spec.steps);
         eprintln!(
             "{} with the scheme {}, seed {}: {} steps on {}{}",
             spec.task,
@@ -67,9 +67,10 @@ impl Args {
             }
         );
         let interrupter = Interrupter::new();
-        super::on_stop({
+        on_stop({
             let interrupter = interrupter.clone();
-            // Asked a second time, as during the test, which knows no pause, it ends at once.
+            // The second Ctrl-C ends the program at once, since the test after the training cannot be
+            // interrupted.
             move || match interrupter.should_stop() {
                 false => interrupter.stop(Some("Ctrl-C")),
                 true => std::process::exit(1),
@@ -79,7 +80,7 @@ impl Args {
         let watch = Watch {
             on_step: match dashboard {
                 true => Box::new(|step, _| {
-                    // The dashboard is there by now, and has taken the terminal.
+                    // By now the dashboard has started and set up the terminal.
                     if step.is_multiple_of(EPOCH) {
                         hear_ctrl_c();
                     }
@@ -90,7 +91,7 @@ impl Args {
             checkpoints: Checkpoints::After(epochs),
             interrupter,
         };
-        let result = trial::run(&spec, &task, &self.out, watch).inspect_err(|error| {
+        let result = run_trial(&spec, &task, &folder, watch).inspect_err(|error| {
             if matches!(error, LabError::Stopped { .. }) {
                 eprintln!(
                     "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
@@ -98,12 +99,12 @@ impl Args {
                 );
             }
         })?;
-        write_json(&self.out.join("result.json"), &result)?;
-        Ok(show(&result, &self.out))
+        write_json(&folder.result(), &result)?;
+        Ok(show(&result, &folder))
     }
 
-    /// A training that is new, in a folder of its own.
-    fn started(&self) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
+    /// Starts a new training in an empty folder.
+    fn started(&self, folder: &TrialFolder) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
         let plan = Plan {
             schemes: Some(Names::These(vec![self.scheme.clone()])),
             tasks: match self.data {
@@ -121,7 +122,7 @@ impl Args {
         let trials = study.trials(&tasks)?;
         let [spec] = &trials[..] else {
             return Err(LabError::Usage(format!(
-                "one task, one scheme and one seed make one training; these make {}",
+                "train runs one task with one scheme and one seed; these arguments make {} trials",
                 trials.len()
             )));
         };
@@ -131,48 +132,49 @@ impl Args {
         fs::create_dir_all(&self.out).map_err(LabError::file(&self.out))?;
         let mut entries = fs::read_dir(&self.out).map_err(LabError::file(&self.out))?;
         if entries.next().is_some() {
-            let folder = self.out.display();
-            return Err(LabError::Usage(if self.spec_file().exists() {
-                format!("{folder} holds a training; go on with --resume, or choose another --out")
+            let (out, is_training) = (self.out.display(), folder.spec().exists());
+            return Err(LabError::Usage(if is_training {
+                format!("{out} holds a training; go on with --resume, or choose another --out")
             } else {
-                format!("{folder} is not empty; choose a new or an empty folder with --out")
+                format!("{out} is not empty; choose a new or an empty folder with --out")
             }));
         }
-        tasks.store(&self.out)?;
-        write_json(&self.spec_file(), spec)?;
+        keep_data(&tasks, &StudyFolder::at(&self.out))?;
+        write_json(&folder.spec(), spec)?;
         Ok((spec.clone(), tasks.get(&spec.task)?))
     }
 
-    /// The training that lies in the folder.
-    fn found(&self) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
-        if !self.spec_file().exists() {
+    /// Finds the training in the folder.
+    fn found(&self, folder: &TrialFolder) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
+        if !folder.spec().exists() {
             return Err(LabError::Usage(format!(
-                "{} holds no training to go on with: there is no spec.json in it",
-                self.out.display()
+                "{} holds no training to go on with: there is no {} in it",
+                self.out.display(),
+                TrialFolder::SPEC
             )));
         }
-        if self.out.join("result.json").exists() {
+        if folder.result().exists() {
             return Err(LabError::Usage(format!(
-                "the training in {} is finished; see its result.json",
-                self.out.display()
+                "the training in {} is finished; see its {}",
+                self.out.display(),
+                TrialFolder::RESULT
             )));
         }
-        let spec: TrialSpec = read_json(&self.spec_file())?;
-        let task = Tasks::stored(spec.data.as_ref(), &self.out)?.get(&spec.task)?;
+        let spec: TrialSpec = read_json(&folder.spec())?;
+        // The data are kept in the same folder.
+        let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
+        let task = tasks.get(&spec.task)?;
         Ok((spec, task))
-    }
-
-    fn spec_file(&self) -> PathBuf {
-        self.out.join("spec.json")
     }
 }
 
-/// Makes Ctrl-C a signal again, which the dashboard takes for a key that it has no use for.
+/// Makes Ctrl-C send a signal again. The dashboard turns that off and reads Ctrl-C as a key, but does
+/// nothing with it.
 fn hear_ctrl_c() {
     #[cfg(unix)]
     {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-        // Without a terminal there is nothing to press.
+        // This fails only without a terminal, and then there is no Ctrl-C.
         if let Ok(mut settings) = tcgetattr(std::io::stdin()) {
             settings.local_modes |= LocalModes::ISIG;
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &settings);
@@ -180,7 +182,7 @@ fn hear_ctrl_c() {
     }
 }
 
-/// Prints a line every so many steps, for a log.
+/// Prints a line every [`EPOCH`] steps.
 fn lines(steps: usize) -> Box<dyn FnMut(usize, f64) + Send> {
     let started = Instant::now();
     let (mut total, mut since) = (0.0, 0);
@@ -190,7 +192,7 @@ fn lines(steps: usize) -> Box<dyn FnMut(usize, f64) + Send> {
         if step.is_multiple_of(EPOCH) || step == steps {
             let mean = total / since as f64;
             let seconds = started.elapsed().as_secs_f64();
-            super::print_line(&format!(
+            print_line(&format!(
                 "step {step:>6} of {steps}  loss {mean:.4}  {seconds:>6.1} s"
             ));
             (total, since) = (0.0, 0);
@@ -198,16 +200,17 @@ fn lines(steps: usize) -> Box<dyn FnMut(usize, f64) + Send> {
     })
 }
 
-fn show(result: &TrialResult, folder: &Path) -> u8 {
+/// Prints the scores, and returns the exit code.
+fn show(result: &TrialResult, folder: &TrialFolder) -> u8 {
     let code = match &result.outcome {
         Outcome::Failed(reason) => {
-            super::print_line(&format!("failed: {reason}"));
+            print_line(&format!("failed: {reason}"));
             1
         }
         Outcome::Finished(measures) => {
-            super::print_line("length  accuracy  exact match  floor");
+            print_line("length  accuracy  exact match  floor");
             for score in &measures.scores {
-                super::print_line(&format!(
+                print_line(&format!(
                     "{:>6}  {:>8.3}  {:>11.3}  {:>5.3}{}",
                     score.length,
                     score.accuracy,
@@ -223,6 +226,6 @@ fn show(result: &TrialResult, folder: &Path) -> u8 {
             0
         }
     };
-    super::print_line(&format!("wrote {}", folder.join("result.json").display()));
+    print_line(&format!("wrote {}", folder.result().display()));
     code
 }

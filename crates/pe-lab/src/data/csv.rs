@@ -3,8 +3,8 @@
 use csv::{ReaderBuilder, StringRecord};
 
 use super::error::Problem;
+use super::quote::shorten;
 use super::rows::{Collector, Rows, Tokens};
-use super::shorten;
 
 const LABEL: &str = "label";
 

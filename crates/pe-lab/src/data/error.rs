@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::{MAX_BYTES, MAX_CLASSES, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS, grouped, shorten};
+use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS};
+use super::quote::{grouped, shorten};
 
 /// Bad rows and classes that a message lists; it counts the others.
 pub(super) const SHOWN: usize = 5;

@@ -6,19 +6,18 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::error::Problem;
+use super::quote::shorten;
 use super::rows::{Collector, Rows, Tokens};
-use super::shorten;
 
 /// Reads labelled sequences: `{"label": "x", "tokens": ["a", "b"]}` or
-/// `{"label": "x", "text": "a b"}`, one on each line. Other fields are ignored, and so are blank
-/// lines.
+/// `{"label": "x", "text": "a b"}`, one per line. Other fields and blank lines are ignored.
 ///
 /// A label is a string, a number, `true` or `false`; a token is a string or a number. The tokens of
 /// a text are separated by spaces.
 ///
 /// # Errors
 ///
-/// Rows that cannot be used.
+/// [`Problem::Lines`] lists the lines that cannot be used.
 pub(super) fn read(text: &str) -> Result<Rows, Problem> {
     let mut rows = Collector::default();
     for (line, text) in (1..).zip(text.lines()) {
@@ -63,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<Rows, Problem> {
 
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
 
-/// The parser's words without its line number, which is that of the line alone.
+/// What the parser says, without its line number: it sees one line only, so that is always 1.
 fn explain(error: &serde_json::Error, line: &str) -> String {
     let text = error.to_string();
     let reason = text
@@ -83,68 +82,68 @@ struct Line {
     text: Option<String>,
 }
 
-struct Label(String);
-
-impl<'de> Deserialize<'de> for Label {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let scalar = Scalar {
-            expected: "a label: a string, a number, true or false",
-            booleans: true,
-        };
-        deserializer.deserialize_any(scalar).map(Self)
-    }
+/// Any JSON value.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Json {
+    Text(String),
+    Natural(u64),
+    Negative(i64),
+    Decimal(f64),
+    Boolean(bool),
+    Other(serde_json::Value),
 }
 
-struct Token(String);
-
-impl<'de> Deserialize<'de> for Token {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let scalar = Scalar {
-            expected: "a token: a string or a number",
-            booleans: false,
-        };
-        deserializer.deserialize_any(scalar).map(Self)
-    }
-}
-
-/// A single value as a string. A list or an object in its place is refused before it is read.
-struct Scalar {
-    expected: &'static str,
-    booleans: bool,
-}
-
-impl Visitor<'_> for Scalar {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<String, E> {
-        Ok(value.to_string())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<String, E> {
-        Ok(value.to_string())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<String, E> {
-        Ok(value.to_string())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<String, E> {
-        Ok(value.to_string())
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<String, E> {
-        match self.booleans {
-            true => Ok(value.to_string()),
-            false => Err(E::invalid_type(serde::de::Unexpected::Bool(value), &self)),
+impl Json {
+    /// A string or a number as text, or the kind of anything else.
+    fn token(self) -> Result<String, String> {
+        match self {
+            Self::Text(text) => Ok(text),
+            Self::Natural(number) => Ok(number.to_string()),
+            Self::Negative(number) => Ok(number.to_string()),
+            Self::Decimal(number) => Ok(number.to_string()),
+            Self::Boolean(value) => Err(format!("boolean `{value}`")),
+            Self::Other(value) if value.is_null() => Err("null".into()),
+            Self::Other(value) if value.is_array() => Err("sequence".into()),
+            Self::Other(_) => Err("map".into()),
         }
     }
 }
 
-/// Tokens one by one, so that a line of millions takes no more memory than its text.
+#[derive(Deserialize)]
+#[serde(try_from = "Json")]
+struct Label(String);
+
+impl TryFrom<Json> for Label {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        if let Json::Boolean(value) = value {
+            return Ok(Self(value.to_string()));
+        }
+        let text = value.token();
+        let wrong = |kind| {
+            format!("invalid type: {kind}, expected a label: a string, a number, true or false")
+        };
+        text.map(Self).map_err(wrong)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "Json")]
+struct Token(String);
+
+impl TryFrom<Json> for Token {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        let wrong = |kind| format!("invalid type: {kind}, expected a token: a string or a number");
+        value.token().map(Self).map_err(wrong)
+    }
+}
+
+/// A list of tokens. It is read token by token, and [`Tokens`] only counts those that are too many, so
+/// a line with millions of them takes no more memory than its text.
 struct TokenList(Tokens);
 
 impl<'de> Deserialize<'de> for TokenList {

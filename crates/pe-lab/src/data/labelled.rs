@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::Problem;
+use super::limits::MAX_VOCABULARY;
+use super::quote::{grouped, shorten};
 use super::rows::{Row, Rows};
 use super::split::{Bin, Split};
-use super::{MAX_VOCABULARY, grouped, shorten};
 use crate::rng::{generator, permutation};
 use crate::task::{Answer, Readout, Sample, Task};
 
@@ -280,7 +281,7 @@ fn bins(bins: &[Bin]) -> String {
 
 impl Task for Labelled {
     fn name(&self) -> &str {
-        super::NAME
+        super::limits::NAME
     }
 
     fn about(&self) -> &str {

@@ -1,19 +1,21 @@
 //! The user's own data as a task.
 //!
-//! | file | what is in it | the task |
+//! | file | what it holds | the task |
 //! |---|---|---|
-//! | `.csv` | a header with a column `label`; tokens in all the other columns | which label? |
-//! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | which label? |
-//! | `.txt` | plain text | which characters are masked? |
+//! | `.csv` | a header with a column `label`; tokens in all other columns | predict the label |
+//! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
+//! | `.txt` | plain text | predict the masked characters |
 //!
-//! Everything else is found out: vocabulary, lengths, and a split into what is trained on and what
-//! is tested, which is the same for every seed and scheme. [`DataTask::describe`] says what was
-//! found. Nothing is repaired or skipped: a file with a line that cannot be used is refused.
+//! The vocabulary, the lengths and the split into training and test data follow from the file. The
+//! split is the same for every seed and every scheme. [`DataTask::describe`] says what was found. A file
+//! with a line that cannot be used is refused; nothing is repaired or skipped.
 
 mod csv;
 mod error;
 mod jsonl;
 mod labelled;
+mod limits;
+mod quote;
 mod rows;
 mod split;
 #[cfg(test)]
@@ -23,40 +25,23 @@ mod text;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use error::{BadLine, DataError, Problem, SmallClass};
+pub use limits::{
+    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY,
+    MIN_CHARACTERS, MIN_ROWS, NAME,
+};
 
 use crate::task::Task;
 use labelled::Labelled;
 use text::MaskedText;
 
-/// The name of the task that is the user's data.
-pub const NAME: &str = "data";
-/// Bytes of a file, at most.
-pub const MAX_BYTES: u64 = 256 << 20;
-/// Rows, at least: a fifth of them is held out.
-pub const MIN_ROWS: usize = 20;
-/// Rows, at most.
-pub const MAX_ROWS: usize = 1_000_000;
-/// Labels, at most.
-pub const MAX_CLASSES: usize = 1_000;
-/// Tokens in a row, at most.
-pub const MAX_TOKENS: usize = 512;
-/// Characters in a label or in one token of a row, at most.
-pub const MAX_CHARACTERS: usize = 1_000;
-/// Different tokens that are told apart, at most; all others are one.
-pub const MAX_VOCABULARY: usize = 10_000;
-/// Characters of a plain text, at least.
-pub const MIN_CHARACTERS: usize = 2_000;
-/// Different characters that are told apart, at most; all others are one.
-pub const MAX_ALPHABET: usize = 1_000;
-
-/// What a data file holds, by the end of its name.
+/// What a data file holds, as the end of its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -81,7 +66,7 @@ impl Format {
     }
 }
 
-/// What identifies a data file: two with the same spec give the same numbers.
+/// What identifies a data file. Two files with the same spec give the same numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSpec {
     /// The name of the file, without its folder.
@@ -92,13 +77,6 @@ pub struct DataSpec {
     pub sha256: String,
     /// Its size.
     pub bytes: u64,
-}
-
-impl DataSpec {
-    /// Where a study keeps its copy of the file, in its folder.
-    pub fn kept_at(&self) -> PathBuf {
-        Path::new("data").join(&self.file)
-    }
 }
 
 /// A task made of the user's data.
@@ -147,7 +125,7 @@ impl DataTask {
         &self.spec
     }
 
-    /// What was found in the file and how it will be used, in lines for a person.
+    /// What was found in the file and how it is used, in lines for a person.
     pub fn describe(&self) -> &[String] {
         &self.description
     }
@@ -168,7 +146,7 @@ fn read(path: &Path) -> Result<DataTask, Problem> {
         return Err(Problem::TooLarge { bytes: meta.len() });
     }
     let mut bytes = Vec::new();
-    // The file may grow while it is read.
+    // At most one byte too many, in case the file grows while it is read.
     File::open(path)?
         .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)?;
@@ -246,27 +224,4 @@ fn not_utf8(bytes: &[u8]) -> Problem {
         }
     }
     Problem::Lines { count, shown }
-}
-
-/// A number with a comma every three digits.
-fn grouped(number: usize) -> String {
-    crate::grouped::grouped(number, ',')
-}
-
-/// A value from the file, fit for a message: on one line, and not longer than that.
-fn shorten(value: &str) -> String {
-    const KEPT: usize = 40;
-    let mut characters = value.chars();
-    let mut text = String::from("`");
-    for character in characters.by_ref().take(KEPT) {
-        match character.is_control() {
-            true => text.extend(character.escape_default()),
-            false => text.push(character),
-        }
-    }
-    if characters.next().is_some() {
-        text.push('…');
-    }
-    text.push('`');
-    text
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::error::{BadLine, Problem, SHOWN};
-use super::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, grouped, shorten};
+use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS};
+use super::quote::{grouped, shorten};
 
 /// One labelled sequence, both as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::error::{Problem, SHOWN, SmallClass};
+use super::limits::{MAX_CLASSES, MIN_ROWS};
+use super::quote::{grouped, shorten};
 use super::rows::{Row, Rows};
-use super::{MAX_CLASSES, MIN_ROWS, grouped};
 use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
@@ -202,7 +203,7 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
     if let Some(class) = inside.iter().position(|groups| *groups < 2) {
         return Err(format!(
             "without the rows longer than {limit} tokens, too few are left of the label {}",
-            super::shorten(&data.labels[class])
+            shorten(&data.labels[class])
         ));
     }
     Ok(limit)

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::error::Problem;
-use super::{MAX_ALPHABET, MIN_CHARACTERS, grouped};
+use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
+use super::quote::grouped;
 use crate::rng::{HostRng, RngExt, generator, permutation};
 use crate::task::{Answer, Readout, Sample, Task};
 
@@ -198,7 +199,7 @@ fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
 
 impl Task for MaskedText {
     fn name(&self) -> &str {
-        super::NAME
+        super::limits::NAME
     }
 
     fn about(&self) -> &str {

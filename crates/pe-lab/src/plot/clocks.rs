@@ -1,18 +1,20 @@
-//! The pairs of columns as what they are: hands of clocks, each with its own speed.
+//! Pairs of columns as the hands of clocks, each with its own speed.
 
-use super::colour::sequential;
-use super::frame::{self, Axis, Rect, Side, Words, below_subtitle};
-use super::{Encoding, check_list, wavelength};
+use super::encoding::Encoding;
+use super::text::{check_list, wavelength};
+use crate::draw::colour::sequential;
+use crate::draw::{Axis, Lines, Rect, Side, Words, below_subtitle, dots, page};
 use crate::error::LabError;
 
 /// The most pairs on one page.
 pub const MAX_PAIRS: usize = 24;
 const FACE: i32 = 190;
 const GAP: (i32, i32) = (46, 76);
-/// A dot covers the others in the same of this many parts of a turn: they are less than a pixel apart.
+/// A turn is divided into this many parts, each less than a pixel long. Only the last dot of each part
+/// is drawn, since it would cover the others.
 const PARTS: usize = 720;
 
-/// The pairs that are drawn when none are named: six, from the fastest on, evenly over the widths.
+/// The pairs that are drawn if none are named: up to six, evenly spaced from the fastest on.
 pub fn default_pairs(encoding: &Encoding) -> Vec<usize> {
     let pairs = encoding.d_model() / 2;
     let step = (pairs / 8).max(1);
@@ -22,13 +24,15 @@ pub fn default_pairs(encoding: &Encoding) -> Vec<usize> {
         .collect()
 }
 
-/// Draws a circle for each of `pairs`, with a dot at (sin ω p, cos ω p) for each position p: a hand
-/// that starts upright and turns clockwise by ω radians a token. Colours tell positions apart.
+/// Draws a circle for each of `pairs`, with a dot at (sin ω p, cos ω p) for each position p. It is the
+/// tip of a hand that starts upright and turns clockwise by ω radians per token. The colour of a dot is
+/// its position.
 ///
 /// # Errors
 ///
-/// When `pairs` is empty, too long or names a pair twice, or when `d_model` has no such pair: the
-/// last sine of an odd `d_model` has no cosine.
+/// [`LabError::Usage`] when `pairs` is empty, has more than [`MAX_PAIRS`] entries or names a pair
+/// twice, or when `d_model` has no such pair. The last sine of an odd `d_model` has no cosine and makes
+/// no pair.
 pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
     let d_model = encoding.d_model();
     if d_model < 2 {
@@ -71,7 +75,7 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
     let bar = left + columns * FACE + (columns - 1) * GAP.0 + 30;
     let positions = Axis::counted("position (tokens)", (start, seq_len), last, 0.0);
     let wavelengths = encoding.spectrum.wavelengths();
-    frame::page(
+    page(
         ((bar + 30 + positions.margin()).max(760), top + height + 66),
         "Sinusoidal positional encoding as clocks",
         &subtitle,
@@ -84,7 +88,7 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
                     width: FACE,
                     height: FACE,
                 };
-                // Names only where there is no other face in the way.
+                // Only the lowest faces and those on the left have room for the name of an axis.
                 let lowest = index + across >= pairs.len();
                 let (sin, cos) = encoding.pair(*pair);
                 let mut x = Axis::unit(if lowest { "sin (dimensionless)" } else { "" }, 0.2);
@@ -102,23 +106,23 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
                 let columns = cos.map_or(sin.to_string(), |cos| format!("{sin} and {cos}"));
                 let title = format!("pair {pair} (columns {columns})");
                 let middle = rect.left + FACE / 2;
-                page.text((middle, rect.top - 26), &title, 12, Words::centered())?;
+                page.text((middle, rect.top - 26), &title, 12.0, Words::centered())?;
                 let turn = format!("one turn in {} tokens", wavelength(wavelengths[*pair]));
-                page.text((middle, rect.top - 11), &turn, 11, Words::centered())?;
-                let mut chart = page.chart(rect, &x, (&y, Side::Left), true)?;
+                page.text((middle, rect.top - 11), &turn, 11.0, Words::centered())?;
+                let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Both)?;
                 page.circle(&chart, 1.0)?;
-                let dots = face
-                    .iter()
-                    .map(|(offset, point)| (*point, sequential(*offset as f64 / last)));
-                frame::dot(&mut chart, dots, 4)?;
+                let colour = |offset: usize| sequential(offset as f64 / last);
+                let points = face.iter();
+                let points = points.map(|(offset, point)| (*point, colour(*offset)));
+                dots(&mut chart, points, 4)?;
             }
             page.colour_bar((bar, top, height), &positions, sequential, (0.0, 1.0))
         },
     )
 }
 
-/// For each pair, the dots in the order that they are drawn in: which position, counted from the
-/// first, and where.
+/// The dots of one pair in the order in which they are drawn: the position, counted from the first one
+/// drawn, and the point.
 type Face = Vec<(usize, (f64, f64))>;
 
 fn faces(encoding: &Encoding, pairs: &[usize]) -> Result<Vec<Face>, LabError> {
@@ -145,7 +149,7 @@ fn faces(encoding: &Encoding, pairs: &[usize]) -> Result<Vec<Face>, LabError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::encoding;
+    use super::super::encoding::tests::encoding;
     use super::*;
 
     #[test]

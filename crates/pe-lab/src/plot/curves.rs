@@ -1,19 +1,21 @@
-//! The values as curves: of chosen columns over the positions, of chosen positions over the columns.
+//! Values as curves: some columns over the positions, and some positions over the columns.
 
 use pe_burn::Layout;
 
-use super::colour::{MAX_DISTINCT, distinct};
-use super::frame::{self, Axis, Page, Rect, Side, Stroke, below_subtitle, grouped};
-use super::{Encoding, check_list, wavelength};
+use super::encoding::Encoding;
+use super::text::{check_list, wavelength};
+use crate::draw::colour::{MAX_DISTINCT, distinct};
+use crate::draw::{Axis, Key, Lines, Page, Rect, Side, Stroke, below_subtitle, dots, line, page};
 use crate::error::LabError;
+use crate::grouped::grouped;
 
 const WIDTH: i32 = 720;
 const HEIGHT: i32 = 250;
 const LEFT: i32 = 80;
-/// Up to this many points a curve shows a dot on each: the encoding exists only there.
+/// A curve of up to this many points has a dot on each, since the encoding exists only there.
 const DOTS: usize = 128;
 
-/// The columns that are drawn when none are named: four sines that turn ever more slowly.
+/// The columns that are drawn if none are named: up to four sines, each slower than the one before.
 pub fn default_columns(encoding: &Encoding) -> Vec<usize> {
     let pairs = encoding.d_model().div_ceil(2);
     let mut columns: Vec<usize> = (0..4).map(|i| encoding.pair(i * pairs / 8).0).collect();
@@ -21,16 +23,17 @@ pub fn default_columns(encoding: &Encoding) -> Vec<usize> {
     columns
 }
 
-/// The positions that are drawn when none are named.
+/// The positions that are drawn if none are named.
 pub const DEFAULT_POSITIONS: [usize; 3] = [0, 1, 10];
 
-/// Draws the value of each of `columns` over the positions of the encoding, and below it the value
-/// of each of `positions` over all columns. One of the two lists may be empty: its panel is left out.
+/// Draws the value of each of `columns` over the positions of the encoding, and below that the value of
+/// each of `positions` over all columns. One of the two lists may be empty; its panel is then left out.
 ///
 /// # Errors
 ///
-/// When both lists are empty, when one names something twice or more than can be told apart, when a
-/// column is not below `d_model`, or a position past the largest.
+/// [`LabError::Usage`] when both lists are empty, when one is longer than [`MAX_DISTINCT`] or names
+/// something twice, or when a column is not below `d_model`; [`LabError::Position`] when a position is
+/// beyond the largest.
 pub fn svg(
     encoding: &Encoding,
     columns: &[usize],
@@ -58,7 +61,7 @@ pub fn svg(
     let top = below_subtitle(subtitle.len());
     let each = HEIGHT + 66;
     let bottom = top + each * panels.len() as i32;
-    frame::page(
+    page(
         (LEFT + WIDTH + 330, bottom),
         "Sinusoidal positional encoding, curve by curve",
         &subtitle,
@@ -74,7 +77,7 @@ pub fn svg(
 struct Panel {
     x: Axis,
     curves: Vec<Curve>,
-    legend: Vec<(Stroke, String)>,
+    legend: Vec<(Key, String)>,
     note: Option<String>,
 }
 
@@ -93,9 +96,13 @@ impl Panel {
             height: HEIGHT,
         };
         let values = Axis::unit("value (dimensionless)", 0.08);
-        let mut chart = page.chart(rect, &self.x, (&values, Side::Left), true)?;
+        let mut chart = page.chart(rect, &self.x, (&values, Side::Left), Lines::Both)?;
         for curve in &self.curves {
-            frame::line(&mut chart, &curve.points, curve.stroke, curve.dots)?;
+            line(&mut chart, &curve.points, curve.stroke)?;
+            if curve.dots {
+                let colour = curve.stroke.colour;
+                dots(&mut chart, curve.points.iter().map(|at| (*at, colour)), 2)?;
+            }
         }
         page.legend((LEFT + WIDTH + 18, top + 12), &self.legend)
     }
@@ -123,7 +130,7 @@ fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, 
         let (pair, function) = function(encoding, *column);
         let turn = wavelength(wavelengths[pair]);
         let text = format!("column {column}: {function}, wavelength {turn} tokens");
-        (solid(index), text)
+        (Key::Line(solid(index), None), text)
     };
     let end = seq_len.saturating_sub(1).max(1) as f64;
     let x = Axis::counted("position (tokens)", (start, seq_len), end, 0.0);
@@ -133,7 +140,7 @@ fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, 
         legend: columns.iter().enumerate().map(legend).collect(),
         note: (per_group > 1).then(|| {
             format!(
-                "Reduced to pixels: each curve joins the least and the greatest of every \
+                "Reduced to pixels: each curve joins the smallest and the largest of every \
                  {per_group} values"
             )
         }),
@@ -148,11 +155,11 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
     let rows: Vec<f32> = encoding.spectrum.try_rows_at(positions)?;
     let (mut curves, mut legend) = (Vec::new(), Vec::new());
     for (index, (row, position)) in rows.chunks_exact(d_model).zip(positions).enumerate() {
-        // Sine and cosine columns apart: together they would only be a zigzag.
+        // One curve for the sines and one for the cosines: a single curve would be a zigzag.
         for name in ["sin", "cos"] {
-            let stroke = Stroke {
-                dashed: name == "cos",
-                ..solid(index)
+            let stroke = match name {
+                "cos" => Stroke::dashed(distinct(index)),
+                _ => solid(index),
             };
             let of_name = (0..d_model).filter(|column| function(encoding, *column).1 == name);
             let points: Vec<(f64, f64)> = of_name
@@ -160,8 +167,8 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
                 .collect();
             if !points.is_empty() {
                 legend.push((
-                    stroke,
-                    format!("position {}: {name} columns", grouped(*position)),
+                    Key::Line(stroke, None),
+                    format!("position {}: {name} columns", grouped(*position, ',')),
                 ));
                 curves.push(Curve {
                     stroke,
@@ -182,13 +189,10 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
 }
 
 fn solid(index: usize) -> Stroke {
-    Stroke {
-        colour: distinct(index),
-        dashed: false,
-    }
+    Stroke::solid(distinct(index))
 }
 
-/// The pair that a column belongs to, and which of the two it is.
+/// The pair that a column belongs to, and whether it is the sine or the cosine.
 fn function(encoding: &Encoding, column: usize) -> (usize, &'static str) {
     let sines = encoding.d_model().div_ceil(2);
     let (pair, is_cos) = match encoding.spectrum.layout() {
@@ -198,7 +202,7 @@ fn function(encoding: &Encoding, column: usize) -> (usize, &'static str) {
     (pair, if is_cos { "cos" } else { "sin" })
 }
 
-/// How many values share a pixel, so that no curve has more than two points a pixel.
+/// How many values to reduce to one pair of points, so that no curve has more than two points per pixel.
 fn per_group(values: usize) -> usize {
     match values.div_ceil(WIDTH as usize) {
         0..=2 => 1,
@@ -206,8 +210,8 @@ fn per_group(values: usize) -> usize {
     }
 }
 
-/// The least and the greatest value of each group, in the order that they come in: a curve through
-/// them covers the same pixels as one through all values.
+/// The smallest and the largest value of each group, in their order. A curve through them covers the
+/// same pixels as one through all values.
 fn envelope(values: &[f64], per_group: usize) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for (group, values) in values.chunks(per_group).enumerate() {
@@ -225,7 +229,7 @@ fn envelope(values: &[f64], per_group: usize) -> Vec<(f64, f64)> {
     points
 }
 
-/// Points of a wide row, at most two a pixel.
+/// The points of a curve, reduced to at most two per pixel.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let values: Vec<f64> = points.iter().map(|point| point.1).collect();
     let kept = envelope(&values, per_group(values.len()));
@@ -236,7 +240,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::encoding;
+    use super::super::encoding::tests::encoding;
     use super::*;
 
     #[test]
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(of(0), [(0.0, 0.0), (2.0, 0.0), (4.0, 0.0)]); // sines of position 0
         assert_eq!(of(1), [(1.0, 1.0), (3.0, 1.0), (5.0, 1.0)]); // its cosines
         assert!((of(2)[0].1 - 9_f64.sin()).abs() < 3e-8);
-        assert!(panel.curves[3].stroke.dashed && !panel.curves[2].stroke.dashed);
+        assert!(panel.curves[3].stroke.dash.is_some() && panel.curves[2].stroke.dash.is_none());
     }
 
     #[test]

@@ -2,39 +2,38 @@
 
 use std::f64::consts::TAU;
 
-use super::colour::{MAX_DISTINCT, distinct};
-use super::frame::{self, Axis, Rect, Side, Stroke, below_subtitle};
-use super::{check_list, number, spectrum, wavelength};
+use super::encoding::spectrum;
+use super::text::{check_list, number, wavelength};
+use crate::draw::colour::{MAX_DISTINCT, distinct};
+use crate::draw::{Axis, Key, Lines, Rect, Side, Stroke, below_subtitle, dots, line, page};
 use crate::error::LabError;
+use crate::grouped::grouped;
 
 const WIDTH: i32 = 660;
 const HEIGHT: i32 = 440;
-/// The most decades that are labelled.
+/// The most powers of ten that are labelled.
 const LABELS: i32 = 9;
-/// Up to this many pairs a line shows a dot on each.
+/// A line of up to this many pairs has a dot on each.
 const DOTS: usize = 64;
 
-/// Draws ω_i = base^(−2i/d_model) over the pair index i, with a logarithmic axis of frequencies on
-/// the left and the same as wavelengths, 2π/ω_i, on the right.
+/// Draws ω_i = base^(−2i/d_model) over the pair index i. The left axis shows frequencies, the right one
+/// the wavelengths 2π/ω_i; both are logarithmic.
 ///
 /// # Errors
 ///
-/// When `d_model` or a base give no encoding, when there are no bases, more than can be told apart,
-/// or one twice.
+/// [`LabError::Position`] when `d_model` or a base is out of range; [`LabError::Usage`] when there are no
+/// bases, more than [`MAX_DISTINCT`], or one twice.
 pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
     check_list("--bases", bases, MAX_DISTINCT)?;
     let mut lines = Vec::new();
     let mut legend = Vec::new();
     for (index, base) in bases.iter().enumerate() {
         let spectrum = spectrum(d_model, *base)?;
-        let stroke = Stroke {
-            colour: distinct(index),
-            dashed: false,
-        };
+        let stroke = Stroke::solid(distinct(index));
         let shortest = spectrum.wavelengths().into_iter().fold(f64::MAX, f64::min);
         let longest = spectrum.wavelengths().into_iter().fold(0.0, f64::max);
         legend.push((
-            stroke,
+            Key::Line(stroke, None),
             format!(
                 "base {}: wavelengths {} to {} tokens",
                 number(*base),
@@ -62,7 +61,7 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
             1..=decades + 1,
             |power| TAU.log10() - f64::from(power),
             |power| match usize::try_from(power) {
-                Ok(power @ ..=6) => frame::grouped(10_usize.pow(power as u32)),
+                Ok(power @ ..=6) => grouped(10_usize.pow(power as u32), ','),
                 _ => power_of_ten(power),
             },
         )
@@ -84,25 +83,33 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
         rect.left + WIDTH + right.margin() + 20,
         rect.top + HEIGHT + 60,
     );
-    frame::page(
+    page(
         size,
         "Frequencies of the sinusoidal positional encoding",
         &subtitle,
         |page| {
-            page.chart(rect, &Axis::bare(0.0, end), (&right, Side::Right), false)?;
-            let mut chart = page.chart(rect, &pairs_axis, (&left, Side::Left), true)?;
+            page.chart(
+                rect,
+                &Axis::bare(0.0, end),
+                (&right, Side::Right),
+                Lines::None,
+            )?;
+            let mut chart = page.chart(rect, &pairs_axis, (&left, Side::Left), Lines::Both)?;
             for (stroke, points) in &lines {
-                frame::line(&mut chart, points, *stroke, pairs <= DOTS)?;
+                line(&mut chart, points, *stroke)?;
+                if pairs <= DOTS {
+                    dots(&mut chart, points.iter().map(|at| (*at, stroke.colour)), 2)?;
+                }
             }
-            // Lower left: every line falls from the upper left to the right.
+            // The lower left corner is free: every line falls from the upper left to the right.
             let up = 20 * (legend.len() as i32 - 1) + 22;
             page.legend((rect.left + 18, rect.top + HEIGHT - up), &legend)
         },
     )
 }
 
-/// (i, log₁₀ ω_i). On this axis the frequencies lie on a straight line: its two ends draw it where
-/// no dots are wanted.
+/// The points (i, log₁₀ ω_i). They lie on a straight line, so its two ends are enough if no dots are
+/// drawn.
 fn points(frequencies: &[f64]) -> Vec<(f64, f64)> {
     let all = frequencies.iter().enumerate();
     let all = all.map(|(pair, omega)| (pair as f64, omega.log10()));
@@ -113,7 +120,7 @@ fn points(frequencies: &[f64]) -> Vec<(f64, f64)> {
     all.step_by(every).collect()
 }
 
-/// Labels for powers of ten, of which not too many.
+/// Labels for powers of ten, at most [`LABELS`] of them.
 fn powers(
     powers: impl Iterator<Item = i32>,
     place: impl Fn(i32) -> f64,
@@ -125,7 +132,7 @@ fn powers(
     kept.map(|power| (place(power), label(power))).collect()
 }
 
-/// "10⁻³"
+/// For example "10⁻³".
 fn power_of_ten(power: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     match power {

@@ -1,22 +1,21 @@
-//! The table itself: a row for each position, a column for each column, a colour for each value.
+//! The whole table: a row for each position, a column for each column, a colour for each value.
 
-use super::Encoding;
-use super::colour::diverging;
-use super::frame::{self, Axis, Rect, Side, below_subtitle};
-use super::raster::{Fit, Raster};
+use super::encoding::Encoding;
+use crate::draw::colour::diverging;
+use crate::draw::{Axis, Fit, Lines, Raster, Rect, Side, below_subtitle, page};
 use crate::error::LabError;
 
-/// The most pixels of the page that columns and positions get.
+/// The most pixels for the columns and for the positions.
 const ROOM: (usize, usize) = (1024, 600);
 
-/// Draws the values of every position and column, blue (−1) over white (0) to red (1).
+/// Draws the value of every position and column, from blue (−1) over white (0) to red (1).
 ///
-/// Where there are more cells than pixels, a pixel shows the mean of its cells, and the subtitle
-/// says of how many.
+/// If there are more cells than pixels, a pixel shows the mean of several cells, and the subtitle says
+/// of how many.
 ///
 /// # Errors
 ///
-/// When there is no memory for the table.
+/// [`LabError::Position`] when there is no memory for the table.
 pub fn svg(encoding: &Encoding) -> Result<String, LabError> {
     let (start, seq_len) = encoding.positions();
     let d_model = encoding.d_model();
@@ -30,7 +29,7 @@ pub fn svg(encoding: &Encoding) -> Result<String, LabError> {
     let columns = Axis::counted("column of d_model", (0, d_model), x.span() as f64, 0.5);
     let columns = columns.horizontal(width);
     let mut positions = Axis::counted("position (tokens)", (start, seq_len), y.span() as f64, 0.5);
-    // The first position on top, as in a matrix.
+    // The first position is on top, as in a matrix.
     std::mem::swap(&mut positions.from, &mut positions.to);
     let rect = Rect {
         left: 20 + positions.margin(),
@@ -39,13 +38,13 @@ pub fn svg(encoding: &Encoding) -> Result<String, LabError> {
         height,
     };
     let bar = rect.left + width + 24;
-    frame::page(
+    page(
         ((bar + 90).max(640), top + height + 60),
         "Sinusoidal positional encoding",
         &subtitle,
         |page| {
             page.image(rect, &image);
-            page.chart(rect, &columns, (&positions, Side::Left), false)?;
+            page.chart(rect, &columns, (&positions, Side::Left), Lines::None)?;
             let values = Axis::unit("value (dimensionless)", 0.0);
             page.colour_bar((bar, top, height), &values, diverging, (-1.0, 1.0))
         },
@@ -58,7 +57,7 @@ fn raster(encoding: &Encoding, x: Fit, y: Fit) -> Result<Raster, LabError> {
     Ok(raster)
 }
 
-/// What a pixel stands for, where it is not one cell.
+/// A sentence that says how many cells a pixel stands for; `None` if it is one.
 fn averaged(x: Fit, y: Fit) -> Option<String> {
     let of = match (y.per_pixel, x.per_pixel) {
         (1, 1) => return None,
@@ -71,7 +70,7 @@ fn averaged(x: Fit, y: Fit) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::encoding;
+    use super::super::encoding::tests::encoding;
     use super::*;
 
     #[test]

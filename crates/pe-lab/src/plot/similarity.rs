@@ -1,19 +1,19 @@
-//! How alike the rows of any two positions are: the cosine of the angle between them.
+//! How similar the rows of any two positions are: the cosine of the angle between them.
 
-use super::Encoding;
-use super::colour::diverging;
-use super::frame::{self, Axis, Rect, Side, below_subtitle};
-use super::raster::{Fit, Image};
+use super::encoding::Encoding;
+use crate::draw::colour::diverging;
+use crate::draw::{Axis, Fit, Image, Lines, Rect, Side, below_subtitle, page};
 use crate::error::LabError;
+use crate::grouped::grouped;
 
-/// The most pixels of the page that the positions get, on each side.
+/// The most pixels for the positions, on each side.
 const ROOM: usize = 600;
 
 /// Draws the cosine between all pairs of positions of a sinusoidal encoding.
 ///
 /// # Errors
 ///
-/// When there is no memory for the table.
+/// [`LabError::Position`] when there is no memory for the table.
 pub fn of(encoding: &Encoding) -> Result<String, LabError> {
     let (start, seq_len) = encoding.positions();
     let mut directions = Directions::new(seq_len, encoding.d_model());
@@ -22,15 +22,16 @@ pub fn of(encoding: &Encoding) -> Result<String, LabError> {
     draw(&directions, start, title, encoding.describe())
 }
 
-/// Draws the cosine between all pairs of rows of any table, such as a trained one. The first row is
-/// that of `first_position`.
+/// Draws the cosine between all pairs of rows of any table, such as a trained one. The first row belongs
+/// to position `first_position`.
 ///
-/// Where there are more rows than pixels, a pixel shows the mean of the cosines of its pairs, and
-/// the subtitle says of how many. A row of zeros has no direction: its pixels are grey.
+/// If there are more rows than pixels, a pixel shows the mean of the cosines of several pairs, and the
+/// subtitle says of how many. A row of zeros has no direction; its pixels are grey.
 ///
 /// # Errors
 ///
-/// When there are no rows or columns, when rows differ in length, or when a value is not finite.
+/// [`LabError::Drawing`] when there are no rows or no columns, when rows differ in length, or when a
+/// value is not finite.
 pub fn svg(rows: &[Vec<f32>], first_position: usize, title: &str) -> Result<String, LabError> {
     let d_model = rows.first().map_or(0, Vec::len);
     if d_model == 0 {
@@ -50,21 +51,18 @@ pub fn svg(rows: &[Vec<f32>], first_position: usize, title: &str) -> Result<Stri
         }
         directions.push(row);
     }
-    let size = format!(
-        "{} positions, d_model {d_model}",
-        frame::grouped(rows.len())
-    );
+    let size = format!("{} positions, d_model {d_model}", grouped(rows.len(), ','));
     draw(&directions, first_position, title, size)
 }
 
-/// The rows, each divided by its length and added to those that share its pixel. The mean cosine of
-/// two such groups is the product of their sums over the number of pairs, so pairs of single rows
-/// need not be looked at.
+/// The rows in groups, one group per pixel. Each row is divided by its length and added to the sum of its
+/// group. The mean cosine of two groups is the dot product of their sums divided by the number of pairs,
+/// so no pair of single rows has to be computed.
 struct Directions {
     fit: Fit,
     d_model: usize,
     sums: Vec<f64>,
-    /// How many rows of each group have a direction.
+    /// How many rows of each group are not zero.
     counts: Vec<usize>,
     rows: usize,
 }
@@ -96,7 +94,7 @@ impl Directions {
         self.counts[group] += 1;
     }
 
-    /// The mean cosine of every pair of groups, row by row; not a number where one has no direction.
+    /// The mean cosine of every pair of groups, row by row. It is NaN if all rows of a group are zero.
     fn cosines(&self) -> Vec<f64> {
         let groups: Vec<&[f64]> = self.sums.chunks_exact(self.d_model).collect();
         let mut cosines = vec![0.0; groups.len() * groups.len()];
@@ -112,7 +110,7 @@ impl Directions {
     }
 }
 
-/// The product of two vectors, in eight sums side by side, as wide as a processor adds at a time.
+/// The dot product of two vectors, in eight partial sums that the processor can add at the same time.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (a, a_rest) = a.as_chunks::<8>();
@@ -161,13 +159,13 @@ fn draw(
         height: length,
     };
     let bar = rect.left + length + 24;
-    frame::page(
+    page(
         ((bar + 90).max(640), top + length + 60),
         title,
         &subtitle,
         |page| {
             page.image(rect, &image);
-            page.chart(rect, &across, (&down, Side::Left), false)?;
+            page.chart(rect, &across, (&down, Side::Left), Lines::None)?;
             let values = Axis::unit("cosine (dimensionless)", 0.0);
             page.colour_bar((bar, top, length), &values, diverging, (-1.0, 1.0))
         },
@@ -176,7 +174,7 @@ fn draw(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::encoding;
+    use super::super::encoding::tests::encoding;
     use super::*;
 
     #[test]

@@ -1,12 +1,12 @@
-//! What a report is made from: the runs of a study, and what is known about its tasks.
+//! The results of a study, laid out by task, scheme and seed, and what is known about its tasks.
 
 use std::ops::RangeInclusive;
 
-use crate::evaluate::LengthScore;
-use crate::study::{Study, StudySpec};
+use super::stats::mean;
+use crate::ask::{StudySpec, Tasks, Versions};
+use crate::learn::LengthScore;
+use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::task::Task;
-use crate::tasks::Tasks;
-use crate::trial::{Measures, Outcome, Versions};
 
 /// One trial as the report sees it.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +14,11 @@ pub struct Run<'a> {
     pub task: &'a str,
     pub scheme: &'a str,
     pub seed: u64,
-    /// The measures, or why there are none.
+    /// The measures, or the reason why there are none.
     pub outcome: Result<&'a Measures, &'a str>,
 }
 
-/// What a report says about a task beside its scores.
+/// What a report says about a task, apart from its scores.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFacts {
     pub name: String,
@@ -27,34 +27,34 @@ pub struct TaskFacts {
     pub floor_about: String,
     pub steps: usize,
     pub train_lengths: Option<RangeInclusive<usize>>,
-    /// The tested lengths that training saw, and those beyond it.
+    /// The tested lengths inside the training lengths, and those beyond.
     pub lengths: [Vec<usize>; 2],
-    /// Whether a tested length is that of the longest sequence of several.
+    /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
-    /// The sequences tested there, in all; none where nothing was tested yet.
+    /// The number of sequences tested inside and beyond; 0 if nothing was tested yet.
     pub samples: [usize; 2],
-    /// The floor there, on average.
+    /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
     pub solved_at: Option<f64>,
 }
 
-/// A study, laid out for the report.
+/// The results of a study, laid out for the report.
 #[derive(Debug)]
 pub struct Data<'a> {
     pub spec: &'a StudySpec,
     pub tasks: Vec<TaskFacts>,
-    /// What was found in the user's data, where the task is made of it.
+    /// What was found in the user's data, if the task is made of it.
     pub description: Vec<String>,
-    /// The runs that were made, those without a score among them.
+    /// The trials that were run, also those without a score.
     pub runs: Vec<Run<'a>>,
-    /// Versions that ran the trials, each once.
+    /// The versions that computed the trials, each once.
     pub versions: Vec<&'a Versions>,
 }
 
 impl<'a> Data<'a> {
-    /// The runs of a study, the failed ones among them.
-    pub fn of(study: &'a Study) -> Self {
-        let done = study.results.iter().map(|result| Run {
+    /// The results of a study.
+    pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
+        let done = outcomes.results.iter().map(|result| Run {
             task: &result.spec.task,
             scheme: &result.spec.scheme.name,
             seed: result.spec.seed,
@@ -63,7 +63,7 @@ impl<'a> Data<'a> {
                 Outcome::Failed(reason) => Err(reason),
             },
         });
-        let missing = study.missing.iter().filter_map(|(trial, reason)| {
+        let missing = outcomes.missing.iter().filter_map(|(trial, reason)| {
             Some(Run {
                 task: &trial.task,
                 scheme: &trial.scheme.name,
@@ -72,13 +72,13 @@ impl<'a> Data<'a> {
             })
         });
         let mut versions: Vec<&Versions> = Vec::new();
-        for result in &study.results {
+        for result in &outcomes.results {
             if !versions.contains(&&result.versions) {
                 versions.push(&result.versions);
             }
         }
         let runs = done.chain(missing).collect();
-        Self::new(&study.spec, runs, versions, &study.tasks)
+        Self::new(study.spec(), runs, versions, study.tasks())
     }
 
     pub fn new(
@@ -118,7 +118,7 @@ impl<'a> Data<'a> {
             .filter(move |run| run.task == task && run.scheme == scheme)
     }
 
-    /// The measures of one scheme on one task, where there are any, each with its seed.
+    /// The measures of one scheme on one task, each with its seed.
     pub fn measured<'b>(
         &'b self,
         task: &'b str,
@@ -130,8 +130,8 @@ impl<'a> Data<'a> {
 }
 
 impl TaskFacts {
-    /// The one place where the report asks a task about itself. The lengths and floors that were
-    /// measured win over those that the task would name today.
+    /// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
+    /// have changed since.
     fn of<'a>(
         name: &str,
         steps: usize,
@@ -156,13 +156,13 @@ impl TaskFacts {
             source: text(|task| task.source()),
             floor_about: match task {
                 Some(task) => task.floor_about().to_string(),
-                None => "what takes no skill".into(),
+                None => "the accuracy that takes no skill".into(),
             },
             steps,
             train_lengths: task.map(|task| task.train_lengths()),
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
             samples: [0, 1].map(|part| groups[part].iter().map(|t| t.3).sum()),
-            floors: [0, 1].map(|part| crate::stats::mean(groups[part].iter().map(|t| t.2))),
+            floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
             solved_at: task.and_then(|task| task.solved_at()),
         }

@@ -1,31 +1,28 @@
 //! The cosine similarity between positions, for the encodings as they are after training.
 
-use pe_burn::PositionalConfig;
-
-use super::chart::Figure;
+use super::figure::Figure;
 use crate::error::LabError;
 use crate::plot::similarity;
-use crate::study::Study;
-use crate::trial::{TrialResult, read_encoding};
+use crate::run::{Study, TrialResult, read_encoding};
 
-/// A picture for every scheme that adds something to its tokens: one for a fixed pattern, one per task
-/// for a table that is trained, each from the first seed there is.
-pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
+/// A figure for every scheme that adds something to the token embeddings: one for a fixed pattern, and
+/// one per task for a trained table. Each shows the first seed that has a result.
+pub fn figures(study: &Study, results: &[TrialResult]) -> Result<Vec<Figure>, LabError> {
     let mut figures = Vec::new();
-    for scheme in &study.spec.schemes {
-        for task in &study.spec.tasks {
+    for scheme in &study.spec().schemes {
+        for task in &study.spec().tasks {
             let of_both = |result: &&TrialResult| {
                 result.spec.scheme.name == *scheme && result.spec.task == task.name
             };
-            let Some(result) = study.results.iter().find(of_both) else {
+            let Some(result) = results.iter().find(of_both) else {
                 continue;
             };
             let trial = &result.spec;
-            let Some(rows) = read_encoding(&trial.folder(&study.folder)) else {
+            let Some(rows) = read_encoding(&study.folder().trial(&trial.id())) else {
                 continue;
             };
-            // A trained gain changes no direction.
-            let trained = matches!(trial.scheme.encoding, PositionalConfig::Learned(_));
+            // A trained gain changes the length of the rows, and the cosine does not depend on it.
+            let trained = trial.scheme.is_trained_table();
             let what = match trained {
                 true => format!("{scheme}, trained on {}", task.name),
                 false => format!("{scheme}, before and after training"),
@@ -34,17 +31,17 @@ pub fn figures(study: &Study) -> Result<Vec<Figure>, LabError> {
                 true => format!("similarity-{scheme}-{}", task.name),
                 false => format!("similarity-{scheme}"),
             };
-            let known = study.tasks.get(&task.name)?;
+            let known = study.tasks().get(&task.name)?;
             let last = known.train_lengths().end() + known.framing() - 1;
             let mut caption = format!(
-                "How alike what {scheme} adds at two positions is: 1 the same direction, 0 \
-                 unrelated, \u{2212}1 opposite (seed {}).",
+                "How similar the vectors are that {scheme} adds at two positions: 1 means the same \
+                 direction, 0 unrelated, \u{2212}1 opposite (seed {}).",
                 trial.seed
             );
             if trained && last + 1 < rows.len() {
                 caption.push_str(&format!(
-                    " Training saw positions 0 to {last}; the rows behind are as random as on the \
-                     first day."
+                    " Training saw the positions 0 to {last}; the rows after them keep their random \
+                     initial values."
                 ));
             }
             let title = format!("Cosine similarity: {what}");

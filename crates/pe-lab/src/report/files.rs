@@ -1,17 +1,16 @@
-//! The report as data.
+//! The report as CSV and JSON.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::summary::Summary;
+use crate::ask::TrialSpec;
 use crate::error::LabError;
-use crate::files::{write_csv, write_json, write_whole};
-use crate::study::Study;
-use crate::trial::{Outcome, TrialResult, TrialSpec};
+use crate::folder::{StudyFolder, write_csv, write_json, write_whole};
+use crate::run::{Outcome, Outcomes, TrialResult};
 
-/// A row of `results.csv`: one length of one trial. A trial that failed, or has no result, has one
-/// row without scores.
+/// A row of `results.csv`: one length of one trial. A trial without scores has one row.
 #[derive(Serialize)]
 struct Row<'a> {
     task: &'a str,
@@ -84,25 +83,31 @@ fn rows(result: &TrialResult) -> Vec<Row<'_>> {
     }
 }
 
-/// Writes `results.csv`, `results.jsonl` and `summary.json`.
-pub fn write(study: &Study, summary: &Summary) -> Result<Vec<PathBuf>, LabError> {
-    let folder = &study.folder;
-    let table = folder.join("results.csv");
-    let missing = study.missing.iter().map(|(spec, reason)| Row {
+/// Writes `results.csv`, `results.jsonl` and `summary.json`, and returns their paths.
+pub fn write(
+    folder: &StudyFolder,
+    outcomes: &Outcomes,
+    summary: &Summary,
+) -> Result<Vec<PathBuf>, LabError> {
+    let table = folder.results_csv();
+    let missing = outcomes.missing.iter().map(|(spec, reason)| Row {
         failure: Some(reason.as_deref().unwrap_or("not run yet")),
         ..Row::of(spec)
     });
-    write_csv(&table, study.results.iter().flat_map(rows).chain(missing))?;
+    write_csv(
+        &table,
+        outcomes.results.iter().flat_map(rows).chain(missing),
+    )?;
 
-    let lines = folder.join("results.jsonl");
+    let lines = folder.results_jsonl();
     let mut text = String::new();
-    for result in &study.results {
+    for result in &outcomes.results {
         text.push_str(&serde_json::to_string(result).map_err(LabError::content(&lines))?);
         text.push('\n');
     }
     write_whole(&lines, text.as_bytes())?;
 
-    let summary_file = folder.join("summary.json");
+    let summary_file = folder.summary();
     write_json(&summary_file, summary)?;
     Ok(vec![table, lines, summary_file])
 }

@@ -1,4 +1,4 @@
-//! The report as one page that opens from disk and needs nothing else.
+//! The report as one HTML page that needs no other file.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -8,16 +8,19 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 use serde_json::json;
 
-use super::chart::{self, Figure, TaskFigures};
-use super::compare::{Comparison, FEWEST, Finding, Part, seeds_needed};
+use super::charts::{self, TaskFigures};
+use super::comparison::{Comparison, FEWEST, Finding, Part, seeds_needed};
 use super::data::Data;
-use super::fixed;
+use super::figure::Figure;
+use super::number::fixed;
+use super::stats::smallest_p;
 use super::summary::Summary;
 use super::verdict::{self, p_text};
+use crate::ask::Scheme;
 use crate::error::LabError;
+use crate::folder::StudyFolder;
 use crate::grouped::grouped;
-use crate::model::TOKEN_STD;
-use crate::stats::smallest_p;
+use crate::learn::TOKEN_STD;
 
 const TEMPLATE: &str = include_str!("report.html");
 
@@ -29,9 +32,9 @@ pub struct Charts {
 
 impl Charts {
     pub fn draw(data: &Data<'_>, summary: &Summary) -> Result<Self, LabError> {
-        let tasks = data.tasks.iter().map(|task| chart::of_task(data, task));
+        let tasks = data.tasks.iter().map(|task| charts::of_task(data, task));
         Ok(Self {
-            study: chart::of_study(summary)?,
+            study: charts::of_study(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
         })
     }
@@ -65,7 +68,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The SVG element alone, its ids made the figure's own: ids of one page must not meet.
+/// The SVG element of a figure. Its ids get the figure's name in front, since an id may occur only once on
+/// a page.
 fn inlined(figure: &Figure) -> String {
     let start = figure.svg.find("<svg").unwrap_or(0);
     let own = &figure.name;
@@ -96,17 +100,17 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
             Finding::Nothing => "no seed in common".into(),
             Finding::OneSeed => "one observation".into(),
             Finding::Different => "a difference".into(),
-            Finding::Agreeing => "every seed agrees; too few to prove it".into(),
+            Finding::Agreeing => "every seed agrees; too few seeds to prove it".into(),
             Finding::Few => "a few sequences".into(),
-            Finding::Failing => "ahead where it has scores".into(),
-            Finding::Same => "level".into(),
-            Finding::Unclear => "not told apart".into(),
+            Finding::Failing => "ahead; failed runs left out".into(),
+            Finding::Same => "no difference".into(),
+            Finding::Unclear => "unclear".into(),
         },
     };
     comparisons.iter().map(row).collect()
 }
 
-/// What the page says about one task.
+/// What the page shows of one task, apart from its summary.
 #[derive(Serialize)]
 struct TaskPart<'a> {
     figures: Vec<Shown<'a>>,
@@ -129,7 +133,7 @@ struct Failure<'a> {
 ///
 /// # Errors
 ///
-/// [`LabError::Chart`] when the template refuses its values.
+/// [`LabError::Page`] when the template cannot take its values.
 pub fn render(
     data: &Data<'_>,
     summary: &Summary,
@@ -141,7 +145,7 @@ pub fn render(
     let parts: Vec<TaskPart<'_>> = parts
         .map(|(task, figures)| TaskPart {
             figures: Shown::all(&figures.scores),
-            // With one task, the comparisons of the study are its own.
+            // If there is one task, its comparisons are those of the study and are shown there.
             comparisons: match summary.tasks.len() {
                 1 => Vec::new(),
                 _ => rows(&task.comparisons, task.has(Part::Beyond)),
@@ -163,8 +167,8 @@ pub fn render(
         })
         .collect();
     let schemes = summary.study.schemes.iter();
-    let schemes: Vec<(&str, &str)> = schemes
-        .map(|scheme| (scheme.as_str(), crate::scheme::about(scheme)))
+    let schemes: Vec<(&str, String)> = schemes
+        .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
         .collect();
     let tests = verdict::tested(&summary.comparisons);
     let most = verdict::most_seeds(&summary.comparisons);
@@ -186,9 +190,14 @@ pub fn render(
         "seeds_needed": seeds_needed(tests),
         "token_std": TOKEN_STD,
         "script": SCRIPT,
+        "files": {
+            "plan": StudyFolder::PLAN,
+            "results_csv": StudyFolder::RESULTS_CSV,
+            "results_jsonl": StudyFolder::RESULTS_JSONL,
+            "summary": StudyFolder::SUMMARY,
+        },
     });
-    let failed = |error: minijinja::Error| LabError::Chart {
-        path: "report.html".into(),
+    let failed = |error: minijinja::Error| LabError::Page {
         reason: iter::successors(Some(&error as &dyn std::error::Error), |e| e.source())
             .map(ToString::to_string)
             .collect::<Vec<_>>()
@@ -199,12 +208,12 @@ pub fn render(
     page.add_filter(
         "fixed",
         |value: Value, decimals: usize| match f64::try_from(value) {
-            // A true minus sign is as wide as a digit.
+            // A true minus sign, which is as wide as a digit.
             Ok(number) => fixed(number, decimals).replace('-', "\u{2212}"),
             Err(_) => "\u{2013}".to_string(),
         },
     );
-    // A setting held in 32 bits has no more digits than those.
+    // Settings are 32-bit floats, so only the digits of a 32-bit float are shown.
     page.add_filter("plain", |value: Value| match value.kind() {
         ValueKind::Number => f64::try_from(value.clone())
             .map_or(value.to_string(), |number| (number as f32).to_string()),
@@ -233,7 +242,7 @@ pub fn render(
     template.render(value(context)).map_err(failed)
 }
 
-/// The template's own kind of value.
+/// A JSON value as the template engine's own type.
 fn value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     match json {
@@ -254,11 +263,11 @@ fn value(json: serde_json::Value) -> Value {
     }
 }
 
-/// What is folded away on the screen is unfolded for the printer.
+/// Opens the folded parts of the page before it is printed.
 const SCRIPT: &str = "addEventListener('beforeprint', function () {\
  document.querySelectorAll('details').forEach(function (part) { part.open = true; }); });";
 
-/// A number without decimals in groups of three digits, a narrow space between them.
+/// A number without decimals, with a narrow space between its thousands.
 fn thousands(number: f64) -> String {
     grouped(number.round().max(0.0) as usize, '\u{202f}')
 }
@@ -271,12 +280,12 @@ mod tests {
 
     fn page(study: &Synthetic, figures: Vec<Figure>) -> String {
         let data = study.data();
-        let summary = Summary::of(&data);
+        let summary = verdict::judged(Summary::of(&data));
         let charts = Charts::draw(&data, &summary).unwrap();
         render(&data, &summary, &charts, &figures).unwrap()
     }
 
-    /// Every tag closed, every attribute quoted: the page is well-formed XML after its doctype.
+    /// Reads the page as XML, which it is after its doctype.
     fn parse(page: &str) -> Document<'_> {
         let body = page.strip_prefix("<!DOCTYPE html>").unwrap();
         Document::parse(body).unwrap_or_else(|error| panic!("{error}"))
@@ -295,7 +304,7 @@ mod tests {
             .join(" ")
     }
 
-    /// What holds for every page, whatever is on it.
+    /// Checks what holds for every page.
     fn check(page: &str) {
         let tree = parse(page);
         let mut ids = std::collections::BTreeSet::new();
@@ -387,12 +396,12 @@ mod tests {
             .find(|node| node.has_tag_name("main"))
             .unwrap();
         let first = main.children().find(Node::is_element).unwrap();
-        let verdict = &Summary::of(&study.data()).verdict;
+        let verdict = verdict::judged(Summary::of(&study.data())).verdict;
         assert!(text(first).contains(verdict[0].as_str()), "{}", text(first));
     }
 
     #[test]
-    fn hostile_names_are_text() {
+    fn hostile_names_are_shown_as_text() {
         let hostile = "<script>alert(1)</script>&\"'";
         let study = Synthetic::new(&[hostile, "a b"], &["\"><b>", "none"], 2)
             .score(hostile, "\"><b>", 1, &[(10, 0.9), (40, 0.5)])
@@ -417,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn further_figures_are_shown_and_their_ids_kept_apart() {
+    fn figures_with_the_same_ids_do_not_collide() {
         let svg = "<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\
                    <linearGradient id=\"g\"/><rect fill=\"url(#g)\"/></svg>";
         let figure = |name: &str| Figure {

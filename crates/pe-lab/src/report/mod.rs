@@ -1,11 +1,27 @@
-//! What a study found: a table, files, charts, a page. All of it is made from the results alone.
+//! The report of a study: a table, files, charts, a verdict and a page. It is made from the results
+//! alone, so it can be made again without training.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `data` | the results of a study, laid out by task, scheme and seed |
+//! | `stats` | means, intervals and tests |
+//! | `comparison` | two schemes compared, seed by seed |
+//! | `summary` | every number of the report |
+//! | `verdict` | the sentences about these numbers |
+//! | `table` | the report in a terminal |
+//! | `files` | the report as CSV and JSON |
+//! | `charts/`, `encodings` | the figures |
+//! | `html` | the report as one page |
 
-mod chart;
-mod compare;
+mod charts;
+mod comparison;
 mod data;
 mod encodings;
+mod figure;
 mod files;
 mod html;
+mod number;
+pub mod stats;
 mod summary;
 #[cfg(test)]
 mod synthetic;
@@ -14,8 +30,8 @@ mod verdict;
 
 use std::path::PathBuf;
 
-pub use chart::Figure;
-pub use compare::{Comparison, Part};
+pub use comparison::{Comparison, Part};
+pub use figure::Figure;
 pub use summary::{
     Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, Summary, TaskSummary,
 };
@@ -23,48 +39,25 @@ pub use summary::{
 use data::Data;
 
 use crate::error::LabError;
-use crate::files::write_whole;
-use crate::study::{Study, StudySpec};
+use crate::folder::write_whole;
+use crate::run::{Outcomes, Study};
 
-/// What is known of a study, ready to be shown. Its intervals and tests are computed once.
+/// The report of a study. Its intervals and tests are computed once, when it is made.
 pub struct Report<'a> {
     study: &'a Study,
+    outcomes: &'a Outcomes,
     data: Data<'a>,
     summary: Summary,
 }
 
-/// One line that says what a study runs.
-pub fn what_was_run(spec: &StudySpec) -> String {
-    let tasks = spec
-        .tasks
-        .iter()
-        .map(|task| format!("{} for {} steps", task.name, task.steps));
-    let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
-    format!(
-        "schemes {}; tasks {}; seeds {}; batches of {}",
-        spec.schemes.join(", "),
-        tasks.collect::<Vec<_>>().join(", "),
-        seeds.join(", "),
-        spec.recipe.batch_size
-    )
-}
-
-/// A number with this many decimals. Rounding may leave a zero with a minus sign, which goes.
-fn fixed(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    match text.strip_prefix('-') {
-        Some(digits) if digits.chars().all(|c| c == '0' || c == '.') => digits.to_string(),
-        _ => text,
-    }
-}
-
 impl<'a> Report<'a> {
     /// The report of a study, finished or not.
-    pub fn of(study: &'a Study) -> Self {
-        let data = Data::of(study);
+    pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
+        let data = Data::of(study, outcomes);
         Self {
             study,
-            summary: Summary::of(&data),
+            outcomes,
+            summary: verdict::judged(Summary::of(&data)),
             data,
         }
     }
@@ -74,39 +67,25 @@ impl<'a> Report<'a> {
         table::render(&self.summary)
     }
 
-    /// Writes every file of the report into the study's folder and gives back their paths, the page
+    /// Writes every file of the report into the study's folder, and returns their paths, the page
     /// first.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be written.
+    /// When a figure cannot be drawn or the folder cannot be written.
     pub fn write(&self) -> Result<Vec<PathBuf>, LabError> {
-        let folder = &self.study.folder;
+        let folder = self.study.folder();
         let charts = html::Charts::draw(&self.data, &self.summary)?;
-        let encodings = encodings::figures(self.study)?;
-        let page = folder.join("report.html");
+        let encodings = encodings::figures(self.study, &self.outcomes.results)?;
         let text = html::render(&self.data, &self.summary, &charts, &encodings)?;
-        write_whole(&page, text.as_bytes())?;
-        let mut written = vec![page];
-        written.extend(files::write(self.study, &self.summary)?);
+        write_whole(&folder.page(), text.as_bytes())?;
+        let mut written = vec![folder.page()];
+        written.extend(files::write(folder, self.outcomes, &self.summary)?);
         for figure in charts.all().chain(&encodings) {
-            let file = folder.join(format!("{}.svg", figure.name));
+            let file = folder.figure(&figure.name);
             write_whole(&file, figure.svg.as_bytes())?;
             written.push(file);
         }
         Ok(written)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_zero_has_no_sign() {
-        assert_eq!(fixed(-0.0004, 2), "0.00");
-        assert_eq!(fixed(-0.004, 3), "-0.004");
-        assert_eq!(fixed(-0.5, 0), "0");
-        assert_eq!(fixed(1.25, 1), "1.2");
     }
 }

@@ -1,37 +1,36 @@
-//! The numbers of a report: per task and scheme, inside and beyond the training lengths.
+//! Every number of a report: by task and scheme, inside and beyond the training lengths.
 
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::compare::{Comparison, Paired, Part, family};
+use super::comparison::{Comparison, Paired, Part, family};
 use super::data::{Data, TaskFacts};
-use super::verdict;
-use crate::evaluate::LengthScore;
-use crate::stats::{
+use super::stats::{
     Interval, RESAMPLES, interquartile_mean, interquartile_mean_interval, mean, mean_interval,
 };
-use crate::study::StudySpec;
-use crate::trial::Measures;
+use crate::ask::StudySpec;
+use crate::learn::LengthScore;
+use crate::run::Measures;
 
-/// A study in numbers and in words.
+/// A study in numbers, with the sentences about them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// What was run.
     pub study: StudySpec,
-    /// What the numbers allow to say, a sentence each, the answer first.
+    /// What the numbers show, one sentence per line, the answer first. Empty until the verdict is made.
     pub verdict: Vec<String>,
-    /// Trials of the study, and how many of them have scores.
+    /// The number of trials of the study.
     pub trials: usize,
-    /// Trials that have scores.
+    /// The number of trials with scores.
     pub finished: usize,
-    /// Trials that were not run yet.
+    /// The number of trials that have not been run yet.
     pub not_run: usize,
-    /// What was found in the user's data, where the task is made of it.
+    /// What was found in the user's data, if the task is made of it.
     pub data: Vec<String>,
     /// The schemes over all tasks, in the order of the study.
     pub schemes: Vec<SchemeOverall>,
-    /// Every pair of schemes over all tasks: one family for Holm's correction.
+    /// Every pair of schemes over all tasks. Holm's correction is for all of them together.
     pub comparisons: Vec<Comparison>,
     /// The tasks.
     pub tasks: Vec<TaskSummary>,
@@ -42,21 +41,21 @@ pub struct Summary {
 pub struct SchemeOverall {
     /// The scheme's name.
     pub scheme: String,
-    /// Its normalized scores inside the training lengths, or on held-out data of one length.
+    /// Its normalized scores inside the training lengths, or on held-out data if there is one length.
     pub inside: Option<Aggregate>,
-    /// Its normalized scores beyond them.
+    /// Its normalized scores beyond the training lengths.
     pub beyond: Option<Aggregate>,
-    /// Parameters of the model: the fewest and the most over tasks.
+    /// The number of parameters of the model: the smallest and the largest over tasks.
     pub parameters: Option<[usize; 2]>,
-    /// Parameters of the scheme alone, likewise.
+    /// The number of parameters of the scheme alone: the smallest and the largest over tasks.
     pub position_parameters: Option<[usize; 2]>,
     /// Milliseconds per training step, the mean over runs.
     pub ms_per_step: Option<f64>,
-    /// Input tokens trained on per second, the mean over runs.
+    /// Input tokens per second of training, the mean over runs.
     pub tokens_per_second: Option<f64>,
-    /// Trials with scores.
+    /// The number of trials with scores.
     pub finished: usize,
-    /// Trials that were run and have none.
+    /// The number of trials that were run and have no scores.
     pub failed: usize,
 }
 
@@ -65,15 +64,15 @@ pub struct SchemeOverall {
 pub struct Aggregate {
     /// The interquartile mean of all runs, pooled over tasks and seeds.
     pub iqm: f64,
-    /// Its 95 % interval, seeds drawn within each task.
+    /// The 95 % interval of `iqm`, with seeds drawn within each task.
     pub interval: Option<Interval>,
     /// The mean over tasks of the means over seeds.
     pub mean: f64,
-    /// Tasks that count.
+    /// The number of tasks in it.
     pub tasks: usize,
-    /// Runs that count.
+    /// The number of runs in it.
     pub runs: usize,
-    /// Every seed's own score: the mean over the tasks that it finished.
+    /// The score of every seed: the mean over the tasks that it finished.
     pub seeds: Vec<SeedMean>,
 }
 
@@ -99,23 +98,23 @@ pub struct TaskSummary {
     pub steps: usize,
     /// The lengths seen in training, where they are known.
     pub train_lengths: Option<RangeInclusive<usize>>,
-    /// The tested lengths that training saw, and those beyond.
+    /// The tested lengths inside the training lengths, and those beyond.
     pub lengths: [Vec<usize>; 2],
-    /// Whether a tested length is that of the longest sequence of several.
+    /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
-    /// The sequences tested there, in all.
+    /// The number of sequences tested inside and beyond.
     pub samples: [usize; 2],
-    /// The floor there, on average.
+    /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
     /// What the floor is, in words.
     pub floor_about: String,
-    /// The accuracy inside the training lengths that counts as solved, where there is one.
+    /// The accuracy inside the training lengths from which on the task counts as solved, if it has one.
     pub solved_at: Option<f64>,
-    /// What the numbers allow to say about this task.
+    /// What the numbers show about this task. Empty until the verdict is made.
     pub verdict: Vec<String>,
     /// The schemes, in the order of the study.
     pub schemes: Vec<SchemeSummary>,
-    /// Every pair of schemes on this task: one family for Holm's correction.
+    /// Every pair of schemes on this task. Holm's correction is for all of them together.
     pub comparisons: Vec<Comparison>,
 }
 
@@ -126,19 +125,19 @@ pub struct SchemeSummary {
     pub scheme: String,
     /// The score inside the training lengths.
     pub inside: Option<Group>,
-    /// The score beyond them.
+    /// The score beyond the training lengths.
     pub beyond: Option<Group>,
-    /// Parameters of the model.
+    /// The number of parameters of the model.
     pub parameters: Option<usize>,
-    /// Parameters of the scheme alone.
+    /// The number of parameters of the scheme alone.
     pub position_parameters: Option<usize>,
     /// Milliseconds per training step, the mean over seeds.
     pub ms_per_step: Option<f64>,
-    /// Input tokens trained on per second, the mean over seeds.
+    /// Input tokens per second of training, the mean over seeds.
     pub tokens_per_second: Option<f64>,
-    /// Seeds that did not solve the task inside the training lengths, where it can be solved.
+    /// The seeds that did not solve the task inside the training lengths, if it can be solved.
     pub unsolved_inside: Vec<u64>,
-    /// Seeds without a score, and why.
+    /// The seeds without a score, each with the reason.
     pub failed: Vec<(u64, String)>,
 }
 
@@ -147,13 +146,13 @@ pub struct SchemeSummary {
 pub struct Group {
     /// The mean accuracy over seeds.
     pub mean: f64,
-    /// The mean share of sequences with every answer right.
+    /// The mean share of sequences with every answer correct.
     pub exact: f64,
-    /// The mean on a scale from the floor (0) to perfect (1).
+    /// The mean normalized score: 0 at the floor, 1 if every answer is correct.
     pub normalized: f64,
-    /// The 95 % interval over seeds of the normalized mean.
+    /// The 95 % interval of `normalized` over seeds.
     pub interval: Option<Interval>,
-    /// Every seed's own score: the mean over the group's lengths, by their sequences.
+    /// The score of every seed: the mean over the sequences of all lengths of the group.
     pub seeds: Vec<SeedScore>,
 }
 
@@ -164,12 +163,12 @@ pub struct SeedScore {
     pub seed: u64,
     /// The accuracy.
     pub accuracy: f64,
-    /// The same on a scale from the floor (0) to perfect (1).
+    /// The normalized score: 0 at the floor, 1 if every answer is correct.
     pub normalized: f64,
 }
 
 impl Summary {
-    /// Summarizes a study.
+    /// The numbers of a study, without the verdict.
     pub fn of(data: &Data<'_>) -> Self {
         let tasks: Vec<TaskSummary> = data
             .tasks
@@ -185,7 +184,7 @@ impl Summary {
         let comparisons = match &tasks[..] {
             [task] => task.comparisons.clone(),
             _ => family(schemes, &parts, |part, a, b| {
-                // For every seed, the mean over the tasks that both schemes finished at it.
+                // For every seed the mean over the tasks that both schemes finished at this seed.
                 let seeds = data.spec.seeds.iter().filter_map(|seed| {
                     mean(tasks.iter().filter_map(|task| {
                         let score = |scheme| Some(task.score(part, scheme, *seed)?.normalized);
@@ -196,7 +195,7 @@ impl Summary {
             }),
         };
         let trials = tasks.len() * schemes.len() * data.spec.seeds.len();
-        let mut summary = Self {
+        Self {
             study: data.spec.clone(),
             verdict: Vec::new(),
             trials,
@@ -206,9 +205,7 @@ impl Summary {
             schemes: overall.collect(),
             comparisons,
             tasks,
-        };
-        summary.verdict = verdict::of_study(&summary);
-        summary
+        }
     }
 }
 
@@ -308,7 +305,7 @@ impl TaskSummary {
             .into_iter()
             .filter(|part| summary.has(*part))
             .collect();
-        // Of sequences with several answers no number of them says how large a difference is.
+        // If sequences have several answers, a difference is not a number of sequences.
         let has_one_answer = summary.has_one_answer();
         summary.comparisons = family(&data.spec.schemes, &parts, |part, a, b| {
             let pairs: Vec<_> = data
@@ -332,7 +329,6 @@ impl TaskSummary {
                     .map(|(difference, all)| difference * all),
             }
         });
-        summary.verdict = verdict::of_task(&summary);
         summary
     }
 
@@ -346,7 +342,8 @@ impl TaskSummary {
         self.schemes.iter().find(|scheme| scheme.scheme == name)
     }
 
-    /// Whether a sequence has one answer, as far as the scores tell.
+    /// Whether every sequence has one answer. The scores tell: then a sequence is as often fully correct
+    /// as an answer.
     pub fn has_one_answer(&self) -> bool {
         let groups = |of: &'_ SchemeSummary| {
             [&of.inside, &of.beyond]
@@ -397,7 +394,7 @@ impl SchemeSummary {
 
 impl Group {
     fn of(measured: &[(u64, &Measures)], belongs: impl Fn(&LengthScore) -> bool) -> Option<Self> {
-        // Every sequence counts alike.
+        // Every sequence has the same weight.
         let of_lengths = |measures: &Measures, pick: fn(&LengthScore) -> f64| {
             let of_group = || measures.scores.iter().filter(|score| belongs(score));
             let samples: usize = of_group().map(|score| score.samples).sum();
@@ -492,7 +489,7 @@ mod tests {
         close(interval.low, 0.25);
         close(interval.high, 0.75);
         close(scheme.beyond.as_ref().unwrap().normalized, 0.25);
-        // A task that nobody knows has what its results say, and is not held to a bound.
+        // A task that is not known takes its floors from the results, and has no bound for "solved".
         assert!(scheme.unsolved_inside.is_empty());
         assert_eq!(summary.tasks[0].floors, [Some(0.25), Some(0.2)]);
     }
@@ -545,6 +542,5 @@ mod tests {
         assert!(summary.schemes.iter().all(|s| s.inside.is_none()));
         // What is known about the task is still said.
         assert_eq!(summary.tasks[0].lengths[0], [10, 20]);
-        assert!(!summary.verdict.is_empty());
     }
 }

@@ -1,17 +1,15 @@
-//! Studies made by hand, for the tests of the report.
+//! Studies with invented results, for the tests of the report.
 
 use std::fmt::Write;
 
 use super::data::{Data, Run};
-use crate::evaluate::{LengthScore, PositionScore};
-use crate::model::ModelSpec;
+use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
+use crate::learn::{LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
-use crate::study::{StudySpec, TaskSteps};
-use crate::tasks::Tasks;
-use crate::train::Recipe;
-use crate::trial::{CurvePoint, Measures, Timing, Versions};
+use crate::run::{CurvePoint, Measures, Timing};
 
-/// A study and its runs. A sequence of the task `mine` has one answer. Floors are 0.25 up to length 20, which is inside, and 0.2 beyond.
+/// A study and its runs. Lengths up to 20 are inside training and have the floor 0.25; longer ones have
+/// the floor 0.2. Only the task `mine` has one answer per sequence.
 pub struct Synthetic {
     pub spec: StudySpec,
     runs: Vec<(String, String, u64, Result<Measures, String>)>,
@@ -100,7 +98,7 @@ impl Synthetic {
         )
     }
 
-    /// Nine tasks, ten schemes, with failures: a report at its full size.
+    /// Nine tasks and ten schemes, with a failed trial: a report of full size.
     pub fn large(seeds: u64) -> Self {
         let tasks = [
             "digits",

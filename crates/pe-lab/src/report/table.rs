@@ -1,12 +1,12 @@
 //! The report in a terminal.
 
-use super::compare::Part;
-use super::fixed;
+use super::comparison::Part;
+use super::number::fixed;
+use super::stats::Interval;
 use super::summary::{Group, SchemeSummary, Summary, TaskSummary};
 use super::verdict::seeds_text;
-use crate::stats::Interval;
 
-/// What is not known.
+/// Stands for a number that does not exist.
 const DASH: &str = "-";
 
 /// Renders the whole summary as plain text, without colours.
@@ -52,7 +52,7 @@ fn render_overall(summary: &Summary) -> String {
         rows.push(row);
     }
     format!(
-        "all tasks: interquartile mean of the normalized scores (0 at the floor, 1 for all right)\n{}",
+        "all tasks: interquartile mean of the normalized scores (0 at the floor, 1 for all correct)\n{}",
         align(&rows)
     )
 }
@@ -70,7 +70,7 @@ fn render_task(task: &TaskSummary) -> String {
     let mut out = format!("{} ({}; {} steps)\n", task.task, task.about, task.steps);
     if two_parts {
         out.push_str(&format!(
-            "  inside: lengths {upto}{}, as in training; beyond: lengths {upto}{}\n",
+            "  inside training: lengths {upto}{}; beyond: lengths {upto}{}\n",
             list(&task.lengths[0]),
             list(&task.lengths[1])
         ));
@@ -97,7 +97,7 @@ fn render_task(task: &TaskSummary) -> String {
     rows.push(floor_row(task, two_parts));
     out.push_str(&align(&rows));
     out.push_str(&format!(
-        "  floor: {}; norm.: 0 at the floor, 1 for all right\n",
+        "  floor: {}; norm.: 0 at the floor, 1 for all correct\n",
         task.floor_about
     ));
     for line in &task.verdict {
@@ -111,7 +111,7 @@ fn render_task(task: &TaskSummary) -> String {
                 seeds_text(&scheme.unsolved_inside)
             ));
         }
-        // A line for a reason, however many seeds it has: a study that was just begun has many.
+        // One line per reason, not per seed: in a study that has just started there are many seeds.
         let mut reasons: Vec<&str> = scheme.failed.iter().map(|of| of.1.as_str()).collect();
         reasons.sort_unstable();
         reasons.dedup();
@@ -189,7 +189,7 @@ fn floor_row(task: &TaskSummary, two_parts: bool) -> Vec<String> {
     row
 }
 
-/// Columns two spaces apart: the first to the left, the others to the right.
+/// Puts columns two spaces apart. The first is aligned to the left, the others to the right.
 fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,32 +1,43 @@
-//! What the numbers allow to say, in words, and no more than that.
+//! The verdict: sentences that say what the numbers show, and nothing beyond that.
 
-use super::compare::{Comparison, Finding, LEVEL, Part, seeds_needed};
+use super::comparison::{Comparison, Finding, LEVEL, Part, seeds_needed};
+use super::number::fixed;
+use super::stats::smallest_p;
 use super::summary::{Summary, TaskSummary};
-use crate::stats::smallest_p;
 
-/// A normalized score below this counts as "not above the floor".
+/// A normalized score below this counts as not above the floor.
 const ABOVE_THE_FLOOR: f64 = 0.05;
 
-/// Names in a list before the rest is counted.
+/// A list names this many schemes and counts the rest.
 const NAMED: usize = 4;
 
-/// One question: how the schemes stand in one part of one or all tasks.
+/// One question: which scheme is best inside, or beyond, the training lengths of one task or of all.
 struct Question<'a> {
+    /// Inside or beyond, in words.
     place: &'static str,
-    /// The tasks on which there is a score.
+    /// The tasks with a score.
     tasks: Vec<&'a str>,
-    /// The schemes with a score, the highest first, each with its normalized score: over several
-    /// tasks the interquartile mean, on one the mean.
+    /// The schemes with a score, the highest first, each with its normalized score: the interquartile
+    /// mean over several tasks, or the mean on one.
     standings: Vec<(&'a str, f64)>,
     comparisons: Vec<&'a Comparison>,
-    /// Comparisons that are corrected together, those of the other part included.
+    /// The number of comparisons that are corrected together, also those of the other part.
     family: usize,
-    /// Schemes of which a trial failed: what they score leaves out what they could not do.
+    /// The schemes with a failed trial. Their score leaves the failed trials out.
     failing: Vec<&'a str>,
 }
 
+/// The summary with its verdicts: on the study, and on each task.
+pub fn judged(mut summary: Summary) -> Summary {
+    for task in &mut summary.tasks {
+        task.verdict = of_task(task);
+    }
+    summary.verdict = of_study(&summary);
+    summary
+}
+
 /// The verdict on a study: the answer, its two halves, and what to be careful about.
-pub fn of_study(summary: &Summary) -> Vec<String> {
+fn of_study(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return vec!["No trial has a score, so nothing can be said.".into()];
     }
@@ -65,7 +76,7 @@ pub fn of_study(summary: &Summary) -> Vec<String> {
 }
 
 /// The verdict on one task: a sentence for each part.
-pub fn of_task(task: &TaskSummary) -> Vec<String> {
+fn of_task(task: &TaskSummary) -> Vec<String> {
     let two_parts = task.has(Part::Beyond);
     Part::ALL
         .into_iter()
@@ -111,7 +122,7 @@ fn standings<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, 
     standings
 }
 
-/// How many comparisons a test was made for.
+/// The number of comparisons with a p.
 pub fn tested(comparisons: &[Comparison]) -> usize {
     comparisons.iter().filter(|c| c.p.is_some()).count()
 }
@@ -132,7 +143,7 @@ impl Question<'_> {
             .all(|(_, mean)| *mean < ABOVE_THE_FLOOR)
     }
 
-    /// What may be said of the leader against every other scheme, in the order of the standings.
+    /// What the comparison of the leader with every other scheme shows, in the order of the standings.
     fn findings(&self) -> Vec<(&str, Finding, &Comparison)> {
         let others = self.standings.iter().skip(1);
         others
@@ -141,7 +152,7 @@ impl Question<'_> {
                 let comparison = *self.comparisons.iter().find(of_both)?;
                 let finding = match comparison.finding() {
                     same @ (Finding::Nothing | Finding::Same | Finding::Unclear) => same,
-                    // Where trials are missing, the shared seeds may favour the one that is lower in all.
+                    // If trials are missing, the seeds in common may favour the scheme that is lower overall.
                     _ if comparison.higher != self.leader() => Finding::Unclear,
                     _ if self.failing.contains(&self.leader()) => Finding::Failing,
                     finding => finding,
@@ -151,7 +162,7 @@ impl Question<'_> {
             .collect()
     }
 
-    /// The leader and those that cannot be told from it.
+    /// The leader, and the schemes that are not clearly below it.
     fn top(&self) -> Vec<&str> {
         let level = self
             .findings()
@@ -162,7 +173,7 @@ impl Question<'_> {
         std::iter::once(self.leader()).chain(level).collect()
     }
 
-    /// Who is ahead, for the first sentence.
+    /// Which scheme is ahead, for the first sentence of the verdict.
     fn answer(&self) -> String {
         let top = self.top();
         let who = match top.len() {
@@ -185,7 +196,7 @@ impl Question<'_> {
         }
         let findings = self.findings();
         let (_, mean) = self.standings[0];
-        // The difference of interquartile means may be another.
+        // The differences are of means; those of interquartile means may be others.
         let above = match self.tasks.len() {
             1 => "above",
             _ => "on average above",
@@ -218,7 +229,7 @@ impl Question<'_> {
             let names = list(&names);
             let with_difference = |(name, _, comparison): &&(&str, Finding, &Comparison)| {
                 let difference = comparison.difference.unwrap_or(0.0);
-                format!("{name} by {}", super::fixed(difference, 2))
+                format!("{name} by {}", fixed(difference, 2))
             };
             let by = list(&members.iter().map(with_difference).collect::<Vec<_>>());
             clauses.push(match finding {
@@ -238,7 +249,7 @@ impl Question<'_> {
                 Finding::Few => {
                     let sequences = members.iter().filter_map(|m| m.2.sequences);
                     format!(
-                        "{above} {by}, which is the matter of {} or fewer of the sequences tested",
+                        "{above} {by}, which amounts to {} or fewer of the tested sequences",
                         sequences.fold(1.0, f64::max).ceil()
                     )
                 }
@@ -247,7 +258,7 @@ impl Question<'_> {
                 }
                 Finding::Unclear => format!("not reliably above {names}"),
                 Finding::Same => format!("level with {names}"),
-                Finding::Nothing => format!("with no seed to compare with {names}"),
+                Finding::Nothing => format!("without a seed in common with {names}"),
             });
         }
         let clauses = match clauses.is_empty() {
@@ -255,9 +266,9 @@ impl Question<'_> {
             false => format!(": {}", clauses.join("; ")),
         };
         format!(
-            "{place}, {} scored {} on a scale from 0 (the floor) to 1 (all right){clauses}.",
+            "{place}, {} scored {} on a scale from 0 (the floor) to 1 (all correct){clauses}.",
             self.leader(),
-            super::fixed(mean, 2)
+            fixed(mean, 2)
         )
     }
 }
@@ -267,7 +278,7 @@ fn headline(questions: &[Question<'_>]) -> String {
         0..=3 => format!("on {}", list(tasks)),
         n => format!("over these {n} tasks"),
     };
-    // The tasks are named once where both parts have the same.
+    // If both parts have the same tasks, they are named once.
     let mut named: &[&str] = &[];
     let mut answers = Vec::new();
     for question in questions {
@@ -317,7 +328,8 @@ fn headline(questions: &[Question<'_>]) -> String {
     format!("{answers}{strength}")
 }
 
-/// The smallest p that so many seeds can give, alone and among so many comparisons.
+/// The smallest p that is possible with these seeds, before and after the correction for a family of
+/// comparisons.
 fn smallest(seeds: usize, family: usize) -> String {
     let smallest = smallest_p(seeds);
     let corrected = (smallest * family as f64).min(1.0);
@@ -331,7 +343,7 @@ fn smallest(seeds: usize, family: usize) -> String {
     }
 }
 
-/// What the seeds say nothing about: the rows of the user's data that happened to be held out.
+/// A caution for the user's own data: every seed is tested on the same held-out rows.
 fn one_split(summary: &Summary) -> Option<String> {
     summary.study.data.as_ref()?;
     let [inside, beyond] = summary.tasks.first()?.samples;
@@ -345,7 +357,7 @@ fn one_split(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// How little a few seeds prove, and how many would do.
+/// A caution about the number of seeds: what it can prove, and how many would be needed.
 fn caution(comparisons: &[Comparison]) -> Option<String> {
     let seeds = most_seeds(comparisons);
     let tests = tested(comparisons);
@@ -379,7 +391,7 @@ fn caution(comparisons: &[Comparison]) -> Option<String> {
     })
 }
 
-/// The seeds of the comparison that has the most.
+/// The largest number of seeds of any comparison.
 pub fn most_seeds<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> usize {
     let seeds = comparisons.into_iter().map(|comparison| comparison.seeds);
     seeds.max().unwrap_or(0)
@@ -425,7 +437,7 @@ fn without_score(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Runs that did not learn what they were trained on, which is another thing than not carrying over.
+/// The runs that did not even solve the task inside the training lengths.
 fn unsolved(summary: &Summary) -> Option<String> {
     let mut which = Vec::new();
     for task in &summary.tasks {
@@ -470,7 +482,7 @@ pub fn p_text(p: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// `a, b and c`; a long list ends in a count.
+/// For example `a, b and c`. A long list ends with a count.
 fn list<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let (shown, rest) = match names.len() {
@@ -499,7 +511,7 @@ mod tests {
                 study = study.score("mine", scheme, i as u64 + 1, &at);
             }
         }
-        Summary::of(&study.data()).verdict
+        judged(Summary::of(&study.data())).verdict
     }
 
     #[test]
@@ -511,7 +523,7 @@ mod tests {
         );
         assert_eq!(
             verdict[1],
-            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all right): above b by \
+            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all correct): above b by \
              0.40 at the one seed there is."
         );
         assert!(
@@ -533,7 +545,7 @@ mod tests {
             }
         }
         // Interquartile means 0.42 and 0.50, means 0.53 and 0.50 at every seed.
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].starts_with("On x, y and z, b and a are too close to call"),
             "{verdict:?}"
@@ -552,7 +564,7 @@ mod tests {
             study = study.score("x", scheme, 1, &[(10, accuracy)]);
             study = study.score("y", scheme, 1, &[(10, accuracy), (40, accuracy)]);
         }
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].starts_with(
                 "On x and y, a scored highest inside the training lengths, and on y, a scored \
@@ -622,9 +634,8 @@ mod tests {
             "{verdict:?}"
         );
         assert!(
-            verdict[1].ends_with(
-                "above b by 0.01, which is the matter of 4 or fewer of the sequences tested."
-            ),
+            verdict[1]
+                .ends_with("above b by 0.01, which amounts to 4 or fewer of the tested sequences."),
             "{verdict:?}"
         );
     }
@@ -642,7 +653,7 @@ mod tests {
                 };
             }
         }
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].starts_with("On mine and reverse, a scored highest inside the training"),
             "{verdict:?}"
@@ -703,7 +714,7 @@ mod tests {
             .score("mine", "a", 1, &[(10, 0.9)])
             .score("mine", "b", 1, &[(10, 0.5)])
             .fail("mine", "b", 2, "diverged");
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         let said = verdict.last().unwrap();
         assert_eq!(
             said,
@@ -713,7 +724,7 @@ mod tests {
         assert!(verdict[0].contains("One seed cannot tell"), "{verdict:?}");
 
         let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.9)]);
-        let verdict = Summary::of(&only_a.data()).verdict;
+        let verdict = judged(Summary::of(&only_a.data())).verdict;
         assert_eq!(verdict[0], "On mine, only a has a score on held-out data.");
     }
 
@@ -722,7 +733,7 @@ mod tests {
         let study = Synthetic::new(&["reverse"], &["none", "learned"], 1)
             .score("reverse", "none", 1, &[(10, 0.3), (40, 0.2)])
             .score("reverse", "learned", 1, &[(10, 1.0), (40, 0.2)]);
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert!(
             verdict[0].contains("learned scored highest inside the training lengths, and no scheme got above the floor beyond the training lengths"),
             "{verdict:?}"
@@ -737,9 +748,15 @@ mod tests {
     }
 
     #[test]
+    fn a_study_without_any_result_has_a_verdict() {
+        let study = Synthetic::new(&["reverse", "mine"], &["a", "b"], 3);
+        assert!(!judged(Summary::of(&study.data())).verdict.is_empty());
+    }
+
+    #[test]
     fn no_result_is_no_verdict() {
         let study = Synthetic::new(&["mine"], &["a"], 2).fail("mine", "a", 1, "diverged");
-        let verdict = Summary::of(&study.data()).verdict;
+        let verdict = judged(Summary::of(&study.data())).verdict;
         assert_eq!(verdict, ["No trial has a score, so nothing can be said."]);
     }
 

@@ -22,13 +22,13 @@ const USUAL_BATCH: usize = 64;
 /// Which of ten digits an 8×8 image shows, read as a sequence of 64 tokens, row by row, from a
 /// vocabulary of 17 intensities. The answer is read from the mean over all tokens.
 ///
-/// Position carries most of the information: the multiset of intensities alone says little about
-/// the digit. There is one length, 64, and neither BOS nor EOS.
+/// Positions carry most of the information: the intensities without their order say little about the
+/// digit. There is one length, 64, and neither BOS nor EOS.
 ///
-/// Of the 1,797 images, 397 are held out for the test and 1,400 are trained on; the split is one
-/// fixed shuffle, the same for every seed and scheme. A training stream goes through all 1,400 in
-/// an order of its own each epoch. The floor is the share of the most frequent digit among those
-/// held out: what the best constant answer scores.
+/// Of the 1,797 images, 397 are held out for the test and 1,400 are for training. The split is one fixed
+/// shuffle, the same for every seed and scheme. Each epoch goes through all 1,400 in a new order. The
+/// floor is the share of the most frequent digit in the test, which is the score of the best constant
+/// answer.
 ///
 /// Data: E. Alpaydin and C. Kaynak, *Optical Recognition of Handwritten Digits*, UCI Machine
 /// Learning Repository, 1998, DOI 10.24432/C50P49, CC BY 4.0.
@@ -89,7 +89,7 @@ impl Task for Digits {
     }
 
     fn about(&self) -> &str {
-        "real data: which digit a handwritten 8x8 image shows, read pixel by pixel"
+        "real data: predict which digit a handwritten 8x8 image shows, read pixel by pixel"
     }
 
     fn source(&self) -> &str {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_shows_every_image_once_also_across_batches() {
+    fn an_epoch_has_every_image_once_also_across_batches() {
         let mut seen: Vec<Sample> = (0..28)
             .flat_map(|step| Digits.train_batch(9, step, 50))
             .collect();

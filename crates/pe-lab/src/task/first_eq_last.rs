@@ -7,8 +7,8 @@ use super::toy::{Toy, at_bos};
 /// `y = 1` if `x_1 = x_n`, else 0; one answer per sequence, read at BOS.
 ///
 /// Symbols are independent and equally likely, of two, so both answers are equally likely; see
-/// [`Toy`] for what all toy tasks share. Two tokens count, and they are told from the others by
-/// position alone. The first is next to BOS and the last next to EOS, yet in a pilot of this suite
+/// [`Toy`] for what all toy tasks share. Only two tokens matter, and only their positions tell them apart
+/// from the rest. The first is next to BOS and the last is next to EOS; still, in a pilot of this suite,
 /// only randomized positions stayed near 1.0 beyond the training lengths.
 ///
 /// The floor is exact, [`equal_ends_share`]: a bag in which one symbol prevails makes equal ends
@@ -22,7 +22,8 @@ pub struct FirstEqLast;
 
 impl Toy for FirstEqLast {
     const NAME: &'static str = "first_eq_last";
-    const ABOUT: &'static str = "toy: are the first and the last of a sequence of bits equal";
+    const ABOUT: &'static str =
+        "toy: decide whether the first and the last of a sequence of bits are equal";
     const SOURCE: &'static str = "Even Pairs of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 2;
     const CLASSES: usize = 2;

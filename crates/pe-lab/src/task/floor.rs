@@ -1,10 +1,10 @@
-//! What a model that cannot see positions can reach at best.
+//! The best accuracy that a model without positions can reach.
 //!
-//! Without positions, attention is blind to order: what a transformer says at a token is a function
-//! of that token and of the bag (the multiset) of all tokens. The best such answer is the most
-//! likely class given the two, so the best accuracy is `E[max_y P(y | bag, own token)]`. The
-//! functions here are this number for one kind of question each, over sequences of `n` independent,
-//! equally likely symbols. They are exact up to rounding.
+//! Without positions, attention does not see order: the output of a transformer at a token depends on
+//! that token and on the bag (the multiset) of all tokens. The best answer is the most likely class given
+//! these two, so the best accuracy is `E[max_y P(y | bag, own token)]`. Each function here computes it for
+//! one kind of question, over sequences of `n` independent, equally likely symbols. The results are exact
+//! up to rounding.
 
 /// `P(k successes in t trials)` for every `t ≤ n`, as `table[t][k]`.
 fn binomial(n: usize, p: f64) -> Vec<Vec<f64>> {
@@ -59,7 +59,7 @@ impl Counts {
         self.shares.last().map_or(0.0, |share| share[self.n][k])
     }
 
-    /// The expected count of the most frequent symbol, `Σ_m P(maximum > m)`.
+    /// The expected count of the most frequent symbol: `Σ_m P(maximum > m)`.
     fn expected_maximum(&self) -> f64 {
         let symbols = self.shares.len();
         (0..self.n)
@@ -71,8 +71,8 @@ impl Counts {
 /// The expected count of the most frequent of `symbols` equally likely symbols in `n` draws,
 /// divided by `n`: the token accuracy of always answering the mode of the input's bag of tokens.
 ///
-/// It is the best accuracy without positions where the place asked about is equally likely to be
-/// any place, the model's own included.
+/// It is the best accuracy without positions if the answer is the token at a place that is equally likely
+/// to be any place, the model's own place included.
 pub fn expected_mode_share(n: usize, symbols: usize) -> f64 {
     if n == 0 || symbols == 0 {
         return 0.0;
@@ -80,8 +80,8 @@ pub fn expected_mode_share(n: usize, symbols: usize) -> f64 {
     Counts::new(n, symbols).expected_maximum() / n as f64
 }
 
-/// The best accuracy without positions where the answer is the token at a place equally likely to
-/// be any place *but* the model's own.
+/// The best accuracy without positions if the answer is the token at a place that is equally likely to be
+/// any place *except* the model's own.
 ///
 /// With counts `k_c` in the bag and maximum `M`, a token `s` knows that it is not asked about
 /// itself, so class `c` has probability `(k_c − [c = s]) / (n − 1)`. A token that is not the
@@ -105,8 +105,8 @@ pub fn best_other_share(n: usize, symbols: usize) -> f64 {
     maximum / n + (maximum - alone) / (n * (n - 1.0))
 }
 
-/// The best accuracy without positions where the answer at a token is the token after the last
-/// earlier occurrence of the same symbol, or "none" where there is no earlier one.
+/// The best accuracy without positions if the answer at a token is the token after the last earlier
+/// occurrence of the same symbol, or "none" if there is no earlier occurrence.
 ///
 /// Take a token `s` that occurs `k` times in a bag with counts `k_c` and maximum `M`. It is the
 /// first of its kind with probability `1/k`: "none". Otherwise the answer is what follows one of
@@ -143,7 +143,7 @@ pub fn previous_occurrence_share(n: usize, symbols: usize) -> f64 {
     symbols as f64 * right / n as f64
 }
 
-/// The best accuracy without positions on "are the first and the last of `n` bits equal?".
+/// The best accuracy without positions for the question "are the first and the last of `n` bits equal?".
 ///
 /// With `d` ones more than zeros, the two ends are any two of the `n` bits, equal with probability
 /// `1/2 + (d² − n) / (2 n (n − 1))`. So the best answer is right with probability `1/2 + E|d² − n|
@@ -191,8 +191,8 @@ mod tests {
         close(expected_mode_share(4, 8), total as f64 / 4096.0 / 4.0);
     }
 
-    /// Computed apart, as a sum over all partitions of `n` into at most eight counts, each with its
-    /// multinomial weight.
+    /// The expected values were computed in another way: as a sum over all partitions of `n` into at most
+    /// eight counts, each with its multinomial weight.
     #[test]
     fn eight_symbols_as_a_sum_over_partitions() {
         for (n, mode, other, previous) in [

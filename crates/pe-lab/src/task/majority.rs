@@ -10,13 +10,14 @@ use crate::rng::HostRng;
 /// even length with as many ones as zeros is drawn again. Both answers are equally likely. See
 /// [`Toy`] for what all toy tasks share.
 ///
-/// This is the control: the bag is all there is to know, and one layer of even attention measures
-/// the share of ones (L. Strobl et al., *What Formal Languages Can Transformers Express? A Survey*,
-/// TACL 2024, on majority and averaging attention). A model without positions reaches 1.0 at every
-/// length in a pilot of this suite, and positions can only hurt: the sinusoidal encoding degrades
-/// beyond the training lengths. A scheme that wins here wins for another reason than seeing order.
+/// This is the control: the bag alone determines the answer, and one layer of uniform attention measures
+/// the share of ones (L. Strobl et al., *What Formal Languages Can Transformers Express? A Survey*, TACL
+/// 2024, on majority and averaging attention). In a pilot of this suite a model without positions reached
+/// 1.0 at every length. Positions can only hurt: the sinusoidal encoding degrades beyond the training
+/// lengths. A scheme that wins here does not win because it sees order.
 ///
-/// The floor is one half, a constant answer. The best without positions, 1.0, would leave no scale.
+/// The floor is one half, the accuracy of a constant answer. The best accuracy without positions is 1.0,
+/// and with that as a floor there would be nothing left to measure.
 ///
 /// Source: a standard language of the theory of transformers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +30,7 @@ fn ones(tokens: &[usize]) -> usize {
 impl Toy for Majority {
     const NAME: &'static str = "majority";
     const ABOUT: &'static str =
-        "toy: are there more ones than zeros; a control that needs no positions";
+        "toy: decide whether there are more ones than zeros; a control that needs no positions";
     const SOURCE: &'static str = "see the survey of Strobl et al. 2024, TACL";
     const TOKENS: usize = 2;
     const CLASSES: usize = 2;

@@ -1,4 +1,4 @@
-//! `missing_duplicate`: a sequence is said twice, with one symbol left out.
+//! `missing_duplicate`: a sequence is given twice, with one symbol masked.
 
 use super::Answer;
 use super::toy::{Toy, uniform};
@@ -6,13 +6,13 @@ use crate::rng::{HostRng, RngExt};
 
 const SYMBOLS: usize = 2;
 
-/// The token in the place of the symbol that is left out.
+/// The token that stands for the masked symbol.
 const MASK: usize = SYMBOLS;
 
 /// `x = w‖w` with `x_m` masked: predict it, which is `x_{m ± n/2}`. One answer, read at the mask.
 ///
-/// `w` is `n/2` independent, equally likely symbols, of two, and the mask stands at any of the `n`
-/// places with equal probability, so both answers are equally likely. The mask is a third input
+/// `w` is `n/2` independent, equally likely symbols, of two, and the mask is at any of the `n` positions
+/// with equal probability, so both answers are equally likely. The mask is a third input
 /// token. `n` is even: training lengths are drawn from 4, 6, …, 20, and the test has 12 and 20
 /// inside and 24, 28, 32, 40, 60 and 80 beyond. See [`Toy`] for what all toy tasks share.
 ///
@@ -21,17 +21,17 @@ const MASK: usize = SYMBOLS;
 /// task among others (A. Ruoss et al., *Randomized Positional Encodings Boost Length Generalization
 /// of Transformers*, ACL 2023).
 ///
-/// The floor is one half, a constant answer. It is not the best that is possible without positions:
-/// `w‖w` holds every symbol an even number of times, so the masked symbol is the one that is seen
-/// an odd number of times, and a model that counted modulo 2 would be right every time. Parity is
-/// what attention is known to be bad at, the worse the longer the sequence (M. Hahn, *Theoretical
-/// Limitations of Self-Attention in Neural Sequence Models*, TACL 2020). But a score of the scheme
-/// `none` above one half is this shortcut, and the other schemes can take it too.
+/// The floor is one half, the accuracy of a constant answer. It is not the best accuracy without
+/// positions: `w‖w` has every symbol an even number of times, so the masked symbol is the one that occurs
+/// an odd number of times, and a model that counts modulo 2 is always right. Attention is known to be bad
+/// at parity, and worse for longer sequences (M. Hahn, *Theoretical Limitations of Self-Attention in
+/// Neural Sequence Models*, TACL 2020). If the scheme `none` scores above one half, it uses this shortcut,
+/// and the other schemes can use it too.
 ///
-/// A cruder one needs no parity: say the symbol that is seen more often. The `n/2 − 1` other pairs
-/// cancel out with probability `P`, and then the partner of the mask decides, so this is right in
-/// `1/2 + P/2`; `P` is 0 where `n/2` is even, but the rule scores 0.69 at 10. So every tested
-/// length is a multiple of four.
+/// A simpler shortcut needs no parity: answer with the symbol that occurs more often. The other `n/2 − 1`
+/// pairs cancel out with probability `P`; then the partner of the mask decides. So this rule is right
+/// with probability `1/2 + P/2`. `P` is 0 if `n/2` is even, but at length 10 the rule scores 0.69.
+/// Therefore every tested length is a multiple of four.
 ///
 /// Source: "Missing Duplicate" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*,
 /// ICLR 2023, which pads odd lengths.
@@ -40,12 +40,13 @@ pub struct MissingDuplicate;
 
 impl Toy for MissingDuplicate {
     const NAME: &'static str = "missing_duplicate";
-    const ABOUT: &'static str = "toy: bits said twice, with one masked: say which";
+    const ABOUT: &'static str =
+        "toy: bits are given twice with one of them masked; output the masked one";
     const SOURCE: &'static str = "Missing Duplicate of Delétang et al. 2023, ICLR";
     const TOKENS: usize = SYMBOLS + 1;
     const CLASSES: usize = SYMBOLS;
     const LENGTH_STEP: usize = 2;
-    /// Multiples of four, where the symbol seen more often says nothing.
+    /// Multiples of four: at these the more frequent symbol says nothing about the answer.
     const TEST_LENGTHS: &'static [usize] = &[12, 20, 24, 28, 32, 40, 60, 80];
     const FLOOR_ABOUT: &'static str = "a constant answer";
 

@@ -1,9 +1,9 @@
 //! The tasks: what a model is trained on and tested on.
 //!
-//! A task is one file with one type that implements [`Task`], and one line in [`all`]. It works on
-//! the host and knows nothing about tensors, models or encodings, so every scheme gets the same
-//! batches and the same test sets. A generated task implements [`Toy`] instead, which is its
-//! definition and little more.
+//! A task is one file with one type that implements [`Task`], and one line in [`all`]. It runs on the
+//! host and knows nothing about tensors, models or encodings, so every scheme gets the same batches and
+//! the same test sets. A generated task implements [`Toy`] instead, which takes little more than the
+//! task's definition.
 
 mod bucket_sort;
 mod digits;
@@ -45,9 +45,9 @@ pub enum Readout {
 /// A class to predict, and the position (in the input) at which it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Index into [`Sample::tokens`]; without meaning under [`Readout::MeanPooled`].
+    /// The index into [`Sample::tokens`]. It has no meaning under [`Readout::MeanPooled`].
     pub position: usize,
-    /// The right class.
+    /// The correct class.
     pub class: usize,
 }
 
@@ -56,20 +56,20 @@ pub struct Answer {
 pub struct Sample {
     /// The input, with BOS and EOS where the task has them.
     pub tokens: Vec<usize>,
-    /// What to predict. Only these count in the loss and in the score.
+    /// What to predict. Only these positions count in the loss and in the score.
     pub answers: Vec<Answer>,
 }
 
-/// A task: data to train on, data to test on, and how well one can do without positions.
+/// A task: data to train on, data to test on, and an accuracy that takes no skill.
 ///
-/// Both kinds of data are pure functions of their arguments, and all samples of a batch or of a
-/// test set have the same number of tokens and of answers. Under [`Readout::MeanPooled`] the number
-/// of tokens may differ: shorter samples are then padded, and the padding masked.
+/// Both kinds of data depend on the arguments alone. All samples of a batch or of a test set have the
+/// same number of tokens and of answers, except under [`Readout::MeanPooled`]: there the number of tokens
+/// may differ, and shorter samples are padded and masked.
 pub trait Task: Send + Sync {
     /// The name on the command line and in files.
     fn name(&self) -> &str;
 
-    /// One line: what has to be predicted from what.
+    /// One line that says what is to be predicted from what.
     fn about(&self) -> &str;
 
     /// Where the task or its data comes from.
@@ -84,11 +84,11 @@ pub trait Task: Send + Sync {
     /// How answers are read.
     fn readout(&self) -> Readout;
 
-    /// The lengths seen in training. A length counts the task's own tokens, without BOS and EOS.
+    /// The training lengths. A length counts the task's own tokens, without BOS and EOS.
     fn train_lengths(&self) -> RangeInclusive<usize>;
 
-    /// The lengths tested, shortest first. Where the samples of a test set differ in length, it goes
-    /// by the longest that it may hold.
+    /// The tested lengths, shortest first. If the samples of a test set differ in length, its length is that
+    /// of the longest sample.
     fn test_lengths(&self) -> Vec<usize>;
 
     /// Whether the samples of a test set differ in length.
@@ -96,38 +96,38 @@ pub trait Task: Send + Sync {
         false
     }
 
-    /// Tokens put around a sequence, such as BOS and EOS.
+    /// The number of tokens put around a sequence, such as BOS and EOS.
     fn framing(&self) -> usize {
         0
     }
 
-    /// Training batch number `step` of the stream that `seed` starts.
+    /// Training batch number `step` of a seed, with `size` samples.
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample>;
 
     /// The fixed test set of one length.
     fn test_set(&self, length: usize) -> Vec<Sample>;
 
-    /// The accuracy at this length that takes no skill: the zero of normalized scores.
+    /// The accuracy at this length that takes no skill. Normalized scores are 0 there.
     fn floor(&self, length: usize) -> f64;
 
     /// What the floor is, in a few words.
     fn floor_about(&self) -> &str;
 
-    /// The accuracy that counts as solved inside the training lengths, for a task that has an
-    /// exact solution.
+    /// The accuracy from which on the task counts as solved inside the training lengths. `None` for a task
+    /// without an exact solution.
     fn solved_at(&self) -> Option<f64> {
         Some(0.95)
     }
 
-    /// Training steps of a study that names none.
+    /// The number of training steps of a study that does not set it.
     fn steps(&self) -> usize;
 
-    /// The grid that all inputs are read from, row by row, where there is one.
+    /// The grid from which every input is read, row by row, if there is one.
     fn grid(&self) -> Option<Grid> {
         None
     }
 
-    /// The longest input in tokens, the framing included.
+    /// The number of tokens of the longest input, BOS and EOS included.
     fn max_tokens(&self) -> usize {
         let tested = self.test_lengths().into_iter().max().unwrap_or(0);
         tested.max(*self.train_lengths().end()) + self.framing()
@@ -153,9 +153,9 @@ pub fn all() -> Vec<Arc<dyn Task>> {
 mod tests {
     use super::*;
 
-    /// What the rest of the laboratory relies on, for every task there is.
+    /// Checks for every task what the rest of the laboratory relies on.
     #[test]
-    fn every_task_keeps_its_promises() {
+    fn every_task_keeps_the_contract() {
         for task in all() {
             let name = task.name();
             let mut sets = Vec::new();

@@ -1,4 +1,4 @@
-//! `posmod4`: say the own position, modulo 4.
+//! `posmod4`: output the position, modulo 4.
 
 use super::Answer;
 use super::toy::{Toy, in_place};
@@ -7,15 +7,14 @@ const PERIOD: usize = 4;
 
 /// `y_i = (i − 1) mod 4`: at position `i`, predict the position counted from 0, modulo 4.
 ///
-/// Symbols are independent and equally likely, of eight, and say nothing; see [`Toy`] for what all
-/// toy tasks share. Position is the whole answer, so this is the plainest test of whether it
+/// Symbols are independent and equally likely, of eight, and carry no information; see [`Toy`] for what
+/// all toy tasks share. The position is the whole answer, so this is the simplest test of whether it
 /// reaches the output at all. In a pilot of this suite every encoding solved it inside the training
-/// lengths (those of relative positions have BOS to measure from), and what happens beyond shows
-/// how an encoding continues.
+/// lengths (those of relative positions measure from BOS). Scores beyond show how an encoding continues.
 ///
-/// The floor is exact: all tokens of one symbol look the same without positions, wherever they
-/// stand, so the best answer is a class that is asked for most often. That is 0, at `⌈n/4⌉` of `n`
-/// places: a quarter where 4 divides `n`, 0.3 at 10, 0.286 at 21.
+/// The floor is exact: without positions all tokens of one symbol look the same, so the best answer is the
+/// most frequent class. That is 0, at `⌈n/4⌉` of `n` positions: a quarter if 4 divides `n`, 0.3 at
+/// length 10, 0.286 at 21.
 ///
 /// Source: this suite.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +22,7 @@ pub struct PosMod4;
 
 impl Toy for PosMod4 {
     const NAME: &'static str = "posmod4";
-    const ABOUT: &'static str = "toy: say the own position modulo 4";
+    const ABOUT: &'static str = "toy: output the position of each token modulo 4";
     const SOURCE: &'static str = "this suite; position is the whole answer";
     const TOKENS: usize = 8;
     const CLASSES: usize = PERIOD;

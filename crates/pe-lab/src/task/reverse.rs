@@ -1,4 +1,4 @@
-//! `reverse`: say a sequence back to front.
+//! `reverse`: output a sequence in reverse order.
 
 use super::Answer;
 use super::floor::expected_mode_share;
@@ -8,16 +8,17 @@ use super::toy::{Toy, in_place};
 /// mirrored position.
 ///
 /// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
-/// Every token has to find its mirror image, a distance that differs from token to token and needs
-/// the end of the sequence. In a pilot of this suite fixed and learned positions solved it inside
-/// the training lengths and fell to near the floor beyond; without positions it stayed at the
-/// floor.
+/// Every token has to find the token at the mirrored position. The distance to it differs from token to
+/// token and depends on the length. In a pilot of this suite fixed and learned positions solved the task
+/// inside the training lengths and fell to near the floor beyond; without positions the accuracy stayed
+/// at the floor.
 ///
-/// The floor is the accuracy of answering the bag's mode, [`expected_mode_share`]. That is the best
-/// without positions when `n` is odd: the middle symbol mirrors itself, which just makes up for
-/// every other token not being its own answer. When `n` is even no token is its own answer and the
-/// best is [`best_other_share`](super::floor::best_other_share), higher where modes are tied: by
-/// 0.041 at 4, 0.010 at 10, 0.003 at 20 and less than 0.001 from 60 on.
+/// The floor is the accuracy of always answering the most frequent symbol of the input,
+/// [`expected_mode_share`]. For odd `n` that is the best without positions: the middle symbol is its own
+/// answer, which makes up for no other token being its own answer. For even `n` no token is its own
+/// answer, and the best is [`best_other_share`](super::floor::best_other_share). It is higher if two
+/// symbols are equally frequent: by 0.041 at length 4, 0.010 at 10, 0.003 at 20 and less than 0.001 from
+/// 60 on.
 ///
 /// Source: "Reverse String" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*,
 /// ICLR 2023, there with two symbols.
@@ -26,7 +27,7 @@ pub struct Reverse;
 
 impl Toy for Reverse {
     const NAME: &'static str = "reverse";
-    const ABOUT: &'static str = "toy: say a sequence of 8 symbols back to front";
+    const ABOUT: &'static str = "toy: output a sequence of 8 symbols in reverse order";
     const SOURCE: &'static str = "Reverse String of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 8;
     const CLASSES: usize = 8;

@@ -1,4 +1,4 @@
-//! `shift3`: say the symbol three places back.
+//! `shift3`: output the symbol three places before.
 
 use super::Answer;
 use super::floor::best_other_share;
@@ -10,13 +10,13 @@ const SHIFT: usize = 3;
 ///
 /// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
 /// The first three places have no answer and are not scored; every sequence has at least four
-/// symbols, so there is always a question. The distance is the same everywhere, which is what an
-/// encoding of relative positions states directly: in a pilot of this suite rotary ones carried
-/// farthest beyond the training lengths, then T5's, then sinusoidal and learned ones alike;
-/// randomized positions, which blur distances, did worse.
+/// symbols, so at least one is scored. The distance is the same everywhere, and encodings of relative
+/// positions express it directly: in a pilot of this suite rotary positions worked farthest beyond the
+/// training lengths, then T5's, then sinusoidal and learned ones equally far. Randomized positions, which
+/// change distances, did worse.
 ///
-/// The floor is exact, [`best_other_share`]: the answer is any token but the own one. There is no
-/// other shortcut in the bag.
+/// The floor is exact, [`best_other_share`]: the answer is any token except a token's own. The bag offers
+/// no other shortcut.
 ///
 /// Source: this suite.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Shift3;
 
 impl Toy for Shift3 {
     const NAME: &'static str = "shift3";
-    const ABOUT: &'static str = "toy: say which of 8 symbols stands three places before";
+    const ABOUT: &'static str = "toy: output the symbol (one of 8) three places before";
     const SOURCE: &'static str = "this suite; one fixed distance";
     const TOKENS: usize = 8;
     const CLASSES: usize = 8;

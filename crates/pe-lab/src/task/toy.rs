@@ -1,4 +1,4 @@
-//! What the generated tasks share: tokens, lengths, streams and test sets.
+//! What the generated tasks share: tokens, lengths, random streams and test sets.
 
 use std::ops::RangeInclusive;
 
@@ -11,22 +11,22 @@ const TRAIN_LENGTHS: RangeInclusive<usize> = 4..=20;
 /// Sequences in the test set of one length.
 const TEST_SAMPLES: usize = 512;
 
-/// A generated task: what differs between one toy task and the next. Everything else of [`Task`]
-/// follows.
+/// A generated task. It defines what is special about the task; everything else of [`Task`] follows.
 ///
-/// The input is BOS, `n` tokens, EOS. BOS and EOS are the two tokens after the task's own, and they
-/// are never asked about: they give an encoding that sees distances alone an end to measure from.
-/// Every training batch has one length, any of 4..=20 with equal probability. The test has 512 fixed
-/// sequences a length; unless the task says otherwise 10 and 20 lie inside the training lengths and
-/// 21, 25, 30, 40, 60 and 80 beyond. Batch `step` of seed `s` is drawn from the stream `NAME/train`
-/// at `(s, step)`, the test set of length `n` from `NAME/test` at `(0, n)`, so neither depends on the
-/// scheme or on the other tasks.
+/// The input is BOS, `n` tokens, EOS. BOS and EOS are the two tokens after the task's own and are never
+/// asked about. They give an encoding that only sees distances an end to measure from.
+///
+/// Every training batch has one length, drawn from 4..=20 with equal probability. The test has 512 fixed
+/// sequences per length: unless the task says otherwise, 10 and 20 inside the training lengths, and 21,
+/// 25, 30, 40, 60 and 80 beyond. Batch `step` of seed `s` is drawn from the stream `NAME/train` at
+/// `(s, step)`, the test set of length `n` from `NAME/test` at `(0, n)`. Neither depends on the scheme or
+/// on other tasks.
 pub trait Toy: Send + Sync {
-    /// The name on the command line and in files; at most 18 bytes, so that its streams have room
-    /// (see [`generator`]).
+    /// The name on the command line and in files. It has at most 18 bytes, because the name of a random
+    /// stream is limited (see [`generator`]).
     const NAME: &'static str;
 
-    /// One line: what has to be predicted from what.
+    /// One line that says what is to be predicted from what.
     const ABOUT: &'static str;
 
     /// Where the task comes from.
@@ -41,10 +41,10 @@ pub trait Toy: Send + Sync {
     /// Every length is a multiple of this.
     const LENGTH_STEP: usize = 1;
 
-    /// The lengths tested, shortest first.
+    /// The tested lengths, shortest first.
     const TEST_LENGTHS: &'static [usize] = &[10, 20, 21, 25, 30, 40, 60, 80];
 
-    /// Training steps of a study that names none.
+    /// The number of training steps of a study that does not set it.
     const STEPS: usize = 1_500;
 
     /// What the floor is, in a few words.
@@ -56,9 +56,9 @@ pub trait Toy: Send + Sync {
         uniform(rng, length, Self::TOKENS)
     }
 
-    /// The definition: what is asked about these tokens (without BOS and EOS), and the answers.
+    /// The definition of the task: the answers for these tokens, which are without BOS and EOS.
     ///
-    /// The first token is at position 1, as in the formulas; position 0 is BOS.
+    /// The first token is at position 1, as in the formulas. Position 0 is BOS.
     fn answers(tokens: &[usize]) -> Vec<Answer>;
 
     /// The accuracy at this length that takes no skill.
@@ -143,7 +143,7 @@ impl<T: Toy> Task for T {
         samples::<T>(&mut rng, length, size)
     }
 
-    /// Empty for a length that the task does not have.
+    /// The test set, which is empty for a length that the task does not have.
     fn test_set(&self, length: usize) -> Vec<Sample> {
         if length < *TRAIN_LENGTHS.start() || !length.is_multiple_of(T::LENGTH_STEP) {
             return Vec::new();
@@ -180,10 +180,10 @@ pub(super) mod testing {
         answers.iter().map(|a| (a.position, a.class)).collect()
     }
 
-    /// Compares the answers in training batches and in test sets with a definition written anew:
-    /// from the tokens (without BOS and EOS) to (position, class). And whether BOS and EOS stand
-    /// where they should and nowhere else, training shows every length and every token, and a test
-    /// set has its 512 sequences.
+    /// Compares the answers in training batches and test sets with a second, independent definition:
+    /// from the tokens without BOS and EOS to (position, class). Also checks that BOS and EOS are at the
+    /// two ends and nowhere else, that training covers every length and every token, and that a test set
+    /// has 512 sequences.
     pub fn follows<T: Toy>(task: &T, definition: impl Fn(&[usize]) -> Vec<(usize, usize)>) {
         let mut trained = BTreeSet::new();
         let mut shown = BTreeSet::new();
@@ -217,8 +217,8 @@ pub(super) mod testing {
 
     /// SHA-256 of the first batches of seed 1 and of all test sets.
     ///
-    /// Every number of a published study rests on these streams. A change, by an edit or by a new
-    /// version of the crates for random numbers, makes new results incomparable with old ones.
+    /// Every number of a published study depends on these streams. If they change, by an edit or by a new
+    /// version of the crates for random numbers, new results cannot be compared with old ones.
     pub fn digest(task: &dyn Task) -> String {
         let training = (0..50).map(|step| task.train_batch(1, step, 64));
         let test = task.test_lengths().into_iter().map(|n| task.test_set(n));
@@ -233,9 +233,9 @@ pub(super) mod testing {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The best accuracy of a model that sees the bag of tokens and the token at which it answers,
-    /// counted over every sequence of this length that `possible` lets through: for each bag and
-    /// token the most frequent answer. Nothing is derived, so formulas are checked against it.
+    /// The best accuracy of a model that sees the multiset of tokens and the token at which it answers. It is
+    /// counted over every sequence of this length for which `possible` is true: for each multiset and
+    /// token, the most frequent answer is right. The formulas for floors are checked against this count.
     pub fn best_blind<T: Toy>(length: usize, possible: impl Fn(&[usize]) -> bool) -> f64 {
         let mut seen: BTreeMap<(Vec<usize>, usize), Vec<usize>> = BTreeMap::new();
         for number in 0..T::TOKENS.pow(length as u32) {

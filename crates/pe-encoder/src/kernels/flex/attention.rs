@@ -11,7 +11,7 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{Bool, Tensor};
 use multiversion::multiversion;
-use pe_burn::graph::{Operand, Operation, apply};
+use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
 use super::math::{exp, largest, sum};

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
-use pe_burn::graph::{Operand, Operation, apply};
+use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
 use super::products::{

@@ -12,7 +12,7 @@ pub mod adam;
 use burn::backend::LibTorch;
 use burn::backend::libtorch::TchTensor;
 use burn::tensor::{Bool, Tensor};
-use pe_burn::graph::{Operand, Operation, apply};
+use pe_burn::autodiff::{Operand, Operation, apply};
 use tch::Kind;
 
 use crate::kernels::bias::Bias;

@@ -1,0 +1,27 @@
+//! What a study runs, as plain data.
+//!
+//! - [`Plan`]: what a person writes, in a `study.toml` or as flags. It may leave things open.
+//! - [`StudySpec`]: a plan with nothing left open. Two studies with the same spec have the same
+//!   numbers, apart from times.
+//! - [`TrialSpec`]: one scheme on one task at one seed.
+//! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
+//!   sizes of the model.
+//! - [`Tasks`]: where the name of a task is looked up.
+
+mod model;
+mod plan;
+mod recipe;
+mod scheme;
+mod study;
+mod tasks;
+mod trial;
+mod versions;
+
+pub use model::ModelSpec;
+pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps};
+pub use recipe::Recipe;
+pub use scheme::{PositionSource, Scheme};
+pub use study::{StudySpec, TaskSteps};
+pub use tasks::Tasks;
+pub use trial::TrialSpec;
+pub use versions::Versions;

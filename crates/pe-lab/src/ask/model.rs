@@ -1,0 +1,64 @@
+//! The sizes of the model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+
+/// The laboratory is for small models. A larger size is taken for a typing error.
+const MAX_WIDTH: usize = 4_096;
+const MAX_DEPTH: usize = 64;
+
+/// The sizes of the model. The default is the reference model, which every preset uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSpec {
+    /// Elements of a token's embedding.
+    pub d_model: usize,
+    /// Layers of the encoder.
+    pub layers: usize,
+    /// Attention heads of each layer.
+    pub heads: usize,
+    /// Width of the feed-forward network.
+    pub d_ff: usize,
+}
+
+impl Default for ModelSpec {
+    fn default() -> Self {
+        Self {
+            d_model: 64,
+            layers: 2,
+            heads: 4,
+            d_ff: 256,
+        }
+    }
+}
+
+impl ModelSpec {
+    /// Checks that the sizes make a model.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the size and its bounds, or when the heads do not divide `d_model`.
+    pub fn check(&self) -> Result<(), LabError> {
+        let sizes = [
+            ("d_model", self.d_model, MAX_WIDTH),
+            ("layers", self.layers, MAX_DEPTH),
+            ("heads", self.heads, MAX_WIDTH),
+            ("d_ff", self.d_ff, MAX_WIDTH),
+        ];
+        for (name, size, most) in sizes {
+            if !(1..=most).contains(&size) {
+                return Err(LabError::Usage(format!(
+                    "{name} is {size}; it must be from 1 to {most}"
+                )));
+            }
+        }
+        if !self.d_model.is_multiple_of(self.heads) {
+            return Err(LabError::Usage(format!(
+                "d_model {} is not a multiple of the {} heads that share it",
+                self.d_model, self.heads
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! What a person asks for: a `study.toml`. The presets are such files, and flags override them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::model::ModelSpec;
+use super::recipe::Recipe;
+use crate::data;
+use crate::error::LabError;
+
+/// A study as a person asks for it. What is left out comes from the preset, from the tasks, and from
+/// the default recipe and model.
+///
+/// ```
+/// let plan = pe_lab::ask::Plan::parse(
+///     r#"
+///     schemes = ["sinusoidal", "learned"] # or "all"
+///     tasks = ["reverse"]                 # or "all", or data = "reviews.csv"
+///     seeds = 5                           # or the seeds themselves: [7, 9]
+///     steps = 500                         # or by task: steps = { reverse = 500 }
+///     device = "flex"
+///
+///     [recipe]
+///     batch_size = 32
+///
+///     [model]
+///     layers = 1
+///     "#,
+/// )
+/// .unwrap();
+/// assert_eq!(plan.recipe.unwrap().batch_size, 32);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The schemes.
+    pub schemes: Option<Names>,
+    /// The tasks.
+    pub tasks: Option<Names>,
+    /// A file of the user's own data, in place of the tasks.
+    pub data: Option<PathBuf>,
+    /// The seeds.
+    pub seeds: Option<Seeds>,
+    /// Training steps.
+    pub steps: Option<Steps>,
+    /// The device.
+    pub device: Option<String>,
+    /// How to train.
+    pub recipe: Option<Recipe>,
+    /// The sizes of the model.
+    pub model: Option<ModelSpec>,
+}
+
+/// Names, or the word `all`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a list of names, such as [\"none\"], or \"all\""
+)]
+pub enum Names {
+    /// `"all"`.
+    All(All),
+    /// These.
+    These(Vec<String>),
+}
+
+/// The word `all`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum All {
+    /// The word itself.
+    All,
+}
+
+impl Names {
+    /// The names themselves; `all` gives what the word `all` stands for.
+    pub fn of(self, all: impl Iterator<Item = String>) -> Vec<String> {
+        match self {
+            Self::All(All::All) => all.collect(),
+            Self::These(names) => names,
+        }
+    }
+}
+
+impl From<Vec<String>> for Names {
+    /// Names from a command line. Empty ones, as a comma too many makes them, are dropped.
+    fn from(mut names: Vec<String>) -> Self {
+        names.retain(|name| !name.trim().is_empty());
+        match names.iter().any(|name| name == "all") {
+            true => Self::All(All::All),
+            false => Self::These(names),
+        }
+    }
+}
+
+/// How many seeds, or which ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number of seeds, such as 3, or a list of them, such as [7, 9]"
+)]
+pub enum Seeds {
+    /// `n`: the seeds 1 to n.
+    Count(u64),
+    /// These.
+    These(Vec<u64>),
+}
+
+impl Seeds {
+    /// The most seeds of a study.
+    pub const MOST: u64 = 1000;
+
+    /// The seeds themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] for none or more than [`MOST`](Self::MOST).
+    pub fn list(self) -> Result<Vec<u64>, LabError> {
+        let count = match &self {
+            Self::Count(count) => *count,
+            Self::These(seeds) => seeds.len() as u64,
+        };
+        if !(1..=Self::MOST).contains(&count) {
+            return Err(LabError::Usage(format!(
+                "{count} seeds were asked for; a study has from 1 to {}",
+                Self::MOST
+            )));
+        }
+        Ok(match self {
+            Self::Count(count) => (1..=count).collect(),
+            Self::These(seeds) => seeds,
+        })
+    }
+}
+
+/// Training steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number of steps, such as 500, or one by task, such as { reverse = 500 }"
+)]
+pub enum Steps {
+    /// For every task.
+    All(usize),
+    /// For the tasks named here. Every other task keeps its own number of steps.
+    ByTask(BTreeMap<String, usize>),
+}
+
+/// The presets: the name of each, and its `study.toml`.
+pub const PRESETS: [(&str, &str); 3] = [
+    ("quick", include_str!("../../presets/quick.toml")),
+    ("standard", include_str!("../../presets/standard.toml")),
+    ("full", include_str!("../../presets/full.toml")),
+];
+
+impl Plan {
+    /// Reads the text of a `study.toml`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the line and what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, LabError> {
+        let plan: Self =
+            toml::from_str(text).map_err(|error| LabError::Usage(error.to_string()))?;
+        if plan.data.is_some() && plan.tasks.is_some() {
+            return Err(LabError::Usage(
+                "`data` takes the place of `tasks`: name one of the two".into(),
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// Reads a `study.toml`. The path of a data file in it is relative to the `study.toml`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when the file cannot be read, or with the line that is wrong.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            LabError::Usage(format!(
+                "{}: {error}; name a file such as the study.toml of any study",
+                path.display()
+            ))
+        })?;
+        let mut plan = Self::parse(&text)
+            .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
+        if let (Some(data), Some(folder)) = (&plan.data, path.parent()) {
+            plan.data = Some(folder.join(data));
+        }
+        Ok(plan)
+    }
+
+    /// One of the [`PRESETS`].
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`], which lists the presets.
+    pub fn preset(name: &str) -> Result<Self, LabError> {
+        let (_, text) = PRESETS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| {
+                let names = PRESETS.map(|(name, _)| name).join(", ");
+                LabError::Usage(format!(
+                    "there is no preset `{name}`; the presets are: {names}"
+                ))
+            })?;
+        Self::parse(text)
+    }
+
+    /// This plan with every field that `over` sets. Data replaces tasks, and tasks replace data.
+    pub fn overridden_by(self, over: Self) -> Self {
+        let data_or_tasks = over.data.is_some() || over.tasks.is_some();
+        // When a task leaves the plan, so do its steps.
+        let stays = |task: &String| match (&over.tasks, &over.data) {
+            (Some(Names::These(tasks)), _) => tasks.contains(task),
+            (Some(Names::All(_)), _) => task != data::NAME,
+            (None, Some(_)) => task == data::NAME,
+            (None, None) => true,
+        };
+        let steps = self.steps.map(|mut steps| {
+            if let Steps::ByTask(by_task) = &mut steps {
+                by_task.retain(|task, _| stays(task));
+            }
+            steps
+        });
+        Self {
+            schemes: over.schemes.or(self.schemes),
+            tasks: if data_or_tasks {
+                over.tasks
+            } else {
+                self.tasks
+            },
+            data: if data_or_tasks { over.data } else { self.data },
+            seeds: over.seeds.or(self.seeds),
+            steps: over.steps.or(steps),
+            device: over.device.or(self.device),
+            recipe: over.recipe.or(self.recipe),
+            model: over.model.or(self.model),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_a_plan() {
+        for (name, _) in PRESETS {
+            let plan = Plan::preset(name).unwrap();
+            assert!(plan.schemes.is_some() && plan.tasks.is_some() && plan.seeds.is_some());
+        }
+        let message = Plan::preset("slow").unwrap_err().to_string();
+        assert!(message.contains("quick, standard, full"), "{message}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (text, said) in [
+            ("schemes = [\"none\"]\nseed = 3", "line 2"),
+            ("seeds = \"three\"", "a number of seeds, such as 3"),
+            ("seeds = -1", "a number of seeds, such as 3"),
+            ("steps = \"many\"", "a number of steps, such as 500"),
+            (
+                "tasks = [\"digits\"]\ndata = \"x.csv\"",
+                "name one of the two",
+            ),
+            ("[recipe]\nbatch = 3", "batch"),
+            ("[model]\nd_model = -1", "d_model"),
+            ("schemes = \"some\"", "such as [\"none\"], or \"all\""),
+        ] {
+            let message = Plan::parse(text).unwrap_err().to_string();
+            assert!(message.contains(said), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_flag_overrides_the_file_and_data_stands_for_tasks() {
+        let names = |list: &[&str]| {
+            let names: Vec<String> = list.iter().map(|name| name.to_string()).collect();
+            Some(Names::from(names))
+        };
+        let base = Plan {
+            tasks: names(&["all"]),
+            seeds: Some(Seeds::Count(2)),
+            ..Plan::default()
+        };
+        assert_eq!(base.tasks, Some(Names::All(All::All)));
+        let data = Plan {
+            data: Some("x.csv".into()),
+            ..Plan::default()
+        };
+        let plan = base.clone().overridden_by(data.clone());
+        assert_eq!((plan.tasks, plan.seeds), (None, Some(Seeds::Count(2))));
+        assert_eq!(plan.data, Some("x.csv".into()));
+        let tasks = Plan {
+            tasks: names(&["reverse"]),
+            ..Plan::default()
+        };
+        let plan = data.clone().overridden_by(tasks.clone());
+        assert_eq!((plan.tasks, plan.data), (tasks.tasks.clone(), None));
+        let by_task = |steps: &[(&str, usize)]| {
+            let steps = steps.iter().map(|(task, n)| (task.to_string(), *n));
+            Some(Steps::ByTask(steps.collect()))
+        };
+        let with_steps = Plan {
+            steps: by_task(&[("reverse", 500), ("digits", 300), ("data", 200)]),
+            ..base.clone()
+        };
+        for (over, steps) in [
+            (tasks, by_task(&[("reverse", 500)])),
+            (base, by_task(&[("reverse", 500), ("digits", 300)])),
+            (data, by_task(&[("data", 200)])),
+            (Plan::default(), with_steps.steps.clone()),
+        ] {
+            assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
+        }
+    }
+
+    #[test]
+    fn seeds_are_counted_or_listed_within_bounds() {
+        assert_eq!(Seeds::Count(3).list().unwrap(), [1, 2, 3]);
+        assert_eq!(Seeds::These(vec![9, 7]).list().unwrap(), [9, 7]);
+        for wrong in [Seeds::Count(0), Seeds::Count(1001), Seeds::These(vec![])] {
+            let message = wrong.list().unwrap_err().to_string();
+            assert!(message.contains("from 1 to 1000"), "{message}");
+        }
+    }
+}

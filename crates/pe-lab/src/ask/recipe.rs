@@ -1,0 +1,77 @@
+//! How a model is trained: the numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+
+/// The most sequences per step. No task gains anything from more.
+const MAX_BATCH: usize = 65_536;
+
+/// How every model of a study is trained.
+///
+/// The optimizer is Adam. The learning rate rises linearly over the warm-up, then falls along half a
+/// cosine to a hundredth of its peak. β₂ is 0.98, as for the original transformer, and the gradient of
+/// each parameter is scaled down to a norm of at most 1.
+///
+/// The defaults were chosen on the seeds 101 to 103, which no preset reports: with them both the
+/// sinusoidal and the learned encoding solve every task inside the training lengths, in the steps
+/// that the task has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recipe {
+    /// Sequences per step.
+    pub batch_size: usize,
+    /// The peak of the learning rate.
+    pub learning_rate: f64,
+    /// Steps up to the peak.
+    pub warmup_steps: usize,
+    /// Adam's β₂, the decay of its average of squared gradients.
+    pub beta_2: f32,
+    /// The largest norm of a parameter's gradient. A longer gradient is scaled down to it.
+    pub clip_norm: f32,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            batch_size: 64,
+            learning_rate: 1.5e-3,
+            warmup_steps: 100,
+            beta_2: 0.98,
+            clip_norm: 1.0,
+        }
+    }
+}
+
+impl Recipe {
+    /// Checks that the values can train a model.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the value and its bounds.
+    pub fn check(&self) -> Result<(), LabError> {
+        let wrong = |what: &str, value: &dyn std::fmt::Display, bounds: &str| {
+            Err(LabError::Usage(format!(
+                "{what} is {value}; it must be {bounds}"
+            )))
+        };
+        if !(1..=MAX_BATCH).contains(&self.batch_size) {
+            let bounds = format!("from 1 to {MAX_BATCH}");
+            return wrong("batch_size", &self.batch_size, &bounds);
+        }
+        if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
+            return wrong(
+                "learning_rate",
+                &self.learning_rate,
+                "above 0 and at most 1",
+            );
+        }
+        if !(0.0..1.0).contains(&self.beta_2) {
+            return wrong("beta_2", &self.beta_2, "at least 0 and below 1");
+        }
+        if !(self.clip_norm > 0.0 && self.clip_norm.is_finite()) {
+            return wrong("clip_norm", &self.clip_norm, "above 0 and finite");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Where the name of a task is looked up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::data::DataTask;
+use crate::error::LabError;
+use crate::task::{self, Task};
+
+/// The tasks that a study can name: those of the laboratory, or the one made of the user's data.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    data: Option<(Arc<DataTask>, PathBuf)>,
+}
+
+impl Tasks {
+    /// The task made of a data file, which takes the place of the laboratory's tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Data`] when the data cannot be used.
+    pub fn from_file(path: &Path) -> Result<Self, LabError> {
+        let data = Arc::new(DataTask::load(path)?);
+        Ok(Self {
+            data: Some((data, path.to_path_buf())),
+        })
+    }
+
+    /// The user's data, if the task is made of it.
+    pub fn data(&self) -> Option<&DataTask> {
+        self.data.as_ref().map(|(data, _)| data.as_ref())
+    }
+
+    /// The file that the user's data was read from.
+    pub fn data_file(&self) -> Option<&Path> {
+        self.data.as_ref().map(|(_, path)| path.as_path())
+    }
+
+    /// The names, in the order in which they are listed.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.all().into_iter().map(|task| task.name().to_string())
+    }
+
+    fn all(&self) -> Vec<Arc<dyn Task>> {
+        match &self.data {
+            Some((data, _)) => vec![data.task().clone()],
+            None => task::all(),
+        }
+    }
+
+    /// The task of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::UnknownTask`], which lists the names that exist.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
+        let task = self.all().into_iter().find(|task| task.name() == name);
+        task.ok_or_else(|| LabError::UnknownTask {
+            name: name.to_string(),
+            known: self.names().collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_lists_the_names() {
+        let error = Tasks::default().get("sort").map(|_| ()).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("`sort`") && message.contains("digits, reverse"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! What one trial runs.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::ModelSpec;
+use super::recipe::Recipe;
+use super::scheme::Scheme;
+use crate::data::DataSpec;
+
+/// Everything that determines the numbers of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// The task's name.
+    pub task: String,
+    /// The user's data, if the task is made of it.
+    pub data: Option<DataSpec>,
+    /// The positional scheme.
+    pub scheme: Scheme,
+    /// The seed of the initial weights and of the training data.
+    pub seed: u64,
+    /// Optimizer steps.
+    pub steps: usize,
+    /// How to train.
+    pub recipe: Recipe,
+    /// The sizes of the model.
+    pub model: ModelSpec,
+    /// The device's name.
+    pub device: String,
+}
+
+impl TrialSpec {
+    /// A name for the trial that no other trial of its study has: `TASK-SCHEME-SEED`.
+    pub fn id(&self) -> String {
+        format!("{}-{}-{}", self.task, self.scheme.name, self.seed)
+    }
+}

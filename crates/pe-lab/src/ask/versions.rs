@@ -1,0 +1,42 @@
+//! The versions of what computes a study.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of Burn in the lock file. Burn itself does not say which version it is.
+const BURN: &str = "0.22.1";
+
+/// The versions of what computes a study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// The laboratory.
+    pub pe_lab: String,
+    /// The framework.
+    pub burn: String,
+}
+
+impl Versions {
+    /// Those of this program.
+    pub fn current() -> Self {
+        Self {
+            pe_lab: env!("CARGO_PKG_VERSION").into(),
+            burn: BURN.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recorded_version_of_burn_is_the_locked_one() {
+        // Cargo runs tests in the folder of their package.
+        let lock = std::fs::read_to_string("../../Cargo.lock").unwrap();
+        let lock = lock.replace("\r\n", "\n");
+        let entry = format!("name = \"burn\"\nversion = \"{BURN}\"\n");
+        assert!(
+            lock.contains(&entry),
+            "set BURN to the version in Cargo.lock"
+        );
+    }
+}

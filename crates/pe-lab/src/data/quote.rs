@@ -1,0 +1,24 @@
+//! Numbers and values as a message quotes them.
+
+/// A number with a comma between its thousands.
+pub(super) fn grouped(number: usize) -> String {
+    crate::grouped::grouped(number, ',')
+}
+
+/// A value from the file as a message quotes it: in backquotes, on one line, and cut after 40 characters.
+pub(super) fn shorten(value: &str) -> String {
+    const KEPT: usize = 40;
+    let mut characters = value.chars();
+    let mut text = String::from("`");
+    for character in characters.by_ref().take(KEPT) {
+        match character.is_control() {
+            true => text.extend(character.escape_default()),
+            false => text.push(character),
+        }
+    }
+    if characters.next().is_some() {
+        text.push('…');
+    }
+    text.push('`');
+    text
+}

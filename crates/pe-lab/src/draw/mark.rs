@@ -1,0 +1,176 @@
+//! What is drawn inside a chart: lines, markers, bands.
+
+use plotters::prelude::*;
+
+use super::colour::Rgb;
+use super::page::{Chart, UNIT, ink};
+use crate::error::LabError;
+
+/// How a line looks.
+#[derive(Clone, Copy)]
+pub(crate) struct Stroke {
+    pub colour: Rgb,
+    /// The lengths of dash and gap in pixels, or none for a solid line.
+    pub dash: Option<(i32, i32)>,
+}
+
+impl Stroke {
+    /// Dashes of a medium length.
+    pub const DASHED: Option<(i32, i32)> = Some((6, 4));
+
+    /// A solid line.
+    pub fn solid(colour: Rgb) -> Self {
+        Self { colour, dash: None }
+    }
+
+    /// A dashed line.
+    pub fn dashed(colour: Rgb) -> Self {
+        Self {
+            colour,
+            dash: Self::DASHED,
+        }
+    }
+
+    fn style(self) -> ShapeStyle {
+        // A pixel and a half.
+        ink(self.colour).stroke_width(UNIT as u32 * 3 / 2)
+    }
+
+    pub(super) fn element<C: Clone>(self, points: Vec<C>) -> PathElement<C> {
+        PathElement::new(points, self.style())
+    }
+}
+
+/// The shape of a marker. There are seven of them, so that lines differ without their colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marker {
+    Dot,
+    TriangleUp,
+    Square,
+    Diamond,
+    TriangleDown,
+    Plus,
+    Cross,
+}
+
+impl Marker {
+    /// Every shape.
+    pub const ALL: [Self; 7] = [
+        Self::Dot,
+        Self::TriangleUp,
+        Self::Square,
+        Self::Diamond,
+        Self::TriangleDown,
+        Self::Plus,
+        Self::Cross,
+    ];
+
+    /// The outline around (0, 0), `radius` pixels from its middle to its edge.
+    pub(super) fn outline(self, radius: i32) -> Vec<(i32, i32)> {
+        let r = radius * UNIT;
+        let (d, s, t) = (r * 7 / 10, r * 9 / 10, r / 2);
+        match self {
+            Self::Dot => vec![
+                (r, 0),
+                (d, d),
+                (0, r),
+                (-d, d),
+                (-r, 0),
+                (-d, -d),
+                (0, -r),
+                (d, -d),
+            ],
+            Self::TriangleUp => vec![(-r, s), (0, -r), (r, s)],
+            Self::Square => vec![(-s, -s), (s, -s), (s, s), (-s, s)],
+            Self::Diamond => vec![(0, -r - UNIT), (r + UNIT, 0), (0, r + UNIT), (-r - UNIT, 0)],
+            Self::TriangleDown => vec![(-r, -s), (0, r), (r, -s)],
+            Self::Plus => vec![
+                (-t, -r),
+                (t, -r),
+                (t, -t),
+                (r, -t),
+                (r, t),
+                (t, t),
+                (t, r),
+                (-t, r),
+                (-t, t),
+                (-r, t),
+                (-r, -t),
+                (-t, -t),
+            ],
+            Self::Cross => vec![
+                (0, -t),
+                (r - t, -r),
+                (r, t - r),
+                (t, 0),
+                (r, r - t),
+                (r - t, r),
+                (0, t),
+                (t - r, r),
+                (-r, r - t),
+                (-t, 0),
+                (-r, t - r),
+                (t - r, -r),
+            ],
+        }
+    }
+
+    pub(super) fn element(self, radius: i32, colour: Rgb, opacity: f64) -> Polygon<(i32, i32)> {
+        Polygon::new(self.outline(radius), ink(colour).mix(opacity).filled())
+    }
+}
+
+/// Draws a line through points.
+pub(crate) fn line(
+    chart: &mut Chart,
+    points: &[(f64, f64)],
+    stroke: Stroke,
+) -> Result<(), LabError> {
+    match stroke.dash {
+        Some((dash, gap)) => {
+            let points = points.iter().copied();
+            let (dash, gap) = ((dash * UNIT) as u32, (gap * UNIT) as u32);
+            chart.draw_series(DashedLineSeries::new(points, dash, gap, stroke.style()))?;
+        }
+        None => {
+            chart.draw_series([stroke.element(points.to_vec())])?;
+        }
+    }
+    Ok(())
+}
+
+/// Draws round dots of a radius in pixels.
+pub(crate) fn dots(
+    chart: &mut Chart,
+    points: impl Iterator<Item = ((f64, f64), Rgb)>,
+    radius: i32,
+) -> Result<(), LabError> {
+    chart.draw_series(
+        points.map(|(point, colour)| Circle::new(point, radius * UNIT, ink(colour).filled())),
+    )?;
+    Ok(())
+}
+
+/// Draws a marker of a radius in pixels on every point.
+pub(crate) fn markers<'p>(
+    chart: &mut Chart,
+    points: impl IntoIterator<Item = &'p (f64, f64)>,
+    (marker, radius): (Marker, i32),
+    (colour, opacity): (Rgb, f64),
+) -> Result<(), LabError> {
+    let points = points.into_iter();
+    chart.draw_series(
+        points.map(|at| EmptyElement::at(*at) + marker.element(radius, colour, opacity)),
+    )?;
+    Ok(())
+}
+
+/// Fills the area inside an outline, transparently.
+pub(crate) fn band(
+    chart: &mut Chart,
+    outline: Vec<(f64, f64)>,
+    (colour, opacity): (Rgb, f64),
+) -> Result<(), LabError> {
+    chart.draw_series([Polygon::new(outline, ink(colour).mix(opacity).filled())])?;
+    Ok(())
+}

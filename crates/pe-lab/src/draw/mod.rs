@@ -1,0 +1,28 @@
+//! How every picture of the laboratory is drawn: the charts of a report and the pictures of
+//! `pe-lab plot` share one page, one kind of axis and one set of colours.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `colour` | the colours, for values, for scores and for lines |
+//! | `axis` | an axis: its ends, its labels, its name |
+//! | `page` | a page with a title: texts, charts, images, legends, colour bars |
+//! | `mark` | what is drawn inside a chart: lines, markers, bands |
+//! | `raster` | a grid of values as pixels |
+//! | `png` | from SVG to PNG |
+//! | `file` | writing a picture in the format that its file name asks for |
+//!
+//! Lines, text and axes are drawn by the crate `plotters`, the colours come from `colorous`.
+
+mod axis;
+pub mod colour;
+mod file;
+mod mark;
+mod page;
+mod png;
+mod raster;
+
+pub(crate) use axis::{Axis, Side, label_width};
+pub use file::{Format, write};
+pub(crate) use mark::{Marker, Stroke, band, dots, line, markers};
+pub(crate) use page::{Chart, Key, Lines, Page, Rect, Words, below_subtitle, legend_height, page};
+pub(crate) use raster::{Fit, Image, Raster};

@@ -1,0 +1,192 @@
+//! The files of a study: where each of them is, and how they are written.
+//!
+//! ```text
+//! pe-lab-results/
+//! ├── study.json           what the study runs; its presence makes the folder a study's
+//! ├── study.toml           the same as a plan, to run the study again
+//! ├── study.lock           locked while a process works on the study
+//! ├── data/FILE            a copy of the user's data, if the study has any
+//! ├── trials/TASK-SCHEME-SEED/
+//! │   ├── spec.json        what the trial runs
+//! │   ├── result.json      its scores, or the reason why it has none
+//! │   ├── failure.json     why the last attempt left no result
+//! │   ├── worker.log       what its process wrote to standard error
+//! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
+//! │   ├── losses.json      only with checkpoints: the loss of every step so far
+//! │   └── checkpoint/      only with checkpoints: written by `burn-train`
+//! ├── results.csv          the report: one row per trial and length
+//! ├── results.jsonl        everything that was measured, one line per trial
+//! ├── summary.json         the numbers and sentences of the report
+//! ├── report.html          the report as one page
+//! └── NAME.svg             its figures
+//! ```
+
+mod files;
+
+use std::path::{Path, PathBuf};
+
+pub use files::{UNFINISHED, read_json, write_csv, write_json, write_whole};
+
+use crate::data::DataSpec;
+
+/// The folder of a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyFolder(PathBuf);
+
+impl StudyFolder {
+    /// The table of the report.
+    pub const RESULTS_CSV: &str = "results.csv";
+    /// Everything that was measured.
+    pub const RESULTS_JSONL: &str = "results.jsonl";
+    /// The numbers and sentences of the report.
+    pub const SUMMARY: &str = "summary.json";
+    /// The page of the report.
+    pub const PAGE: &str = "report.html";
+    /// The plan that runs the study again.
+    pub const PLAN: &str = "study.toml";
+    /// What the study runs.
+    pub const SPEC: &str = "study.json";
+    /// The lock of the process that works on the study.
+    pub const LOCK: &str = "study.lock";
+    const DATA: &str = "data";
+    const TRIALS: &str = "trials";
+
+    /// The study folder at a path. Nothing is read or written.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file that says what the study runs.
+    pub fn spec(&self) -> PathBuf {
+        self.0.join(Self::SPEC)
+    }
+
+    /// The file that is locked while a process works on the study.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join(Self::LOCK)
+    }
+
+    /// The plan that runs the study again.
+    pub fn plan(&self) -> PathBuf {
+        self.0.join(Self::PLAN)
+    }
+
+    /// Where the copy of a data file is, as seen from the study's folder.
+    pub fn data_inside(data: &DataSpec) -> PathBuf {
+        Path::new(Self::DATA).join(&data.file)
+    }
+
+    /// The copy of a data file.
+    pub fn data(&self, data: &DataSpec) -> PathBuf {
+        self.0.join(Self::data_inside(data))
+    }
+
+    /// The folder of the trial with this id.
+    pub fn trial(&self, id: &str) -> TrialFolder {
+        TrialFolder(self.0.join(Self::TRIALS).join(id))
+    }
+
+    /// The table of the report.
+    pub fn results_csv(&self) -> PathBuf {
+        self.0.join(Self::RESULTS_CSV)
+    }
+
+    /// Everything that was measured.
+    pub fn results_jsonl(&self) -> PathBuf {
+        self.0.join(Self::RESULTS_JSONL)
+    }
+
+    /// The numbers and sentences of the report.
+    pub fn summary(&self) -> PathBuf {
+        self.0.join(Self::SUMMARY)
+    }
+
+    /// The page of the report.
+    pub fn page(&self) -> PathBuf {
+        self.0.join(Self::PAGE)
+    }
+
+    /// The figure of this name.
+    pub fn figure(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.svg"))
+    }
+}
+
+/// The folder of one trial, or of one training of `pe-lab train`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialFolder(PathBuf);
+
+impl TrialFolder {
+    /// What the trial runs.
+    pub const SPEC: &str = "spec.json";
+    /// Its result.
+    pub const RESULT: &str = "result.json";
+
+    /// The trial folder at a path. Nothing is read or written.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The folder of the study that this trial belongs to: two levels up.
+    pub fn study(&self) -> StudyFolder {
+        StudyFolder::at(self.0.ancestors().nth(2).unwrap_or(&self.0))
+    }
+
+    /// What the trial runs.
+    pub fn spec(&self) -> PathBuf {
+        self.0.join(Self::SPEC)
+    }
+
+    /// Its scores, or the reason why it has none.
+    pub fn result(&self) -> PathBuf {
+        self.0.join(Self::RESULT)
+    }
+
+    /// Why the last attempt left no result.
+    pub fn failure(&self) -> PathBuf {
+        self.0.join("failure.json")
+    }
+
+    /// What the worker process wrote to standard error.
+    pub fn worker_log(&self) -> PathBuf {
+        self.0.join("worker.log")
+    }
+
+    /// What the trained scheme adds to the token embeddings.
+    pub fn encoding(&self) -> PathBuf {
+        self.0.join("encoding.csv")
+    }
+
+    /// The loss of every step up to the last checkpoint.
+    pub fn losses(&self) -> PathBuf {
+        self.0.join("losses.json")
+    }
+
+    /// The folder to which `burn-train` writes its checkpoints, under a name of its own choice.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.0.join("checkpoint")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_knows_the_folder_of_its_study() {
+        let study = StudyFolder::at("a/b");
+        let trial = study.trial("reverse-none-1");
+        assert_eq!(trial.path(), Path::new("a/b/trials/reverse-none-1"));
+        assert_eq!(trial.study(), study);
+    }
+}

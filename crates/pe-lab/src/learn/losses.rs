@@ -1,0 +1,84 @@
+//! The loss of every step: reported, kept beside the checkpoints, and checked.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use burn::train::Interrupter;
+use burn::train::logger::MetricLogger;
+use burn::train::metric::store::{EpochSummary, MetricsUpdate, NumericMetricUpdate, Split};
+use burn::train::metric::{LossMetric, Metric, MetricDefinition, MetricId, NumericEntry};
+
+use crate::error::LabError;
+use crate::folder::write_json;
+
+/// Called after every step with the number of steps done and the loss of the last one.
+pub type OnStep = Box<dyn FnMut(usize, f64) + Send>;
+
+/// The losses of a training.
+pub(super) struct Losses {
+    /// The loss of every step.
+    pub values: Vec<f64>,
+    /// Why they could not be written.
+    pub unwritten: Option<LabError>,
+}
+
+/// Keeps the loss of every step, and stops the training when a loss is not finite.
+pub(super) struct LossLog {
+    pub losses: Arc<Mutex<Losses>>,
+    /// The metric that is the loss, once `burn-train` has said which one it is.
+    pub loss: Option<MetricId>,
+    /// The file for the losses, if there are checkpoints to go on from.
+    pub file: Option<PathBuf>,
+    pub on_step: OnStep,
+    pub interrupter: Interrupter,
+}
+
+impl MetricLogger for LossLog {
+    fn log(&mut self, update: MetricsUpdate, _epoch: usize, _split: &Split) {
+        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_loss =
+            |entry: &&NumericMetricUpdate| Some(&entry.entry.metric_id) == self.loss.as_ref();
+        for entry in update.entries_numeric.iter().filter(of_loss) {
+            if let Some(
+                NumericEntry::Value(loss)
+                | NumericEntry::Aggregated {
+                    aggregated_value: loss,
+                    ..
+                },
+            ) = entry.numeric_entry
+            {
+                losses.values.push(loss);
+                (self.on_step)(losses.values.len(), loss);
+                if !loss.is_finite() {
+                    self.interrupter.stop(Some("the loss is not a number"));
+                }
+            }
+        }
+    }
+
+    fn read_numeric(
+        &mut self,
+        _name: &str,
+        _epoch: usize,
+        _split: &Split,
+    ) -> Result<Vec<NumericEntry>, String> {
+        Ok(Vec::new())
+    }
+
+    fn log_metric_definition(&mut self, definition: MetricDefinition) {
+        if *definition.name == LossMetric::new().name().as_str() {
+            self.loss = Some(definition.metric_id);
+        }
+    }
+
+    fn log_epoch_summary(&mut self, _summary: EpochSummary) {
+        if let Some(file) = &self.file {
+            let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = write_json(file, &losses.values) {
+                losses.unwritten = Some(error);
+                self.interrupter
+                    .stop(Some("the losses could not be written"));
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What happens inside one trial: a model is built, trained and tested.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `batch` | samples as tensors, padded and with their positions |
+//! | `model` | the reference model: a small transformer encoder around one positional scheme |
+//! | `training` | the training loop, which is `burn-train`'s |
+//! | `schedule` | the learning rate of every step |
+//! | `loader` | the batches of a task as a data loader |
+//! | `losses` | the loss of every step: reported, kept, and checked |
+//! | `checkpoints` | from which checkpoint a training can go on |
+//! | `silent` | a renderer that leaves the terminal alone |
+//! | `evaluation` | scores by length and by position |
+
+mod batch;
+mod checkpoints;
+mod evaluation;
+mod loader;
+mod losses;
+mod model;
+mod schedule;
+mod silent;
+mod training;
+
+pub use batch::TensorBatch;
+pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
+pub use evaluation::{LengthScore, PositionScore, evaluate};
+pub use losses::OnStep;
+pub use model::{Model, TOKEN_STD, parameter_bits};
+pub use training::{Job, StepLoss, Trained, Watch, train};

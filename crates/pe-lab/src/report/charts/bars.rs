@@ -1,0 +1,83 @@
+//! The scores of a task with one length: a bar for each scheme, a marker for each seed.
+
+use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor, floor_key, stem};
+use super::series::series;
+use crate::draw::{Axis, Lines, Rect, Side, Stroke, Words, band, line};
+use crate::error::LabError;
+use crate::report::data::{Data, TaskFacts};
+use crate::report::figure::Figure;
+use crate::report::number::fixed;
+
+const ROW: i32 = 40;
+
+pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+    let all = series(data, task, |measures| {
+        let scores = measures.scores.iter();
+        scores.map(|score| (score.length, score.accuracy)).collect()
+    });
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let floor = floor(data, task).first().map(|at| at.1);
+    let rows = all.len() as i32;
+    let middle = |nth: usize| f64::from(rows) - nth as f64 - 0.5;
+    let names = all.iter().enumerate();
+    let y = Axis {
+        name: "positional scheme".into(),
+        from: 0.0,
+        to: f64::from(rows),
+        ticks: names
+            .map(|(nth, series)| (middle(nth), series.scheme.clone()))
+            .collect(),
+    };
+    let x = Axis::round("accuracy on held-out data (share correct)", 0.0..1.12, 6);
+    let entries = [floor_key(format!("floor: {}", task.floor_about))];
+    figure(
+        stem("chart", &task.name),
+        format!("{}: accuracy after {} steps", task.name, task.steps),
+        "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
+         if there are two or more."
+            .into(),
+        rows * ROW + AXIS,
+        &entries,
+        |page, top| {
+            let left = LEFT + y.margin();
+            let rect = Rect {
+                left,
+                top,
+                width: WIDTH - RIGHT - left,
+                height: rows * ROW,
+            };
+            let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Vertical)?;
+            for (nth, series) in all.iter().enumerate() {
+                let Some((_, mean)) = series.mean.first() else {
+                    continue;
+                };
+                let (middle, colour) = (middle(nth), series.look.colour());
+                let (low, high) = (middle - 0.3, middle + 0.3);
+                let bar = vec![(0.0, low), (*mean, low), (*mean, high), (0.0, high)];
+                band(&mut chart, bar, (colour, 0.3))?;
+                let mut end = *mean;
+                if let Some((_, interval)) = series.band.first() {
+                    let ends = [(interval.low, middle), (interval.high, middle)];
+                    line(&mut chart, &ends, Stroke::solid(colour))?;
+                    end = end.max(interval.high);
+                }
+                let points = series.points.iter().map(|(_, y)| (*y, middle));
+                let points: Vec<(f64, f64)> = points.collect();
+                series.draw_markers(&mut chart, &points, 4, 0.7)?;
+                let end = points.iter().map(|at| at.0).fold(end, f64::max);
+                let number = (
+                    x.place(end, (rect.left, rect.left + rect.width)) + 8,
+                    y.place(middle, (rect.top + rect.height, rect.top)),
+                );
+                page.text(number, &fixed(*mean, 3), 12.0, Words::middle_left())?;
+            }
+            if let Some(floor) = floor {
+                draw_floor(&mut chart, &[(floor, 0.0), (floor, f64::from(rows))])?;
+            }
+            Ok(())
+        },
+    )
+    .map(Some)
+}

@@ -1,0 +1,159 @@
+//! The heat map: the score of every scheme on every task.
+
+use super::panel::{WIDTH, figure};
+use crate::draw::colour::{ink_on, score};
+use crate::draw::{Page, Rect, Words, label_width};
+use crate::error::LabError;
+use crate::report::comparison::Part;
+use crate::report::figure::Figure;
+use crate::report::number::fixed;
+use crate::report::summary::Summary;
+
+/// The height of a row of cells.
+const ROW: i32 = 30;
+/// The height of a panel's title, and of the scale below all panels.
+const TITLE: i32 = 26;
+const SCALE: i32 = 44;
+const SIZE: f64 = 12.0;
+
+pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
+    let parts: Vec<Part> = Part::ALL
+        .into_iter()
+        .filter(|part| summary.schemes.iter().any(|s| s.part(*part).is_some()))
+        .collect();
+    if parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
+    let grid = Grid::of(summary);
+    let heights: Vec<i32> = parts
+        .iter()
+        .map(|part| grid.height(summary.tasks.iter().filter(|t| t.has(*part)).count()))
+        .collect();
+    let drawn = figure(
+        "heat-map".into(),
+        "Normalized score of every scheme on every task".into(),
+        "0 is the floor, which takes no skill; 1 means that every answer is correct. The numbers are \
+         means over seeds. A cell without a number has no result."
+            .into(),
+        heights.iter().sum::<i32>() + SCALE,
+        &[],
+        |page, mut top| {
+            for (part, height) in parts.iter().zip(heights) {
+                let name = match (part, two_parts) {
+                    (Part::Inside, true) => "inside the training lengths, or held-out data",
+                    (Part::Inside, false) => "on held-out data",
+                    (Part::Beyond, _) => "beyond the training lengths",
+                };
+                grid.panel(page, top, summary, *part, name)?;
+                top += height;
+            }
+            scale(page, top)
+        },
+    )?;
+    Ok(vec![drawn])
+}
+
+/// Where the cells of a panel lie.
+struct Grid {
+    left: i32,
+    column: i32,
+    /// Whether the names of the schemes are wider than a column and have to be turned.
+    turned: bool,
+    /// The height of the names of the schemes.
+    names: i32,
+}
+
+impl Grid {
+    fn of(summary: &Summary) -> Self {
+        let widest = |names: &mut dyn Iterator<Item = &String>| {
+            let names: Vec<(f64, String)> = names.map(|name| (0.0, name.clone())).collect();
+            label_width(&names)
+        };
+        let tasks = widest(&mut summary.tasks.iter().map(|task| &task.task));
+        let schemes = widest(&mut summary.schemes.iter().map(|scheme| &scheme.scheme));
+        let left = (tasks + 22).clamp(60, 240);
+        let columns = summary.schemes.len().max(1) as i32;
+        let column = ((WIDTH - left - 12) / columns).min(110);
+        let turned = schemes + 6 > column;
+        Self {
+            left,
+            column,
+            turned,
+            names: if turned { schemes.min(160) + 8 } else { 24 },
+        }
+    }
+
+    fn height(&self, rows: usize) -> i32 {
+        TITLE + self.names + rows as i32 * ROW + 12
+    }
+
+    fn panel(
+        &self,
+        page: &Page,
+        top: i32,
+        summary: &Summary,
+        part: Part,
+        name: &str,
+    ) -> Result<(), LabError> {
+        page.text((12, top + TITLE / 2), name, 13.0, Words::middle_left())?;
+        let first = top + TITLE + self.names;
+        let column = |nth: usize| self.left + nth as i32 * self.column;
+        for (nth, scheme) in summary.schemes.iter().enumerate() {
+            let words = match self.turned {
+                true => Words::upwards(),
+                false => Words::above(),
+            };
+            let at = (column(nth) + self.column / 2, first - 5);
+            page.text(at, &scheme.scheme, SIZE, words)?;
+        }
+        for (row, task) in summary.tasks.iter().filter(|t| t.has(part)).enumerate() {
+            let y = first + row as i32 * ROW;
+            let at = (self.left - 8, y + ROW / 2);
+            page.text(at, &task.task, SIZE, Words::middle_right())?;
+            for (nth, scheme) in task.schemes.iter().enumerate() {
+                let cell = Rect {
+                    left: column(nth),
+                    top: y,
+                    width: self.column - 1,
+                    height: ROW - 1,
+                };
+                let Some(group) = scheme.part(part) else {
+                    page.outline(cell)?;
+                    continue;
+                };
+                let colour = score(group.normalized);
+                page.fill(cell, colour)?;
+                let at = (column(nth) + self.column / 2, y + ROW / 2);
+                let words = Words::centered().in_colour(ink_on(colour));
+                page.text(at, &fixed(group.normalized, 2), SIZE, words)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bar that says which colour is which score.
+fn scale(page: &Page, top: i32) -> Result<(), LabError> {
+    const STEPS: i32 = 60;
+    const STEP: i32 = 5;
+    let (left, width) = ((WIDTH - STEPS * STEP) / 2, STEPS * STEP);
+    for step in 0..STEPS {
+        // Each step overlaps the next one by a pixel, so that no gap shows between them.
+        let rect = Rect {
+            left: left + step * STEP,
+            top: top + 6,
+            width: if step + 1 < STEPS { STEP + 1 } else { STEP },
+            height: 12,
+        };
+        page.fill(rect, score(f64::from(step) / f64::from(STEPS - 1)))?;
+    }
+    for (text, x) in [
+        ("0: the floor", left),
+        ("0.5", left + width / 2),
+        ("1: all correct", left + width),
+    ] {
+        page.text((x, top + 24), text, SIZE, Words::below())?;
+    }
+    Ok(())
+}

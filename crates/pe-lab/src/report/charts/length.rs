@@ -1,0 +1,61 @@
+//! Accuracy by the length of the sequence.
+
+use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
+use super::series::{legend, series};
+use crate::draw::Axis;
+use crate::error::LabError;
+use crate::report::data::{Data, TaskFacts};
+use crate::report::figure::Figure;
+
+const HEIGHT: i32 = 330;
+
+pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+    let all = series(data, task, |measures| {
+        let scores = measures.scores.iter();
+        scores.map(|score| (score.length, score.accuracy)).collect()
+    });
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let mut entries = legend(&all);
+    entries.push(floor_key("floor"));
+    if task.train_lengths.is_some() {
+        entries.push(trained_key("lengths seen in training"));
+    }
+    let longest = task.lengths.iter().flatten().max().copied().unwrap_or(1) as f64;
+    let name = match task.mixes_lengths {
+        true => "sequence length (tokens), the longest of each group",
+        false => "sequence length (tokens)",
+    };
+    let x = Axis::round(name, 0.0..longest * 1.03, 9);
+    let y = Axis::round("accuracy (share correct)", 0.0..1.04, 6);
+    let trained = task.train_lengths.as_ref().map(|trained| {
+        let end = (*trained.end() as f64).min(longest);
+        (*trained.start() as f64, end)
+    });
+    figure(
+        stem("chart", &task.name),
+        format!("{}: accuracy by length after {} steps", task.name, task.steps),
+        format!(
+            "Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds. \
+             Small markers: every seed. Floor: {}.",
+            task.floor_about
+        ),
+        HEIGHT,
+        &entries,
+        |page, top| {
+            let mut chart = panel(page, (top, HEIGHT), x, &y, trained)?;
+            draw_floor(&mut chart, &floor(data, task))?;
+            for series in &all {
+                series.draw_band(&mut chart)?;
+            }
+            for series in &all {
+                series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
+                series.draw_line(&mut chart)?;
+                series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
+            }
+            Ok(())
+        },
+    )
+    .map(Some)
+}

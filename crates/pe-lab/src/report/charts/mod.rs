@@ -1,0 +1,82 @@
+//! The charts of a report. They can be read at half their size and without colours.
+
+mod bars;
+mod heat;
+mod length;
+mod look;
+mod loss;
+mod panel;
+mod position;
+mod series;
+
+use super::data::{Data, TaskFacts};
+use super::figure::Figure;
+use super::summary::Summary;
+use crate::error::LabError;
+
+/// The charts of one task.
+pub struct TaskFigures {
+    /// Accuracy by length, or by scheme if there is one length; and by position, if answers are read at
+    /// several positions.
+    pub scores: Vec<Figure>,
+    /// The learning curve.
+    pub loss: Option<Figure>,
+}
+
+/// Draws the charts of one task. A task without any result has none.
+pub fn of_task(data: &Data<'_>, task: &TaskFacts) -> Result<TaskFigures, LabError> {
+    let first = if task.has_one_length() {
+        bars::draw(data, task)?
+    } else {
+        length::draw(data, task)?
+    };
+    let by_position = position::draw(data, task)?;
+    Ok(TaskFigures {
+        scores: first.into_iter().chain(by_position).collect(),
+        loss: loss::draw(data, task)?,
+    })
+}
+
+/// Draws the charts of the whole study: the heat map of schemes and tasks.
+pub fn of_study(summary: &Summary) -> Result<Vec<Figure>, LabError> {
+    heat::draw(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+
+    #[test]
+    fn every_chart_is_drawn_named_and_well_formed() {
+        let study = Synthetic::large(3);
+        let data = study.data();
+        let summary = Summary::of(&data);
+        let mut figures = of_study(&summary).unwrap();
+        for task in &data.tasks {
+            let of_task = of_task(&data, task).unwrap();
+            let kinds = if task.name == "digits" { 1 } else { 2 };
+            assert_eq!(of_task.scores.len(), kinds, "{}", task.name);
+            figures.extend(of_task.scores);
+            figures.extend(of_task.loss);
+        }
+        assert_eq!(figures.len(), 1 + 9 * 2 + 8);
+        for figure in figures {
+            let tree = resvg::usvg::roxmltree::Document::parse(&figure.svg).unwrap();
+            let root = tree.root_element();
+            assert_eq!(root.attribute("role"), Some("img"), "{}", figure.name);
+            assert_eq!(root.attribute("aria-label"), Some(figure.title.as_str()));
+            assert!(
+                tree.descendants()
+                    .all(|node| node.attribute("id").is_none())
+            );
+            // No text lies outside of the picture. Coordinates are those of the view box.
+            let view = root.attribute("viewBox").unwrap();
+            let width: f64 = view.split(' ').nth(2).unwrap().parse().unwrap();
+            for text in tree.descendants().filter(|node| node.has_tag_name("text")) {
+                let x: f64 = text.attribute("x").unwrap().parse().unwrap();
+                assert!((0.0..=width).contains(&x), "{}", figure.name);
+            }
+        }
+    }
+}

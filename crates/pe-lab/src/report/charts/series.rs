@@ -1,0 +1,154 @@
+//! What a chart draws of one scheme.
+
+use std::collections::BTreeMap;
+
+use super::look::Look;
+use crate::draw::{Chart, Key, band, line, markers};
+use crate::error::LabError;
+use crate::report::data::{Data, TaskFacts};
+use crate::report::stats::{CURVE_RESAMPLES, Interval, mean, mean_interval};
+use crate::run::Measures;
+
+/// With more schemes than this no bands are drawn: they would hide each other and the lines.
+const MOST_BANDS: usize = 6;
+
+/// What a chart draws of one scheme.
+pub struct Series {
+    pub scheme: String,
+    pub look: Look,
+    /// The points of every seed.
+    pub points: Vec<(f64, f64)>,
+    /// The means over seeds.
+    pub mean: Vec<(f64, f64)>,
+    /// The intervals over seeds, if there are two seeds or more and few schemes.
+    pub band: Vec<(f64, Interval)>,
+}
+
+/// The series of every scheme that has results on a task. `curve` gives the points of one run.
+pub fn series(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
+) -> Vec<Series> {
+    let schemes = &data.spec.schemes;
+    let all = schemes.iter().map(|scheme| {
+        let mut at: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (x, y) in data
+            .measured(&task.name, scheme)
+            .flat_map(|(_, measures)| curve(measures))
+            .filter(|(_, y)| y.is_finite())
+        {
+            at.entry(x).or_default().push(y);
+        }
+        let each = at
+            .iter()
+            .flat_map(|(x, all)| all.iter().map(|y| (*x as f64, *y)));
+        let means = at
+            .iter()
+            .filter_map(|(x, all)| Some((*x as f64, mean(all.iter().copied())?)));
+        let bands = at
+            .iter()
+            .filter_map(|(x, all)| Some((*x as f64, mean_interval(all, CURVE_RESAMPLES)?)));
+        Series {
+            scheme: scheme.clone(),
+            look: Look::of(scheme, schemes),
+            points: each.collect(),
+            mean: means.collect(),
+            band: bands.collect(),
+        }
+    });
+    let mut all: Vec<Series> = all.filter(|series| !series.mean.is_empty()).collect();
+    if all.len() > MOST_BANDS {
+        all.iter_mut().for_each(|series| series.band.clear());
+    }
+    all
+}
+
+/// The legend of a chart: an entry for each scheme.
+pub fn legend(all: &[Series]) -> Vec<(Key, String)> {
+    let entry = |series: &Series| {
+        let look = series.look;
+        let key = Key::Line(look.stroke(), Some(look.marker()));
+        (key, series.scheme.clone())
+    };
+    all.iter().map(entry).collect()
+}
+
+impl Series {
+    /// Draws the band of the intervals.
+    pub fn draw_band(&self, chart: &mut Chart<'_>) -> Result<(), LabError> {
+        let low = self.band.iter().map(|(x, interval)| (*x, interval.low));
+        let high = self
+            .band
+            .iter()
+            .rev()
+            .map(|(x, interval)| (*x, interval.high));
+        match self.band.len() {
+            0 | 1 => Ok(()),
+            _ => band(chart, low.chain(high).collect(), (self.look.colour(), 0.14)),
+        }
+    }
+
+    /// Draws the line of the means.
+    pub fn draw_line(&self, chart: &mut Chart<'_>) -> Result<(), LabError> {
+        line(chart, &self.mean, self.look.stroke())
+    }
+
+    /// Draws a marker of a radius in pixels on each of some points.
+    pub fn draw_markers<'p>(
+        &self,
+        chart: &mut Chart<'_>,
+        points: impl IntoIterator<Item = &'p (f64, f64)>,
+        radius: i32,
+        opacity: f64,
+    ) -> Result<(), LabError> {
+        let look = self.look;
+        markers(
+            chart,
+            points,
+            (look.marker(), radius),
+            (look.colour(), opacity),
+        )
+    }
+
+    /// Draws markers on about `count` points of the line. This is series number `nth` of its chart: each
+    /// starts at another point, so that markers of different schemes do not hide each other.
+    pub fn draw_some_markers(
+        &self,
+        chart: &mut Chart<'_>,
+        nth: usize,
+        count: usize,
+    ) -> Result<(), LabError> {
+        let every = (self.mean.len() / count).max(1);
+        let some = self.mean.iter().skip(nth % every).step_by(every);
+        self.draw_markers(chart, some, 4, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+
+    #[test]
+    fn a_series_has_means_bands_and_every_point() {
+        let study = Synthetic::new(&["mine"], &["a", "b", "c"], 2)
+            .score("mine", "a", 1, &[(10, 0.5), (40, 0.3)])
+            .score("mine", "a", 2, &[(10, 0.7)])
+            .score("mine", "b", 1, &[(10, 0.9)])
+            .fail("mine", "c", 1, "diverged");
+        let data = study.data();
+        let all = series(&data, &data.tasks[0], |measures| {
+            measures
+                .scores
+                .iter()
+                .map(|s| (s.length, s.accuracy))
+                .collect()
+        });
+        assert_eq!(all.len(), 2, "a scheme without results is not drawn");
+        assert_eq!(all[0].points, [(10.0, 0.5), (10.0, 0.7), (40.0, 0.3)]);
+        assert_eq!(all[0].mean, [(10.0, 0.6), (40.0, 0.3)]);
+        assert_eq!(all[0].band.len(), 1, "one seed has no interval");
+        assert!(all[1].band.is_empty());
+    }
+}

@@ -1,0 +1,143 @@
+//! Making a folder the study's own, for one process at a time.
+
+use std::fs::{self, File, TryLockError};
+
+use super::data_copy::keep_data;
+use crate::ask::{StudySpec, Tasks};
+use crate::error::LabError;
+use crate::folder::{StudyFolder, UNFINISHED, read_json, write_json, write_whole};
+
+/// Makes the folder this study's, and locks it until the returned file is dropped. The operating
+/// system releases the lock when the process is killed.
+///
+/// # Errors
+///
+/// When the folder holds another study or other files, when another process works on it, or when it
+/// cannot be written.
+pub(super) fn claim(
+    spec: &StudySpec,
+    tasks: &Tasks,
+    folder: &StudyFolder,
+) -> Result<File, LabError> {
+    let path = folder.path();
+    if path.is_file() {
+        return Err(LabError::Usage(format!(
+            "{} is a file; the results need a folder: choose another with --out",
+            path.display()
+        )));
+    }
+    fs::create_dir_all(path).map_err(LabError::file(path))?;
+    if !folder.spec().exists() && !is_free(folder)? {
+        return Err(LabError::NotAStudy {
+            folder: path.to_path_buf(),
+        });
+    }
+    let lock = lock(folder)?;
+    if folder.spec().exists() {
+        let old: StudySpec = read_json(&folder.spec())?;
+        let differs = spec.differences(&old);
+        if !differs.is_empty() {
+            return Err(LabError::ChangedStudy {
+                folder: path.to_path_buf(),
+                differs,
+            });
+        }
+    } else {
+        write_json(&folder.spec(), spec)?;
+    }
+    // The process may have been killed between these steps, so every claim writes what is missing.
+    keep_data(tasks, folder)?;
+    let plan = folder.plan();
+    if !plan.exists() {
+        let text = toml::to_string(&spec.plan()).map_err(|error| LabError::Content {
+            path: plan.clone(),
+            reason: error.to_string(),
+        })?;
+        write_whole(&plan, text.as_bytes())?;
+    }
+    Ok(lock)
+}
+
+/// Whether a folder without a spec may become the study's: it is empty, or it holds only what a claim
+/// leaves that was killed before it wrote the spec, or it is a study whose spec was deleted.
+fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
+    if folder.lock().exists() && folder.plan().exists() {
+        return Ok(true);
+    }
+    let path = folder.path();
+    let mut entries = fs::read_dir(path).map_err(LabError::file(path))?;
+    let foreign = |name: &str| name != StudyFolder::LOCK && !name.starts_with(UNFINISHED);
+    Ok(!entries.any(|entry| entry.is_ok_and(|e| foreign(&e.file_name().to_string_lossy()))))
+}
+
+fn lock(folder: &StudyFolder) -> Result<File, LabError> {
+    let path = folder.lock();
+    let lock = File::create(&path).map_err(LabError::file(&path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(LabError::Busy {
+            folder: folder.path().to_path_buf(),
+        }),
+        Err(TryLockError::Error(error)) => Err(LabError::file(&path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Names, Plan, Seeds};
+
+    fn study() -> (StudySpec, Tasks) {
+        let names = |list: &[&str]| {
+            let names = list.iter().map(|name| name.to_string());
+            Some(Names::These(names.collect()))
+        };
+        let plan = Plan {
+            schemes: names(&["none", "learned"]),
+            tasks: names(&["reverse", "digits"]),
+            seeds: Some(Seeds::These(vec![1, 2])),
+            ..Plan::default()
+        };
+        StudySpec::of(plan).unwrap()
+    }
+
+    #[test]
+    fn a_folder_is_claimed_once_and_a_changed_study_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StudyFolder::at(temporary.path());
+        let (mut spec, tasks) = study();
+        let lock = claim(&spec, &tasks, &folder).unwrap();
+        let busy = claim(&spec, &tasks, &folder).unwrap_err();
+        assert!(matches!(busy, LabError::Busy { .. }));
+        drop(lock);
+        claim(&spec, &tasks, &folder).unwrap();
+        spec.seeds.push(3);
+        spec.recipe.batch_size = 32;
+        let message = claim(&spec, &tasks, &folder).unwrap_err().to_string();
+        assert!(message.contains("recipe, seeds"), "{message}");
+    }
+
+    #[test]
+    fn a_claim_that_was_killed_is_completed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StudyFolder::at(temporary.path());
+        fs::write(folder.lock(), "").unwrap();
+        fs::write(folder.path().join(".unfinished-x"), "{").unwrap();
+        let (spec, tasks) = study();
+        claim(&spec, &tasks, &folder).unwrap();
+        fs::remove_file(folder.path().join("study.toml")).unwrap();
+        claim(&spec, &tasks, &folder).unwrap();
+        assert!(folder.path().join("study.toml").exists());
+    }
+
+    #[test]
+    fn a_folder_with_other_things_in_it_is_left_alone() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StudyFolder::at(temporary.path());
+        fs::write(folder.path().join("thesis.txt"), "mine").unwrap();
+        let (spec, tasks) = study();
+        let error = claim(&spec, &tasks, &folder).unwrap_err();
+        assert!(matches!(error, LabError::NotAStudy { .. }));
+        assert!(!folder.lock().exists());
+    }
+}

@@ -1,0 +1,199 @@
+//! A study: schemes × tasks × seeds in one folder. No trial is run twice.
+
+use std::path::Path;
+
+use super::claim::claim;
+use super::data_copy::kept_tasks;
+use super::trial::TrialResult;
+use super::worker::Crew;
+use crate::ask::{StudySpec, Tasks, TrialSpec};
+use crate::error::LabError;
+use crate::folder::{StudyFolder, read_json};
+
+/// A study: what it runs, on which tasks, and the folder that holds its files.
+#[derive(Clone, Debug)]
+pub struct Study {
+    spec: StudySpec,
+    tasks: Tasks,
+    folder: StudyFolder,
+}
+
+/// What has come of a study so far.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// The results, in the order of [`StudySpec::trials`].
+    pub results: Vec<TrialResult>,
+    /// The trials without a result, in the same order, each with the reason why it failed, or `None`
+    /// if it has not been run. Running the study again tries them again.
+    pub missing: Vec<(TrialSpec, Option<String>)>,
+    /// How many results were there before.
+    pub resumed: usize,
+}
+
+impl Study {
+    /// A study that may or may not have been run. Nothing is read or written.
+    ///
+    /// # Errors
+    ///
+    /// When a task does not exist, or a scheme does not fit the model's sizes or a task.
+    pub fn new(spec: StudySpec, tasks: Tasks, folder: &Path) -> Result<Self, LabError> {
+        spec.trials(&tasks)?;
+        let folder = StudyFolder::at(folder);
+        Ok(Self {
+            spec,
+            tasks,
+            folder,
+        })
+    }
+
+    /// The study in a folder, finished or not.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::NoStudy`] when there is none; when one of its files cannot be read.
+    pub fn load(folder: &Path) -> Result<Self, LabError> {
+        let folder = StudyFolder::at(folder);
+        if !folder.spec().exists() {
+            return Err(LabError::NoStudy {
+                folder: folder.path().to_path_buf(),
+                file: StudyFolder::SPEC,
+            });
+        }
+        let spec: StudySpec = read_json(&folder.spec())?;
+        let tasks = kept_tasks(spec.data.as_ref(), &folder)?;
+        Self::new(spec, tasks, folder.path())
+    }
+
+    /// What it runs.
+    pub fn spec(&self) -> &StudySpec {
+        &self.spec
+    }
+
+    /// Its tasks.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &StudyFolder {
+        &self.folder
+    }
+
+    /// What has come of it so far. Nothing is run.
+    ///
+    /// # Errors
+    ///
+    /// When one of its files cannot be read or holds something impossible.
+    pub fn outcomes(&self) -> Result<Outcomes, LabError> {
+        let (results, waiting) = self.sort_out()?;
+        let mut missing = Vec::new();
+        for trial in waiting {
+            let reason = self.failure(&trial)?;
+            missing.push((trial, reason));
+        }
+        Ok(Outcomes {
+            missing,
+            resumed: results.len(),
+            results,
+        })
+    }
+
+    /// Runs the trials without a result. A trial that fails is no error.
+    ///
+    /// # Errors
+    ///
+    /// When the folder holds another study, is in use or cannot be written;
+    /// [`LabError::StudyStopped`] when the study was stopped.
+    pub fn run(&self, crew: &Crew<'_>) -> Result<Outcomes, LabError> {
+        let _lock = claim(&self.spec, &self.tasks, &self.folder)?;
+        let (before, waiting) = self.sort_out()?;
+        let missing = crew.run_all(&waiting, &self.tasks, &self.folder)?;
+        if !self.folder.spec().exists() {
+            return Err(LabError::Usage(format!(
+                "{} was deleted while its study ran; run it again, there or elsewhere",
+                self.folder.path().display()
+            )));
+        }
+        let (results, left) = self.sort_out()?;
+        if crew.stop.asked() && !left.is_empty() {
+            return Err(LabError::StudyStopped {
+                finished: results.len(),
+                total: results.len() + left.len(),
+                folder: self.folder.path().to_path_buf(),
+            });
+        }
+        let missing = missing
+            .into_iter()
+            .map(|(trial, reason)| (trial, Some(reason)));
+        Ok(Outcomes {
+            resumed: before.len(),
+            results,
+            missing: missing.collect(),
+        })
+    }
+
+    /// The results there are, and the trials that have none.
+    fn sort_out(&self) -> Result<(Vec<TrialResult>, Vec<TrialSpec>), LabError> {
+        let (mut results, mut waiting) = (Vec::new(), Vec::new());
+        for trial in self.spec.trials(&self.tasks)? {
+            match self.result(&trial)? {
+                Some(result) => results.push(result),
+                None => waiting.push(trial),
+            }
+        }
+        Ok((results, waiting))
+    }
+
+    /// The result of a trial, if it has one.
+    fn result(&self, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
+        let file = self.folder.trial(&trial.id()).result();
+        if !file.exists() {
+            return Ok(None);
+        }
+        let result: TrialResult = read_json(&file)?;
+        let task = self.tasks.get(&trial.task)?;
+        let damage = if result.spec != *trial {
+            Some("it holds the result of another trial".to_string())
+        } else {
+            let measures = result.measures();
+            measures.and_then(|measures| measures.damage(task.as_ref()))
+        };
+        match damage {
+            Some(reason) => Err(LabError::Content { path: file, reason }),
+            None => Ok(Some(result)),
+        }
+    }
+
+    /// Why the last attempt of a trial left no result, if there was one.
+    fn failure(&self, trial: &TrialSpec) -> Result<Option<String>, LabError> {
+        let file = self.folder.trial(&trial.id()).failure();
+        match file.exists() {
+            true => read_json(&file).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+impl Outcomes {
+    /// How many trials have no score.
+    pub fn without_score(&self) -> usize {
+        let failed = self
+            .results
+            .iter()
+            .filter(|result| result.measures().is_none());
+        failed.count() + self.missing.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_study_has_none_to_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Study::load(folder.path()).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("holds no study"));
+    }
+}

@@ -1,0 +1,219 @@
+//! One trial: build the model, train it, test it. Its numbers depend on its spec alone.
+
+use std::sync::Arc;
+
+use burn::module::Module;
+use serde::{Deserialize, Serialize};
+
+use crate::ask::{TrialSpec, Versions};
+use crate::device;
+use crate::error::LabError;
+use crate::folder::{TrialFolder, write_csv};
+use crate::learn::{Job, LengthScore, Model, Watch, evaluate, train};
+use crate::task::Task;
+
+/// The most rows of a stored encoding.
+const ENCODING_ROWS: usize = 512;
+
+/// The most points of a learning curve.
+const CURVE_POINTS: usize = 100;
+
+/// The result of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// What was run.
+    pub spec: TrialSpec,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The versions that computed it.
+    pub versions: Versions,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was trained and tested.
+    Finished(Measures),
+    /// It has no scores, for this reason.
+    Failed(String),
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measures {
+    /// The scores, by length.
+    pub scores: Vec<LengthScore>,
+    /// The number of parameters of the whole model.
+    pub parameters: usize,
+    /// The number of parameters of the positional scheme.
+    pub position_parameters: usize,
+    /// The training loss, averaged over groups of consecutive steps.
+    pub curve: Vec<CurvePoint>,
+    /// How long it took. Only this differs when the trial is run again.
+    pub timing: Timing,
+}
+
+impl Measures {
+    /// Why these cannot be the measures of a trial of this task, for example because the file was edited.
+    /// `None` when they can be.
+    pub fn damage(&self, task: &dyn Task) -> Option<String> {
+        let lengths: Vec<usize> = self.scores.iter().map(|score| score.length).collect();
+        if lengths != task.test_lengths() {
+            return Some(format!(
+                "it has scores at the lengths {lengths:?}, and the task is tested at {:?}",
+                task.test_lengths()
+            ));
+        }
+        let bad = self.scores.iter().find(|score| {
+            !(0.0..=1.0).contains(&score.accuracy) || !(0.0..1.0).contains(&score.floor)
+        })?;
+        Some(format!(
+            "at length {} it has the accuracy {} and the floor {}; both are shares from 0 to 1",
+            bad.length, bad.accuracy, bad.floor
+        ))
+    }
+}
+
+/// The mean loss of a group of consecutive steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// The last step of the group.
+    pub step: usize,
+    /// The mean loss.
+    pub loss: f64,
+}
+
+/// How long a trial took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Milliseconds per training step.
+    pub ms_per_step: f64,
+    /// Input tokens per second of training.
+    pub tokens_per_second: f64,
+    /// The number of threads that the trial was given, if it was set.
+    pub threads: Option<usize>,
+}
+
+impl TrialResult {
+    /// The measures, unless the trial failed.
+    pub fn measures(&self) -> Option<&Measures> {
+        match &self.outcome {
+            Outcome::Finished(measures) => Some(measures),
+            Outcome::Failed(_) => None,
+        }
+    }
+}
+
+/// Runs a trial. `folder` gets its `encoding.csv`, and the checkpoints that `watch` asks for.
+///
+/// A training that diverges is no error: its outcome is [`Outcome::Failed`].
+///
+/// # Errors
+///
+/// When the spec names a device or a scheme that does not exist, when a file cannot be written, or
+/// [`LabError::Stopped`] when the interrupter of `watch` stopped the training.
+pub fn run_trial(
+    spec: &TrialSpec,
+    task: &Arc<dyn Task>,
+    folder: &TrialFolder,
+    watch: Watch,
+) -> Result<TrialResult, LabError> {
+    let plain = device::open(&spec.device)?;
+    let device = plain.clone().autodiff();
+    let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, &device)?;
+    let (parameters, position_parameters) = (model.num_params(), model.position_parameters());
+    let job = Job {
+        task: task.clone(),
+        seed: spec.seed,
+        steps: spec.steps,
+        recipe: &spec.recipe,
+        folder,
+        device: &device,
+    };
+    let outcome = match train(model, job, watch) {
+        Ok(trained) => {
+            let seconds = trained.elapsed.as_secs_f64();
+            let scores = evaluate(&trained.model, task.as_ref(), &plain)?;
+            write_encoding(&trained.model, task.max_tokens(), folder)?;
+            Outcome::Finished(Measures {
+                scores,
+                parameters,
+                position_parameters,
+                curve: curve(&trained.losses),
+                timing: Timing {
+                    ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
+                    tokens_per_second: trained.tokens as f64 / seconds,
+                    threads: std::env::var("RAYON_NUM_THREADS")
+                        .ok()
+                        .and_then(|n| n.parse().ok()),
+                },
+            })
+        }
+        Err(LabError::Trial(reason)) => Outcome::Failed(reason),
+        Err(error) => return Err(error),
+    };
+    Ok(TrialResult {
+        spec: spec.clone(),
+        outcome,
+        versions: Versions::current(),
+    })
+}
+
+/// Writes what the trained scheme adds to the token embeddings: a row per position, a column per
+/// dimension. A scheme that adds nothing leaves no file.
+fn write_encoding(model: &Model, positions: usize, folder: &TrialFolder) -> Result<(), LabError> {
+    let rows = model.encoding(positions.min(ENCODING_ROWS))?;
+    if rows.iter().flatten().all(|value| *value == 0.0) {
+        return Ok(());
+    }
+    write_csv(&folder.encoding(), rows)
+}
+
+/// The encoding that a finished trial left in its folder: a row per position.
+///
+/// `None` when it left none, and when the file is damaged: it is only drawn, and no number depends on
+/// it.
+pub fn read_encoding(folder: &TrialFolder) -> Option<Vec<Vec<f32>>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_path(folder.encoding())
+        .ok()?;
+    let rows: Vec<Vec<f32>> = reader.deserialize().collect::<Result<_, _>>().ok()?;
+    let whole = rows.iter().flatten().all(|value| value.is_finite());
+    (whole && !rows.is_empty()).then_some(rows)
+}
+
+/// The losses of every step as at most [`CURVE_POINTS`] means of consecutive steps.
+fn curve(losses: &[f64]) -> Vec<CurvePoint> {
+    let group = losses.len().div_ceil(CURVE_POINTS).max(1);
+    losses
+        .chunks(group)
+        .enumerate()
+        .map(|(i, part)| CurvePoint {
+            step: i * group + part.len(),
+            loss: part.iter().sum::<f64>() / part.len() as f64,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_has_at_most_a_hundred_points_and_keeps_the_mean() {
+        let losses: Vec<f64> = (0..250).map(f64::from).collect();
+        let points = curve(&losses);
+        assert_eq!(points.len(), 84);
+        assert_eq!(points[0], CurvePoint { step: 3, loss: 1.0 });
+        assert_eq!(
+            points[83],
+            CurvePoint {
+                step: 250,
+                loss: 249.0
+            }
+        );
+        assert_eq!(curve(&losses[..7]).len(), 7);
+    }
+}

@@ -1,0 +1,281 @@
+//! Trials as processes of their own.
+//!
+//! Burn's random generator is global to a process, and a crash ends a process. With a process to
+//! itself, no trial can change the numbers of another or end it. The parent writes `spec.json` into
+//! the trial's folder and starts this program again with the hidden subcommand `trial`. The worker
+//! prints the number of steps done, one number per line, and writes `result.json`.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::data_copy::kept_tasks;
+use super::progress::Progress;
+use super::trial::{Outcome, TrialResult, run_trial};
+use crate::ask::{Tasks, TrialSpec};
+use crate::error::LabError;
+use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
+use crate::learn::Watch;
+
+/// A worker reports its progress every this many steps.
+const REPORT_EVERY: usize = 10;
+
+/// Stops the workers of a study. It can be called from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<Mutex<Running>>);
+
+#[derive(Debug, Default)]
+struct Running {
+    asked: bool,
+    children: BTreeMap<u32, Child>,
+}
+
+impl Stop {
+    /// Kills the trials that are running. No other trial is started.
+    pub fn now(&self) {
+        let mut running = lock(&self.0);
+        running.asked = true;
+        for child in running.children.values_mut() {
+            // This fails only for a process that has already ended.
+            let _ = child.kill();
+        }
+    }
+
+    /// Whether a stop was asked for.
+    pub fn asked(&self) -> bool {
+        lock(&self.0).asked
+    }
+
+    fn started(&self, mut child: Child) -> u32 {
+        let mut running = lock(&self.0);
+        if running.asked {
+            let _ = child.kill();
+        }
+        let id = child.id();
+        running.children.insert(id, child);
+        id
+    }
+
+    fn ended(&self, id: u32) -> Option<Child> {
+        lock(&self.0).children.remove(&id)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A rough measure of how long a trial takes: its steps times the tokens of a typical sequence.
+fn cost(trial: &TrialSpec, tasks: &Tasks) -> u64 {
+    let tokens = tasks.get(&trial.task).map_or(1, |task| {
+        let lengths = task.train_lengths();
+        (lengths.start() + lengths.end()) / 2 + task.framing()
+    });
+    (trial.steps * tokens) as u64
+}
+
+/// The workers of a study.
+pub struct Crew<'a> {
+    /// The program that is started for every trial.
+    pub program: &'a Path,
+    /// How many trials run at a time.
+    pub jobs: usize,
+    /// Where progress is shown.
+    pub progress: &'a Progress,
+    /// Stops the trials.
+    pub stop: &'a Stop,
+}
+
+impl Crew<'_> {
+    /// Runs trials, and returns those without a result with the reason.
+    ///
+    /// # Errors
+    ///
+    /// When a trial's folder cannot be written.
+    pub fn run_all(
+        &self,
+        trials: &[TrialSpec],
+        tasks: &Tasks,
+        folder: &StudyFolder,
+    ) -> Result<Vec<(TrialSpec, String)>, LabError> {
+        // The longest first, so that no long trial runs alone at the end.
+        let mut longest_first: Vec<&TrialSpec> = trials.iter().collect();
+        longest_first.sort_by_key(|trial| Reverse(cost(trial, tasks)));
+        let queue = Mutex::new(longest_first.into_iter());
+        let missing = Mutex::new(Vec::new());
+        let done = Mutex::new(0);
+        self.progress
+            .start(trials.iter().map(|trial| cost(trial, tasks)).sum());
+        let work = || {
+            loop {
+                let next = lock(&queue).next();
+                let Some(trial) = next.filter(|_| !self.stop.asked()) else {
+                    return Ok(());
+                };
+                let started = Instant::now();
+                // If one trial's folder cannot be written, neither can the others.
+                let ended = self
+                    .run_one(trial, cost(trial, tasks), &folder.trial(&trial.id()))
+                    .inspect_err(|_| self.stop.now())?;
+                if self.stop.asked() {
+                    return Ok(());
+                }
+                let mut done = lock(&done);
+                *done += 1;
+                let what = match &ended {
+                    Ok(result) => describe(result),
+                    Err(reason) => format!("no result: {reason}"),
+                };
+                self.progress.finished(&format!(
+                    "{:>3}/{}  {:<28} {:>5.0} s  {what}",
+                    *done,
+                    trials.len(),
+                    trial.id(),
+                    started.elapsed().as_secs_f64()
+                ));
+                if let Err(reason) = ended {
+                    lock(&missing).push((trial.clone(), reason));
+                }
+            }
+        };
+        let outcome: Result<(), LabError> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs.max(1).min(trials.len()))
+                .map(|_| scope.spawn(work))
+                .collect();
+            workers.into_iter().try_for_each(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|_| Err(LabError::Trial("a thread panicked".into())))
+            })
+        });
+        self.progress.end();
+        outcome?;
+        Ok(missing.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Runs one trial in a process of its own. The inner error says why it left no result.
+    fn run_one(
+        &self,
+        trial: &TrialSpec,
+        work: u64,
+        folder: &TrialFolder,
+    ) -> Result<Result<TrialResult, String>, LabError> {
+        fs::create_dir_all(folder.path()).map_err(LabError::file(folder.path()))?;
+        write_json(&folder.spec(), trial)?;
+        let failure = folder.failure();
+        if failure.exists() {
+            fs::remove_file(&failure).map_err(LabError::file(&failure))?;
+        }
+        let log = folder.worker_log();
+        let errors = File::create(&log).map_err(LabError::file(&log))?;
+        let threads = (cores() / self.jobs.max(1)).max(1).to_string();
+        let mut child = Command::new(self.program)
+            .arg("trial")
+            .arg(folder.path())
+            .env("RAYON_NUM_THREADS", &threads)
+            .env("OMP_NUM_THREADS", &threads)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .map_err(LabError::file(self.program))?;
+        let stdout = child.stdout.take();
+        let id = self.stop.started(child);
+        let bar = self.progress.trial(trial);
+        let mut counted = 0;
+        for line in stdout
+            .into_iter()
+            .flat_map(|out| BufReader::new(out).lines())
+        {
+            let Some(step) = line.ok().and_then(|line| line.parse::<u64>().ok()) else {
+                continue;
+            };
+            if let Some(bar) = &bar {
+                bar.set_position(step);
+            }
+            let so_far = work * step / trial.steps.max(1) as u64;
+            self.progress.advance(so_far.saturating_sub(counted));
+            counted = so_far;
+        }
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        let Some(mut child) = self.stop.ended(id) else {
+            return Ok(Err(
+                "the trial's process was already removed from the list".into()
+            ));
+        };
+        let status = child.wait().map_err(LabError::file(self.program))?;
+        let file = folder.result();
+        if !status.success() || !file.exists() {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            let last = said.lines().rev().find(|line| !line.trim().is_empty());
+            let last = last
+                .map(|line| format!(": {}", line.trim()))
+                .unwrap_or_default();
+            let reason = format!(
+                "the trial's process ended with {status}{last} (see {})",
+                log.display()
+            );
+            if !self.stop.asked() {
+                write_json(&failure, &reason)?;
+            }
+            return Ok(Err(reason));
+        }
+        if fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
+            fs::remove_file(&log).map_err(LabError::file(&log))?;
+        }
+        Ok(Ok(read_json(&file)?))
+    }
+}
+
+/// The number of processor cores.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn describe(result: &TrialResult) -> String {
+    match &result.outcome {
+        Outcome::Failed(reason) => format!("failed: {reason}"),
+        Outcome::Finished(measures) => {
+            let scores = measures
+                .scores
+                .iter()
+                .map(|s| format!("{}: {:.3}", s.length, s.accuracy));
+            format!(
+                "accuracy by length {}",
+                scores.collect::<Vec<_>>().join("  ")
+            )
+        }
+    }
+}
+
+/// Runs the trial whose spec lies in a folder. This is the hidden subcommand `trial`.
+///
+/// # Errors
+///
+/// When the spec cannot be read, the trial cannot run, or its result cannot be written.
+pub fn serve(folder: &Path) -> Result<(), LabError> {
+    let folder = TrialFolder::at(folder);
+    let spec: TrialSpec = read_json(&folder.spec())?;
+    let tasks = kept_tasks(spec.data.as_ref(), &folder.study())?;
+    let task = tasks.get(&spec.task)?;
+    let steps = spec.steps;
+    let watch = Watch::steps(move |step, _loss| {
+        if step.is_multiple_of(REPORT_EVERY) || step == steps {
+            let mut out = std::io::stdout();
+            // The pipe is closed: the study was stopped, so the trial ends too.
+            if writeln!(out, "{step}").and_then(|()| out.flush()).is_err() {
+                std::process::exit(1);
+            }
+        }
+    });
+    let result = run_trial(&spec, &task, &folder, watch)?;
+    write_json(&folder.result(), &result)
+}
