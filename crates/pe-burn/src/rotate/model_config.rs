@@ -310,7 +310,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use crate::rotate::scaling::types::{Dynamic, Linear, Llama3, Longrope, Yarn};
+    use crate::rotate::scaling::{Dynamic, Linear, Llama3, Longrope, Yarn};
 
     /// What a model makes of these fields, beside heads of width 64.
     fn rotary(

@@ -88,13 +88,14 @@ mod tests {
     use alloc::string::ToString;
 
     use crate::rotate::scaling::RopeScaling;
-    use crate::rotate::scaling::types::{Linear, Ntk};
+    use crate::rotate::scaling::{Linear, Ntk};
 
     #[test]
     fn the_base_grows_with_the_length_beyond_the_trained_one() {
         let plain = Spectrum::new(16, 1e4).unwrap();
         let dynamic = RopeScaling::from(Dynamic::new(2.0, 1000));
         assert_eq!(dynamic.changes_beyond(), Some(1000));
+        assert!(dynamic.varies_with_length());
         for (seq, growth) in [(0, 1.0), (1000, 1.0), (1500, 2.0), (4000, 7.0)] {
             let scaled = plain.clone().scaled(&dynamic, seq).unwrap();
             let ntk = plain.clone().scaled(&Ntk::new(growth).into(), seq).unwrap();

@@ -156,6 +156,7 @@ mod tests {
         let plain = Spectrum::new(6, 1e4).unwrap();
         let scaling = RopeScaling::from(longrope());
         assert_eq!(scaling.changes_beyond(), Some(16));
+        assert!(!scaling.varies_with_length());
         for (seq, factors) in [
             (0, [1.0, 2.0, 3.0]),
             (16, [1.0, 2.0, 3.0]),

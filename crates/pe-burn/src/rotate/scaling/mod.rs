@@ -51,19 +51,21 @@ pub(crate) trait Scaling {
         None
     }
 
-    /// Whether every length beyond has frequencies of its own. If not, all of them share the same.
+    /// Whether the frequencies beyond that length differ from one length to the next. If not, all
+    /// longer inputs share the same ones, so that their rows can be buffered.
     fn varies_with_length(&self) -> bool {
         false
     }
 }
 
-/// Makes the enum of all scalings from one line for each: `"rope_type" => Type: "source"`.
+/// Makes the enum of all scalings from one line for each: `"rope_type" => file::Type: "source"`.
 macro_rules! scalings {
-    ($($name:literal => $Scaling:ident: $source:literal,)+) => {
-        /// The types of all scalings.
+    ($($name:literal => $file:ident::$Scaling:ident: $source:literal,)+) => {
+        /// The types of all scalings, for the public module `scaling`.
         pub(crate) mod types {
-            $(pub use super::$Scaling;)+
+            $(pub use super::$file::$Scaling;)+
         }
+        pub use self::types::*;
 
         /// RoPE scaling (context extension): how the frequencies of a rotary encoding are changed, so
         /// that a model can read longer inputs than it was trained on.
@@ -148,20 +150,13 @@ macro_rules! scalings {
     };
 }
 
-pub use dynamic::Dynamic;
-pub use linear::Linear;
-pub use llama3::Llama3;
-pub use longrope::Longrope;
-pub use ntk::Ntk;
-pub use yarn::Yarn;
-
 scalings! {
-    "linear" => Linear: "Chen et al., [*Extending Context Window of Large Language Models via Positional Interpolation*](https://arxiv.org/abs/2306.15595), 2023",
-    "ntk" => Ntk: "§3.1 of Peng et al. 2023",
-    "dynamic" => Dynamic: "§3.3 of Peng et al. 2023",
-    "yarn" => Yarn: "Peng et al., [*YaRN: Efficient Context Window Extension of Large Language Models*](https://arxiv.org/abs/2309.00071), 2023, §3",
-    "longrope" => Longrope: "Ding et al., [*LongRoPE*](https://arxiv.org/abs/2402.13753), 2024; as Phi-3 uses it",
-    "llama3" => Llama3: "[*The Llama 3 Herd of Models*](https://arxiv.org/abs/2407.21783), 2024; by the code that came with the 3.1 models",
+    "linear" => linear::Linear: "Chen et al., [*Extending Context Window of Large Language Models via Positional Interpolation*](https://arxiv.org/abs/2306.15595), 2023",
+    "ntk" => ntk::Ntk: "§3.1 of Peng et al. 2023",
+    "dynamic" => dynamic::Dynamic: "§3.3 of Peng et al. 2023",
+    "yarn" => yarn::Yarn: "Peng et al., [*YaRN: Efficient Context Window Extension of Large Language Models*](https://arxiv.org/abs/2309.00071), 2023, §3",
+    "longrope" => longrope::Longrope: "Ding et al., [*LongRoPE*](https://arxiv.org/abs/2402.13753), 2024; as Phi-3 uses it",
+    "llama3" => llama3::Llama3: "[*The Llama 3 Herd of Models*](https://arxiv.org/abs/2407.21783), 2024; by the code that came with the 3.1 models",
 }
 
 impl RopeScaling {
@@ -177,7 +172,7 @@ impl RopeScaling {
         self.as_dyn().changes_beyond()
     }
 
-    /// Whether every length beyond has frequencies of its own.
+    /// Whether the frequencies beyond that length differ from one length to the next.
     pub(crate) fn varies_with_length(&self) -> bool {
         self.as_dyn().varies_with_length()
     }
@@ -280,7 +275,7 @@ mod tests {
             Ntk::new(4.0).into(),
             Dynamic::new(2.0, 1024).into(),
             Yarn::new(8.0, 512).into(),
-            Longrope::new(factors(0.1), factors(0.7), 2048, 2.0).into(),
+            Longrope::new(factors(0.125), factors(0.75), 2048, 2.0).into(),
         ]
     }
 
@@ -416,39 +411,49 @@ mod tests {
     /// The two steps of adding a scaling, with one that the crate does not have.
     mod adding_a_scaling {
         use super::*;
+        use crate::rotate::scaling::linear;
 
-        /// Step 1, its own file: the type, with `impl Scaling`.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
-        pub struct Sqrt {
-            pub factor: f64,
-        }
+        /// Step 1, its own file.
+        mod sqrt {
+            use super::*;
 
-        impl Scaling for Sqrt {
-            fn read(fields: &mut Fields) -> Result<Self, String> {
-                let factor = fields.number("factor")?;
-                Ok(Self { factor })
+            #[derive(Clone, Debug, PartialEq, Serialize)]
+            pub struct Sqrt {
+                pub factor: f64,
             }
 
-            fn check(&self, _pairs: usize) -> Result<(), PositionError> {
-                check_factor(self.factor)
-            }
+            impl Scaling for Sqrt {
+                fn read(fields: &mut Fields) -> Result<Self, String> {
+                    Ok(Self {
+                        factor: fields.number("factor")?,
+                    })
+                }
 
-            fn apply(&self, spectrum: Spectrum, _seq: usize) -> Result<Spectrum, PositionError> {
-                Ok(spectrum.map(|_, omega| omega.div(libm::sqrt(self.factor))))
+                fn check(&self, _pairs: usize) -> Result<(), PositionError> {
+                    check_factor(self.factor)
+                }
+
+                fn apply(
+                    &self,
+                    spectrum: Spectrum,
+                    _seq: usize,
+                ) -> Result<Spectrum, PositionError> {
+                    Ok(spectrum.map(|_, omega| omega.div(libm::sqrt(self.factor))))
+                }
             }
         }
 
         // Step 2, one line of the table.
         scalings! {
-            "linear" => Linear: "as in the crate",
-            "sqrt" => Sqrt: "none: it is made up",
+            "linear" => linear::Linear: "as in the crate",
+            "sqrt" => sqrt::Sqrt: "none, it is made up",
         }
 
         #[test]
         fn two_steps_give_its_name_its_variant_and_its_methods() {
             let mut fields: Fields = serde_json::from_str(r#"{"factor": 4}"#).unwrap();
             let read = RopeScaling::read("sqrt", &mut fields).unwrap();
-            assert_eq!(read, types::Sqrt { factor: 4.0 }.into());
+            assert_eq!(read, Sqrt { factor: 4.0 }.into());
             let json = serde_json::to_string(&read).unwrap();
             assert_eq!(json, r#"{"rope_type":"sqrt","factor":4.0}"#);
             let scaled = read.as_dyn().apply(plain(), 1).unwrap();
@@ -458,12 +463,8 @@ mod tests {
                 message,
                 "there is no rope_type \"no\"; there are: linear, sqrt"
             );
-            assert_eq!(
-                RopeScaling::from(Linear::new(2.0))
-                    .as_dyn()
-                    .changes_beyond(),
-                None
-            );
+            let linear = RopeScaling::from(Linear::new(2.0));
+            assert_eq!(linear.as_dyn().changes_beyond(), None);
         }
     }
 }

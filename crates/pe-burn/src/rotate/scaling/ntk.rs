@@ -96,7 +96,7 @@ mod tests {
 
     use alloc::string::ToString;
 
-    use crate::rotate::scaling::types::Linear;
+    use crate::rotate::scaling::Linear;
     use crate::spectrum::Formula;
 
     fn ntk(spectrum: Spectrum, factor: f64) -> Spectrum {
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(ntk(linear(plain()), 1.0), linear(plain()));
     }
 
-    /// Their frequencies end with the base, not before it, so the ratio is what is applied.
+    /// Their frequencies are not the powers of their base, so they are multiplied by the ratio.
     #[test]
     fn other_formulas_are_scaled_by_the_same_ratios() {
         let plain = Spectrum::new(16, Formula::DIFFUSERS).unwrap();

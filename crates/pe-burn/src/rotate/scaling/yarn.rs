@@ -195,7 +195,8 @@ mod tests {
             truncate: false,
             ..Yarn::new(8.0, 2048)
         });
-        assert!(smooth[9] < ratios[9] && smooth[20] > ratios[20]);
+        assert_eq!((smooth[8], smooth[21]), (1.0, 8.0));
+        assert!(smooth[9] > ratios[9] && smooth[20] > ratios[20]);
     }
 
     #[test]
