@@ -2,7 +2,7 @@
 //! `rotary`.
 //!
 //! It learns to repeat: a sequence is 4 random digits again and again, and the model predicts the
-//! next token. For that it has to look back exactly 3 tokens, which it cannot without positions. Then
+//! next token. For that it has to look back exactly 3 tokens, which scheme `none` hardly learns. Then
 //! it continues a sequence token by token, with a cache, far beyond the length that it was trained on.
 
 use burn::module::Module;
