@@ -1,8 +1,12 @@
 //! The sinusoids of other libraries, as their own code gives them: `tests/peers/values/formulas.json`.
 
-use burn::tensor::{Bool, Tensor};
-use pe_burn::{Formula, Layout, Positions, SinusoidalPositionalEncodingConfig, Spectrum};
+use burn::tensor::{Bool, Tensor, TensorData};
+use pe_burn::{
+    Embed, Formula, Layout, Positions, RandomizedPositions, SinusoidalPositionalEncodingConfig,
+    Spectrum,
+};
 use pe_tests::devices;
+use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Deserialize;
 
 use crate::{cases, distance, embeddings, values};
@@ -134,6 +138,97 @@ fn padded_tokens_of_fairseq_have_zeros_and_move_no_other() {
         let left = [zeros.clone(), zeros.clone(), plain[..24].to_vec()].concat();
         let right = [plain[..32].to_vec(), zeros].concat();
         assert_eq!(rows, [left, right].concat());
+    }
+}
+
+/// Which tokens are padding is kept for every kind of positions.
+#[test]
+fn padding_has_zeros_at_positions_from_the_host_too() {
+    for device in devices() {
+        let config = SinusoidalPositionalEncodingConfig::new(8).with_formula(Formula::FAIRSEQ);
+        let pe = config.init(&device);
+        let mask = |rows: &[[bool; 4]]| {
+            let data = TensorData::new(rows.concat(), [rows.len(), 4]);
+            Tensor::<2, Bool>::from_data(data, &device)
+        };
+        let one = [[true, false, false, true]];
+        let two = [[true, false, false, true], [false, false, true, true]];
+        let draw = RandomizedPositions::new(100).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let drawn = draw.draw(&[2, 4], 4, &mut rng).unwrap();
+        let of_drawn = [[false, false, true, true], [false; 4]];
+        let times = [[0.5, 1.5, 2.5, 3.5]];
+        for (positions, padding) in [
+            (Positions::from(3).with_mask_pad(mask(&two)), &two[..]),
+            (
+                Positions::from_starts([3, 70]).with_mask_pad(mask(&one)),
+                &[one[0]; 2][..],
+            ),
+            (
+                Positions::from_starts([3, 70]).with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            (
+                Positions::from_id_rows(&[[9, 8, 7, 6]])
+                    .unwrap()
+                    .with_mask_pad(mask(&one)),
+                &one[..],
+            ),
+            // A mask with more rows than the positions.
+            (
+                Positions::from_id_rows(&[[9, 8, 7, 6]])
+                    .unwrap()
+                    .with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            (
+                Positions::from_ids(Tensor::from_ints([[9, 8, 7, 6], [1, 1, 2, 2]], &device))
+                    .unwrap()
+                    .with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            (
+                Positions::from_time_rows(&times)
+                    .unwrap()
+                    .with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            (drawn.clone(), &of_drawn[..]),
+            (drawn.with_mask_pad(mask(&two)), &two[..]),
+        ] {
+            let about = format!("{device:?} {positions:?}");
+            let unpadded = positions.clone().with_mask_pad(mask(&[[false; 4]]));
+            let unpadded = pe.encode(&unpadded, 4).unwrap();
+            let batch = padding.len();
+            let unpadded = values(unpadded.expand([batch, 4, 8]));
+            let expected: Vec<f32> = unpadded
+                .chunks(8)
+                .zip(padding.concat())
+                .flat_map(|(row, is_padding)| match is_padding {
+                    true => vec![0.0; 8],
+                    false => row.to_vec(),
+                })
+                .collect();
+            assert_ne!(expected, unpadded, "{about}");
+            let encoding = pe.encode(&positions, 4).unwrap();
+            assert_eq!(encoding.dims(), [batch, 4, 8], "{about}");
+            assert_eq!(values(encoding.clone()), expected, "{about}");
+            let x = embeddings(2, 4, 8, &device);
+            let sum = x.clone() + encoding.expand([2, 4, 8]);
+            assert_eq!(distance(pe.embed(x, &positions), sum), 0.0, "{about}");
+        }
+        // A mask for other sizes is refused.
+        let ids = Positions::from_id_rows(&[[1, 2, 3], [1, 2, 3]]).unwrap();
+        let error = pe.encode(&ids.with_mask_pad(mask(&two)), 3).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the padding mask has shape [2, 4], but the input needs [2, 3]"
+        );
+        let three = Positions::from_starts([1, 2, 3]).with_mask_pad(mask(&two));
+        assert_eq!(
+            pe.encode(&three, 4).unwrap_err().to_string(),
+            "there are 2 rows in the padding mask for a batch of 3 rows"
+        );
     }
 }
 

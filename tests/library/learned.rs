@@ -2,12 +2,13 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 use pe_burn::{
     AlibiConfig, Bias, Embed, Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError,
-    Positions, SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
+    Positions, RandomizedPositions, SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
 };
 use pe_tests::devices;
+use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 
 use crate::{distance, embeddings, values};
 
@@ -193,6 +194,75 @@ fn the_padding_row() {
                     max_len: 3
                 }
             );
+        }
+    }
+}
+
+/// Which tokens are padding is kept for every kind of positions.
+#[test]
+fn the_padding_row_is_used_at_positions_from_the_host_too() {
+    for device in devices() {
+        let device = device.autodiff();
+        let mut pe = LearnedPositionalEmbeddingConfig::new(2, 9)
+            .with_padding_index(1)
+            .init(&device);
+        // A padding row that is not zeros, so that it can be told from no row at all.
+        let table: Vec<f32> = (0..22).map(|i| i as f32).collect();
+        let table = Tensor::<1>::from_data(table.as_slice(), &device).reshape([11, 2]);
+        pe.weight = Param::from_tensor(table);
+        let mask = |rows: &[[bool; 3]]| {
+            let data = TensorData::new(rows.concat(), [rows.len(), 3]);
+            Tensor::<2, Bool>::from_data(data, &device)
+        };
+        let two = [[true, false, false], [false, false, true]];
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let draw = RandomizedPositions::new(9).unwrap();
+        let drawn = draw.draw(&[1, 3], 3, &mut rng).unwrap();
+        for (positions, padding) in [
+            (Positions::from(4).with_mask_pad(mask(&two)), &two[..]),
+            (
+                Positions::from_starts([4, 0]).with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            (
+                Positions::from_id_rows(&[[4, 0, 3], [8, 2, 2]])
+                    .unwrap()
+                    .with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            // A mask with more rows than the positions.
+            (
+                Positions::from_id_rows(&[[4, 0, 3]])
+                    .unwrap()
+                    .with_mask_pad(mask(&two)),
+                &two[..],
+            ),
+            (drawn, &[[false, true, true], [false; 3]][..]),
+        ] {
+            let about = format!("{device:?} {positions:?}");
+            let rows = positions.to_rows(3).unwrap();
+            let rows = rows.iter().cycle().take(2).flatten();
+            let picked: Vec<usize> = rows
+                .zip(padding.concat())
+                .map(|(position, is_padding)| if is_padding { 1 } else { position + 2 })
+                .collect();
+            let expected: Vec<f32> = picked
+                .iter()
+                .flat_map(|row| [2.0 * *row as f32, 2.0 * *row as f32 + 1.0])
+                .collect();
+            let rows = pe.encode(&positions, 3).unwrap();
+            assert_eq!(values(rows.clone()), expected, "{about}");
+            let x = embeddings(2, 3, 2, &device);
+            let y = pe.embed(x.clone(), &positions);
+            assert_eq!(distance(y.clone(), x + rows), 0.0, "{about}");
+
+            let gradients = y.sum().backward();
+            let gradient = values(pe.weight.grad(&gradients).unwrap());
+            let uses = |row: usize| picked.iter().filter(|other| **other == row).count() as f32;
+            let expected: Vec<f32> = (0..11)
+                .flat_map(|row| [if row == 1 { 0.0 } else { uses(row) }; 2])
+                .collect();
+            assert_eq!(gradient, expected, "{about}");
         }
     }
 }

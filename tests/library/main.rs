@@ -13,6 +13,8 @@ mod grids;
 mod learned;
 mod module;
 mod options;
+mod outside;
+mod panics;
 mod parameters;
 mod peers;
 mod positions;

@@ -4,8 +4,8 @@ use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Tensor};
 use pe_burn::scaling::{Dynamic, Linear, Longrope, Ntk};
 use pe_burn::{
-    Layout, MAX_POSITION, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncodingConfig, convert_heads,
+    Layout, MAX_POSITION, Positions, RopeScaling, RotaryPositionalEncoding,
+    RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_tests::devices;
 
@@ -156,6 +156,109 @@ fn dynamic_scaling_keeps_nothing() {
             rope.rotate_queries(last, &Positions::default()),
         );
         assert!(apart < 1e-6, "{apart}");
+    }
+}
+
+/// Vectors with ones in the first column of each pair and zeros in the second: rotated, they are the
+/// cosines and sines themselves.
+fn units(seq: usize, d_head: usize, device: &Device) -> Tensor<4> {
+    let ones = Tensor::<4>::ones([1, 1, seq, d_head / 2], device);
+    Tensor::cat(vec![ones.clone(), ones.zeros_like()], 3)
+}
+
+/// The rotated [`units`] at these positions, from the exact rows.
+fn exact_units(config: &RotaryPositionalEncodingConfig, start: usize, seq: usize) -> Vec<f32> {
+    // The amplitude of the spectrum is the attention factor.
+    let spectrum = config.spectrum(start + seq).unwrap();
+    let half = spectrum.d_model() / 2;
+    let rows: Vec<f32> = spectrum.rows(start..start + seq).unwrap();
+    // A row has the sines first. The first column of a pair becomes the cosine, the second the sine.
+    let rows = rows.chunks(2 * half);
+    rows.flat_map(|row| [&row[half..], &row[..half]].concat())
+        .collect()
+}
+
+/// The buffer grows when a call goes past it. Every form of the module gives the exact rows before and
+/// after, on its own device and on others, with autodiff and without.
+#[test]
+fn rows_past_the_start_of_the_buffer_are_exact_wherever_the_module_goes() {
+    let longrope = Longrope::new(vec![1.0; 4], vec![1.5, 2.0, 3.0, 4.0], 64, 4.0);
+    let plain = RotaryPositionalEncodingConfig::new(8)
+        .with_layout(Layout::Halves)
+        .with_max_len(16);
+    let configs = [plain.clone(), plain.with_scaling(longrope)];
+    for config in &configs {
+        let steps = [
+            (0, 3),
+            (15, 1),
+            (16, 1),
+            (60, 4),
+            (64, 1),
+            (500, 7),
+            (100_000, 1),
+        ];
+        let check = |rope: &RotaryPositionalEncoding, device: &Device, about: &str| {
+            for (start, seq) in steps {
+                let x = units(seq, 8, device);
+                let y = rope.rotate_queries(x, &Positions::from(start));
+                let expected = exact_units(config, start, seq);
+                assert_eq!(values(y), expected, "{about}, {seq} from {start}");
+            }
+        };
+        for from in devices() {
+            for training in [from.clone(), from.clone().autodiff()] {
+                let rope = config.init(&training);
+                let clone = rope.clone();
+                let before = [rope.valid(), rope.clone().train()];
+                check(&rope, &training, "as made");
+                check(&clone, &from, "its clone, made before it grew");
+                for rope in &before {
+                    check(rope, &from, "valid and train before it grew");
+                }
+                for rope in [rope.valid(), rope.clone().train(), rope.valid().train()] {
+                    check(&rope, &from, "valid and train after it grew");
+                    check(
+                        &rope,
+                        &training,
+                        "valid and train after it grew, with autodiff",
+                    );
+                }
+                for to in devices() {
+                    check(&rope.clone().to_device(&to), &to, "moved after it grew");
+                    check(&rope.clone().fork(&to), &to, "forked after it grew");
+                    let back = rope.clone().to_device(&to).to_device(&training);
+                    check(&back, &training, "moved there and back");
+                }
+            }
+        }
+    }
+    // Positions on a device.
+    for device in devices() {
+        let rope = configs[0].init(&device);
+        let mask = Tensor::<2, Bool>::from_data([[true; 40]], &device);
+        let y = rope.rotate_queries(units(40, 8, &device), &Positions::from_token_mask(mask));
+        assert_eq!(values(y), exact_units(&configs[0], 0, 40));
+    }
+}
+
+/// A gradient passes through a rotation by rows of a buffer that has grown.
+#[test]
+fn gradients_pass_through_a_grown_buffer() {
+    for device in devices() {
+        let device = device.autodiff();
+        let rope = RotaryPositionalEncodingConfig::new(8)
+            .with_max_len(4)
+            .init(&device);
+        for start in [0, 100, 100_000] {
+            let x = heads([1, 2, 3, 8], &device).require_grad();
+            let weight = heads([1, 2, 3, 8], &device);
+            let y = rope.rotate_queries(x.clone(), &Positions::from(start));
+            let gradients = (y * weight.clone()).sum().backward();
+            let gradient = x.grad(&gradients).unwrap();
+            let expected = rope.invert(weight, &Positions::from(start)).unwrap();
+            let apart = distance(gradient, expected.inner());
+            assert!(apart < 1e-6, "{device:?} from {start}: {apart}");
+        }
     }
 }
 

@@ -111,6 +111,46 @@ fn additive_schemes_leave_attention_alone() {
     }
 }
 
+/// Whether two tensors differ.
+fn differ<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> bool {
+    values(a) != values(b)
+}
+
+/// Each scheme enters a model at one place: it embeds, rotates or biases. Without positions it is none.
+#[test]
+fn every_scheme_uses_one_hook() {
+    for device in devices() {
+        let x = embeddings(2, 7, 16, &device);
+        let q = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
+        let at = Positions::from(3);
+        for name in PositionalConfig::NAMES {
+            let config = PositionalConfig::by_name(name, 16, 4, 30).unwrap();
+            let scheme = config.init(&device);
+            let embeds = differ(scheme.embed(x.clone(), &at), x.clone());
+            let (queries, keys) = scheme.rotate(q.clone(), q.clone(), &at);
+            let rotates = differ(queries, q.clone()) && differ(keys, q.clone());
+            let bias = scheme.bias((&at, 7), (&Positions::default(), 10));
+            if let Some(bias) = &bias {
+                assert_eq!(bias.dims(), [1, 4, 7, 10], "{name} on {device:?}");
+                assert!(differ(bias.clone(), Tensor::zeros(bias.dims(), &device)));
+            }
+            assert_eq!(scheme.rotates(), rotates, "{name} on {device:?}");
+            let expected = match *name {
+                "none" => [false, false, false],
+                "sinusoidal" | "learned" => [true, false, false],
+                "rotary" | "xpos" => [false, true, false],
+                "alibi" | "t5" | "kerple" | "fire" => [false, false, true],
+                other => panic!("which hook does {other} use?"),
+            };
+            assert_eq!(
+                [embeds, rotates, bias.is_some()],
+                expected,
+                "{name} on {device:?}"
+            );
+        }
+    }
+}
+
 /// Keys of another sequence, or of a cache that is not rotated yet.
 #[test]
 fn queries_and_keys_at_positions_of_their_own() {

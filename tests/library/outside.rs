@@ -1,0 +1,168 @@
+//! Schemes of other crates: whoever implements a hook can use it in place of those of this crate.
+
+use burn::tensor::module::attention;
+use burn::tensor::{Device, Tensor};
+use pe_burn::{
+    AlibiConfig, Bias, Embed, PositionError, Positions, RotaryPositionalEncodingConfig, Rotate,
+    SinusoidalPositionalEncodingConfig,
+};
+use pe_tests::devices;
+
+use crate::{distance, embeddings, values};
+
+/// Adds its position to every column.
+struct Count;
+
+impl Embed for Count {
+    fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
+        let [_, seq, _] = x.dims();
+        let rows = positions.to_rows(seq)?;
+        let column: Vec<f32> = rows.concat().iter().map(|p| *p as f32).collect();
+        let column = Tensor::<1>::from_data(column.as_slice(), &x.device());
+        Ok(x + column.reshape([rows.len(), seq, 1]))
+    }
+}
+
+/// Negates queries and keys at odd positions.
+struct Flip;
+
+impl Flip {
+    fn side(
+        &self,
+        side: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        let Some((x, positions)) = side else {
+            return Ok(None);
+        };
+        let [_, _, seq, _] = x.dims();
+        let rows = positions.to_rows(seq)?;
+        let signs = rows
+            .concat()
+            .into_iter()
+            .map(|p| 1.0 - 2.0 * (p % 2) as f32);
+        let signs: Vec<f32> = signs.collect();
+        let signs = Tensor::<1>::from_data(signs.as_slice(), &x.device());
+        Ok(Some(x * signs.reshape([rows.len(), 1, seq, 1])))
+    }
+}
+
+impl Rotate for Flip {
+    fn try_rotate_sides(
+        &self,
+        queries: Option<(Tensor<4>, &Positions)>,
+        keys: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+        Ok([self.side(queries)?, self.side(keys)?])
+    }
+}
+
+/// The same bias for every pair.
+struct Constant {
+    value: f32,
+    heads: usize,
+    device: Device,
+}
+
+impl Bias for Constant {
+    fn try_bias(
+        &self,
+        (_, queries): (&Positions, usize),
+        (_, keys): (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        Ok(Tensor::full(
+            [1, self.heads, queries, keys],
+            self.value,
+            &self.device,
+        ))
+    }
+}
+
+/// A layer that is generic over its hooks.
+struct Layer<E, R, B> {
+    embed: E,
+    rotate: R,
+    bias: B,
+}
+
+impl<E: Embed, R: Rotate, B: Bias> Layer<E, R, B> {
+    fn forward(&self, x: Tensor<3>, positions: &Positions) -> Tensor<4> {
+        let [batch, seq, d_model] = x.dims();
+        let x = self.embed.embed(x, positions);
+        let x = x.reshape([batch, seq, 2, d_model / 2]).swap_dims(1, 2);
+        let (q, k) = self.rotate.rotate(x.clone(), x.clone(), positions);
+        let bias = self.bias.bias((positions, seq), (positions, seq));
+        attention(q, k, x, None, Some(bias), Default::default())
+    }
+}
+
+#[test]
+fn a_generic_model_takes_schemes_of_either_crate() {
+    for device in devices() {
+        let x = embeddings(2, 5, 16, &device);
+        let at = Positions::from(3);
+        let layer = Layer {
+            embed: Count,
+            rotate: Flip,
+            bias: Constant {
+                value: 0.5,
+                heads: 2,
+                device: device.clone(),
+            },
+        };
+        let outside = layer.forward(x.clone(), &at);
+        let layer = Layer {
+            embed: SinusoidalPositionalEncodingConfig::new(16).init(&device),
+            rotate: RotaryPositionalEncodingConfig::new(8).init(&device),
+            bias: AlibiConfig::new(2).init(&device),
+        };
+        let inside = layer.forward(x, &at);
+        assert_eq!(outside.dims(), inside.dims());
+        assert!(distance(outside, inside) > 1e-3, "{device:?}");
+    }
+}
+
+#[test]
+fn schemes_of_either_crate_fit_into_a_box() {
+    let device = Device::flex();
+    let at = Positions::from(3);
+    let x = embeddings(2, 2, 4, &device);
+    let embeds: [Box<dyn Embed>; 2] = [
+        Box::new(Count),
+        Box::new(SinusoidalPositionalEncodingConfig::new(4).init(&device)),
+    ];
+    for scheme in &embeds {
+        assert_eq!(scheme.embed(x.clone(), &at).dims(), [2, 2, 4]);
+    }
+    let counted = embeds[0].embed(Tensor::zeros([1, 2, 2], &device), &at);
+    assert_eq!(values(counted), [3.0, 3.0, 4.0, 4.0]);
+
+    let rotates: [Box<dyn Rotate>; 2] = [
+        Box::new(Flip),
+        Box::new(RotaryPositionalEncodingConfig::new(4).init(&device)),
+    ];
+    let q = x.reshape([2, 1, 2, 4]);
+    for scheme in &rotates {
+        let (one, other) = scheme.rotate(q.clone(), q.clone(), &at);
+        let queries = scheme.rotate_queries(q.clone(), &at);
+        let keys = scheme.rotate_keys(q.clone(), &at);
+        let (apart, _) = scheme.rotate_apart((q.clone(), &at), (q.clone(), &Positions::default()));
+        assert_eq!(distance(one, queries.clone()), 0.0);
+        assert_eq!(distance(other, keys), 0.0);
+        assert_eq!(distance(apart, queries), 0.0);
+    }
+    let flipped = rotates[0].rotate_keys(Tensor::ones([1, 1, 2, 1], &device), &at);
+    assert_eq!(values(flipped), [-1.0, 1.0]);
+
+    let constant = Constant {
+        value: 0.5,
+        heads: 2,
+        device: device.clone(),
+    };
+    let biases: [Box<dyn Bias>; 2] = [
+        Box::new(constant),
+        Box::new(AlibiConfig::new(2).init(&device)),
+    ];
+    for scheme in &biases {
+        assert_eq!(scheme.bias((&at, 2), (&at, 3)).dims(), [1, 2, 2, 3]);
+    }
+}
