@@ -50,3 +50,13 @@ fn built() -> Vec<(&'static str, Device)> {
         ("cuda", Device::cuda(0)),
     ]
 }
+
+/// The code in the README and in the guide compiles and runs.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../docs/guide.md")]
+    struct Guide;
+}

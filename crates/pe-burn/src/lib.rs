@@ -192,7 +192,7 @@ pub mod scaling {
     pub use crate::rotate::scaling::types::*;
 }
 
-/// The code in the project's README compiles and runs.
-#[cfg(all(doctest, feature = "checkpoint"))]
-#[doc = include_str!("../../../README.md")]
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
 struct Readme;

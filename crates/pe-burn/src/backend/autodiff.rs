@@ -19,7 +19,9 @@ pub trait Operation<B: Backend, const N: usize>: Clone + Debug + Send + 'static 
 
 /// A tensor of one backend, tracked by autodiff or not, of any rank.
 pub enum Operand<B: Backend> {
+    /// Not tracked.
     Plain(FloatTensor<B>),
+    /// Tracked: the backward pass gives it a gradient.
     Tracked(FloatTensor<Autodiff<B>>),
 }
 

@@ -398,8 +398,8 @@ impl PositionSource<'_> {
             let reason = "max_position is 0: there is nothing to draw positions from";
             return Err(LabError::Usage(reason.into()));
         }
-        let source = RandomizedPositions::new(max_position);
-        Ok(source.try_draw(lengths, seq, &mut self.rng)?)
+        let source = RandomizedPositions::new(max_position)?;
+        Ok(source.draw(lengths, seq, &mut self.rng)?)
     }
 }
 

@@ -152,7 +152,7 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
         return Ok(None);
     }
     let d_model = encoding.d_model();
-    let rows: Vec<f32> = encoding.spectrum.try_rows_at(positions)?;
+    let rows: Vec<f32> = encoding.spectrum.rows_at(positions)?;
     let (mut curves, mut legend) = (Vec::new(), Vec::new());
     for (index, (row, position)) in rows.chunks_exact(d_model).zip(positions).enumerate() {
         // One curve for the sines and one for the cosines: a single curve would be a zigzag.

@@ -84,7 +84,7 @@ impl Encoding {
         let end = self.start + self.seq_len;
         for start in (self.start..end).step_by(per_block) {
             let block: Range<usize> = start..end.min(start + per_block);
-            let rows: Vec<f32> = self.spectrum.try_rows(block)?;
+            let rows: Vec<f32> = self.spectrum.rows(block)?;
             rows.chunks_exact(self.d_model()).for_each(&mut each);
         }
         Ok(())
