@@ -10,7 +10,7 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Distribution, Int, Tensor};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Cache, Encoder, EncoderConfig};
 
 const DIGITS: usize = 10;

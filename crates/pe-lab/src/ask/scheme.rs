@@ -470,7 +470,7 @@ mod tests {
         let scheme = Scheme::by_name("randomized_rotary", 64, 4, 22).unwrap();
         let draw = |seed| {
             let mut source = scheme.for_training(seed, 3);
-            source.positions(&[22, 5], 22).unwrap().to_rows(22)
+            source.positions(&[22, 5], 22).unwrap().to_rows(22).unwrap()
         };
         let rows = draw(1);
         assert!(rows[0].is_sorted_by(|a, b| a < b) && rows[0][21] < 2_048);
@@ -481,7 +481,7 @@ mod tests {
 
         let plain = Scheme::by_name("rotary", 64, 4, 22).unwrap();
         let positions = plain.for_training(1, 3).positions(&[22, 5], 22).unwrap();
-        assert_eq!(positions.to_rows(3), [[0, 1, 2]]);
+        assert_eq!(positions.to_rows(3).unwrap(), [[0, 1, 2]]);
         // A longer test than there are positions gets more of them.
         let longest = Scheme::by_name("randomized_rotary", 64, 4, 5_000).unwrap();
         assert_eq!(longest.max_position, Some(5_000));

@@ -11,6 +11,7 @@ use burn::train::metric::{Adaptor, LearningRateMetric, LossInput, LossMetric};
 use burn::train::{
     InferenceStep, Interrupter, ItemLazy, Learner, SupervisedTraining, TrainOutput, TrainStep,
 };
+use pe_encoder::{Adam, Kernels};
 
 use super::batch::TensorBatch;
 use super::checkpoints::{Checkpoints, EPOCH, stored_losses};
