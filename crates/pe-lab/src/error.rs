@@ -110,9 +110,9 @@ pub enum LabError {
     /// The training was stopped.
     #[error("stopped after {done} of {steps} steps")]
     Stopped {
-        /// Steps done.
+        /// Steps that were done.
         done: usize,
-        /// Steps asked for.
+        /// Steps of the whole training.
         steps: usize,
     },
     /// A file could not be read or written.

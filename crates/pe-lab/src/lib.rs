@@ -15,7 +15,7 @@
 //! 3. [`learn`]: what happens inside one trial. The model is built, trained and tested.
 //! 4. [`report`]: the results become tables, charts, a verdict and one HTML page.
 //!
-//! What they stand on:
+//! Below them:
 //!
 //! - [`task`] defines what a model has to learn; [`data`] makes a task of a user's own file.
 //! - [`folder`] knows the name of every file of a study.

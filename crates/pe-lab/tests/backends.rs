@@ -12,7 +12,7 @@ use pe_lab::error::LabError;
 use pe_lab::folder::TrialFolder;
 use pe_lab::learn::{Job, Model, Watch, train};
 
-/// The devices to test. One that is in the build and not on the machine is not passed over.
+/// The devices to test. A device that is in the build but not on the machine fails the test.
 fn devices() -> Vec<String> {
     match std::env::var("PE_TEST_DEVICES") {
         Ok(names) => names.split(',').map(str::to_string).collect(),

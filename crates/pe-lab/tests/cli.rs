@@ -1,4 +1,4 @@
-//! The program from outside: what it prints, what it writes, how it exits.
+//! The program as a user sees it: its output, its files, its exit codes.
 
 mod common;
 
@@ -115,6 +115,11 @@ fn lists_and_help_name_everything() {
             "{schemes}"
         );
     }
+    let alibi = schemes.lines().find(|line| line.starts_with("alibi "));
+    assert!(
+        alibi.is_some_and(|line| line.contains("a variant, not the paper's own")),
+        "{schemes}"
+    );
     let (_, devices, _) = run(&["devices"], None);
     assert!(
         devices.lines().any(|line| line.starts_with("flex ")),
@@ -291,7 +296,7 @@ fn a_study_file_is_read_and_its_faults_are_named() {
 }
 
 #[test]
-fn results_that_cannot_be_are_refused_and_a_lost_description_is_made_good() {
+fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let name = out.to_string_lossy().into_owned();

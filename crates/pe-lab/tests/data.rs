@@ -1,4 +1,4 @@
-//! `pe-lab compare --data FILE` from outside.
+//! Studies on a user's own data: `pe-lab compare --data FILE`, and what such data can teach a model.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn rows(end: &str) -> String {
 }
 
 #[test]
-fn a_study_runs_on_a_file_keeps_a_copy_and_needs_the_file_no_more() {
+fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("reviews.csv"), folder.path().join("out"));
     fs::write(&file, rows("\n")).unwrap();
@@ -147,8 +147,8 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
     }
 }
 
-/// The label is the order of `a` and `b`, which stand anywhere among other words: rows of 5 to 10
-/// tokens of which nothing but positions tells one label from the other.
+/// Rows of 5 to 10 tokens. The label says whether `a` is before `b`; both are anywhere among other words,
+/// so only positions tell one label from the other.
 fn rows_told_apart_by_order_alone() -> String {
     let mut rng = generator("data/test/order", 1, 0);
     let mut text = String::from("label,text\n");

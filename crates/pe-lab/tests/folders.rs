@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs a script that sees an empty file system of its own at `$1`, with the program as `$2`.
-/// `None` where the system lets no user mount anything.
+/// Runs a script that has an empty file system of its own at `$1` and the program as `$2`. `None` if the
+/// system does not let users mount anything.
 fn with_disk(options: &str, script: &str, at: &Path) -> Option<Output> {
     let alone = |script: &str| {
         let mut command = Command::new("unshare");

@@ -91,7 +91,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
     let unbroken = folder.path().join("unbroken");
     finish(&unbroken);
 
-    // At moments from before the folder is claimed to the middle of a training.
+    // Killed at several moments, from before the folder is claimed to the middle of a training.
     let broken = folder.path().join("broken");
     for milliseconds in [1, 10, 40, 150, 600] {
         let mut child = start(&broken);
@@ -99,7 +99,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    // And after a trial: it is kept.
+    // Killed after a trial: its result is kept.
     let mut child = start(&broken);
     wait_for_trials(&mut child, 1);
     child.kill().unwrap();

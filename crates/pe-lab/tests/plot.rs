@@ -1,7 +1,7 @@
-//! `pe-lab plot` from outside, and small pictures held against the files in `golden`.
+//! `pe-lab plot` as a user sees it, and small pictures compared with the files in `golden`.
 //!
-//! After a change that is meant, look at the new pictures and write them with
-//! `UPDATE_GOLDEN=1 cargo test --workspace --test plot`.
+//! After an intended change, write the new pictures with
+//! `UPDATE_GOLDEN=1 cargo test -p pe-lab --test plot`, and look at them.
 
 mod common;
 
@@ -254,7 +254,7 @@ fn a_file_that_cannot_be_is_named_with_the_reason() {
     }
     #[cfg(target_os = "linux")]
     {
-        // A folder that nobody, whatever their rights, can write to.
+        // No user can write to this folder, not even root.
         let (code, _, stderr) = plot(&["frequencies", "--out", "/proc/a.svg"], folder.path());
         assert_eq!(code, 1);
         assert!(stderr.contains("/proc/a.svg: "), "{stderr}");

@@ -1,4 +1,4 @@
-//! `pe-lab train` from outside.
+//! `pe-lab train` as a user sees it.
 
 mod common;
 

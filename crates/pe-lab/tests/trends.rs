@@ -1,11 +1,11 @@
-//! What is known about the schemes comes out, on a small budget.
+//! Short studies show what is known about the schemes.
 
 use std::fs;
 
 use assert_cmd::Command;
 use serde_json::Value;
 
-/// Scores of a study: accuracy of `scheme` at `length`, one per seed.
+/// The accuracy and the floor of a scheme at a length, one pair per seed.
 fn scores(jsonl: &str, scheme: &str, length: u64) -> Vec<(f64, f64)> {
     let results = jsonl
         .lines()
@@ -86,7 +86,7 @@ fn the_control_needs_no_positions_and_is_hurt_by_them_beyond_training() {
 }
 
 #[test]
-fn shifting_needs_positions_and_carries_a_little_way() {
+fn shifting_needs_positions_and_works_a_little_beyond_training() {
     let results = study("shift3", "none,sinusoidal,learned", "600");
     for length in [10, 20] {
         let (none, floor) = score(&results, "none", length);

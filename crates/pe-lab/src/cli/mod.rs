@@ -31,7 +31,7 @@ use terminal::print_line;
 Words:
   scheme    a way to tell the model the position of each token
   task      what the model has to learn: a generated toy, or real data
-  seed      where the random numbers start; with another seed a training is repeated by chance
+  seed      where the random numbers start; another seed repeats a training with other numbers
   study     schemes x tasks x seeds, in one folder; each combination is a trial
   step      one batch of examples, and one update of the model's weights
 

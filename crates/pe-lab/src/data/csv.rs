@@ -10,13 +10,13 @@ const LABEL: &str = "label";
 
 /// Reads labelled sequences.
 ///
-/// A field may hold several tokens, separated by spaces; an empty one holds none. So a file may
-/// have a column of text or a column for each token. A row may end early (a shorter sequence), but
-/// not have more fields than the header.
+/// A field holds any number of tokens, separated by spaces, so a file may have one column of text or a
+/// column per token. A row may have fewer fields than the header, but not more.
 ///
 /// # Errors
 ///
-/// A header without exactly one `label`, or rows that cannot be used.
+/// [`Problem::Header`] unless exactly one column is called `label`; [`Problem::Lines`] lists the rows that
+/// cannot be used.
 pub(super) fn read(text: &str) -> Result<Rows, Problem> {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Result<Rows, Problem> {
             rows.reject(line, || {
                 format!(
                     "a double quote is not closed, so that the row goes on to line {}; close it, \
-                     or write \"\" for a quote within quotes",
+                     or write \"\" for a quote inside quotes",
                     place.last
                 )
             });
@@ -97,19 +97,19 @@ fn label_column(header: &StringRecord, line: usize) -> Result<usize, Problem> {
     }
 }
 
-/// Line numbers of rows in a text, asked for in ascending order.
+/// Finds the line numbers of rows in a text. Rows must be asked for in ascending order.
 struct Lines<'a> {
     text: &'a [u8],
     counted: usize,
     line: usize,
 }
 
-/// Where a row stands.
+/// The lines of a row.
 struct Place {
     first: usize,
     last: usize,
-    /// Whether every double quote that opens a field is closed at the field's end, where the row has
-    /// several lines; in one line none can take another row in.
+    /// For a row of several lines: whether every double quote that opens a field is closed at the end of
+    /// the field. Always true for a row of one line, which cannot contain another row.
     quoted_well: bool,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The place of what stands between two bytes, line ends around it aside.
+    /// The lines of the text between two bytes, without the line ends around it.
     fn of(&mut self, start: usize, end: usize) -> Place {
         let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let within = &self.text[start..end];
@@ -149,9 +149,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Whether in this record every quote that opens a field has one that closes it, at the end of the
-/// field. The reader takes what follows a closing quote for a part of the field, the quote of another
-/// row too.
+/// Whether every quote that opens a field of this record is closed at the end of the field. The CSV reader
+/// does not check that: it takes whatever follows a closing quote as a part of the field.
 fn quoted_well(mut fields: &[u8]) -> bool {
     loop {
         if let [b'"', within @ ..] = fields {
@@ -167,13 +166,13 @@ fn quoted_well(mut fields: &[u8]) -> bool {
     }
 }
 
-/// What comes after a field in quotes and the blanks behind it, from the comma on: if anything else
-/// does, the field is not closed where it seems to be.
+/// What follows a quoted field and the blanks after it, from the comma on. `None` if something else
+/// follows, or if the quote is not closed.
 fn behind_quotes(mut within: &[u8]) -> Option<&[u8]> {
     loop {
         let quote = within.iter().position(|byte| *byte == b'"')?;
         within = &within[quote + 1..];
-        // Two are a quote within the field.
+        // Two quotes stand for one quote inside the field.
         match within {
             [b'"', rest @ ..] => within = rest,
             _ => break,

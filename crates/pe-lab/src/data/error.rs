@@ -1,4 +1,4 @@
-//! What can be wrong with the user's data: always which file, where in it, and what to do.
+//! What can be wrong with the user's data. Each message says which file, where in it, and what to do.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS};
 use super::quote::{grouped, shorten};
 
-/// Bad rows and classes that a message lists; it counts the others.
+/// A message lists this many bad rows or classes and counts the rest.
 pub(super) const SHOWN: usize = 5;
 
-/// A data file that cannot be studied.
+/// A data file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct DataError {
@@ -28,7 +28,7 @@ pub enum Problem {
     /// A folder or a device.
     #[error("is not a file; name the file that holds the data")]
     NotAFile,
-    /// A file name that does not say what is in the file.
+    /// A file name that does not say what the file holds.
     #[error(
         "cannot tell what is in this file from its name; the names of data files end in .csv \
          (labelled rows), .jsonl or .ndjson (labelled JSON lines) or .txt (plain text)"
@@ -44,13 +44,13 @@ pub enum Problem {
         /// The size of the file.
         bytes: u64,
     },
-    /// Nothing, or nothing but white space.
+    /// An empty file, or one of white space.
     #[error("is empty")]
     Empty,
-    /// Text in an encoding with two bytes a character.
+    /// Text in UTF-16.
     #[error("looks like UTF-16; save it as UTF-8")]
     Utf16,
-    /// The first line of a CSV file names no column, or more than one, as the label.
+    /// The header of a CSV file has no column `label`, or more than one.
     #[error(
         "{} columns of the header (line {line}) are called `label`, and it takes exactly one; \
          the columns, separated by commas, are: {columns}",
@@ -64,7 +64,7 @@ pub enum Problem {
         /// The names of the columns.
         columns: String,
     },
-    /// A CSV file with labels and nothing else.
+    /// A CSV file whose only column is `label`.
     #[error("has no column beside `label`; the tokens are in all the other columns")]
     NoTokenColumn,
     /// Lines that cannot be used.
@@ -75,7 +75,7 @@ pub enum Problem {
         /// The first of them.
         shown: Vec<BadLine>,
     },
-    /// No row at all.
+    /// A file without rows.
     #[error("has no row of data; it takes at least {MIN_ROWS}")]
     NoRow,
     /// Too few rows to train on some and test on others.
@@ -83,25 +83,25 @@ pub enum Problem {
         "has {rows} rows, too few to train on some and test on others; it takes at least {MIN_ROWS}"
     )]
     TooFewRows {
-        /// The rows there are.
+        /// The number of rows.
         rows: usize,
     },
-    /// Too many rows to hold.
+    /// Too many rows.
     #[error("has more than {} rows; take a sample of them", grouped(MAX_ROWS))]
     TooManyRows,
-    /// One label only.
+    /// All rows have the same label.
     #[error(
         "all {} rows have the label {}, so there is nothing to tell apart; it takes two labels",
         grouped(*rows),
         shorten(label)
     )]
     OneClass {
-        /// The rows there are.
+        /// The number of rows.
         rows: usize,
         /// Their label.
         label: String,
     },
-    /// More labels than a small classifier can be expected to learn.
+    /// More labels than a small classifier can learn.
     #[error(
         "has {} different labels, more than {}; a label is a class, not a number to predict or \
          the name of a row",
@@ -109,18 +109,18 @@ pub enum Problem {
         grouped(MAX_CLASSES)
     )]
     TooManyClasses {
-        /// The labels there are.
+        /// The number of different labels.
         classes: usize,
     },
-    /// Classes that cannot be in both parts of the data.
+    /// Classes with too few sequences to be both in training and in the test.
     #[error("{}", small_classes(*count, shown))]
     SmallClasses {
-        /// How many classes are concerned.
+        /// How many such classes there are.
         count: usize,
         /// The first of them.
         shown: Vec<SmallClass>,
     },
-    /// Sequences of one token have no order.
+    /// All sequences have one token, so there is no order to learn.
     #[error(
         "no row has more than one token, so positions cannot matter; separate tokens by spaces \
          or columns"
@@ -133,10 +133,10 @@ pub enum Problem {
         grouped(MIN_CHARACTERS)
     )]
     TooFewCharacters {
-        /// The characters there are.
+        /// The number of characters.
         characters: usize,
     },
-    /// Text in which there is nothing to guess.
+    /// A text whose test has only one answer.
     #[error(
         "nothing is left to guess in the last tenth of the text, which is kept for the test: \
          every character asked for at length {length} is {character:?}"
@@ -152,7 +152,7 @@ pub enum Problem {
 /// A line that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// Its number, from 1; of the first line, where a row takes up several.
+    /// Its number, counted from 1. For a row of several lines, that of the first line.
     pub line: usize,
     /// What is wrong, and what to do.
     pub what: String,
@@ -171,7 +171,7 @@ pub struct SmallClass {
     pub label: String,
     /// Its rows.
     pub rows: usize,
-    /// The different sequences among them that did not occur before under another label.
+    /// The number of different sequences among them that do not occur earlier under another label.
     pub sequences: usize,
 }
 
@@ -190,7 +190,7 @@ impl fmt::Display for SmallClass {
     }
 }
 
-/// A headline, a line for each of those shown, and a count of the others.
+/// A headline, a line for each item shown, and the number of items that are not shown.
 fn list<T: fmt::Display>(headline: String, count: usize, shown: &[T]) -> String {
     let mut text = headline;
     for one in shown {

@@ -1,4 +1,4 @@
-//! Labelled token sequences as a task: which label does a sequence have?
+//! Labelled token sequences as a task: predict the label of a sequence.
 
 use std::collections::HashMap;
 use std::iter;
@@ -13,27 +13,26 @@ use super::split::{Bin, Split};
 use crate::rng::{generator, permutation};
 use crate::task::{Answer, Readout, Sample, Task};
 
-/// The token that stands for every token which is not in the vocabulary.
+/// The token that stands for every token outside of the vocabulary.
 const UNKNOWN: u32 = 0;
 const EPOCHS: usize = 10;
 const USUAL_BATCH: usize = 64;
-/// Held-out rows below which the description warns.
+/// The description warns if fewer rows than this are tested.
 const FEW: usize = 50;
-/// Labels that the description names.
+/// The description names this many labels and counts the rest.
 const NAMED: usize = 10;
 
-/// Which label a sequence has, read from the mean over all its tokens.
+/// Predict the label of a sequence, from the mean over all its tokens.
 ///
-/// The vocabulary is that of the rows trained on, the most frequent first. Lengths are mixed within
-/// a batch. BOS and EOS stand around a row: without them an encoding that sees distances alone could
-/// not tell a row from its mirror image. A training stream goes through all training rows in an
-/// order of its own each epoch.
+/// The vocabulary holds the tokens of the training rows, the most frequent first. A batch mixes lengths.
+/// BOS and EOS stand around each row: without them an encoding that only sees distances could not tell a
+/// row from its mirror image. Each epoch goes through all training rows in a new order.
 #[derive(Debug)]
 pub(super) struct Labelled {
-    /// Rows in the tokens of the vocabulary.
+    /// The rows, with their tokens as indices into the vocabulary.
     rows: Vec<Row>,
     classes: usize,
-    /// The number of different tokens; BOS and EOS come after them.
+    /// The size of the vocabulary without BOS and EOS, which come after it.
     words: usize,
     split: Split,
     about: String,
@@ -41,7 +40,7 @@ pub(super) struct Labelled {
     order: Mutex<Option<Order>>,
 }
 
-/// The order of one epoch of one stream, kept since the next batch will ask for it again.
+/// The order of the rows in one epoch at one seed. It is kept because the next batch needs it again.
 #[derive(Clone, Debug)]
 struct Order {
     seed: u64,
@@ -54,7 +53,7 @@ impl Labelled {
     ///
     /// # Errors
     ///
-    /// Those of [`Split::new`].
+    /// The errors of [`Split::new`].
     pub fn new(data: Rows, file: &str) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(&data)?;
         let (numbers, words) = vocabulary(&data, &split.train);
@@ -101,7 +100,7 @@ impl Labelled {
         }
     }
 
-    /// The order in which an epoch of a stream goes through the training rows.
+    /// The order in which an epoch goes through the training rows at one seed.
     fn order(&self, seed: u64, epoch: usize) -> Arc<Vec<usize>> {
         let mut kept = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.as_ref() {
@@ -120,9 +119,9 @@ impl Labelled {
     }
 }
 
-/// For every word of the data its number in the vocabulary, and the number of different words in
-/// training. The most frequent word of the training rows is 1; of equally frequent ones, the first
-/// in the file comes first.
+/// The index in the vocabulary for every word of the data, and the number of different words in training.
+/// The most frequent word of the training rows gets index 1. Of equally frequent words, the first in the
+/// file comes first.
 fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
     let mut counts = vec![0_usize; data.words.len()];
     for row in train {
@@ -139,7 +138,7 @@ fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
     (numbers, words.len())
 }
 
-/// The number of rows in bins, and of those among them that have the most frequent label.
+/// The number of rows in some bins, and how many of them have the most frequent label.
 fn most_frequent(rows: &[Row], bins: &[Bin]) -> (usize, usize) {
     let mut counts = HashMap::new();
     for row in bins.iter().flat_map(|bin| &bin.rows) {
@@ -220,8 +219,8 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             }
         ),
         format!(
-            "{} steps of {USUAL_BATCH} rows, unless others are asked for: {:.1} times through the \
-             rows to train on",
+            "{} steps of {USUAL_BATCH} rows, unless --steps says otherwise: {:.1} epochs of the \
+             training rows",
             grouped(steps(split.train.len())),
             (steps(split.train.len()) * USUAL_BATCH) as f64 / split.train.len() as f64
         ),
@@ -240,14 +239,14 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     ];
     if tested < FEW {
         lines.push(format!(
-            "few: one of the {tested} rows held out is {:.0} % of the score inside, whatever the seeds",
+            "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
             100.0 / tested as f64
         ));
     }
     if tested - most < FEW / 5 {
         lines.push(format!(
-            "few: {} of the {} rows held out have another label than most; one of them is {:.0} % of \
-             the normalized score inside, whatever the seeds",
+            "few rows: {} of the {} held-out rows have another label than most; one of them is {:.0} % \
+             of the normalized score inside, at every seed",
             tested - most,
             grouped(tested),
             100.0 / (tested - most) as f64
@@ -255,13 +254,14 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     }
     if split.repeated > 0 {
         lines.push(format!(
-            "rows with the sequence of an earlier one: {}; equal sequences are never on both sides",
+            "rows with the sequence of an earlier one: {}; equal sequences are all in training or all \
+             in the test",
             grouped(split.repeated)
         ));
     }
     if split.contradictory > 0 {
         lines.push(format!(
-            "sequences under more than one label: {}; not all of their answers can be right",
+            "sequences under more than one label: {}; not all of their answers can be correct",
             grouped(split.contradictory)
         ));
     }
@@ -304,7 +304,7 @@ impl Task for Labelled {
         Readout::MeanPooled
     }
 
-    /// From the shortest row to the longest that training may get.
+    /// From the shortest row to the longest row that may be in training.
     fn train_lengths(&self) -> RangeInclusive<usize> {
         let (shortest, longest) = self.split.train_lengths;
         shortest..=longest
@@ -339,9 +339,9 @@ impl Task for Labelled {
         rows.map(|row| self.sample(*row)).collect()
     }
 
-    /// The share of the most frequent label among all rows tested inside the training lengths, or
-    /// beyond them. That of one length alone may be so near to 1 that a single row would move its
-    /// normalized score by a half.
+    /// The share of the most frequent label among all rows tested inside the training lengths, or among
+    /// all those tested beyond. The share in a single bin of lengths could be so close to 1 that one row
+    /// would change the normalized score by a half.
     fn floor(&self, length: usize) -> f64 {
         let parts = [Some(&self.split.inside), self.split.beyond.as_ref().ok()];
         let mut parts = parts.into_iter().flatten();
@@ -365,8 +365,8 @@ impl Task for Labelled {
     }
 }
 
-/// Ten times through the training rows in batches of 64, but at least 200 steps and at most 3,000,
-/// so that a small file still gets a training and a large one ends.
+/// Ten epochs in batches of 64, but at least 200 steps, so that a small file gets enough training, and at
+/// most 3,000, so that a large file does not take forever.
 fn steps(rows: usize) -> usize {
     (rows * EPOCHS).div_ceil(USUAL_BATCH).clamp(200, 3000)
 }

@@ -185,7 +185,7 @@ fn read(path: &Path) -> Result<DataTask, Problem> {
     })
 }
 
-/// The SHA-256 digest of a file's bytes, as it stands in its [`DataSpec`].
+/// The SHA-256 digest of a file's bytes, as in its [`DataSpec`].
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }

@@ -1,4 +1,4 @@
-//! Labelled token sequences as they are read, and the rows that cannot be used.
+//! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::error::{BadLine, Problem, SHOWN};
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS};
 use super::quote::{grouped, shorten};
 
-/// One labelled sequence, both as numbers.
+/// One labelled sequence: its tokens and its label as indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// Indices into [`Rows::words`].
@@ -25,7 +25,7 @@ pub(super) struct Rows {
     pub labels: Vec<String>,
 }
 
-/// The tokens of a row on their way in: those of a row that is far too long are only counted.
+/// The tokens of a row that is being read. Tokens beyond the limit are only counted.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     kept: Vec<String>,
@@ -37,7 +37,7 @@ impl Tokens {
     pub fn push(&mut self, token: &str) {
         self.count += 1;
         if self.count <= MAX_TOKENS {
-            // A token beyond the limit is an error: its beginning suffices to say so.
+            // A token that is too long is an error; its beginning is enough for the message.
             let end = token.char_indices().nth(MAX_CHARACTERS + 1);
             self.kept
                 .push(token[..end.map_or(token.len(), |(at, _)| at)].to_string());
@@ -50,7 +50,7 @@ impl Tokens {
     }
 }
 
-/// Takes rows in and notes those that cannot be used, so that a message names several at once.
+/// Collects rows, and notes those that cannot be used, so that one message lists several of them.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     rows: Vec<Row>,
@@ -61,7 +61,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Notes a row that cannot be used. What is wrong with it is only put into words where shown.
+    /// Notes a row that cannot be used. `what` is only called if the message will show it.
     pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
         self.bad_count += 1;
         if self.bad.len() < SHOWN {
@@ -69,11 +69,11 @@ impl Collector {
         }
     }
 
-    /// Takes a row, or notes what is wrong with it.
+    /// Adds a row, or notes what is wrong with it.
     ///
     /// # Errors
     ///
-    /// [`Problem::TooManyRows`].
+    /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already.
     pub fn take(&mut self, line: usize, label: &str, tokens: &Tokens) -> Result<(), Problem> {
         let too_long = |text: &&str| text.chars().nth(MAX_CHARACTERS).is_some();
         let all = || std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
@@ -120,11 +120,11 @@ impl Collector {
         Ok(())
     }
 
-    /// The rows, if all could be used.
+    /// All rows.
     ///
     /// # Errors
     ///
-    /// [`Problem::Lines`].
+    /// [`Problem::Lines`] when some rows cannot be used.
     pub fn finish(self) -> Result<Rows, Problem> {
         if self.bad_count > 0 {
             return Err(Problem::Lines {
@@ -152,7 +152,7 @@ impl Collector {
     }
 }
 
-/// Numbers for strings, from 0 in the order of their first occurrence.
+/// Gives each string a number, from 0 in the order of first occurrence.
 #[derive(Debug, Default)]
 struct Numbers(HashMap<String, u32>);
 

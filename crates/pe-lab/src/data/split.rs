@@ -1,4 +1,4 @@
-//! Which rows are trained on and which are tested, by which lengths.
+//! Divides the rows into training and test, and the test into bins of similar length.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
 const HELD_OUT: usize = 5;
-/// Rows that a test beyond the training lengths takes at least, and a bin of lengths.
+/// The smallest number of rows in a bin, and in the test beyond the training lengths.
 const MIN_TESTED: usize = 20;
-/// Rows of a bin that are tested at most, about: more would take longer than the training, and one
-/// of so many is 0.02 % of the score.
+/// About the largest number of rows that are tested in a bin. More would take longer than the training,
+/// and with so many, one row is only 0.02 % of the score.
 const MAX_TESTED: usize = 5_000;
 const INSIDE_BINS: usize = 4;
 const BEYOND_BINS: usize = 3;
@@ -23,32 +23,32 @@ const BEYOND_BINS: usize = 3;
 pub(super) struct Split {
     /// Rows to train on, in the order of the file.
     pub train: Vec<usize>,
-    /// The shortest and the longest row that training may get.
+    /// The lengths of the shortest and the longest row that may be in training.
     pub train_lengths: (usize, usize),
-    /// Rows held out, by length: those that are tested.
+    /// The held-out rows that are tested, by length.
     pub inside: Vec<Bin>,
-    /// How many there are, tested or not.
+    /// The number of held-out rows, tested or not.
     pub held_out: usize,
-    /// Rows longer than any in training, by length; or why there are none.
+    /// The rows longer than any in training, by length; or the reason why there is no such test.
     pub beyond: Result<Vec<Bin>, String>,
-    /// Rows whose sequence occurred before.
+    /// The number of rows whose sequence occurs in an earlier row.
     pub repeated: usize,
-    /// Different sequences that occur under more than one label.
+    /// The number of different sequences that occur under more than one label.
     pub contradictory: usize,
 }
 
 /// Test rows of similar length, shortest first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bin {
-    /// The length of the longest.
+    /// The length of the longest row.
     pub length: usize,
     /// The rows.
     pub rows: Vec<usize>,
 }
 
-/// Rows with the same tokens. They stay together, so that no tested sequence was trained on.
+/// Rows with the same tokens. They stay together, so that no tested sequence is also in training.
 struct Group {
-    /// The label of the first of them.
+    /// The label of the first row.
     label: usize,
     length: usize,
     rows: Vec<usize>,
@@ -57,14 +57,13 @@ struct Group {
 impl Split {
     /// Divides the rows.
     ///
-    /// The rows longer than nine tenths of all are kept for the test beyond the training lengths,
-    /// where there are enough of them. Of the others, a fifth of each class is held out, drawn by
-    /// one fixed shuffle.
+    /// The longest tenth of the rows is for the test beyond the training lengths, if there are enough of
+    /// them. Of the rest, a fifth of each class is held out, drawn by one fixed shuffle.
     ///
     /// # Errors
     ///
-    /// Too few rows, one class, too many classes, a class without two different sequences, or no
-    /// sequence of more than one token.
+    /// A [`Problem`] for too few rows, one class, too many classes, a class without two different sequences,
+    /// or if no sequence has more than one token.
     pub fn new(data: &Rows) -> Result<Self, Problem> {
         let rows = &data.rows;
         match (rows.len(), data.labels.len()) {
@@ -117,7 +116,7 @@ impl Split {
     }
 }
 
-/// The groups in the order of their first rows, and how many have more than one label.
+/// The groups in the order of their first rows, and the number of groups with more than one label.
 fn groups(rows: &[Row]) -> (Vec<Group>, usize) {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<&[u32], usize> = HashMap::new();
@@ -140,7 +139,7 @@ fn groups(rows: &[Row]) -> (Vec<Group>, usize) {
     (groups, contradictory)
 }
 
-/// The number of groups of every class, of those up to a length.
+/// The number of groups of every class, among those up to a length.
 fn groups_by_class(classes: usize, groups: &[Group], limit: usize) -> Vec<usize> {
     let mut counts = vec![0; classes];
     for group in groups.iter().filter(|group| group.length <= limit) {
@@ -172,8 +171,8 @@ fn check_classes(data: &Rows, groups: &[Group]) -> Result<(), Problem> {
     })
 }
 
-/// The longest length of training where longer rows are kept for a test, or why there is no such
-/// test: the 90th percentile of the lengths (nearest rank).
+/// The largest training length if longer rows are kept for a test, which is the 90th percentile of the
+/// lengths (nearest rank); or the reason why there is no such test.
 fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, String> {
     let longest = lengths[lengths.len() - 1];
     let limit = lengths[(lengths.len() * 9).div_ceil(10) - 1];
@@ -209,8 +208,8 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
     Ok(limit)
 }
 
-/// Draws the groups of one class that are held out: as many as fit into a fifth of its rows, but at
-/// least one. Gives back rows to train on and rows to test on.
+/// Draws the groups of one class that are held out: as many as fit into a fifth of its rows, but at least
+/// one. Returns the rows for training and the rows for the test.
 fn divide(groups: &[&Group], class: usize) -> (Vec<usize>, Vec<usize>) {
     let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
     let quota = ((rows + HELD_OUT / 2) / HELD_OUT).max(1);
@@ -237,7 +236,7 @@ fn divide(groups: &[&Group], class: usize) -> (Vec<usize>, Vec<usize>) {
     (train, test)
 }
 
-/// Up to `most` bins of about as many rows each, by length.
+/// Up to `most` bins by length, each with about the same number of rows.
 fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
     let length = |row: usize| rows[row].tokens.len();
     tested.sort_unstable_by_key(|row| (length(*row), *row));
@@ -274,7 +273,7 @@ fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
     bins
 }
 
-/// Leaves as many rows of every label as their share of the most that are tested, of all lengths.
+/// Reduces a bin to about [`MAX_TESTED`] rows, evenly over its lengths, and keeps the shares of the labels.
 fn thin(rows: &[Row], bin: &mut Bin) {
     let all = std::mem::take(&mut bin.rows);
     let total = all.len();
@@ -284,7 +283,7 @@ fn thin(rows: &[Row], bin: &mut Bin) {
         .filter(|row| {
             let of_label = seen.entry(rows[*row].label).or_insert(0);
             *of_label += 1;
-            // Whether the share of the rows so far is one more with this one; the first always counts.
+            // Keeps a row whenever the number to keep so far rises by one; the first row is always kept.
             let share = |count: usize| (count * MAX_TESTED).div_ceil(total);
             total <= MAX_TESTED || share(*of_label) > share(*of_label - 1)
         })

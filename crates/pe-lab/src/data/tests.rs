@@ -69,7 +69,7 @@ fn the_same_rows_make_the_same_task_in_every_format() {
     let task = text.task();
     assert_eq!((task.classes(), task.name()), (2, NAME));
 
-    // A column for each token, the label in the middle, and quotes where nobody needs them.
+    // A column for each token, the label in the middle, and quotes that are not needed.
     let columns = rows
         .iter()
         .map(|(label, t)| format!("\"{}\",{label},{},{}\n", t[0], t[1], t[2]));

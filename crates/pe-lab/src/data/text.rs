@@ -1,4 +1,4 @@
-//! Plain text as a task: say the masked characters.
+//! Plain text as a task: predict the masked characters.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -10,32 +10,33 @@ use crate::rng::{HostRng, RngExt, generator, permutation};
 use crate::task::{Answer, Readout, Sample, Task};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
-/// Inside and beyond. The longest fits into the last tenth of the shortest text, [`MIN_CHARACTERS`].
+/// Two lengths inside and three beyond. The longest fits into the last tenth of a text with
+/// [`MIN_CHARACTERS`].
 const TEST_LENGTHS: [usize; 5] = [32, 64, 80, 128, 192];
-/// Windows tested per length, at most.
+/// The most windows tested per length.
 const TEST_WINDOWS: usize = 512;
 const MASKED_PERCENT: usize = 15;
 const STEPS: usize = 1500;
 
-/// Masked characters: in a window of the text, 15 % of the characters are hidden behind a token of
-/// its own and are to be predicted (Devlin et al. 2019, arXiv:1810.04805, whose share that is).
+/// Predict masked characters: in a window of the text, 15 % of the characters are replaced by a mask
+/// token and are to be predicted (Devlin et al. 2019, arXiv:1810.04805, use the same share).
 ///
-/// Characters are Unicode scalar values. The first nine tenths of the text are for training, the
-/// rest for the test, so no window reaches across. The input is BOS, the window, EOS, and only the
-/// masked positions are scored. Windows in training start anywhere; their lengths are even over
-/// 16..=64, one length per batch. Windows tested have 32 and 64 characters (inside) or 80, 128 and
-/// 192 (beyond), up to 512 of each length at evenly spaced starts; in a short text they overlap,
-/// and there are no more of them than different starts.
+/// Characters are Unicode scalar values. The first nine tenths of the text are for training and the rest
+/// is for the test, so no window contains both. The input is BOS, the window, EOS; only the masked
+/// positions are scored. A training window starts anywhere in the text, and each batch has one length,
+/// drawn from 16..=64 with equal probability. A test window has 32 or 64 characters (inside), or 80, 128
+/// or 192 (beyond). There are up to 512 test windows per length, at evenly spaced starts. In a short text
+/// they overlap, and there are only as many as there are different starts.
 ///
-/// The floor is the share of the most frequent answer of a test: what the best constant answer
-/// scores.
+/// The floor is the share of the most frequent answer of a test, which is the score of the best constant
+/// answer.
 #[derive(Debug)]
 pub(super) struct MaskedText {
     train: Vec<u16>,
     held_out: Vec<u16>,
-    /// Characters in the vocabulary. They come first, then the unknown one, MASK, BOS, EOS.
+    /// The number of characters in the vocabulary. After them come the unknown character, MASK, BOS and EOS.
     known: usize,
-    /// By length.
+    /// The test sets, one for each of [`TEST_LENGTHS`].
     tests: Vec<Vec<Sample>>,
     source: String,
 }
@@ -45,7 +46,7 @@ impl MaskedText {
     ///
     /// # Errors
     ///
-    /// Too few characters, or nothing to guess.
+    /// [`Problem::TooFewCharacters`], or [`Problem::OneCharacter`] if all answers of a test are the same.
     pub fn new(text: &str, file: &str) -> Result<(Self, Vec<String>), Problem> {
         let characters = text.chars().count();
         if characters < MIN_CHARACTERS {
@@ -148,7 +149,7 @@ impl MaskedText {
         self.known + 3
     }
 
-    /// Windows of the held-out text at evenly spaced starts, each with a mask of its own.
+    /// Windows of the held-out text at evenly spaced starts, each masked at random.
     fn draw_test(&self, length: usize) -> Vec<Sample> {
         let starts = self.held_out.len() - length + 1;
         let count = starts.min(TEST_WINDOWS);
@@ -161,7 +162,7 @@ impl MaskedText {
             .collect()
     }
 
-    /// Masks a share of a window: as many characters in every window of one length.
+    /// Masks characters of a window at random. Windows of one length have the same number of masks.
     fn sample(&self, window: &[u16], rng: &mut HostRng) -> Sample {
         let mut tokens = vec![self.bos()];
         tokens.extend(window.iter().map(|character| *character as usize));
@@ -178,12 +179,13 @@ impl MaskedText {
     }
 }
 
-/// How many of `length` characters are masked: the nearest number to 15 %, and at least one.
+/// How many of `length` characters are masked: 15 %, rounded, and at least one.
 fn masked_of(length: usize) -> usize {
     ((length * MASKED_PERCENT + 50) / 100).max(1)
 }
 
-/// The different characters, the most frequent first; of equally frequent ones, the first first.
+/// The different characters, the most frequent first. Of equally frequent ones, the first in the text comes
+/// first.
 fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
     let mut counts: HashMap<char, (usize, usize)> = HashMap::new();
     for (place, character) in text.enumerate() {
@@ -203,7 +205,7 @@ impl Task for MaskedText {
     }
 
     fn about(&self) -> &str {
-        "your data: say the masked characters of a text"
+        "your data: predict the masked characters of a text"
     }
 
     fn source(&self) -> &str {
@@ -214,7 +216,7 @@ impl Task for MaskedText {
         self.known + 4
     }
 
-    /// The characters, and the unknown one.
+    /// The characters of the vocabulary, and the unknown one.
     fn classes(&self) -> usize {
         self.known + 1
     }

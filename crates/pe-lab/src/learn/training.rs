@@ -25,7 +25,7 @@ use crate::error::LabError;
 use crate::folder::TrialFolder;
 use crate::task::Task;
 
-/// What a training gives back.
+/// The result of a training.
 pub struct Trained {
     /// The model, ready for evaluation.
     pub model: Model,

@@ -378,6 +378,7 @@ mod tests {
                 assert!(all.contains(&task.name));
             }
             assert!(all.contains("the loss is no longer a number at step 812"));
+            assert!(all.contains("here a variant, not the paper's own"), "alibi");
             assert!(all.contains("pe-lab compare --study study.toml --out again"));
             assert!(
                 all.contains("beta 2 0.98, clip norm 1, learning rate 0.0015, warmup steps 100"),

@@ -459,8 +459,8 @@ fn unsolved(summary: &Summary) -> Option<String> {
     }
     (!which.is_empty()).then(|| {
         format!(
-            "Not solved even inside the training lengths: {}. What these runs score beyond says \
-             nothing about how far the encoding carries.",
+            "Not solved even inside the training lengths: {}. The scores of these runs beyond say \
+             nothing about the encoding.",
             list(&which)
         )
     })

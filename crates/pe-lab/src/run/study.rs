@@ -23,10 +23,10 @@ pub struct Study {
 pub struct Outcomes {
     /// The results, in the order of [`StudySpec::trials`].
     pub results: Vec<TrialResult>,
-    /// The trials without a result, in the same order, each with the reason why it failed, or `None`
-    /// if it has not been run. Running the study again tries them again.
+    /// The trials without a result, each with the reason why it failed, or `None` if it has not been run.
+    /// Running the study again tries them again.
     pub missing: Vec<(TrialSpec, Option<String>)>,
-    /// How many results were there before.
+    /// How many of the results were there before.
     pub resumed: usize,
 }
 
