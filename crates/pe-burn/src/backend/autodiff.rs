@@ -19,7 +19,9 @@ pub trait Operation<B: Backend, const N: usize>: Clone + Debug + Send + 'static 
 
 /// A tensor of one backend, tracked by autodiff or not, of any rank.
 pub enum Operand<B: Backend> {
+    /// Without a graph.
     Plain(FloatTensor<B>),
+    /// In the graph of autodiff.
     Tracked(FloatTensor<Autodiff<B>>),
 }
 
