@@ -44,7 +44,7 @@
 #![warn(missing_docs)]
 
 extern crate alloc;
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", test))]
 extern crate std; // tells at run time which vector instructions the processor has
 
 mod backend;
@@ -59,6 +59,8 @@ mod scheme;
 mod sizes;
 mod spectrum;
 mod tensor;
+#[cfg(test)]
+mod testing;
 
 #[cfg(feature = "flex")]
 #[doc(hidden)] // for the kernels of pe-encoder
