@@ -1,5 +1,5 @@
-//! Every scheme in a small attention, through its three hooks: what a token sees does not depend on how
-//! the tokens lie in rows, pads and caches.
+//! Every scheme in a small attention, through its three hooks: the output for a token does not depend on how
+//! the tokens are split into rows, padded and cached.
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Distribution, Int, Tensor, TensorData};
@@ -13,10 +13,10 @@ const HEADS: usize = 4;
 const D_HEAD: usize = D_MODEL / HEADS;
 const MAX_LEN: usize = 64;
 
-/// Sums over other keys, of which some weigh nothing, round otherwise.
+/// Sums over more keys, of which some have weight 0, are rounded differently.
 const ROUNDING: f32 = 1e-5;
 
-/// The schemes at their defaults, and in what other shapes they have.
+/// The schemes at their defaults, and with other settings.
 fn configs() -> Vec<PositionalConfig> {
     let defaults = PositionalConfig::NAMES
         .iter()
@@ -113,7 +113,7 @@ fn tokens(x: &Tensor<3>, row: usize, range: std::ops::Range<usize>) -> Tensor<3>
     x.clone().slice([row..row + 1, range, 0..D_MODEL])
 }
 
-/// Twice as far apart, tokens see something else. Otherwise the tests below would show nothing.
+/// With tokens twice as far apart the output is another. Without this, the tests below would show nothing.
 #[test]
 fn positions_are_seen() {
     for_each_scheme(|attention, device, about| {

@@ -93,7 +93,7 @@ fn tables_of_models_that_transformers_saved() {
     assert_eq!(files, 19);
 }
 
-/// Names are those in the file, whatever they seem to count.
+/// Tensors keep the names that they have in the file, also where a number is left out.
 #[test]
 fn a_list_with_gaps_keeps_its_names() {
     let device = Device::flex();
@@ -115,7 +115,7 @@ fn a_list_with_gaps_keeps_its_names() {
     );
 }
 
-/// Reading a table draws nothing.
+/// Reading a table draws no random numbers.
 #[test]
 fn a_table_from_a_file_leaves_random_numbers_alone() {
     let device = Device::flex();
@@ -168,7 +168,7 @@ fn a_table_from_a_file_can_be_trained() {
 }
 
 #[test]
-fn what_is_not_there_is_said_with_what_is() {
+fn an_error_says_what_is_missing_and_what_there_is() {
     let device = Device::flex();
     let config = LearnedPositionalEmbeddingConfig::new(8, 12);
     let said = |config: &LearnedPositionalEmbeddingConfig, path: &Path, name: &str| {
@@ -286,7 +286,7 @@ fn saved_loaded_and_saved_again_it_is_the_same_bytes() {
             let bytes = fs::read(path(1)).unwrap();
             assert_eq!(bytes, fs::read(path(2)).unwrap());
             assert_eq!(values(pe.weight.val()), values(again.weight.val()));
-            // What loaders of PyTorch's ask for.
+            // What the loaders of PyTorch ask for.
             let header = String::from_utf8_lossy(&bytes[8..200]);
             assert!(
                 header.starts_with(r#"{"__metadata__":{"format":"pt"},"#),
@@ -297,7 +297,7 @@ fn saved_loaded_and_saved_again_it_is_the_same_bytes() {
                 "{header}"
             );
 
-            // Nothing is written over.
+            // No file is overwritten.
             let error = pe.save_to_file(path(1), name).unwrap_err();
             assert!(matches!(error, CheckpointError::Write { .. }), "{error}");
             assert!(error.to_string().contains("exists"), "{error}");
@@ -313,7 +313,7 @@ fn saved_loaded_and_saved_again_it_is_the_same_bytes() {
 }
 
 #[test]
-fn images_of_other_sizes() {
+fn a_table_is_resized_for_images_of_other_sizes() {
     let mut sizes = 0;
     for case in all() {
         let Case::Resized(case) = case else { continue };
@@ -337,7 +337,7 @@ fn images_of_other_sizes() {
 }
 
 #[test]
-fn resizing_what_is_not_that_image_is_refused() {
+fn grids_that_do_not_fit_the_table_are_refused() {
     let device = Device::flex();
     let pe = LearnedPositionalEmbeddingConfig::new(4, 7).init(&device);
     let image = |height, width, prefix| Grid::image(height, width).with_prefix(prefix);
@@ -378,7 +378,7 @@ fn resizing_what_is_not_that_image_is_refused() {
 }
 
 #[test]
-fn shorter_and_longer() {
+fn a_table_is_cropped_and_extended() {
     let numbers = |p: usize| vec![p as f32, (p * p) as f32, -0.5];
     let trained: Vec<Vec<f32>> = (0..5).map(numbers).collect();
     for device in devices() {
@@ -440,7 +440,7 @@ fn shorter_and_longer() {
     }
 }
 
-/// Rows before position 0 are not positions: they stay in front.
+/// Rows before position 0 are not positions. They stay where they are.
 #[test]
 fn the_padding_row_stays_in_front() {
     for device in devices() {
@@ -470,7 +470,7 @@ fn the_padding_row_stays_in_front() {
     }
 }
 
-/// Every float type of a device, where it has it.
+/// Every float type that a device has.
 #[test]
 fn tables_of_other_types_are_fitted_too() {
     for device in devices() {

@@ -1,21 +1,20 @@
-//! Bad input gets an error that states the numbers, and the plain forms panic with its words.
+//! Bad input gives an error that names the values, and the plain forms panic with the same message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::PositionError::TooLarge;
 use pe_burn::{
-    Axes, Embed, Gain, Grid, InputScale, Layout, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, MAX_POSITION, PositionError, PositionalConfig, Positions,
-    RandomizedPositions, Rotate, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
-    Spectrum, T5RelativeBiasConfig, XPosPositionalEncodingConfig, convert_heads,
+    Axes, Embed, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, MAX_POSITION,
+    PositionError, PositionalConfig, Positions, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, Spectrum,
 };
 
 fn config() -> SinusoidalPositionalEncodingConfig {
     SinusoidalPositionalEncodingConfig::new(8).with_max_len(16)
 }
 
-/// The words that `f` panics with.
+/// The message that `f` panics with.
 fn panic_message<T>(f: impl FnOnce() -> T) -> String {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(_) => panic!("this should have panicked"),
@@ -26,93 +25,7 @@ fn panic_message<T>(f: impl FnOnce() -> T) -> String {
     }
 }
 
-#[test]
-fn configurations() {
-    let device = Device::flex();
-    for (bad, words) in [
-        (
-            SinusoidalPositionalEncodingConfig::new(0),
-            "d_model must be at least 1; got 0",
-        ),
-        (
-            config().with_max_len(0),
-            "max_len must be at least 1; got 0",
-        ),
-        (
-            config().with_base(1.0),
-            "base must be finite and greater than 1, so that the frequencies base^(-2i/d_model) decrease; got 1",
-        ),
-        (config().with_base(-2.5), "decrease; got -2.5"),
-        (config().with_base(f64::NAN), "decrease; got NaN"),
-        (config().with_base(f64::INFINITY), "decrease; got inf"),
-        (
-            config().with_dropout(1.0),
-            "dropout must be a probability in [0, 1); got 1",
-        ),
-        (config().with_dropout(-0.1), "in [0, 1); got -0.1"),
-        (config().with_dropout(f64::NAN), "in [0, 1); got NaN"),
-        (
-            config().with_gain(Gain::Fixed(f64::NAN)),
-            "gain must be finite in f32; got NaN",
-        ),
-        (
-            config().with_gain(Gain::Learned(f64::INFINITY)),
-            "gain must be finite in f32; got inf",
-        ),
-        (
-            config().with_input_scale(InputScale::Factor(f64::NAN)),
-            "input_scale must be finite in f32; got NaN",
-        ),
-        (
-            config().with_input_scale(InputScale::Factor(1e39)),
-            "input_scale must be finite in f32; got 1000000000000000000000000000000000000000",
-        ),
-        (
-            config().with_max_len(MAX_POSITION),
-            "4503599627370495 rows of width 8 do not fit into memory",
-        ),
-        (
-            config().with_max_len(MAX_POSITION + 2),
-            "start 0 + seq 4503599627370497 goes past the largest position, 4503599627370495",
-        ),
-    ] {
-        let message = bad.try_init(&device).unwrap_err().to_string();
-        assert!(message.ends_with(words), "{message}");
-        assert_eq!(panic_message(|| bad.init(&device)), message);
-    }
-    let config = LearnedPositionalEmbeddingConfig::new(8, 16);
-    for (bad, words) in [
-        (
-            LearnedPositionalEmbeddingConfig::new(0, 16),
-            "d_model must be at least 1; got 0",
-        ),
-        (
-            LearnedPositionalEmbeddingConfig::new(8, 0),
-            "max_len must be at least 1; got 0",
-        ),
-        (config.clone().with_dropout(1.5), "got 1.5"),
-        (
-            config
-                .clone()
-                .with_input_scale(InputScale::Factor(f64::INFINITY)),
-            "got inf",
-        ),
-        (
-            LearnedPositionalEmbeddingConfig::new(8192, 16).with_padding_index(1 << 51),
-            "2251799813685265 rows of width 8192 do not fit into memory",
-        ),
-        (
-            config.clone().with_padding_index(usize::MAX),
-            "goes past the largest position, 4503599627370495",
-        ),
-    ] {
-        let message = bad.try_init(&device).unwrap_err().to_string();
-        assert!(message.ends_with(words), "{message}");
-        assert_eq!(panic_message(|| bad.init(&device)), message);
-    }
-}
-
-/// What is wrong with an input whatever the encoding.
+/// Inputs that every encoding refuses, each with the message of its error.
 fn inputs() -> Vec<(Tensor<3>, Positions, &'static str)> {
     let device = Device::flex();
     let x = |batch, seq| Tensor::<3>::zeros([batch, seq, 8], &device);
@@ -171,7 +84,7 @@ fn learned() -> LearnedPositionalEmbedding {
 }
 
 #[test]
-fn inputs_of_the_sinusoidal_encoding() {
+fn the_sinusoidal_encoding_refuses_bad_input() {
     for (x, positions, words) in inputs() {
         let error = sinusoidal().try_embed(x.clone(), &positions).unwrap_err();
         assert_eq!(error.to_string(), words);
@@ -180,7 +93,7 @@ fn inputs_of_the_sinusoidal_encoding() {
 }
 
 #[test]
-fn inputs_of_the_learned_embedding() {
+fn the_learned_embedding_refuses_bad_input() {
     for (x, positions, words) in inputs() {
         let error = learned().try_embed(x.clone(), &positions).unwrap_err();
         assert_eq!(error.to_string(), words);
@@ -189,7 +102,7 @@ fn inputs_of_the_learned_embedding() {
 }
 
 #[test]
-fn other_plain_forms() {
+fn forward_and_encode_refuse_positions_that_do_not_fit() {
     let long = Tensor::zeros([1, 17, 8], &Device::flex());
     let words = "position 16 is past the end: this module has positions 0 to 15 (max_len 16)";
     assert_eq!(panic_message(|| learned().forward(long)), words);
@@ -202,9 +115,9 @@ fn other_plain_forms() {
     assert_eq!(ids.to_rows(3).unwrap_err(), error);
 }
 
-/// What the crate accepts but no memory holds is an error, and not an abort or a wrapped size.
+/// A size that is in bounds but does not fit into memory is an error. It neither aborts nor overflows.
 #[test]
-fn sizes_beyond_memory() {
+fn sizes_that_do_not_fit_into_memory_are_refused() {
     let positions = 0..4_502_500_384_112_656;
     for d_model in [4_096, 4_097] {
         let error = TooLarge {
@@ -218,7 +131,7 @@ fn sizes_beyond_memory() {
         let encoded = pe.encode(&Positions::default(), positions.len());
         assert_eq!(encoded.unwrap_err(), error);
     }
-    // What is made for each row or token, and not by us alone.
+    // Whatever is made for each row or token counts too.
     let pe = SinusoidalPositionalEncodingConfig::new(8);
     let many = 1 << 40;
     let starts = Positions::from_starts([1, 2]);
@@ -257,81 +170,7 @@ fn sizes_beyond_memory() {
 }
 
 #[test]
-fn numbers_that_leave_all_bounds() {
-    let device = Device::flex();
-    // No decay to speak of, so that no position is too far.
-    for scale_base in [1e18, 1e307] {
-        let xpos = XPosPositionalEncodingConfig::new(8).with_scale_base(scale_base);
-        let xpos = xpos.with_max_len(4).init(&device);
-        let x = Tensor::<4>::ones([1, 1, 2, 8], &device);
-        let (q, _) = xpos.rotate(x.clone(), x, &Positions::from(MAX_POSITION - 2));
-        assert!(q.into_data().iter::<f32>().all(f32::is_finite));
-    }
-    // What is refused as a module still has the buckets that its formula gives.
-    let t5 = T5RelativeBiasConfig::new(8).with_max_distance(8);
-    assert_eq!(t5.bucket(100), 31);
-    assert!(t5.try_init(&device).is_err());
-    assert_eq!(
-        RandomizedPositions::new(0).unwrap_err().to_string(),
-        "max_position must be at least 1; got 0"
-    );
-    assert!(matches!(
-        RandomizedPositions::new(MAX_POSITION + 2),
-        Err(PositionError::Overflow { .. })
-    ));
-    assert!(RandomizedPositions::new(MAX_POSITION + 1).is_ok());
-    let error = PositionError::TooLong {
-        position: 0,
-        max_len: 0,
-    };
-    assert!(error.to_string().ends_with("(max_len 0)"));
-}
-
-#[test]
-fn heads_that_cannot_be_reordered() {
-    let columns = |heads, rotary_dim| {
-        let x = Tensor::<2>::zeros([3, 12], &Device::flex());
-        convert_heads(x, heads, rotary_dim, Layout::Interleaved, Layout::Halves).err()
-    };
-    assert_eq!(columns(3, 4), None);
-    let number = |name: &'static str, value: f64, bound: &'static str| {
-        Some(PositionError::Number {
-            name: name.into(),
-            value,
-            bound: bound.into(),
-        })
-    };
-    assert_eq!(columns(0, 4), number("heads", 0.0, "at least 1"));
-    let bound = "a multiple of the number of heads, 5";
-    assert_eq!(columns(5, 2), number("the last axis of x", 12.0, bound));
-    for rotary_dim in [0, 3, 6] {
-        let error = number("rotary_dim", rotary_dim as f64, "even, from 2 to d_head 4");
-        assert_eq!(columns(3, rotary_dim), error);
-    }
-}
-
-#[test]
-fn looking_into_a_spectrum() {
-    let spectrum = Spectrum::new(8, 1e4).unwrap();
-    let far = MAX_POSITION as isize;
-    assert!((-1.0..=1.0).contains(&spectrum.similarity(far).unwrap()));
-    for offset in [far + 1, -far - 1, isize::MAX, isize::MIN] {
-        let error = PositionError::Number {
-            name: "offset".into(),
-            value: offset as f64,
-            bound: "at most 4503599627370495, the largest distance of two positions".into(),
-        };
-        assert_eq!(spectrum.similarity(offset), Err(error.clone()));
-        assert_eq!(spectrum.shift_matrix(offset), Err(error));
-    }
-    let error = spectrum.rows_at::<f32>(&[3, MAX_POSITION + 1]).unwrap_err();
-    assert!(
-        matches!(error, PositionError::Overflow { start, seq: 1, .. } if start == MAX_POSITION + 1)
-    );
-}
-
-#[test]
-fn a_quantized_input() {
+fn a_quantized_input_is_refused() {
     use burn::tensor::quantization::QuantScheme;
     let device = Device::flex();
     let x = Tensor::<3>::ones([2, 3, 8], &device).quantize_dynamic(&QuantScheme::default());
@@ -350,10 +189,10 @@ fn a_quantized_input() {
     }
 }
 
-/// Two devices need two backends in the build.
+/// It needs two backends in the build, which give two devices.
 #[cfg(feature = "ndarray")]
 #[test]
-fn an_input_on_another_device() {
+fn an_input_on_another_device_is_refused() {
     for device in pe_tests::devices().into_iter().skip(1) {
         let x = Tensor::zeros([2, 3, 8], &device);
         for error in [

@@ -45,7 +45,7 @@ fn in_order(axes: Axes, [frame, row, column]: [usize; 3]) -> Vec<usize> {
     }
 }
 
-/// What the sinusoidal encoding of a place is: that of each axis, one after another, cut off.
+/// The sinusoidal encoding of a place: that of each axis, one after another, cut to `d_model` columns.
 fn sinusoid(axes: Axes, place: [usize; 3], d_model: usize, layout: Layout) -> Vec<f32> {
     let places = in_order(axes, place);
     let share = 2 * d_model.div_ceil(2 * places.len());
@@ -57,7 +57,7 @@ fn sinusoid(axes: Axes, place: [usize; 3], d_model: usize, layout: Layout) -> Ve
 }
 
 #[test]
-fn every_axis_has_its_columns_and_tokens_in_front_have_zeros() {
+fn every_axis_has_its_columns_and_prefix_tokens_have_zeros() {
     for device in devices() {
         for (axes, grid, places) in grids() {
             for d_model in [5, 6, 10, 12, 13, 64] {
@@ -95,7 +95,7 @@ fn grids_and_flat_inputs_are_summed_alike() {
         assert_eq!(distance(flat.clone(), grid.reshape([2, 15, 20])), 0.0);
         let encoding = pe.encode(&Grid::image(3, 5).into(), 15).unwrap();
         assert_eq!(distance(flat, x.clone() + encoding), 0.0);
-        // The other way up it is another image.
+        // A grid with height and width exchanged has other positions.
         let turned = pe.embed(x.clone(), &Grid::image(5, 3).into());
         assert!(distance(turned, pe.embed(x.clone(), &Grid::image(3, 5).into())) > 0.1);
 
@@ -184,7 +184,7 @@ fn rotation(
 }
 
 #[test]
-fn every_axis_turns_its_pairs_and_tokens_in_front_stay() {
+fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
     for device in devices() {
         for (axes, grid, places) in grids() {
             for layout in [Layout::Interleaved, Layout::Halves] {
@@ -218,8 +218,7 @@ fn every_axis_turns_its_pairs_and_tokens_in_front_stay() {
     }
 }
 
-/// Every image is a rotation of the query and the key: their product depends on the distances
-/// along both axes alone.
+/// The product of a rotated query and key depends on their distances along both axes alone.
 #[test]
 fn products_depend_on_both_distances_alone() {
     let device = Device::flex();
@@ -248,7 +247,7 @@ fn products_depend_on_both_distances_alone() {
 }
 
 #[test]
-fn any_length_and_type() {
+fn rows_past_the_buffer_and_in_f64_are_the_same_rows() {
     let device = Device::flex();
     let pe = SinusoidalPositionalEncodingConfig::new(8)
         .with_axes(Axes::HeightWidth)
@@ -268,7 +267,7 @@ fn any_length_and_type() {
     assert!(limited.encode(&Grid::image(4, 4).into(), 16).is_ok());
     let error = limited.encode(&grid, 100).unwrap_err().to_string();
     assert!(error.starts_with("position 49 is past the end"), "{error}");
-    // Of some tokens, these count, and tokens in front are nowhere.
+    // With ids only the coordinates of these tokens count. Prefix tokens have none.
     let of = |grid: Grid, id: i64| {
         Positions::from_grid_ids(grid, Tensor::from_data([[id]], &device)).unwrap()
     };
@@ -281,7 +280,7 @@ fn any_length_and_type() {
     );
 }
 
-/// Tokens in front are as those of position 0: not turned, but scaled with all others.
+/// Prefix tokens are at position 0: they are not rotated, but scaled as all tokens are.
 #[test]
 fn an_attention_factor_scales_every_token() {
     let device = Device::flex();
@@ -306,7 +305,7 @@ fn an_attention_factor_scales_every_token() {
 }
 
 #[test]
-fn what_is_no_grid_of_these_axes_is_refused() {
+fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     let device = Device::flex();
     let sinusoidal = |d_model| SinusoidalPositionalEncodingConfig::new(d_model);
     let pe = sinusoidal(8).with_axes(Axes::HeightWidth).init(&device);

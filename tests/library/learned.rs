@@ -1,50 +1,15 @@
-//! Every option of the learned embedding does what it says.
+//! The learned embedding, on every backend in the build.
 
 use burn::module::{Module, Param};
-use burn::nn::Initializer;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 use pe_burn::{
     AlibiConfig, Bias, Embed, Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError,
-    Positions, RandomizedPositions, SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
+    Positions, RandomizedPositions, SinusoidalPositionalEncodingConfig, TableInit,
 };
 use pe_tests::devices;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 
 use crate::{distance, embeddings, values};
-
-#[test]
-fn initial_values() {
-    let device = Device::flex();
-    let config = LearnedPositionalEmbeddingConfig::new(64, 200);
-    let weight = values(config.init(&device).weight.val());
-    let mean = weight.iter().sum::<f32>() / weight.len() as f32;
-    let variance = weight.iter().map(|w| (w - mean).powi(2)).sum::<f32>() / weight.len() as f32;
-    assert!(
-        mean.abs() < 1e-3 && (variance.sqrt() - 0.02).abs() < 1e-3,
-        "{mean} {variance}"
-    );
-
-    let constant = config
-        .clone()
-        .with_init(Initializer::Constant { value: 3.0 })
-        .init(&device);
-    assert!(values(constant.weight.val()).iter().all(|w| *w == 3.0));
-    for fan in [
-        Initializer::XavierNormal { gain: 1.0 },
-        Initializer::KaimingUniform {
-            gain: 1.0,
-            fan_out_only: false,
-        },
-    ] {
-        let module = config.clone().with_init(fan).init(&device);
-        assert!(values(module.weight.val()).iter().any(|w| *w != 0.0));
-    }
-    let sinusoid = config.with_init(TableInit::Sinusoidal).init(&device);
-    assert_eq!(
-        values(sinusoid.weight.val()),
-        Spectrum::new(64, 1e4).unwrap().rows::<f32>(0..200).unwrap()
-    );
-}
 
 #[test]
 fn every_source_of_positions_picks_its_rows() {
@@ -83,7 +48,7 @@ fn every_source_of_positions_picks_its_rows() {
 }
 
 #[test]
-fn its_length_is_a_limit() {
+fn positions_past_the_table_are_refused() {
     let device = Device::flex();
     let pe = LearnedPositionalEmbeddingConfig::new(3, 4).init(&device);
     for (positions, seq, position) in [
@@ -116,7 +81,7 @@ fn its_length_is_a_limit() {
     assert_eq!(pe.encode(&mask, 6).unwrap().dims(), [1, 6, 3]);
 }
 
-/// Backends keep masks, and what is counted from them, in different types.
+/// Backends have different types for masks and for the integers that are counted from them.
 #[test]
 fn a_mask_on_another_device() {
     let kinds = |device: &Device| {
@@ -152,7 +117,7 @@ fn a_mask_on_another_device() {
 
 /// As in fairseq and RoBERTa: real tokens start after the padding row, which no gradient reaches.
 #[test]
-fn the_padding_row() {
+fn padding_has_the_padding_row_and_no_gradient() {
     for device in devices() {
         let device = device.autodiff();
         for init in [TableInit::default(), TableInit::Sinusoidal] {
@@ -267,83 +232,7 @@ fn the_padding_row_is_used_at_positions_from_the_host_too() {
     }
 }
 
-#[test]
-fn a_config_as_data() {
-    let config: LearnedPositionalEmbeddingConfig =
-        serde_json::from_str(r#"{"d_model": 12, "max_len": 9}"#).unwrap();
-    assert_eq!(config, LearnedPositionalEmbeddingConfig::new(12, 9));
-    let full = config
-        .with_init(TableInit::Sinusoidal)
-        .with_dropout(0.2)
-        .with_input_scale(InputScale::SqrtDModel)
-        .with_padding_index(1);
-    let json = serde_json::to_string(&full).unwrap();
-    assert_eq!(
-        json,
-        r#"{"d_model":12,"max_len":9,"init":"sinusoidal","dropout":0.2,"input_scale":"sqrt_d_model","padding_index":1}"#
-    );
-    assert_eq!(
-        serde_json::from_str::<LearnedPositionalEmbeddingConfig>(&json).unwrap(),
-        full
-    );
-    let values = full.with_init(Initializer::Zeros);
-    let json = serde_json::to_string(&values).unwrap();
-    assert_eq!(
-        serde_json::from_str::<LearnedPositionalEmbeddingConfig>(&json).unwrap(),
-        values
-    );
-}
-
-#[test]
-fn an_empty_input_is_no_error() {
-    let device = Device::flex();
-    let pe = LearnedPositionalEmbeddingConfig::new(3, 4).init(&device);
-    assert_eq!(
-        pe.forward(Tensor::empty([2, 0, 3], &device)).dims(),
-        [2, 0, 3]
-    );
-    assert_eq!(
-        pe.encode(&Positions::default(), 0).unwrap().dims(),
-        [1, 0, 3]
-    );
-}
-
-/// The limit is that of the table that is there, also when another has been put in its place.
-#[test]
-fn a_replaced_table() {
-    let device = Device::flex();
-    let mut pe = LearnedPositionalEmbeddingConfig::new(2, 20).init(&device);
-    pe.weight = Param::from_tensor(Tensor::ones([10, 2], &device));
-    assert_eq!(pe.encode(&Positions::from(8), 2).unwrap().dims(), [1, 2, 2]);
-    let error = pe
-        .try_embed(Tensor::zeros([1, 2, 2], &device), &Positions::from(9))
-        .unwrap_err();
-    assert_eq!(
-        error,
-        PositionError::TooLong {
-            position: 10,
-            max_len: 10
-        }
-    );
-    pe.weight = Param::from_tensor(Tensor::ones([30, 3], &device));
-    assert_eq!(
-        pe.encode(&Positions::from(28), 2).unwrap().dims(),
-        [1, 2, 3]
-    );
-    let error = pe
-        .try_embed(Tensor::zeros([1, 2, 2], &device), &Positions::default())
-        .unwrap_err();
-    assert_eq!(
-        error,
-        PositionError::Width {
-            name: "d_model",
-            expected: 3,
-            got: 2
-        }
-    );
-}
-
-/// Wherever module and input stand with autodiff, the sum is the same.
+/// The sum is the same with autodiff on or off, for the module and for the input.
 #[test]
 fn autodiff_on_and_off() {
     for device in devices() {

@@ -12,7 +12,6 @@ mod formulas;
 mod grids;
 mod learned;
 mod module;
-mod options;
 mod outside;
 mod panics;
 mod parameters;

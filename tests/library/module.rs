@@ -93,7 +93,7 @@ fn moves_to_other_devices() {
     }
 }
 
-/// Wherever the module and the input stand with autodiff, the sum is the same.
+/// The sum is the same with autodiff on or off, for the module and for the input.
 #[test]
 fn autodiff_on_and_off() {
     for device in devices() {

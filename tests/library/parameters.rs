@@ -17,9 +17,9 @@ fn quantized<M: Module>(module: &M) -> M {
     module.clone().quantize_weights(&mut quantizer)
 }
 
-/// All kinds of positions are found in the packed numbers, as far as they say the same.
+/// For all kinds of positions, within the error of quantized values.
 #[test]
-fn quantized_ones_are_computed_with() {
+fn quantized_parameters_give_nearly_the_same_result() {
     let device = Device::flex();
     let x = embeddings(2, 6, 64, &device);
     let ids = Tensor::<2, Int>::from_data([[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]], &device);

@@ -1,7 +1,7 @@
-//! The one contract of positions, on every backend in the build.
+//! What every kind of positions means, on every backend in the build.
 
-use burn::tensor::{Bool, DType, Device, Int, Tensor};
-use pe_burn::{Embed, PositionError, Positions, SinusoidalPositionalEncodingConfig};
+use burn::tensor::{Bool, Device, Int, Tensor};
+use pe_burn::{Embed, Positions, SinusoidalPositionalEncodingConfig};
 use pe_tests::devices;
 
 use crate::{distance, embeddings};
@@ -67,7 +67,7 @@ fn a_mask_counts_real_tokens() {
 }
 
 #[test]
-fn segments_restart() {
+fn positions_restart_with_every_segment() {
     for device in devices() {
         let segments = Tensor::<2, Int>::from_ints(
             [
@@ -171,9 +171,9 @@ fn empty_inputs() {
     assert_eq!(segments.to_rows(3).unwrap(), [[0; 0]; 0]);
 }
 
-/// Positions that no token has cannot be wrong; one row of anything stands for every row.
+/// An empty input has no wrong positions, and one row of positions serves every row of a batch.
 #[test]
-fn edges() {
+fn an_empty_input_and_one_row_for_all_rows() {
     let device = Device::flex();
     let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
     assert_eq!(
@@ -217,38 +217,4 @@ fn masks_in_an_autodiff_context() {
             [[0], [0]]
         );
     }
-}
-
-#[test]
-fn ids_out_of_range() {
-    let device = Device::flex();
-    let error = Positions::from_ids(Tensor::from_ints([[0, 1], [4, -3]], &device)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "position id -3 at row 1, token 1 is out of range: ids go from 0 to 4503599627370495"
-    );
-    let error = Positions::from_ids(Tensor::from_ints([[-1]], &device)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "position id -1 at row 0, token 0 is out of range: ids go from 0 to 4503599627370495"
-    );
-    let error = Positions::from_id_rows(&[[0, 1 << 60]]).unwrap_err();
-    assert!(
-        matches!(error, PositionError::IdOutOfRange { id, row: 0, token: 1, .. } if id == 1 << 60)
-    );
-    let error = Positions::from_id_rows(&[[usize::MAX]]).unwrap_err();
-    let expected = usize::MAX as i128;
-    assert!(matches!(error, PositionError::IdOutOfRange { id, .. } if id == expected));
-    let huge = Tensor::<2, Int>::from_data([[0, u64::MAX]], (&device, DType::U64));
-    let error = Positions::from_ids(huge).unwrap_err();
-    assert!(matches!(error, PositionError::IdOutOfRange { id, token: 1, .. } if id == expected));
-    let error = Positions::from_id_rows(&[vec![0, 1], vec![2]]).unwrap_err();
-    assert_eq!(
-        error,
-        PositionError::Ragged {
-            row: 1,
-            expected: 2,
-            got: 1
-        }
-    );
 }

@@ -1,4 +1,4 @@
-//! What rotations are for: scores by distance alone. And the way back.
+//! Scores of rotated queries and keys depend on their distance alone, and a rotation can be inverted.
 
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::{
@@ -12,7 +12,7 @@ use crate::{distance, values};
 const D_HEAD: usize = 64;
 const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
 
-/// Every way to scale, and none.
+/// Every scaling, and none.
 fn scalings() -> Vec<Option<RopeScaling>> {
     let factors: Vec<String> = (0..D_HEAD / 2)
         .map(|i| (1.0 + i as f64).to_string())
@@ -35,7 +35,7 @@ fn scalings() -> Vec<Option<RopeScaling>> {
     [None].into_iter().chain(scalings).collect()
 }
 
-/// A query and a key at these offsets from each other and these places, all in one call.
+/// A query and a key at every one of these offsets from each other, at every one of these places.
 struct Pairs {
     offsets: Vec<isize>,
     places: Vec<usize>,
@@ -116,7 +116,7 @@ fn scores_of_rotary_depend_on_the_distance() {
     }
 }
 
-/// As far as its decay can be held in f32.
+/// Up to positions at which its decay is still a number in f32.
 #[test]
 fn scores_of_xpos_depend_on_the_distance() {
     for device in devices() {

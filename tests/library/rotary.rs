@@ -2,10 +2,10 @@
 
 use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Tensor};
-use pe_burn::scaling::{Dynamic, Linear, Longrope, Ntk};
+use pe_burn::scaling::{Linear, Longrope};
 use pe_burn::{
-    Layout, MAX_POSITION, Positions, RopeScaling, RotaryPositionalEncoding,
-    RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig, convert_heads,
+    Layout, Positions, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig,
+    Rotate, XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_tests::devices;
 
@@ -17,8 +17,7 @@ fn heads(shape: [usize; 4], device: &Device) -> Tensor<4> {
 
 const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
 
-/// On the device of each backend, whatever the positions are made of, the rotation of a token is
-/// that of its position.
+/// A token is rotated by its position, whatever the positions were made from.
 #[test]
 fn every_kind_of_positions_means_the_same() {
     for device in devices() {
@@ -56,7 +55,7 @@ fn every_kind_of_positions_means_the_same() {
                 let rotated = rope.rotate_queries(x.clone(), &positions);
                 let back = rope.invert(rotated.clone(), &positions).unwrap();
                 assert!(distance(back, x.clone()) < 1e-5);
-                // The columns that are not rotated.
+                // Columns past `rotary_dim` stay as they are.
                 let rest = |x: Tensor<4>| x.narrow(3, 6, 2);
                 assert_eq!(distance(rest(rotated.clone()), rest(x.clone())), 0.0);
                 for (row, ids) in expected.iter().enumerate() {
@@ -94,68 +93,6 @@ fn half_precision_is_rotated_in_f32_and_rounded_once() {
             let bound = if dtype == FloatDType::F64 { 1e-6 } else { 0.0 };
             assert!(apart <= bound, "{device:?} {dtype:?}: {apart}");
         }
-    }
-}
-
-/// The frequencies of a call follow from its own positions, never from calls before.
-#[test]
-fn dynamic_scaling_keeps_nothing() {
-    let device = Device::flex();
-    let pairs = vec![1.0; 8];
-    for scaling in [
-        RopeScaling::from(Dynamic::new(2.0, 16)),
-        RopeScaling::from(Longrope::new(
-            pairs.clone(),
-            pairs.iter().map(|factor| factor * 3.0).collect(),
-            16,
-            4.0,
-        )),
-    ] {
-        let config = RotaryPositionalEncodingConfig::new(16);
-        let rope = config.clone().with_scaling(scaling.clone()).init(&device);
-        let (short, long) = (
-            heads([1, 2, 16, 16], &device),
-            heads([1, 2, 17, 16], &device),
-        );
-        let positions = Positions::default();
-        let before = rope.rotate_queries(short.clone(), &positions);
-        let far = rope.rotate_queries(long.clone(), &positions);
-        assert_eq!(
-            distance(
-                before.clone(),
-                rope.rotate_queries(short.clone(), &positions)
-            ),
-            0.0
-        );
-
-        let plain = config.init(&device).rotate_queries(short, &positions);
-        let sharpened = before.div_scalar(scaling.attention_factor());
-        assert!(
-            distance(sharpened, plain) < 1e-6,
-            "the trained length is as trained"
-        );
-        let spectrum = rope.config().spectrum(17).unwrap();
-        let trained = rope.config().spectrum(16).unwrap();
-        assert_ne!(spectrum.frequencies(), trained.frequencies());
-        let token = values(far.slice([0..1, 0..1, 16..17, 0..16]));
-        let x = values(long.slice([0..1, 0..1, 16..17, 0..16]));
-        for (i, omega) in spectrum.frequencies().iter().enumerate() {
-            let (sin, cos) = (16.0 * omega).sin_cos();
-            let (a, b) = (f64::from(x[2 * i]), f64::from(x[2 * i + 1]));
-            let first = (a * cos - b * sin) * scaling.attention_factor();
-            assert!((f64::from(token[2 * i]) - first).abs() < 1e-6);
-        }
-        // The bound of positions on a device is their number; what counts is the last of them.
-        let half = (0..34).map(|i| i >= 18).collect::<Vec<_>>();
-        let data = burn::tensor::TensorData::new(half, [1, 34]);
-        let padded = Positions::from_token_mask(Tensor::from_data(data, &device));
-        let x = heads([1, 2, 34, 16], &device);
-        let last = x.clone().narrow(2, 18, 16);
-        let apart = distance(
-            rope.rotate_queries(x, &padded).narrow(2, 18, 16),
-            rope.rotate_queries(last, &Positions::default()),
-        );
-        assert!(apart < 1e-6, "{apart}");
     }
 }
 
@@ -298,7 +235,7 @@ fn converted_weights_give_the_same_scores() {
 }
 
 #[test]
-fn nothing_stays_nothing_and_nothing_is_saved() {
+fn an_empty_input_stays_empty_and_there_are_no_parameters() {
     for device in devices() {
         let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
         let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
@@ -310,138 +247,6 @@ fn nothing_stays_nothing_and_nothing_is_saved() {
             assert_eq!((q.dims(), k.dims()), (shape, shape));
         }
     }
-}
-
-#[test]
-fn bad_input_is_refused_with_its_numbers() {
-    let device = Device::flex();
-    let config = RotaryPositionalEncodingConfig::new(8);
-    let longrope = |short_factor| Longrope::new(short_factor, vec![1.0; 4], 16, 1.0);
-    for (bad, words) in [
-        (
-            RotaryPositionalEncodingConfig::new(7),
-            "must be even, from 2 to d_head 7; got 7",
-        ),
-        (
-            RotaryPositionalEncodingConfig::new(0),
-            "from 2 to d_head 0; got 0",
-        ),
-        (
-            config.clone().with_rotary_dim(10),
-            "from 2 to d_head 8; got 10",
-        ),
-        (config.clone().with_rotary_dim(0), "got 0"),
-        (
-            config.clone().with_max_len(0),
-            "max_len must be at least 1; got 0",
-        ),
-        (config.clone().with_base(1.0), "decrease; got 1"),
-        (
-            config.clone().with_scaling(Linear::new(0.5)),
-            "factor must be a finite number of at least 1; got 0.5",
-        ),
-        (config.clone().with_scaling(Linear::new(f64::NAN)), "got NaN"),
-        (
-            config.clone().with_scaling(longrope(vec![1.0; 3])),
-            "the number of entries of short_factor must be 4, one per frequency; got 3",
-        ),
-        (
-            config
-                .clone()
-                .with_scaling(longrope(vec![1.0, 1.0, 0.0, 1.0])),
-            "every entry of short_factor must be above 0 and finite; got 0",
-        ),
-        (
-            config.clone().with_scaling(
-                serde_json::from_str::<RopeScaling>(
-                    r#"{"rope_type": "longrope", "short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 1, 1],
-                        "original_max_position_embeddings": 16}"#,
-                )
-                .unwrap(),
-            ),
-            "longrope needs a factor, which is max_position_embeddings / original_max_position_embeddings, or an attention_factor",
-        ),
-        (
-            RotaryPositionalEncodingConfig::new(2)
-                .with_scaling(Ntk::new(2.0)),
-            "since the exponent d/(d - 2) has to exist; got 2",
-        ),
-    ] {
-        let message = bad.try_init(&device).unwrap_err().to_string();
-        assert!(message.ends_with(words), "{message}");
-    }
-
-    let rope = config.init(&device);
-    let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
-    for (input, positions, words) in [
-        (
-            x(6),
-            Positions::default(),
-            "the input has d_head 6, but this module was built for d_head 8",
-        ),
-        (
-            x(8),
-            Positions::from_starts([1, 2, 3]),
-            "there are 3 starts for a batch of 2 rows",
-        ),
-        (
-            x(8),
-            Positions::from_id_rows(&[[1, 2]]).unwrap(),
-            "the tensor of position ids has shape [1, 2], but the input needs [2, 4]",
-        ),
-        (
-            x(8),
-            Positions::from(MAX_POSITION - 2),
-            "start 4503599627370493 + seq 4 goes past the largest position, 4503599627370495",
-        ),
-    ] {
-        let error = rope
-            .try_rotate_queries(input.clone(), &positions)
-            .unwrap_err();
-        assert_eq!(error.to_string(), words);
-        assert_eq!(rope.invert(input, &positions).unwrap_err(), error);
-    }
-
-    let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
-    assert!(
-        xpos.try_rotate(x(8), x(8), &Positions::from(32_692))
-            .is_ok()
-    );
-    let error = xpos
-        .try_rotate(x(8), x(8), &Positions::from(32_693))
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the position must be at most 32695 for xPos in f32 with scale_base 512; got 32696"
-    );
-    let half = |positions: Positions| {
-        let x = || x(8).cast(FloatDType::F16);
-        xpos.try_rotate(x(), x(), &positions).map(|_| ())
-    };
-    assert!(half(Positions::from(3_675)).is_ok());
-    let message = half(Positions::from(3_676)).unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "the position must be at most 3678 for xPos in f16 with scale_base 512; got 3679"
-    );
-    // What counts is where tokens are, and not how many places a packed row has.
-    let documents = (0..40_000).map(|i| i / 4).collect::<Vec<i32>>();
-    let documents = Tensor::<1, burn::tensor::Int>::from_ints(documents.as_slice(), &device);
-    let packed = Positions::from_segment_ids(documents.unsqueeze());
-    let long = Tensor::<4>::ones([1, 1, 40_000, 8], &device);
-    let (rotated, _) = xpos.rotate(long.clone(), long, &packed);
-    assert!(values(rotated).iter().all(|value| value.is_finite()));
-    // A buffer ends where positions do.
-    let steep = XPosPositionalEncodingConfig::new(8)
-        .with_scale_base(2.0)
-        .init(&device);
-    assert!(steep.try_rotate(x(8), x(8), &Positions::from(120)).is_ok());
-    assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
-    let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
-    assert_eq!(
-        bad.try_init(&device).unwrap_err().to_string(),
-        "scale_base must be finite and above 0; got 0"
-    );
 }
 
 /// As models have it in their `config.json`, and what is said where something is missing or too much.

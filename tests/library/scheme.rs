@@ -81,7 +81,7 @@ fn each_scheme_embeds_as_its_module() {
 }
 
 #[test]
-fn no_positions_still_checks_them() {
+fn the_scheme_without_positions_checks_their_shape() {
     let device = Device::flex();
     let none = PositionalConfig::None {}.init(&device);
     let x = embeddings(2, 7, 16, &device);
@@ -165,7 +165,7 @@ fn queries_and_keys_at_positions_of_their_own() {
                 .unwrap()
                 .init(&device);
             let (one, other) = scheme.rotate_apart((q.clone(), &starts), (k.clone(), &ids));
-            // Together with others of the same positions.
+            // With other queries and keys at the same positions.
             let (queries, _) = scheme.rotate(q.clone(), random(3), &starts);
             let (_, keys) = scheme.rotate(random(7), k.clone(), &ids);
             assert_eq!(values(one), values(queries), "{name} on {device:?}");

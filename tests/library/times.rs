@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use pe_burn::{
-    AlibiConfig, Bias, Embed, Formula, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit,
+    AlibiConfig, Bias, Embed, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit,
     Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
     Spectrum, T5RelativeBiasConfig,
 };
@@ -13,7 +13,7 @@ use crate::{distance, embeddings, values};
 const TIMES: [[f64; 4]; 2] = [[-3.5, 0.0, 0.125, 1e9 + 0.25], [2.0, 7.75, -1e6, 41.0]];
 
 #[test]
-fn sinusoidal_is_the_formula() {
+fn a_sinusoidal_row_of_a_time_is_the_formula() {
     for device in devices() {
         for layout in [Layout::Interleaved, Layout::Halves] {
             let pe = SinusoidalPositionalEncodingConfig::new(7)
@@ -94,7 +94,7 @@ fn distances_of_times_bias_scores() {
 }
 
 #[test]
-fn rows_by_number_refuse_them() {
+fn tables_with_a_row_per_position_refuse_times() {
     let device = Device::flex();
     let times = Positions::from_time_rows(&[[0.0, 1.0]]).unwrap();
     let learned = LearnedPositionalEmbeddingConfig::new(4, 8).init(&device);
@@ -126,40 +126,6 @@ fn rows_by_number_refuse_them() {
     );
     let within = Positions::from_time_rows(&[[9.5, -10.5]]).unwrap();
     assert!(limited.try_embed(x, &within).is_ok());
-}
-
-#[test]
-fn what_is_no_time_is_refused() {
-    let past = 2_f64.powi(52);
-    for (bad, said) in [
-        (f64::NAN, "NaN"),
-        (f64::INFINITY, "inf"),
-        (past, "4503599627370496"),
-    ] {
-        let error = Positions::from_time_rows(&[[0.0, 1.0], [2.0, bad]]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "time {said} at row 1, token 1 is out of range: times go from -4503599627370495 to 4503599627370495"
-            )
-        );
-    }
-    let error = Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "row 1 has 1 positions, but row 0 has 2: every row needs as many"
-    );
-    // A short wavelength brings the last position nearer.
-    let fast = Formula::Wavelengths {
-        min: 0.5,
-        max: 100.0,
-    };
-    let fast = Spectrum::new(4, fast).unwrap();
-    let last = fast.max_position();
-    assert_eq!(last, 358_385_071_201_416);
-    assert!(fast.rows::<f64>(last..last + 1).is_ok());
-    assert!(fast.rows::<f64>(last..last + 2).is_err());
-    assert!(fast.rows_at_times::<f64>(&[-(last as f64) - 1.0]).is_err());
 }
 
 #[test]

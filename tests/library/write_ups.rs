@@ -1,4 +1,4 @@
-//! The numbers of the write-ups that explain this encoding.
+//! The numbers that well-known tutorials print for this encoding.
 
 use std::collections::HashSet;
 

@@ -266,3 +266,19 @@ macro_rules! init {
     };
 }
 pub(crate) use init;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_length_of_0_has_a_message_too() {
+        let error = PositionError::TooLong {
+            position: 0,
+            max_len: 0,
+        };
+        assert!(error.to_string().ends_with("(max_len 0)"));
+    }
+}

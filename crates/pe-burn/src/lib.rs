@@ -147,7 +147,7 @@
 #![warn(missing_docs)]
 
 extern crate alloc;
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", test))]
 extern crate std; // to detect vector instructions at run time
 
 mod backend;
@@ -162,6 +162,8 @@ mod scheme;
 mod sizes;
 mod spectrum;
 mod tensor;
+#[cfg(test)]
+mod testing;
 
 #[cfg(feature = "flex")]
 #[doc(hidden)] // for the kernels of pe-encoder

@@ -185,3 +185,16 @@ impl ModuleDisplay for Alibi {
             .optional()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn no_heads_are_refused() {
+        let error = AlibiConfig::new(0).try_init(&Device::flex()).unwrap_err();
+        assert_eq!(error.to_string(), "heads must be at least 1; got 0");
+    }
+}

@@ -207,3 +207,40 @@ impl ModuleDisplay for Fire {
             .optional()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn numbers_that_are_not_above_0_are_refused() {
+        let error = |config: FireConfig| config.try_init(&Device::flex()).unwrap_err().to_string();
+        assert_eq!(
+            error(FireConfig::new(4).with_c(0.0)),
+            "c must be above 0 and finite in f32; got 0"
+        );
+        assert_eq!(
+            error(FireConfig::new(4).with_threshold(-1.0)),
+            "threshold must be above 0 and finite in f32; got -1"
+        );
+        assert_eq!(
+            error(FireConfig::new(4).with_hidden(0)),
+            "hidden must be at least 1; got 0"
+        );
+    }
+
+    #[test]
+    fn every_setting_is_shown() {
+        let fire = FireConfig::new(2)
+            .with_hidden(8)
+            .with_c(0.25)
+            .with_threshold(64.0);
+        // The network, 1 → 8 → 2 with biases, and c and L.
+        assert_eq!(
+            fire.init(&Device::flex()).to_string(),
+            "Fire {heads: 2, hidden: 8, c: 0.25, threshold: 64, params: 36}"
+        );
+    }
+}

@@ -187,3 +187,28 @@ impl ModuleDisplay for Kerple {
             .optional()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::testing::values;
+
+    /// Training may take a parameter out of its range. It still has a gradient, so it can return.
+    #[test]
+    fn a_parameter_out_of_its_range_counts_as_the_end_of_the_range() {
+        let device = Device::flex().autodiff();
+        let mut kerple = KerpleConfig::new(1)
+            .with_shape(KerpleShape::Power)
+            .init(&device);
+        kerple.r1 = Param::from_tensor(Tensor::from_floats([-3.0], &device));
+        kerple.r2 = Param::from_tensor(Tensor::from_floats([5.0], &device));
+        let positions = Positions::default();
+        let bias = kerple.bias((&positions, 1), (&positions, 4));
+        for (got, expected) in values(bias.clone()).iter().zip([0.0, -0.01, -0.04, -0.09]) {
+            assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        }
+        let gradients = bias.sum().backward();
+        assert!(values(kerple.r1.val().grad(&gradients).unwrap())[0] < 0.0);
+    }
+}

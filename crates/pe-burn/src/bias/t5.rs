@@ -268,3 +268,44 @@ impl ModuleDisplay for T5RelativeBias {
             .optional()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn settings_out_of_bounds_are_refused() {
+        let config = T5RelativeBiasConfig::new(4);
+        for (bad, message) in [
+            (
+                T5RelativeBiasConfig::new(0),
+                "heads must be at least 1; got 0",
+            ),
+            (
+                config.clone().with_buckets(30),
+                "buckets must be a multiple of 4, and not 0; got 30",
+            ),
+            (
+                config.clone().with_buckets(0),
+                "buckets must be a multiple of 4, and not 0; got 0",
+            ),
+            (
+                config.with_max_distance(8),
+                "max_distance must be more than 8, for 32 buckets, and at most 1048576; got 8",
+            ),
+        ] {
+            let error = bad.try_init(&Device::flex()).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    /// A configuration that cannot be built still has the buckets that its formula gives.
+    #[test]
+    fn a_bucket_is_in_bounds_for_every_configuration() {
+        let t5 = T5RelativeBiasConfig::new(8).with_max_distance(8);
+        assert_eq!(t5.bucket(100), 31);
+        assert!(t5.try_init(&Device::flex()).is_err());
+    }
+}

@@ -85,3 +85,38 @@ impl RandomizedPositions {
         Ok(Positions::from_checked_ids(ids, shape, Some(padding)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+
+    use crate::MAX_POSITION;
+
+    #[test]
+    fn more_tokens_than_there_are_positions_are_refused() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let draw = RandomizedPositions::new(8).unwrap();
+        let error = draw.draw(&[3, 9], 9, &mut rng).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the length of row 1 must be at most 8, the smaller of max_position 8 and seq 9; got 9"
+        );
+    }
+
+    #[test]
+    fn a_range_of_no_positions_or_of_more_than_there_are_is_refused() {
+        assert_eq!(
+            RandomizedPositions::new(0).unwrap_err().to_string(),
+            "max_position must be at least 1; got 0"
+        );
+        assert!(matches!(
+            RandomizedPositions::new(MAX_POSITION + 2),
+            Err(PositionError::Overflow { .. })
+        ));
+        assert!(RandomizedPositions::new(MAX_POSITION + 1).is_ok());
+    }
+}

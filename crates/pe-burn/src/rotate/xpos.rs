@@ -245,3 +245,74 @@ impl ModuleDisplay for XPosPositionalEncoding {
             .optional()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::prelude::rust_2024::*;
+
+    use burn::tensor::FloatDType;
+
+    use crate::MAX_POSITION;
+    use crate::testing::values;
+
+    #[test]
+    fn bad_input_is_refused_with_its_value_and_bound() {
+        let device = Device::flex();
+        let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
+        let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
+        assert!(
+            xpos.try_rotate(x(8), x(8), &Positions::from(32_692))
+                .is_ok()
+        );
+        let error = xpos
+            .try_rotate(x(8), x(8), &Positions::from(32_693))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the position must be at most 32695 for xPos in f32 with scale_base 512; got 32696"
+        );
+        let half = |positions: Positions| {
+            let x = || x(8).cast(FloatDType::F16);
+            xpos.try_rotate(x(), x(), &positions).map(|_| ())
+        };
+        assert!(half(Positions::from(3_675)).is_ok());
+        let message = half(Positions::from(3_676)).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "the position must be at most 3678 for xPos in f16 with scale_base 512; got 3679"
+        );
+        // What counts is where tokens are, and not how many places a packed row has.
+        let documents = (0..40_000).map(|i| i / 4).collect::<Vec<i32>>();
+        let documents = Tensor::<1, burn::tensor::Int>::from_ints(documents.as_slice(), &device);
+        let packed = Positions::from_segment_ids(documents.unsqueeze());
+        let long = Tensor::<4>::ones([1, 1, 40_000, 8], &device);
+        let (rotated, _) = xpos.rotate(long.clone(), long, &packed);
+        assert!(values(rotated).iter().all(|value| value.is_finite()));
+        // A buffer ends where positions do.
+        let steep = XPosPositionalEncodingConfig::new(8)
+            .with_scale_base(2.0)
+            .init(&device);
+        assert!(steep.try_rotate(x(8), x(8), &Positions::from(120)).is_ok());
+        assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
+        let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
+        assert_eq!(
+            bad.try_init(&device).unwrap_err().to_string(),
+            "scale_base must be finite and above 0; got 0"
+        );
+    }
+
+    /// With next to no decay no position is too far.
+    #[test]
+    fn a_large_scale_base_reaches_every_position() {
+        let device = Device::flex();
+        for scale_base in [1e18, 1e307] {
+            let xpos = XPosPositionalEncodingConfig::new(8).with_scale_base(scale_base);
+            let xpos = xpos.with_max_len(4).init(&device);
+            let x = Tensor::<4>::ones([1, 1, 2, 8], &device);
+            let (q, _) = xpos.rotate(x.clone(), x, &Positions::from(MAX_POSITION - 2));
+            assert!(values(q).into_iter().all(f32::is_finite));
+        }
+    }
+}

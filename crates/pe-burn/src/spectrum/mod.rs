@@ -391,4 +391,38 @@ mod tests {
             "d_model must be even, since the last sine of an odd width has no cosine; got 3";
         assert_eq!(odd.to_string(), expected);
     }
+
+    #[test]
+    fn offsets_and_positions_past_the_largest_position_are_refused() {
+        let spectrum = Spectrum::new(8, 1e4).unwrap();
+        let far = MAX_POSITION as isize;
+        assert!((-1.0..=1.0).contains(&spectrum.similarity(far).unwrap()));
+        for offset in [far + 1, -far - 1, isize::MAX, isize::MIN] {
+            let error = PositionError::Number {
+                name: "offset".into(),
+                value: offset as f64,
+                bound: "at most 4503599627370495, the largest distance of two positions".into(),
+            };
+            assert_eq!(spectrum.similarity(offset), Err(error.clone()));
+            assert_eq!(spectrum.shift_matrix(offset), Err(error));
+        }
+        let error = spectrum.rows_at::<f32>(&[3, MAX_POSITION + 1]).unwrap_err();
+        assert!(
+            matches!(error, PositionError::Overflow { start, seq: 1, .. } if start == MAX_POSITION + 1)
+        );
+    }
+
+    #[test]
+    fn a_short_wavelength_brings_the_last_position_nearer() {
+        let fast = Formula::Wavelengths {
+            min: 0.5,
+            max: 100.0,
+        };
+        let fast = Spectrum::new(4, fast).unwrap();
+        let last = fast.max_position();
+        assert_eq!(last, 358_385_071_201_416);
+        assert!(fast.rows::<f64>(last..last + 1).is_ok());
+        assert!(fast.rows::<f64>(last..last + 2).is_err());
+        assert!(fast.rows_at_times::<f64>(&[-(last as f64) - 1.0]).is_err());
+    }
 }
