@@ -169,7 +169,7 @@ fn unchanged(encoding: PositionalConfig) -> PositionalConfig {
 }
 
 /// The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has
-/// an advantage of size. Both are larger than the token embeddings (see [`crate::learn::Model`]).
+/// an advantage of size. Both are larger than the initial token embeddings.
 ///
 /// With N(0, 0.2), as large as the token embeddings, the model learned `reverse` more slowly: an
 /// accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101, 1,500 steps, a peak

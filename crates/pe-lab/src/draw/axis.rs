@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-use super::page::LABEL;
+use super::unit::LABEL;
 use crate::grouped::grouped;
 
 /// An axis: its name with its unit, its two ends, and its labels.

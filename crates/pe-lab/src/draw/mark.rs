@@ -1,10 +1,15 @@
 //! What is drawn inside a chart: lines, markers, bands.
 
+use plotters::chart::ChartContext;
 use plotters::prelude::*;
 
+use super::axis::Axis;
 use super::colour::Rgb;
-use super::page::{Chart, UNIT, ink};
+use super::unit::{UNIT, ink};
 use crate::error::LabError;
+
+/// A chart that is being drawn.
+pub(crate) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 
 /// How a line looks.
 #[derive(Clone, Copy)]

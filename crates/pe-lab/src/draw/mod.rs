@@ -7,6 +7,7 @@
 //! | `axis` | an axis: its ends, its labels, its name |
 //! | `page` | a page with a title: texts, charts, images, legends, colour bars |
 //! | `mark` | what is drawn inside a chart: lines, markers, bands |
+//! | `unit` | the unit of length, and colours and errors for `plotters` |
 //! | `raster` | a grid of values as pixels |
 //! | `png` | from SVG to PNG |
 //! | `file` | writing a picture in the format that its file name asks for |
@@ -20,9 +21,10 @@ mod mark;
 mod page;
 mod png;
 mod raster;
+mod unit;
 
 pub(crate) use axis::{Axis, Side, label_width};
 pub use file::{Format, write};
-pub(crate) use mark::{Marker, Stroke, band, dots, line, markers};
-pub(crate) use page::{Chart, Key, Lines, Page, Rect, Words, below_subtitle, legend_height, page};
+pub(crate) use mark::{Chart, Marker, Stroke, band, dots, line, markers};
+pub(crate) use page::{Key, Lines, Page, Rect, Words, below_subtitle, legend_height, page};
 pub(crate) use raster::{Fit, Image, Raster};

@@ -3,23 +3,18 @@
 //! `plotters` draws on whole pixels. A page is drawn four times as large and shown at a quarter of that
 //! size, so a line is accurate to a quarter of a pixel.
 
-use plotters::chart::ChartContext;
 use plotters::coord::Shift;
-use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
 use plotters::style::FontTransform;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::{Axis, Side};
 use super::colour::Rgb;
-use super::mark::{Marker, Stroke};
+use super::mark::{Chart, Marker, Stroke};
 use super::raster::Image;
+use super::unit::{LABEL, UNIT, ink};
 use crate::error::LabError;
 
-/// How many of `plotters`' pixels a pixel of the page has.
-pub(super) const UNIT: i32 = 4;
-/// The size of an axis label, in pixels.
-pub(super) const LABEL: i32 = 12;
 /// `plotters` divides the size of a font by this to get its size in pixels.
 const FONT_SIZE: f64 = 1.24;
 const FONT: &str = "sans-serif";
@@ -34,18 +29,6 @@ const KEY_TEXT: i32 = 34;
 const LEGEND_ROW: i32 = 20;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(crate) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
-
-impl From<DrawingAreaErrorKind<std::io::Error>> for LabError {
-    fn from(error: DrawingAreaErrorKind<std::io::Error>) -> Self {
-        Self::Drawing(error.to_string())
-    }
-}
-
-/// A colour as `plotters` takes it.
-pub(super) fn ink([red, green, blue]: Rgb) -> RGBColor {
-    RGBColor(red, green, blue)
-}
 
 /// A rectangle of the page, in pixels.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ pub const WIDTH: i32 = 600;
 pub const LEFT: i32 = 8;
 pub const RIGHT: i32 = 18;
 /// The height of a horizontal axis with its labels and its name.
-pub const AXIS: i32 = 50;
+pub const AXIS: i32 = 58;
 /// Where the first panel starts, below the title.
 const TOP: i32 = 46;
 const LEGEND_LEFT: i32 = 14;
