@@ -94,6 +94,7 @@ const UNKNOWN: usize = usize::MAX;
 
 /// Which tokens are padding, `[batch or 1, seq]`.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // there is one per batch, as above
 pub(crate) enum Padding {
     Host(Vec<bool>, [usize; 2]),
     Device(Tensor<2, Bool>),
