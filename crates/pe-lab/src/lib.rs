@@ -34,8 +34,7 @@
 //! error                           imports data
 //! folder, device                  import error
 //! ask                             imports task, data, folder, device
-//! encoder, attention, adam, kernel   import nothing of the laboratory
-//! learn                           imports ask, folder, encoder, adam
+//! learn                           imports ask, folder, and the crate pe-encoder
 //! run                             imports learn
 //! draw                            imports folder
 //! plot                            imports draw
