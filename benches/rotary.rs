@@ -31,6 +31,7 @@ fn main() {
     for layout in [Layout::Halves, Layout::Interleaved] {
         decoding(&peers, [1, 32, 1, 128], layout);
     }
+    far_decoding([1, 32, 1, 128], Layout::Halves);
 }
 
 fn name(layout: Layout) -> &'static str {
@@ -223,4 +224,42 @@ fn decoding(peers: &Peers, shape: Shape, layout: Layout) {
             plain.on_one_thread();
         })
         .run();
+}
+
+/// Queries and keys of one token, far past the rows that the buffer started with.
+fn far_decoding(shape: Shape, layout: Layout) {
+    let (ours, _) = modules(shape, layout);
+    let [near_q, near_k, far_q, far_k] = [(); 4].map(|()| Owned::new(zeros(shape)));
+    let (near, far) = (Positions::from(7), Positions::from(100_000));
+    let step = |q: &Owned<Tensor<4>>, k: &Owned<Tensor<4>>, at: &Positions| {
+        q.pass(|x| {
+            let mut rotated = None;
+            k.pass(|y| {
+                let (x, y) = ours.rotate(x, y, at);
+                rotated = Some(x);
+                y
+            });
+            rotated.expect("the queries were rotated")
+        });
+    };
+    Comparison::new(
+        titled(
+            "rotary, decoding step of q and k at position 100,000",
+            layout,
+            shape,
+        ),
+        40,
+    )
+    .repeat(500)
+    .note("The buffer started with 64 rows and has grown.")
+    .way("pe-burn", 1, None, || step(&far_q, &far_k, &far))
+    .way(
+        "pe-burn at position 7",
+        1,
+        Some(Target::Within(1.1)),
+        || {
+            step(&near_q, &near_k, &near);
+        },
+    )
+    .run();
 }
