@@ -179,7 +179,7 @@ fn wrong_use_exits_with_2_names_the_value_and_writes_nothing() {
         (&["spiral"], "spiral"),
         (
             &["heatmap", "--d-model", "0"],
-            "d_model must be at least 1, got 0",
+            "d_model must be at least 1; got 0",
         ),
         (
             &["heatmap", "--d-model", "40000"],
