@@ -155,7 +155,7 @@ fn add(
 }
 
 /// `scale · x + encoding`, of the same type.
-#[inline] // for the time of a decoding step
+#[inline] // keeps a decoding step fast
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
 fn scaled_sum(x: Tensor<3>, encoding: Addend, scale: Option<f64>, len: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]

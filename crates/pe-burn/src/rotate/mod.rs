@@ -54,7 +54,7 @@ pub trait Rotate {
     /// Rotates queries, keys, or both. Where the frequencies depend on the length of the input, they
     /// are those of the largest position of both sides.
     ///
-    /// The other methods call this one; a scheme implements it alone.
+    /// This is the only method that a scheme has to implement: all others call it.
     ///
     /// # Shapes
     ///

@@ -44,7 +44,8 @@ pub struct XPosPositionalEncodingConfig {
     /// Which columns make a pair. Default: interleaved.
     #[serde(default)]
     pub layout: Layout,
-    /// Positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0. Default: 512.
+    /// The number of positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0.
+    /// Default: 512.
     #[serde(default = "default_scale_base")]
     pub scale_base: f64,
 }
@@ -82,7 +83,7 @@ impl XPosPositionalEncodingConfig {
         Self { layout, ..self }
     }
 
-    /// Sets the positions in which the fastest pairs decay to 0.29.
+    /// Sets the number of positions in which the fastest pairs decay to 0.29.
     pub fn with_scale_base(self, scale_base: f64) -> Self {
         Self { scale_base, ..self }
     }
