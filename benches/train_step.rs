@@ -46,7 +46,7 @@ fn main() {
         let case = |with: &str| json!({"case": "train_step", "with": with, "size": size});
         let within = Some(Target::Within(most));
         Comparison::new(format!("training step, {name}, {size}"), 40)
-            .way("pe-lab's encoder", cores(), None, ours(&setup, &device))
+            .way("pe-encoder", cores(), None, ours(&setup, &device))
             .way("burn::nn modules", cores(), None, burns(&setup, &device))
             .peer(&peers, "PyTorch, eager", within, case("eager"))
             .peer(&peers, "PyTorch, compiled", None, case("compiled"))

@@ -91,7 +91,7 @@ struct Layer {
 }
 
 impl Encoder {
-    /// Lets all layers use kernels, or none.
+    /// Sets whether the layers may use kernels.
     pub fn with_kernels(mut self, kernels: Kernels) -> Self {
         let with_kernels = |layer: Layer| Layer {
             attention: layer.attention.with_kernels(kernels),
