@@ -105,8 +105,8 @@ impl Encoder {
     /// Takes all tokens through all layers.
     ///
     /// The encoder rotates and biases as `scheme` says, and adds nothing to `x`. For a scheme that
-    /// is added to the token embeddings, call [`PositionalScheme::embed`] first; on other schemes it
-    /// changes nothing, so that a model can always call it.
+    /// is added to the token embeddings, call its [`embed`](pe_burn::Embed::embed) first; for other
+    /// schemes that changes nothing, so a model can always call it.
     ///
     /// # Shapes
     ///
