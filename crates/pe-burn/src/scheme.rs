@@ -10,8 +10,8 @@
 //!    in the documentation.
 //!
 //! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in
-//! `lib.rs`, and above the table. The tests of `tests/library/scheme.rs` then cover it: they go through
-//! all names.
+//! `lib.rs`, and above the table. The tests go through all names; those that list names or hooks, as in
+//! `tests/library/scheme.rs`, fail until the new scheme is listed.
 
 use alloc::string::ToString;
 

@@ -100,7 +100,7 @@ impl XPosPositionalEncodingConfig {
         check_rotary_dim(d_head, d_head)?;
         let fits = self.scale_base > 0.0 && self.scale_base.is_finite();
         check_number(fits, "scale_base", self.scale_base, "finite and above 0")?;
-        // Rows past the last position are of no use.
+        // Past the last position no row is ever used.
         let max_len = self
             .max_len
             .min((self.reach(MAX_EXPONENT) as usize).saturating_add(1));

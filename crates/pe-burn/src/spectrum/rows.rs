@@ -231,8 +231,8 @@ struct Angles {
     cos: Aligned,
 }
 
-/// Elements that start at a cache line, which is as wide as the widest vector register: a load across
-/// two lines takes twice as long.
+/// Elements that start at the start of a cache line (64 bytes, as the widest vector registers): loading
+/// a vector that lies across two lines takes twice as long.
 struct Aligned {
     numbers: Vec<f64>,
     range: Range<usize>,
