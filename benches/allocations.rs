@@ -13,7 +13,7 @@ use burn::tensor::{Device, Tensor};
 use pe_benches::{Measured, Row, Target, Unit};
 use pe_burn::{Embed, InputScale, Positions, SinusoidalPositionalEncodingConfig};
 
-/// The system's allocator, which counts what is at least [`LARGE`].
+/// The system's allocator, counting the allocations of at least [`LARGE`] bytes.
 struct Counting;
 
 static LARGE: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -28,7 +28,7 @@ fn count(size: usize) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call goes to the system's allocator with its arguments unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How many allocations of at least so many bytes a call makes.
+/// The number of allocations of at least `bytes` bytes that a call makes.
 fn large_allocations(bytes: usize, call: impl FnOnce()) -> f64 {
     COUNT.store(0, Relaxed);
     LARGE.store(bytes, Relaxed);

@@ -22,7 +22,7 @@ fn alibi(peers: &Peers, heads: usize, seq: usize) {
     Comparison::new(format!("ALiBi [1, {heads}, {seq}, {seq}]"), 40)
         .repeat(4)
         .way("pe-burn", cores(), None, || {
-            // As numbers one after the other, which the others write too: ours may be a view.
+            // Made contiguous, as PyTorch's and the loop's are: ours may be a view.
             let bias = scheme.bias((&at, seq), (&at, seq)).expect("ALiBi has one");
             drop(black_box(bias.into_data()));
         })

@@ -1,4 +1,4 @@
-//! Adding the encoding to a batch, against others who add one and against a plain loop.
+//! Adding the encoding to a batch, against other libraries and against a plain loop.
 //!
 //! ```text
 //! cargo bench -p pe-benches -p pe-lab --bench forward
@@ -74,7 +74,7 @@ fn add(row: &mut [f32], pe: &[f32]) {
     row.iter_mut().zip(pe).for_each(|(x, pe)| *x += pe);
 }
 
-/// Rounds, and calls in a turn, for an input of so many numbers.
+/// The number of rounds, and of calls in a turn, for an input of this shape.
 fn effort([batch, seq, d_model]: Shape) -> (usize, usize) {
     match batch * seq * d_model {
         0..100_000 => (40, 200),
@@ -83,7 +83,7 @@ fn effort([batch, seq, d_model]: Shape) -> (usize, usize) {
     }
 }
 
-/// The threads that a sum of so many numbers takes.
+/// The number of threads that a sum of this shape runs on.
 fn threads([batch, seq, d_model]: Shape) -> usize {
     match batch * seq * d_model {
         0..=262_144 => 1,

@@ -1,4 +1,4 @@
-//! Does one thing so many times, for `scripts/check-instructions` to count instructions of.
+//! Runs one operation a given number of times, for `scripts/check-instructions` to count instructions.
 //!
 //! ```text
 //! instructions table 10      instructions forward 10      instructions decode 10

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-/// An input that nobody else holds, going from call to call as through the layers of a model.
+/// An input that is not shared, and goes from call to call as through the layers of a model.
 pub struct Owned<T>(RefCell<Option<T>>);
 
 impl<T> Owned<T> {

@@ -1,4 +1,5 @@
-//! The peers in Python: one process for a whole bench, asked for one turn of one case at a time.
+//! The Python libraries to compare with: one process for a whole bench, which runs one turn of one case
+//! on request.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -74,7 +75,7 @@ impl Peers {
         Ok(answer["threads"].as_u64().expect("a number of threads") as usize)
     }
 
-    /// The mean seconds of so many calls of a case that has been set up.
+    /// The mean seconds of `repeat` calls of a case that has been set up.
     pub(crate) fn time(&self, case: &Value, repeat: usize) -> f64 {
         let answer = self
             .ask(&with(case, "repeat", json!(repeat)))

@@ -1,4 +1,4 @@
-//! Turning queries, against others who turn them and against a plain loop.
+//! Rotating queries, against other libraries and against a plain loop.
 //!
 //! ```text
 //! cargo bench -p pe-benches -p pe-lab --bench rotary
@@ -66,10 +66,10 @@ fn case(layout: Layout, shape: Shape, with: &str) -> serde_json::Value {
     json!({"case": "rotary", "layout": name(layout), "with": with, "shape": shape})
 }
 
-/// Pairs turned in plain memory, on one thread or on all.
+/// Pairs rotated in a slice, on one thread or on all.
 struct Plain {
     x: Vec<f32>,
-    /// Of every position all cosines, then all sines.
+    /// For every position all cosines, then all sines.
     rows: Vec<f32>,
     d_head: usize,
     layout: Layout,

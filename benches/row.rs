@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One comparison. Whatever prints such a line of JSON takes its place in `RESULTS.md`.
+/// One comparison. It is printed as a line of JSON, which becomes a row of `RESULTS.md`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
@@ -10,7 +10,7 @@ pub struct Row {
     pub bench: String,
     /// What the numbers are.
     pub unit: Unit,
-    /// How many numbers a median is of.
+    /// The number of rounds that a median is taken over.
     pub rounds: usize,
     /// Ours first.
     pub ways: Vec<Measured>,
@@ -59,11 +59,11 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// Ours is at least so many times as fast as this way.
+    /// Ours is at least this many times as fast as this variant.
     Faster(f64),
-    /// Ours takes at most so many times what this way takes.
+    /// Ours takes at most this many times the time of this variant.
     Within(f64),
-    /// This number, ours, is at most so much.
+    /// Our own value is at most this.
     AtMost(f64),
 }
 
@@ -157,7 +157,7 @@ impl Row {
         println!("{line}");
     }
 
-    /// How many times our number this one is.
+    /// This value divided by ours.
     pub fn ratio(&self, way: &Measured) -> String {
         match way.median / self.ways[0].median {
             ratio if ratio.is_finite() => format!("{ratio:.2}×"),

@@ -1,4 +1,5 @@
-//! Times several ways of doing one thing in turn, so that a ratio holds when the machine drifts.
+//! Times several ways of doing one thing in turn, so that a ratio holds when the speed of the machine
+//! drifts.
 //!
 //! The usual harnesses time one way after the other; what matters here is the ratio between two.
 //! Every comparison is written for people to stderr and as one line of JSON, a [`Row`], to stdout,
@@ -49,7 +50,7 @@ struct Way<'a> {
     name: String,
     threads: usize,
     target: Option<Target>,
-    /// The mean seconds of so many calls, after one that is not counted.
+    /// Takes a number of calls and returns their mean seconds, after one call that is not counted.
     time: Box<dyn FnMut(usize) -> f64 + 'a>,
 }
 
@@ -66,7 +67,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Times the mean of so many calls in a turn: a clock cannot tell half a microsecond.
+    /// Times the mean of `repeat` calls in a turn, for calls that are too short for the clock.
     pub fn repeat(mut self, repeat: usize) -> Self {
         self.repeat = repeat;
         self
@@ -125,7 +126,8 @@ impl<'a> Comparison<'a> {
     pub fn run(mut self) {
         let mut times = vec![Vec::with_capacity(self.rounds); self.ways.len()];
         for round in 0..=self.rounds {
-            // There and back again: what a way leaves in the caches is not always the same one's gain.
+            // Every second round in reverse order, so that the same variant does not always profit from what
+            // another one has left in the processor's caches.
             let mut order: Vec<usize> = (0..self.ways.len()).collect();
             if round % 2 == 1 {
                 order.reverse();

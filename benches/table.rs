@@ -1,4 +1,4 @@
-//! Building the table, against those who build it otherwise and against the memory it takes.
+//! Building the table, against other libraries and against writing the same memory.
 //!
 //! ```text
 //! cargo bench -p pe-benches -p pe-lab --bench table

@@ -1,4 +1,4 @@
-//! A training step of the laboratory's encoder, against PyTorch and against Burn's own modules.
+//! A training step of `pe-encoder`, against PyTorch and against Burn's own modules.
 //!
 //! ```text
 //! cargo bench -p pe-benches -p pe-lab --bench train_step
@@ -8,7 +8,7 @@
 //!
 //! A step goes forward, takes the cross-entropy of every answer, goes backward, lets Adam move the
 //! parameters and reads the loss back. Those of `reverse` and `digits` also clip the gradient of
-//! each parameter by its norm, as studies do. The batch lies there already.
+//! each parameter by its norm, as studies do. The batch is on the device already.
 
 use std::ops::RangeInclusive;
 
@@ -46,7 +46,7 @@ fn main() {
         let case = |with: &str| json!({"case": "train_step", "with": with, "size": size});
         let within = Some(Target::Within(most));
         Comparison::new(format!("training step, {name}, {size}"), 40)
-            .way("pe-lab's encoder", cores(), None, ours(&setup, &device))
+            .way("pe-encoder", cores(), None, ours(&setup, &device))
             .way("burn::nn modules", cores(), None, burns(&setup, &device))
             .peer(&peers, "PyTorch, eager", within, case("eager"))
             .peer(&peers, "PyTorch, compiled", None, case("compiled"))

@@ -1,7 +1,8 @@
 //! One attention layer that takes any positional scheme, read at once and token by token.
 //!
 //! Burn's own attention has no place for a rotation or a bias, so a model that wants more than
-//! embeddings writes these forty lines. The three calls to `positions` are all that it has to know.
+//! embeddings writes these forty lines. The scheme enters at the three
+//! numbered calls, and nowhere else.
 
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};

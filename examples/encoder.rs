@@ -111,11 +111,11 @@ fn main() {
     let share = |right: &[f32]| right.iter().sum::<f32>() / right.len() as f32;
     let (inside, beyond) = right.split_at(SEQ - 2 * PERIOD);
     println!(
-        "right continuations up to length {SEQ}, as trained: {:.2}",
+        "correct continuations up to length {SEQ}, as trained: {:.2}",
         share(inside)
     );
     println!(
-        "right continuations from there to length {LONGER}: {:.2}",
+        "correct continuations from there to length {LONGER}: {:.2}",
         share(beyond)
     );
 }

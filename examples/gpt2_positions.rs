@@ -4,7 +4,8 @@
 //! cargo run --release -p pe-examples --example gpt2_positions -- gpt2/model.safetensors wpe.weight 768 1024
 //! ```
 //!
-//! Without arguments it reads a tiny GPT-2 that transformers saved, which lies in this repository (run it from the root).
+//! Without arguments it reads a tiny GPT-2 that was saved by Hugging Face's transformers and is part of
+//! this repository (run it from the root).
 
 use std::error::Error;
 
@@ -59,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let error = wrong.init_from_file(path, "wpe", &device).unwrap_err();
     println!("\na wrong name: {error}");
 
-    // Twice as long, to go on training: the trained rows, and a sinusoid of their size behind.
+    // Twice as long, for further training: the trained rows, then a sinusoid scaled to their size.
     let longer = input
         .wpe
         .clone()

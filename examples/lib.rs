@@ -8,7 +8,7 @@
 //! | `… --example attention` | a layer with a cache that takes every scheme |
 //! | `… --example encoder [scheme]` | a tiny causal decoder with any scheme: trained, then decoding with a cache |
 //! | `… --example gpt2_positions [file name d_model max_len]` | the table of a GPT-2 checkpoint in a Burn model, and longer |
-//! | `… --example pytorch_buffer` | a PyTorch model's sinusoidal buffer: the same numbers, better far out |
+//! | `… --example pytorch_buffer` | a PyTorch model's sinusoidal buffer: the same values, and more exact at far positions |
 //! | `… --example to_pytorch [folder]` | a model trained here, for PyTorch to load |
 //! | `… --example vit_resize` | a vision transformer's table from 14×14 to 16×20 patches |
 //! | `… --example word_and_position` | cosines of two words, of their positions and of both, in trained embeddings |

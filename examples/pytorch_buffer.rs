@@ -1,7 +1,8 @@
-//! The sinusoidal buffer of a PyTorch model: the same numbers, better far out.
+//! The sinusoidal buffer of a PyTorch model: the same values, and more exact at far positions.
 //!
 //! The module of PyTorch's tutorial registers a buffer `pe`, `[1, max_len, d_model]`, and models save
-//! it with their weights; this one was written by PyTorch (run it from the root). It need not be loaded: the configuration makes it again, exact.
+//! it with their weights; the one read here was written by PyTorch (run it from the root). A Burn model
+//! need not load it: the configuration makes the same rows, exactly.
 
 use std::error::Error;
 

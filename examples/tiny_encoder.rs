@@ -61,8 +61,8 @@ fn batch(size: usize, device: &Device) -> (Tensor<2, Int>, Tensor<1, Int>) {
 fn main() {
     let device = Device::flex();
     let training = device.clone().autodiff();
-    // The learned table starts as large as the token embeddings, which Burn starts at N(0, 1): at
-    // its own default of N(0, 0.02) they would drown it.
+    // The learned table starts as large as the token embeddings, which Burn starts at N(0, 1). Its
+    // own default, N(0, 0.02), is too small beside them to have an effect.
     let table =
         LearnedPositionalEmbeddingConfig::new(D_MODEL, SEQ).with_init(Initializer::Normal {
             mean: 0.0,

@@ -5,7 +5,7 @@
 //! python examples/to_pytorch.py trained
 //! ```
 //!
-//! The first writes `trained/model.safetensors`, and what the model says about one sentence; the second
+//! The first writes `trained/model.safetensors`, and the model's logits for one sentence; the second
 //! loads it into `nn.Embedding`s and an `nn.Linear`, strictly, and compares. Without a folder the
 //! files go to a temporary one.
 

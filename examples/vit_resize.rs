@@ -18,7 +18,8 @@ fn main() -> Result<(), PositionError> {
         Grid::image(16, 20).with_prefix(1),
     );
 
-    // In place of a trained table, which is as smooth: the rows and columns of the patches.
+    // This stands in for a trained table, which is similarly smooth: a sinusoid of the rows and columns
+    // of the patches.
     let mut pe = LearnedPositionalEmbeddingConfig::new(D_MODEL, from.tokens()).init(&device);
     let config = SinusoidalPositionalEncodingConfig::new(D_MODEL).with_axes(Axes::HeightWidth);
     let smooth = config.init(&device).encode(&from.into(), from.tokens())?;

@@ -90,7 +90,7 @@ impl Task for Cloze {
     }
 
     fn vocabulary(&self) -> usize {
-        self.words.len() + 1 // and what stands for a hidden word
+        self.words.len() + 1 // and the symbol for the hidden word
     }
 
     fn classes(&self) -> usize {

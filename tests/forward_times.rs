@@ -44,7 +44,7 @@ fn medians(device: &Device, size: [usize; 3]) -> [f64; 3] {
                 theirs.forward(x)
             }];
         for (forward, times) in contenders.iter().zip(&mut times) {
-            // A copy that nobody else holds, so that each can work in place.
+            // A copy that is not shared, so that each can work in place.
             let x = source.clone().mul_scalar(2.0);
             device.sync().unwrap();
             let start = Instant::now();

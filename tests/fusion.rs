@@ -26,7 +26,7 @@ fn in_use(device: &Device) -> i64 {
     device.memory_pool_usage().unwrap().bytes_in_use as i64
 }
 
-/// Runs `forward` on an input that it alone holds: the blocks of operations that were executed, and
+/// Runs `forward` on an input that is not shared: the blocks of operations that were executed, and
 /// by how many bytes the memory in use has grown.
 fn executed(device: &Device, forward: impl Fn(Tensor<3>) -> Tensor<3>) -> (Vec<FusionBlock>, i64) {
     let x = Tensor::<3>::random([4, SEQ, 64], Distribution::Default, device);

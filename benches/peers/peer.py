@@ -6,7 +6,7 @@ and answers with a line, both JSON:
     {"case": "table", "with": "numpy", "rows": 5000, "d_model": 512, "repeat": 1}
     {"seconds": 0.041, "threads": 1, "idle_cpu": 0.0}
 
-"seconds" is the mean of so many calls after one that is not counted. A case is set up when it is
+"seconds" is the mean of the calls asked for, after one that is not counted. A case is set up when it is
 first asked for. {"case": "versions"} and {"case": "save", ...} (a table's float32 entries, to a
 file) do not time anything. A case that does not work here answers {"error": "..."}.
 

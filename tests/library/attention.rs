@@ -51,7 +51,7 @@ struct Attention {
     to_heads: [Tensor<2>; 3],
 }
 
-/// The positions of so many tokens.
+/// Positions, and the number of tokens that have them.
 type Span<'a> = (&'a Positions, usize);
 
 impl Attention {
@@ -129,7 +129,7 @@ fn positions_are_seen() {
     });
 }
 
-/// Each document of a packed row sees itself as it does alone.
+/// Each document of a packed row gets the output that it gets alone.
 #[test]
 fn packed_documents_as_alone() {
     let packings: [&[usize]; 2] = [&[4, 1, 6, 3], &[7, 7]];

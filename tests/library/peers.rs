@@ -84,7 +84,7 @@ struct Buckets {
     bucket: Vec<usize>,
 }
 
-/// The function, and the module on runs and on ids, of which each takes a way of its own.
+/// The function `bucket`, and the module on runs and on ids, which it computes differently.
 #[test]
 fn buckets_of_t5() {
     let cases: Vec<Buckets> = cases(include_str!("../peers/values/t5_buckets.json"));

@@ -69,7 +69,7 @@ pub enum PositionError {
     /// Positions are for another batch size than the input, or than the other positions.
     #[error("there are {got} {what} for a batch of {expected} rows")]
     Batch {
-        /// What there is one of per row.
+        /// What was counted. There must be one for each row of the batch, or a single one for all.
         what: &'static str,
         /// The batch size.
         expected: usize,

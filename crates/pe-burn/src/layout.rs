@@ -17,12 +17,12 @@ use crate::tensor::indices;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: that of the paper. An odd width ends in a sine.
+    /// `sin ω₀p, cos ω₀p, sin ω₁p, cos ω₁p, …`: the order of the paper. An odd width ends in a sine.
     ///
     /// RoPE: columns (0, 1), (2, 3), … are pairs, as in RoFormer, GPT-J and Meta's Llama.
     #[default]
     Interleaved,
-    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: that of Marian, tensor2tensor and fairseq. An odd
+    /// `sin ω₀p, sin ω₁p, …, cos ω₀p, cos ω₁p, …`: the order of Marian, tensor2tensor and fairseq. An odd
     /// width has no cosine for its last sine, unless the formula ends in a column of zeros.
     ///
     /// RoPE: columns (0, d/2), (1, d/2 + 1), … are pairs, as in GPT-NeoX, and in Llama and Qwen at

@@ -34,8 +34,8 @@
 //! # assert_eq!((q.dims(), k.dims()), ([2, 32, 10, 128], [2, 8, 10, 128]));
 //! ```
 //!
-//! Base, layout, share of the head and scaling of a model at Hugging Face come from its `config.json`: see
-//! [`ModelConfig`].
+//! For a model from Hugging Face, [`ModelConfig`] reads the base, the layout, the number of rotated
+//! columns and the scaling from its `config.json`.
 //!
 //! # A model that takes any scheme
 //!
@@ -130,9 +130,9 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller. So do `try_init` and `init` of every configuration, and `forward`, which is
-//! `embed` at positions 0, 1, 2, …. All other methods that can fail have one form, which returns a
-//! [`Result`].
+//! at the line of the caller. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! `embed` at positions 0, 1, 2, … and panics as it does. All other methods that can fail have one form,
+//! which returns a [`Result`].
 //!
 //! # Features
 //!
@@ -189,7 +189,7 @@ pub use rotate::{
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
 
-/// The scalings of RoPE, each with its numbers: see [`RopeScaling`].
+/// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`].
 pub mod scaling {
     pub use crate::rotate::scaling::types::*;
 }

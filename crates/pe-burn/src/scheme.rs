@@ -5,10 +5,13 @@
 //! 1. Its own file in `embed/`, `rotate/` or `bias/`: the configuration (`Config`, serde, setters,
 //!    `try_init`, `init!`, and `SchemeConfig`, which makes one from the sizes of a model), the module
 //!    with its hook ([`Embed`], [`Rotate`] or [`Bias`]), and its tests.
-//! 2. One line in the table below. The line gives its name, its variant of [`PositionalConfig`] and
-//!    [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row in the documentation.
+//! 2. One line in the table `schemes!` below. The line gives its name, its variant of
+//!    [`PositionalConfig`] and [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row
+//!    in the documentation.
 //!
-//! The tests of `tests/library/scheme.rs` then run over it: they go through all names.
+//! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in
+//! `lib.rs`, and above the table. The tests go through all names; those that list names or hooks, as in
+//! `tests/library/scheme.rs`, fail until the new scheme is listed.
 
 use alloc::string::ToString;
 
@@ -34,8 +37,8 @@ use crate::rotate::{
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::check_float;
 
-/// See the [module documentation](self). Without positions ("none") is a scheme like the others, but has
-/// no hook, so it is written out here.
+/// Makes everything that has a case per scheme: see the [module documentation](self). The scheme
+/// "none" has no hook, so it is written out here and has no line in the table.
 macro_rules! schemes {
     ($($name:literal, $about:literal:
         $variant:ident($config:ty => $module:ty), $hook:ident;)*) => {
@@ -218,8 +221,8 @@ enum Hook<'a> {
 }
 
 impl Embed for PositionalScheme {
-    /// Adds the encodings of `positions` to `x`, if the scheme does so. If not, a quantized input and
-    /// positions for another shape are errors all the same.
+    /// Adds the encodings of `positions` to `x`, if the hook of the scheme is [`Embed`]. Else it returns
+    /// `x` unchanged, but a quantized input and positions for another shape are errors all the same.
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
         if let Hook::Embed(scheme) = self.hook() {
             return scheme.try_embed(x, positions);
@@ -232,7 +235,8 @@ impl Embed for PositionalScheme {
 }
 
 impl Rotate for PositionalScheme {
-    /// Rotates queries and keys, if the scheme does so.
+    /// Rotates queries and keys, if the hook of the scheme is [`Rotate`]. Else it returns them unchanged,
+    /// and checks nothing.
     fn try_rotate_sides(
         &self,
         queries: Option<(Tensor<4>, &Positions)>,

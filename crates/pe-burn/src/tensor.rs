@@ -51,7 +51,8 @@ pub(crate) fn counting_type(device: &Device) -> IntDType {
     }
 }
 
-/// The type in which an input of type `dtype` is added to or rotated: `f64` for `f64`, else `f32`.
+/// The type in which sums and rotations of an input of type `dtype` are computed: `f64` for `f64`,
+/// else `f32`.
 pub(crate) fn compute_dtype(dtype: FloatDType) -> FloatDType {
     match dtype {
         FloatDType::F64 => FloatDType::F64,
@@ -63,7 +64,7 @@ pub(crate) fn compute_dtype(dtype: FloatDType) -> FloatDType {
 
 /// The tensor in another type; the same tensor where it has that type already.
 ///
-/// Burn's own `cast` checks that too, but the call alone shows in the time of a decoding step.
+/// Burn's own `cast` checks that too, but the call alone makes a decoding step measurably slower.
 #[inline(always)]
 pub(crate) fn cast<const D: usize>(x: Tensor<D>, dtype: FloatDType) -> Tensor<D> {
     if x.dtype() == dtype.into() {

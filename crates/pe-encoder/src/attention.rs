@@ -175,7 +175,7 @@ impl Cache {
 }
 
 impl Attention {
-    /// Lets the module use kernels, or not.
+    /// Sets whether this module may use kernels.
     pub fn with_kernels(mut self, kernels: Kernels) -> Self {
         self.kernels = kernels;
         self

@@ -91,7 +91,7 @@ struct Layer {
 }
 
 impl Encoder {
-    /// Lets all layers use kernels, or none.
+    /// Sets whether the layers may use kernels.
     pub fn with_kernels(mut self, kernels: Kernels) -> Self {
         let with_kernels = |layer: Layer| Layer {
             attention: layer.attention.with_kernels(kernels),
@@ -105,8 +105,8 @@ impl Encoder {
     /// Takes all tokens through all layers.
     ///
     /// The encoder rotates and biases as `scheme` says, and adds nothing to `x`. For a scheme that
-    /// is added to the token embeddings, call [`PositionalScheme::embed`] first; on other schemes it
-    /// changes nothing, so that a model can always call it.
+    /// is added to the token embeddings, call its [`embed`](pe_burn::Embed::embed) first; for other
+    /// schemes that changes nothing, so a model can always call it.
     ///
     /// # Shapes
     ///

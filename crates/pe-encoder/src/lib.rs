@@ -3,7 +3,8 @@
 //!
 //! On Burn's CPU backend Flex a training step takes a third to a quarter of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by
-//! rounding only. There are some for LibTorch too. On every other backend it runs on Burn's own
+//! rounding only. LibTorch has kernels for some operations. On every other backend the
+//! crate runs on Burn's own
 //! operations.
 //!
 //! ```

@@ -13,7 +13,7 @@ pub struct LayerNorm {
     pub gamma: Param<Tensor<1>>,
     /// The shift β, `[d_model]`.
     pub beta: Param<Tensor<1>>,
-    /// What is added to the variance, so that a constant row divides by no zero.
+    /// What is added to the variance, so that a constant row does not divide by 0.
     pub epsilon: f64,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! # The pipeline
 //!
-//! A study goes through four rooms, in this order:
+//! A study goes through four modules, in this order:
 //!
 //! 1. [`ask`]: what is to be run, as plain data. A [`Plan`](ask::Plan) is what a person writes; a
 //!    [`StudySpec`](ask::StudySpec) is the plan with nothing left open; it has one
@@ -28,18 +28,19 @@
 //! A module imports only from modules above it in this list:
 //!
 //! ```text
-//! rng, grouped                    random numbers on the host; thousands separators
-//! task                            imports rng
-//! data                            imports task
-//! error                           imports data
-//! folder, device                  import error
-//! ask                             imports task, data, folder, device
-//! learn                           imports ask, folder, and the crate pe-encoder
-//! run                             imports learn
-//! draw                            imports folder
-//! plot                            imports draw
-//! report                          imports run, learn, plot
-//! cli                             imports everything
+//! rng, grouped      random numbers on the host; thousands separators
+//! task              imports rng
+//! data              imports task
+//! error             imports data
+//! device            imports error
+//! folder            imports data
+//! ask               imports task, data, folder, device
+//! learn             imports ask, and the crate pe-encoder
+//! run               imports learn
+//! draw              imports folder
+//! plot              imports draw
+//! report            imports run, learn, plot, draw
+//! cli               imports everything
 //! ```
 
 #![warn(missing_docs)]

@@ -28,7 +28,7 @@ pub(crate) enum Addend<'a> {
 }
 
 impl Addend<'_> {
-    #[inline] // for the time of a decoding step
+    #[inline] // keeps a decoding step fast
     pub fn into_tensor(self) -> Tensor<3> {
         match self {
             Self::Tensor(tensor) => tensor,

@@ -19,8 +19,8 @@ use crate::tensor::cast;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlibiShape {
-    /// `|j − i|`, as for keys to the left. That is the paper's, for causal attention, which masks keys
-    /// to the right, and for encoders that need not tell left from right.
+    /// `|j − i|`, as for keys to the left. It is the paper's, made for causal attention, which masks
+    /// keys to the right. An encoder cannot tell left from right with it.
     #[default]
     Symmetric,
     /// `j − i + ½`, half a step more than to the left, so that an encoder can tell left from right.

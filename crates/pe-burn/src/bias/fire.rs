@@ -26,7 +26,7 @@ const EPSILON: f64 = 1e-6;
 pub struct FireConfig {
     /// The number of heads, at least 1.
     pub heads: usize,
-    /// The width of the network that makes a bias of a distance, at least 1. Default: 32.
+    /// The hidden width of the network that maps a distance to a bias per head, at least 1. Default: 32.
     #[serde(default = "default_hidden")]
     pub hidden: usize,
     /// The initial value of `c`, above 0. Default: 0.1.

@@ -32,7 +32,7 @@ pub struct T5RelativeBiasConfig {
     #[serde(default = "default_buckets")]
     pub buckets: usize,
     /// All distances from this one on share the last bucket of their direction. It must be more than
-    /// the number of buckets with a distance of their own. Default: 128.
+    /// the number of buckets that hold a single distance. Default: 128.
     #[serde(default = "default_max_distance")]
     pub max_distance: usize,
     /// Whether keys to the right have buckets of their own, as in T5's encoder. In its decoder, where

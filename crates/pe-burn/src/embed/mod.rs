@@ -60,8 +60,9 @@ pub trait Embed {
     /// another shape, [`Overflow`](PositionError::Overflow) past
     /// [`MAX_POSITION`](crate::MAX_POSITION), [`TooLong`](PositionError::TooLong) past the last row of
     /// a scheme that has a last one, [`NotWhole`](PositionError::NotWhole) for times where positions
-    /// are the indices of rows, and [`Grid`](PositionError::Grid) when the scheme needs positions on a
-    /// grid.
+    /// are the indices of rows, [`Grid`](PositionError::Grid) when the scheme needs positions on a
+    /// grid, and [`TooLarge`](PositionError::TooLarge) when the rows of the positions do not fit into
+    /// memory.
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError>;
 
     /// The panicking form of [`try_embed`](Self::try_embed).
@@ -135,8 +136,8 @@ fn lookup<'a>(
 /// `dropout(scale · x + encoding)`, computed in the type of the encoding and rounded once to that of
 /// `x`. The backends add in place where the memory of `x` is not shared.
 ///
-/// `len` is the number of elements of `x`; the caller knows it, and reading the shape again would cost
-/// a decoding step time.
+/// `len` is the number of elements of `x`. The caller passes it, because reading the shape again costs
+/// time in a decoding step.
 fn add(
     x: Tensor<3>,
     encoding: Addend,
@@ -155,7 +156,7 @@ fn add(
 }
 
 /// `scale · x + encoding`, of the same type.
-#[inline] // for the time of a decoding step
+#[inline] // keeps a decoding step fast
 #[cfg_attr(not(feature = "flex"), allow(unused_variables))]
 fn scaled_sum(x: Tensor<3>, encoding: Addend, scale: Option<f64>, len: usize) -> Tensor<3> {
     #[cfg(feature = "flex")]

@@ -58,8 +58,8 @@ pub struct SinusoidalPositionalEncodingConfig {
     /// 5000.
     #[serde(default = "default_max_len")]
     pub max_len: usize,
-    /// The formula of the frequencies: the paper's with any base, that of the library that trained
-    /// weights come from, or other wavelengths. Default: the paper's, base 10 000.
+    /// The formula of the frequencies: the paper's with any base, that of another library (to use
+    /// weights that it trained), or a range of wavelengths. Default: the paper's, base 10 000.
     #[serde(default)]
     pub formula: Formula,
     /// Which column holds which sine and cosine. Default: that of the formula, interleaved for the
@@ -68,9 +68,9 @@ pub struct SinusoidalPositionalEncodingConfig {
     pub layout: Option<Layout>,
     /// The axes of a grid that share the columns. Default: none, positions are on a line.
     ///
-    /// Each of `a` axes has an encoding of its own, of width 2⌈d_model/2a⌉. Where these are more
-    /// columns than `d_model` in all, the last ones are left out; at least one must remain for every
-    /// axis. The formula applies to the columns of one axis.
+    /// Each of `a` axes has an encoding of its own, of width 2⌈d_model/2a⌉. Together these
+    /// may be more columns than `d_model`. Then the last ones are left out; every axis must keep at
+    /// least one. The formula applies to the columns of one axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axes: Option<Axes>,
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
@@ -112,7 +112,7 @@ impl SinusoidalPositionalEncodingConfig {
 
     /// Sets the base of the wavelengths, finite and greater than 1.
     ///
-    /// It stands for `with_formula(Formula::Paper { base })`.
+    /// Short for `with_formula(Formula::Paper { base })`.
     pub fn with_base(self, base: f64) -> Self {
         self.with_formula(base)
     }
@@ -446,7 +446,7 @@ impl SinusoidalPositionalEncoding {
     }
 
     /// The encoding of at least one token, in `f32` or `f64`.
-    #[inline(always)] // for the time of a decoding step
+    #[inline(always)] // keeps a decoding step fast
     fn encoding<'a>(
         &self,
         lookup: &'a Lookup,

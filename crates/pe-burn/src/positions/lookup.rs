@@ -41,7 +41,7 @@ impl Positions {
     ///
     /// [`Shape`](PositionError::Shape) or [`Batch`](PositionError::Batch) when they are for another
     /// input, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`], and
-    /// [`TooLarge`](PositionError::TooLarge) when the ids of so many tokens do not fit into memory.
+    /// [`TooLarge`](PositionError::TooLarge) when the ids of all tokens do not fit into memory.
     #[inline]
     pub(crate) fn lookup(
         &self,
@@ -260,8 +260,8 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// The number of rows of an encoding that treats padding apart: the positions may be the same in
-    /// all rows of a batch and the padding not.
+    /// As `batch`, for an encoding that treats padding differently from other tokens: rows that share
+    /// their positions may still differ in their padding.
     pub fn padded_batch(&self) -> usize {
         match self.padding {
             Some(Padding::Host(_, [batch, _])) => self.batch.max(*batch),

@@ -85,7 +85,7 @@ pub(crate) struct DeviceIds {
     pub ids: Tensor<2, Int>,
     /// What they were made from, for errors.
     source: &'static str,
-    /// One more than the largest id; [`UNKNOWN`] until someone needs it. It is read back from the
+    /// One more than the largest id; [`UNKNOWN`] until it is first needed. It is read back from the
     /// device once for all clones.
     end: Arc<AtomicUsize>,
 }
@@ -134,8 +134,8 @@ impl Positions {
 
     /// Position ids, in any order, repeated or with gaps.
     ///
-    /// This reads the ids back to the host once, to check them. Make them once for all layers of a
-    /// model; where the ids are known on the host, use [`from_id_rows`](Self::from_id_rows).
+    /// This reads the ids back to the host once, to check them. Make the positions once for all layers
+    /// of a model; where the ids are known on the host, use [`from_id_rows`](Self::from_id_rows).
     ///
     /// # Shapes
     ///
@@ -289,8 +289,9 @@ impl Positions {
         Self::new(Kind::Device(ids))
     }
 
-    /// The same positions, with some tokens marked as padding. It matters to encodings that treat
-    /// padding apart: a learned table with a padding row, and fairseq's formula, which encodes padding
+    /// The same positions, with some tokens marked as padding. The positions
+    /// themselves do not change. The marks matter to encodings that treat padding differently from
+    /// other tokens: a learned table with a padding row, and fairseq's formula, which encodes padding
     /// as zeros. Positions from a mask, and randomized ones, are marked already.
     ///
     /// # Shapes

@@ -54,7 +54,7 @@ pub trait Rotate {
     /// Rotates queries, keys, or both. Where the frequencies depend on the length of the input, they
     /// are those of the largest position of both sides.
     ///
-    /// The other methods call this one; a scheme implements it alone.
+    /// This is the only method that a scheme has to implement: all others call it.
     ///
     /// # Shapes
     ///
@@ -69,8 +69,9 @@ pub trait Rotate {
     /// [`Quantized`](PositionError::Quantized) when it is quantized,
     /// [`Shape`](PositionError::Shape) or [`Batch`](PositionError::Batch) when its positions are for
     /// another shape, [`Grid`](PositionError::Grid) when the scheme needs positions on a grid,
-    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
-    /// [`Number`](PositionError::Number) past the last position of a scheme that has one.
+    /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
+    /// [`Number`](PositionError::Number) past the last position of a scheme that has one, and
+    /// [`TooLarge`](PositionError::TooLarge) when the rows of the positions do not fit into memory.
     fn try_rotate_sides(
         &self,
         queries: Option<(Tensor<4>, &Positions)>,

@@ -137,7 +137,7 @@ families! {
 /// |---|---|---|
 #[doc = families_table!()]
 ///
-/// Which layers rotate is not said here: some models leave a few out (`cohere2`, `smollm3`).
+/// It does not say which layers rotate: some models leave a few out (`cohere2`, `smollm3`).
 #[doc(alias = "rope_theta")]
 #[doc(alias = "rope_scaling")]
 #[doc(alias = "rope_parameters")]

@@ -105,8 +105,9 @@ impl RotaryPositionalEncodingConfig {
         Self { scaling, ..self }
     }
 
-    /// Sets the axes of a grid that share the pairs, for images and video. Every axis has as many pairs
-    /// and rotates them by its own coordinate, with the frequencies of a head of that width. Prefix
+    /// Sets the axes of a grid that share the pairs, for images and video. Every axis has the same
+    /// number of pairs, and rotates them by its own coordinate with the frequencies of a head that has
+    /// these pairs only. Prefix
     /// tokens are not rotated (an attention factor scales them like all others).
     ///
     /// ```
@@ -269,8 +270,8 @@ pub struct RotaryPositionalEncoding {
 }
 
 impl RotaryPositionalEncoding {
-    /// Takes the rotation by `positions` off again. (With an attention factor the result is larger by
-    /// its square.)
+    /// Undoes the rotation by `positions`. With an attention factor, the result is the original times the
+    /// square of that factor.
     ///
     /// # Shapes
     ///

@@ -44,7 +44,8 @@ pub struct XPosPositionalEncodingConfig {
     /// Which columns make a pair. Default: interleaved.
     #[serde(default)]
     pub layout: Layout,
-    /// Positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0. Default: 512.
+    /// The number of positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0.
+    /// Default: 512.
     #[serde(default = "default_scale_base")]
     pub scale_base: f64,
 }
@@ -82,7 +83,7 @@ impl XPosPositionalEncodingConfig {
         Self { layout, ..self }
     }
 
-    /// Sets the positions in which the fastest pairs decay to 0.29.
+    /// Sets the number of positions in which the fastest pairs decay to 0.29.
     pub fn with_scale_base(self, scale_base: f64) -> Self {
         Self { scale_base, ..self }
     }
@@ -99,7 +100,7 @@ impl XPosPositionalEncodingConfig {
         check_rotary_dim(d_head, d_head)?;
         let fits = self.scale_base > 0.0 && self.scale_base.is_finite();
         check_number(fits, "scale_base", self.scale_base, "finite and above 0")?;
-        // Rows past the last position are of no use.
+        // Past the last position no row is ever used.
         let max_len = self
             .max_len
             .min((self.reach(MAX_EXPONENT) as usize).saturating_add(1));

@@ -52,7 +52,8 @@ impl From<Spectrum> for RowSource {
 pub(crate) struct RowBuffer {
     /// `[1, max_len, width]`, constant: Burn moves it with the module and does not save it.
     table: Tensor<3>,
-    /// The number of rows of the table: asking the tensor takes too long for a decoding step.
+    /// The number of rows of the table, kept here because reading it from the tensor takes too long for
+    /// a decoding step.
     max_len: usize,
     /// A longer table that starts with the rows of `table`, in the same type and on the same device.
     grown: Arc<RwLock<Option<Grown>>>,
@@ -157,7 +158,7 @@ impl RowBuffer {
         }
     }
 
-    /// The grown table, if it has `end` rows or may grow to as many.
+    /// The grown table, if it has `end` rows or may grow to `end` rows.
     #[cold]
     fn grown_table(&self, end: usize) -> Result<Option<Tensor<3>>, PositionError> {
         let long_enough = |grown: &Option<Grown>| {
@@ -189,7 +190,7 @@ impl RowBuffer {
     /// as many as fit into [`GROWS_UP_TO`].
     fn growth(&self, end: usize) -> Option<usize> {
         let row = self.spectrum().d_model() * DType::from(self.dtype()).size();
-        // High frequencies end before the bound: their angles cannot be reduced farther out.
+        // With frequencies above 1, the largest position may come before the bound.
         let most = (GROWS_UP_TO / row).min(self.spectrum().max_position() + 1);
         if end > most {
             return None;

@@ -197,7 +197,7 @@ fn sin_cos_near_zero(x: Double) -> (f64, f64) {
     let cos_tail = z * z * series!(-z; 18, 16, 14, 12, 10, 8, 6, 4);
 
     let sin = x.hi + (sin_tail + x.lo * (1.0 - 0.5 * z));
-    // 1 − z/2 in two parts, so that the rounding of the first is made good by the second.
+    // 1 − z/2 in two parts, so that the second holds the rounding error of the first.
     let half = 0.5 * z;
     let head = 1.0 - half;
     let cos = head + (((1.0 - head) - half) + (cos_tail - x.hi * x.lo));

@@ -20,7 +20,7 @@ use crate::positions::MAX_POSITION;
 /// | [`Wavelengths`](Self::Wavelengths) | 2π/min · (max/min)^(−i/(n − 1)), ⌈d_model/2⌉ of them | interleaved | a sine |
 /// | [`Tensor2Tensor`](Self::Tensor2Tensor) | min · (max/min)^(−i/(n − 1)) | halves | a zero |
 /// | [`Fairseq`](Self::Fairseq) | 10 000^(−i/(n − 1)), from `padding_index + 1` on | halves | a zero |
-/// | [`Marian`](Self::Marian) | 10 000^(−2i/d_model) | halves | a cosine less |
+/// | [`Marian`](Self::Marian) | 10 000^(−2i/d_model) | halves | a cosine; the last sine has none |
 /// | [`Mlx`](Self::Mlx) | max · (max/min)^(−i/(n − 1)), times √(2/d_model) | halves | refused |
 /// | [`Diffusers`](Self::Diffusers) | scale · max_period^(−i/(n − shift)) | halves | a zero |
 /// | [`TorchGeometric`](Self::TorchGeometric) | base_freq^(i/(n − 1)) / granularity | halves | refused |

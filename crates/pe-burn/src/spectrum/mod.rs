@@ -1,4 +1,4 @@
-//! The angular frequencies of a sinusoidal encoding, in `f64`: no tensors, but for the buffer.
+//! The angular frequencies of a sinusoidal encoding, in `f64`. Only `buffer` has tensors.
 
 pub(crate) mod buffer;
 pub(crate) mod double;
@@ -183,8 +183,8 @@ impl Spectrum {
         self.offset
     }
 
-    /// The largest position whose angles can be reduced: [`MAX_POSITION`], or less where a
-    /// frequency is above 1.
+    /// The largest position whose angles can be reduced modulo 2π exactly: [`MAX_POSITION`], or less
+    /// where a frequency is above 1.
     pub fn max_position(&self) -> usize {
         self.reach().saturating_sub(self.offset)
     }

@@ -1,16 +1,17 @@
 //! Exact rows of a [`Spectrum`], for any run of positions.
 //!
-//! The entry is `sin(ω p)`, with ω known to 100 bits and the angle reduced before it is rounded.
-//! Taking that for every entry would cost a sine each. So a position is written in three digits,
+//! An element is `sin(ω p)` or `cos(ω p)`, with ω known to 100 bits and the angle reduced modulo 2π
+//! before it is rounded. That costs an exact sine, too much for every element. So a position is written
+//! in three digits,
 //! p = 1024 s + 32 m + r with −16 ≤ m, r < 16, and the angle addition formulas
 //!
 //! ```text
 //! sin(a + b) = sin a cos b + cos a sin b        cos(a + b) = cos a cos b − sin a sin b
 //! ```
 //!
-//! put an entry together, in `f64`, from the exact sines and cosines of the three parts. Each of
-//! the two sums adds at most 2.4e-16, so an `f64` entry stays within 1e-15 of the exact value and
-//! an `f32` entry within 3.0e-8, of which 2.98e-8 is the rounding to `f32` itself. The digits
+//! put an element together, in `f64`, from the exact sines and cosines of the three parts. Each of
+//! the two sums adds at most 2.4e-16, so an `f64` element stays within 1e-15 of the exact value and
+//! an `f32` element within 3.0e-8, of which 2.98e-8 is the rounding to `f32` itself. The digits
 //! belong to the position and not to the run: a row has the same bits wherever the run starts, and
 //! whichever thread writes it.
 
@@ -230,8 +231,8 @@ struct Angles {
     cos: Aligned,
 }
 
-/// Elements that start at a cache line, which is as wide as the widest vector register: a load across
-/// two lines takes twice as long.
+/// Elements that start at the start of a cache line (64 bytes, as the widest vector registers): loading
+/// a vector that lies across two lines takes twice as long.
 struct Aligned {
     numbers: Vec<f64>,
     range: Range<usize>,
@@ -529,7 +530,7 @@ mod tests {
         }
     }
 
-    /// With d_model 1 the only entry is sin(p), which the standard library knows to the last bit.
+    /// With d_model 1 the only element is sin(p), which the standard library knows to the last bit.
     #[test]
     fn every_position_below_2_to_the_24() {
         let spectrum = Spectrum::new(1, 10_000.0).unwrap();

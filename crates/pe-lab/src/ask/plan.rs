@@ -86,7 +86,7 @@ impl Names {
 }
 
 impl From<Vec<String>> for Names {
-    /// Names from a command line. Empty ones, as a comma too many makes them, are dropped.
+    /// Names from a command line. Empty ones, which an extra comma leaves, are dropped.
     fn from(mut names: Vec<String>) -> Self {
         names.retain(|name| !name.trim().is_empty());
         match names.iter().any(|name| name == "all") {

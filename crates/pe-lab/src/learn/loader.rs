@@ -18,7 +18,7 @@ pub(super) struct Batches {
     pub task: Arc<dyn Task>,
     pub scheme: Scheme,
     pub batch_size: usize,
-    /// Batches in all.
+    /// The number of batches of the whole training.
     pub steps: usize,
     pub seed: u64,
     pub device: Device,

@@ -18,7 +18,7 @@ pub struct Study {
     folder: StudyFolder,
 }
 
-/// What has come of a study so far.
+/// The results of a study so far.
 #[derive(Debug)]
 pub struct Outcomes {
     /// The results, in the order of [`StudySpec::trials`].
@@ -79,7 +79,7 @@ impl Study {
         &self.folder
     }
 
-    /// What has come of it so far. Nothing is run.
+    /// The results so far. Nothing is run.
     ///
     /// # Errors
     ///

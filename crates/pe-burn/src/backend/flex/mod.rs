@@ -26,8 +26,8 @@ use crate::backend::memory;
 /// The number of elements that a thread takes at a time.
 const CHUNK: usize = 1 << 15;
 
-/// The number of elements from which more threads pay: waking one takes as long as adding 100 000
-/// elements.
+/// The number of elements from which several threads are faster than one: waking a thread takes as
+/// long as adding 100 000 elements.
 const PARALLEL_FROM: usize = 1 << 18;
 
 /// Whether the kernels take this tensor: `f32` on Flex, without gradient checkpointing, which would

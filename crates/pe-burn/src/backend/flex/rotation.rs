@@ -159,8 +159,8 @@ fn rows_are_disjoint(strides: &Strides) -> bool {
 ///
 /// # Safety
 ///
-/// From `first` on there are as many initialized rows, and nothing else reads or writes them during
-/// the call.
+/// `first` is the start of the first row, every row is initialized, and nothing else reads or writes
+/// them during the call.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 unsafe fn rotate_rows(
     first: *mut f32,

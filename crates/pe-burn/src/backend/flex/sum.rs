@@ -17,10 +17,10 @@ use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::threads;
 
 /// Whether [`add`] takes this sum and is faster than Burn. `len` is the number of elements of `x`.
-#[inline] // for the time of a decoding step
+#[inline] // keeps a decoding step fast
 pub(crate) fn adds(x: &Tensor<3>, encoding: &Addend, len: usize) -> bool {
     match encoding {
-        // Burn adds a few elements as fast.
+        // For few elements Burn is as fast.
         Addend::Tensor(encoding) => len > PARALLEL_FROM && supports(x) && supports(encoding),
         Addend::Slice { .. } | Addend::Gather { .. } => supports(x),
     }

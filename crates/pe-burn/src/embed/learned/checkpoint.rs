@@ -85,14 +85,14 @@ impl LearnedPositionalEmbeddingConfig {
     /// |---|---|---|
     /// | GPT-2 | `wpe.weight` or `transformer.wpe.weight` | none |
     /// | BERT | `embeddings.position_embeddings.weight`, with `bert.` in front in a larger model | none |
-    /// | RoBERTa | the same, with `roberta.` | 1 |
-    /// | BART | `encoder.embed_positions.weight` and `decoder.…`, with `model.` | 1 |
-    /// | OPT | `decoder.embed_positions.weight`, with `model.` | 1 |
+    /// | RoBERTa | as for BERT, with `roberta.` in front | 1 |
+    /// | BART | `encoder.embed_positions.weight` and `decoder.…`, with `model.` in front | 1 |
+    /// | OPT | `decoder.embed_positions.weight`, with `model.` in front | 1 |
     /// | ViT | `embeddings.position_embeddings`; the class token is position 0 | none |
     ///
     /// A `padding_index` of 1 is these models' offset of 2: `max_len` counts the positions, and the
-    /// table has two rows more. A table `[1, rows, d_model]`, as ViT's, is taken for its rows. The
-    /// numbers are converted to the default float type of the device.
+    /// table has two rows more. A tensor `[1, rows, d_model]`, as ViT's, is read as
+    /// `[rows, d_model]`. The elements are converted to the default float type of the device.
     ///
     /// ```no_run
     /// use burn::tensor::Device;

@@ -58,8 +58,9 @@ pub struct LearnedPositionalEmbeddingConfig {
     pub d_model: usize,
     /// The number of positions, at least 1. It is a hard limit: there is no row past it.
     pub max_len: usize,
-    /// What the rows start as. Default: N(0, 0.02), for token embeddings of that size. Beside
-    /// Burn's own, which start at N(0, 1), so small a table has little effect: give it their size.
+    /// What the rows start as. Default: N(0, 0.02), for token embeddings that start as small. Burn's
+    /// `Embedding` starts at N(0, 1), and beside it the default has little effect: then start the
+    /// table at N(0, 1) too.
     #[serde(default)]
     pub init: TableInit,
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
@@ -244,7 +245,7 @@ impl From<Initializer> for TableInit {
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct LearnedPositionalEmbedding {
-    /// The table, `[max_len, d_model]`, with `padding_index + 1` rows in front where there is one.
+    /// The table, `[max_len, d_model]`; with a padding index, `padding_index + 1` more rows come first.
     pub weight: Param<Tensor<2>>,
     dropout: Dropout,
     #[module(skip)]

@@ -134,7 +134,7 @@ mod tests {
             "factor must be a finite number of at least 1; got 0"
         );
         assert!(error(Dynamic::new(2.0, 4), 2, 4).ends_with("got 2"));
-        // The base grows past the numbers that f64 has.
+        // The base is more than the largest f64.
         assert!(error(Dynamic::new(1e300, 4), 8, 4_000_000).ends_with("got inf"));
     }
 }

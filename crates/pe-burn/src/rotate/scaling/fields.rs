@@ -12,10 +12,10 @@ use serde::{Deserialize, Deserializer};
 /// The name of the length that a model was trained on.
 pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
 
-/// The fields of a `rope_scaling` that nobody has read yet.
+/// The fields of a `rope_scaling` that have not been read yet.
 ///
-/// Each method takes a field out, so that what is left over at the end was of no use. A field that is
-/// written as `null` counts as not written.
+/// Each method takes a field out, so that the fields left at the end are those that the scaling does
+/// not have. A field that is written as `null` counts as not written.
 ///
 /// An error says what is needed without saying by whom ("needs `factor`"): the caller puts the name of
 /// the scaling in front.
@@ -98,7 +98,7 @@ impl Fields {
         self.0.keys().next().map(String::as_str)
     }
 
-    /// Writes a number over what a field has, or removes the field.
+    /// Replaces the value of a field by a number, or removes the field.
     pub fn set(&mut self, name: &str, number: Option<f64>) {
         match number {
             Some(number) => self.0.insert(name.to_string(), Value::Number(number)),

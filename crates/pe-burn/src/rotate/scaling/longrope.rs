@@ -238,7 +238,7 @@ mod tests {
             let error = spectrum.scaled(&bad.into(), 1).unwrap_err();
             assert_eq!(error.to_string(), words);
         }
-        // So small a factor takes a frequency past all numbers.
+        // Divided by so small a factor, a frequency is infinite.
         let tiny = Longrope {
             short_factor: vec![1e-310; 3],
             ..longrope()

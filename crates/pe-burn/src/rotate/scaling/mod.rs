@@ -4,7 +4,8 @@
 //! To add a scaling:
 //!
 //! 1. Give it a file here, with its `mod` line below: a struct with public fields named as in
-//!    Hugging Face's `config.json`, a `new` for those that have no default, and `impl Scaling`.
+//!    Hugging Face's `config.json`, a `new` that takes the fields without a default, and
+//!    `impl Scaling`.
 //! 2. Give it a line in the table `scalings!` below. The variant of [`RopeScaling`], reading and
 //!    writing it, the dispatch and the row in the docs follow from that line.
 
@@ -27,17 +28,17 @@ use crate::error::{PositionError, check_number};
 use crate::spectrum::Spectrum;
 use fields::{Fields, ORIGINAL};
 
-/// What a scaling of RoPE has to say.
+/// What every scaling of RoPE provides.
 pub(crate) trait Scaling {
     /// Takes its fields out of what was read. The error says what it needs, as in "needs `factor`".
     fn read(fields: &mut Fields) -> Result<Self, String>
     where
         Self: Sized;
 
-    /// Refuses numbers that scale nothing, for a spectrum of `pairs` frequencies.
+    /// Refuses settings that the scaling cannot work with, for a spectrum of `pairs` frequencies.
     fn check(&self, pairs: usize) -> Result<(), PositionError>;
 
-    /// The spectrum for inputs of `seq` tokens. The numbers are checked.
+    /// The spectrum for inputs of `seq` tokens. [`check`](Self::check) has passed.
     fn apply(&self, spectrum: Spectrum, seq: usize) -> Result<Spectrum, PositionError>;
 
     /// What queries and keys are both multiplied by.

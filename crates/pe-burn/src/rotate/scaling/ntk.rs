@@ -68,9 +68,9 @@ pub(super) fn check_exponent(pairs: usize) -> Result<(), PositionError> {
 
 /// The spectrum with its base multiplied by `growth^(d/(d − 2))`, for a `growth` of at least 1.
 ///
-/// [`Spectrum::base`] stays the base before any scaling, so it says nothing of a scaling before this
-/// one. Frequencies that are not those of the base are multiplied by the ratio of the new to the old
-/// power of the base.
+/// [`Spectrum::base`] stays the base before any scaling, so an earlier scaling cannot be seen from it.
+/// Frequencies that are not those of the base are multiplied by the ratio of the new to the old power
+/// of the base.
 pub(super) fn grow_base(spectrum: Spectrum, growth: f64) -> Result<Spectrum, PositionError> {
     let (d_model, base) = (spectrum.d_model(), spectrum.base());
     let width = d_model as f64;

@@ -19,7 +19,7 @@ use crate::spectrum::Spectrum;
 /// attention factor = 0.1 ln(factor) + 1
 /// ```
 ///
-/// `pair(turns)` is the index of the frequency that makes so many turns in the trained length.
+/// `pair(turns)` is the index of the frequency that makes this number of turns in the trained length.
 ///
 /// Peng et al., [*YaRN: Efficient Context Window Extension of Large Language
 /// Models*](https://arxiv.org/abs/2309.00071), 2023, §3; `mscale` and `mscale_all_dim` are DeepSeek-V2's.

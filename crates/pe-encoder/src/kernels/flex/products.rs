@@ -98,8 +98,8 @@ pub fn add_product(out: &mut [f32], a: Matrix, b: Matrix) {
 /// accesses it meanwhile. If `add`, it is initialized.
 unsafe fn multiply(out: *mut f32, row_stride: usize, add: bool, scale: f32, a: Matrix, b: Matrix) {
     assert_eq!(a.columns, b.rows, "the inner sizes of a matrix product");
-    // SAFETY: `Matrix::spaced` checked that both factors lie within their slices; the caller says so
-    // of `out`.
+    // SAFETY: `Matrix::spaced` checked that both factors lie within their slices; the caller promises
+    // that the product lies within the memory of `out`.
     unsafe {
         gemm(
             a.rows,
