@@ -247,7 +247,7 @@ pub(crate) fn expect<T>(result: Result<T, PositionError>) -> T {
 
 /// The panicking `init` of a configuration, made from its `try_init`.
 ///
-/// ```ignore
+/// ```text
 /// init!(AlibiConfig => Alibi);
 /// ```
 macro_rules! init {

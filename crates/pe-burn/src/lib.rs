@@ -145,11 +145,13 @@
 
 #![no_std]
 #![warn(missing_docs)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std; // to detect vector instructions at run time
 
+#[allow(unsafe_code)] // kernels and large pages; each block says why it is sound
 mod backend;
 mod bias;
 mod display;

@@ -21,11 +21,11 @@
 //! └── NAME.svg             its figures
 //! ```
 
-mod files;
+mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use files::{UNFINISHED, read_json, write_csv, write_json, write_whole};
+pub use write::{UNFINISHED, read_json, write_csv, write_json, write_whole};
 
 use crate::data::DataSpec;
 

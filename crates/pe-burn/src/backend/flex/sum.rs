@@ -40,25 +40,25 @@ pub(crate) fn add(x: Tensor<3>, encoding: Addend, scale: Option<f64>) -> Tensor<
             let inputs = [Operand::of(x), Operand::of(encoding)];
             apply(inputs, |[x, encoding]: [FlexTensor; 2]| {
                 let encoding = encoding.to_contiguous();
-                let rows = Rows::Slice(elements(&encoding));
+                let rows = Added::Slice(elements(&encoding));
                 (sum(x, rows, scale), SumOfBoth { scale, shared })
             })
             .tensor()
         }
         Addend::Tensor(encoding) => {
             let encoding = constant(encoding).to_contiguous();
-            add_constant(x, Rows::Slice(elements(&encoding)), scale)
+            add_constant(x, Added::Slice(elements(&encoding)), scale)
         }
         Addend::Slice { table, start, seq } => {
             let [_, _, d_model] = x.dims();
             let table = constant(table);
             let rows = &elements(&table)[start * d_model..][..seq * d_model];
-            add_constant(x, Rows::Slice(rows), scale)
+            add_constant(x, Added::Slice(rows), scale)
         }
         Addend::Gather { table, ids, .. } => {
             let [_, _, width] = x.dims();
             let table = constant(table);
-            let rows = Rows::Gather {
+            let rows = Added::Gather {
                 table: elements(&table),
                 ids: &ids,
                 width,
@@ -68,7 +68,7 @@ pub(crate) fn add(x: Tensor<3>, encoding: Addend, scale: Option<f64>) -> Tensor<
     }
 }
 
-fn add_constant(x: Tensor<3>, rows: Rows, scale: f32) -> Tensor<3> {
+fn add_constant(x: Tensor<3>, rows: Added, scale: f32) -> Tensor<3> {
     apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
         (sum(x, rows, scale), Sum { scale })
     })
@@ -86,7 +86,7 @@ fn elements(encoding: &FlexTensor) -> &[f32] {
 
 /// The rows to add. They repeat until the end of the input, whose length is a multiple of theirs.
 #[derive(Clone, Copy)]
-enum Rows<'a> {
+enum Added<'a> {
     Slice(&'a [f32]),
     Gather {
         table: &'a [f32],
@@ -95,7 +95,7 @@ enum Rows<'a> {
     },
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Added<'a> {
     /// What is added to the elements of the input from `at` on, as far as it is contiguous.
     #[inline(always)]
     fn from(self, at: usize) -> &'a [f32] {
@@ -164,7 +164,7 @@ fn over_sequences(gradient: &FlexTensor) -> FlexTensor {
 }
 
 /// The sum, in place where the memory of `x` is not shared, and else in a new tensor.
-fn sum(mut x: FlexTensor, rows: Rows, scale: f32) -> FlexTensor {
+fn sum(mut x: FlexTensor, rows: Added, scale: f32) -> FlexTensor {
     if !x.is_contiguous() {
         x = x.to_contiguous();
     }
@@ -202,7 +202,7 @@ fn to_line<T>(numbers: &[T]) -> usize {
 
 /// `x = scale · x + rows`, where `x` starts at element `at` of the input.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn add_to(x: &mut [f32], rows: Rows, at: usize, scale: f32) {
+fn add_to(x: &mut [f32], rows: Added, at: usize, scale: f32) {
     let mut done = 0;
     while done < x.len() {
         let row = rows.from(at + done);
@@ -222,7 +222,7 @@ fn add_to(x: &mut [f32], rows: Rows, at: usize, scale: f32) {
 
 /// As [`add_to`], into other memory than that of `x`.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn write(out: &mut [MaybeUninit<f32>], x: &[f32], rows: Rows, at: usize, scale: f32) {
+fn write(out: &mut [MaybeUninit<f32>], x: &[f32], rows: Added, at: usize, scale: f32) {
     let mut done = 0;
     while done < x.len() {
         let row = rows.from(at + done);
