@@ -311,7 +311,7 @@ impl SinusoidalPositionalEncoding {
     }
 
     /// Adds the encodings of a whole grid to `x`, for a configuration with
-    /// [`axes`](SinusoidalPositionalEncodingConfig::axes).
+    /// [axes](SinusoidalPositionalEncodingConfig::with_axes).
     ///
     /// ```
     /// use burn::tensor::{Device, Distribution, Tensor};
