@@ -424,7 +424,7 @@ fn a_table_is_cropped_and_extended() {
             let error = pe().extend(4, extension).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "max_len must be at least 5 to extend a table of as many positions, and these not 0; got 4"
+                "max_len must be at least 5, the number of positions of the table, which must not be 0; got 4"
             );
             for far in [1 << 40, usize::MAX] {
                 assert!(pe().extend(far, extension).is_err());
@@ -433,7 +433,7 @@ fn a_table_is_cropped_and_extended() {
         let error = pe().crop(6).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "max_len must be at most 5 to crop a table of as many positions; got 6"
+            "max_len must be at most 5, the number of positions of the table; got 6"
         );
         let error = pe().crop(0).unwrap_err();
         assert_eq!(error.to_string(), "max_len must be at least 1; got 0");

@@ -375,7 +375,7 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     let error = rope(6, Axes::HeightWidth).try_init(&device).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "rotary_dim must be a multiple of 4, so that 2 axes have as many pairs; got 6"
+        "rotary_dim must be a multiple of 4, so that each of 2 axes has the same number of pairs; got 6"
     );
     let rope = rope(8, Axes::HeightWidth).with_scaling(Dynamic::new(2.0, 10));
     let error = rope.try_init(&device).unwrap_err().to_string();

@@ -113,7 +113,9 @@ pub enum PositionError {
     },
 
     /// The rows of a list differ in length.
-    #[error("row {row} has {got} positions, but row 0 has {expected}: every row needs as many")]
+    #[error(
+        "row {row} has {got} positions, but row 0 has {expected}: every row needs the same number"
+    )]
     Ragged {
         /// The first row that differs.
         row: usize,

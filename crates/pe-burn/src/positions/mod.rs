@@ -491,7 +491,7 @@ mod tests {
         let error = Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "row 1 has 1 positions, but row 0 has 2: every row needs as many"
+            "row 1 has 1 positions, but row 0 has 2: every row needs the same number"
         );
     }
 

@@ -167,7 +167,7 @@ impl RotaryPositionalEncodingConfig {
         let axes = self.axes.map_or(1, |axes| axes.order().len());
         if !rotary_dim.is_multiple_of(2 * axes) {
             let bound = format!(
-                "a multiple of {}, so that {axes} axes have as many pairs",
+                "a multiple of {}, so that each of {axes} axes has the same number of pairs",
                 2 * axes
             );
             return Err(PositionError::number(

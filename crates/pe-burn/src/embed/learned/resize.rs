@@ -47,7 +47,7 @@ impl LearnedPositionalEmbedding {
         let [old, d_model] = self.size();
         check_size("max_len", max_len)?;
         if max_len > old {
-            let bound = format!("at most {old} to crop a table of as many positions");
+            let bound = format!("at most {old}, the number of positions of the table");
             return Err(PositionError::number("max_len", max_len as f64, bound));
         }
         Ok(self.with_positions(|mut rows| {
@@ -67,8 +67,9 @@ impl LearnedPositionalEmbedding {
     pub fn extend(self, max_len: usize, extension: Extension) -> Result<Self, PositionError> {
         let [old, d_model] = self.size();
         if max_len < old || old == 0 {
-            let bound =
-                format!("at least {old} to extend a table of as many positions, and these not 0");
+            let bound = format!(
+                "at least {old}, the number of positions of the table, which must not be 0"
+            );
             return Err(PositionError::number("max_len", max_len as f64, bound));
         }
         Positions::from(self.offset()).lookup(None, max_len)?;
