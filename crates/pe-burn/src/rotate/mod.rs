@@ -213,7 +213,15 @@ fn lookup<'a>(
     d_head: usize,
     device: &Device,
 ) -> Result<Lookup<'a>, PositionError> {
-    let [batch, _, seq, got] = x.dims();
+    check_side(x, d_head, device)?;
+    let [batch, _, seq, _] = x.dims();
+    positions.lookup(Some(batch), seq)
+}
+
+/// Checks the width and the device of queries or keys of a module.
+#[inline]
+fn check_side(x: &Tensor<4>, d_head: usize, device: &Device) -> Result<(), PositionError> {
+    let [_, _, _, got] = x.dims();
     if got != d_head {
         return Err(PositionError::Width {
             name: "d_head",
@@ -221,6 +229,5 @@ fn lookup<'a>(
             got,
         });
     }
-    check_device(x, device)?;
-    positions.lookup(Some(batch), seq)
+    check_device(x, device)
 }

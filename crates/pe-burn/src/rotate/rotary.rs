@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scaling::RopeScaling;
 use super::turn::{Turn, rotate};
-use super::{Rotate, lookup};
+use super::{Rotate, check_side, lookup};
 use crate::display::one_line;
 use crate::error::{PositionError, init};
 use crate::layout::{Layout, check_rotary_dim};
@@ -383,20 +383,31 @@ impl Rotate for RotaryPositionalEncoding {
         let forward = |x, rows| self.turn(x, rows, Turn::Forward);
         Ok(match (queries, keys) {
             (Some((q, at_q)), Some((k, at_k))) => {
-                let (of_q, of_k) = (self.lookup(&q, at_q)?, self.lookup(&k, at_k)?);
-                // Keys are mostly at the positions of the queries: then both take the same rows.
-                let same = core::ptr::eq(at_q, at_k)
-                    && of_q.seq == of_k.seq
-                    && (q.dtype(), q.shape().num_elements() > 0)
-                        == (k.dtype(), k.shape().num_elements() > 0);
-                let length = match same {
-                    true => self.length(&of_q),
-                    false => self.length(&of_q).max(self.length(&of_k)),
+                let of_q = self.lookup(&q, at_q)?;
+                let ([batch_q, _, seq_q, _], [batch_k, _, seq_k, _]) = (q.dims(), k.dims());
+                // Keys are mostly at the positions of the queries: then one lookup serves both.
+                let same = core::ptr::eq(at_q, at_k) && (batch_q, seq_q) == (batch_k, seq_k);
+                let of_k = match same {
+                    true => {
+                        check_side(&k, self.config.d_head, &self.rows.device())?;
+                        None
+                    }
+                    false => Some(self.lookup(&k, at_k)?),
                 };
+                let length = self.length(&of_q);
+                let length = of_k
+                    .as_ref()
+                    .map_or(length, |of_k| length.max(self.length(of_k)));
                 let rows_of_q = self.rows(&q, &of_q, length)?;
-                let rows_of_k = match same {
-                    true => rows_of_q.clone(),
-                    false => self.rows(&k, &of_k, length)?,
+                let rows_of_k = match &of_k {
+                    None if rows_of_q.is_some()
+                        && q.dtype() == k.dtype()
+                        && k.shape().num_elements() > 0 =>
+                    {
+                        rows_of_q.clone()
+                    }
+                    None => self.rows(&k, &of_q, length)?,
+                    Some(of_k) => self.rows(&k, of_k, length)?,
                 };
                 [Some(forward(q, rows_of_q)), Some(forward(k, rows_of_k))]
             }
@@ -448,6 +459,25 @@ mod tests {
 
     fn heads(shape: [usize; 4], device: &Device) -> Tensor<4> {
         Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+    }
+
+    /// Queries and keys share rows only where both need them, in the same type.
+    #[test]
+    fn queries_and_keys_are_rotated_as_each_would_be_alone() {
+        let device = Device::flex();
+        let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+        let starts = Positions::from_starts([3, 70]);
+        for positions in [Positions::from(5), starts] {
+            for (heads_of_q, heads_of_k) in [(4, 2), (0, 2), (4, 0)] {
+                let q = heads([2, heads_of_q, 6, 8], &device);
+                let k = heads([2, heads_of_k, 6, 8], &device);
+                let (both_q, both_k) = rope.rotate(q.clone(), k.clone(), &positions);
+                let alone_q = rope.rotate_queries(q, &positions);
+                let alone_k = rope.rotate_keys(k, &positions);
+                both_q.into_data().assert_eq(&alone_q.into_data(), true);
+                both_k.into_data().assert_eq(&alone_k.into_data(), true);
+            }
+        }
     }
 
     /// Frequencies that depend on the length follow from the positions of the call alone.
