@@ -115,28 +115,6 @@ fn a_list_with_gaps_keeps_its_names() {
     );
 }
 
-/// Reading a table draws no random numbers.
-#[test]
-fn a_table_from_a_file_leaves_random_numbers_alone() {
-    let device = Device::flex();
-    let draw = || {
-        values(Tensor::<1>::random(
-            [4],
-            burn::tensor::Distribution::Default,
-            &device,
-        ))
-    };
-    device.seed(3);
-    let expected = draw();
-    device.seed(3);
-    let bart = file("checkpoints/bart/model.safetensors");
-    LearnedPositionalEmbeddingConfig::new(8, 12)
-        .with_padding_index(1)
-        .init_from_file(bart, "encoder.embed_positions.weight", &device)
-        .unwrap();
-    assert_eq!(draw(), expected);
-}
-
 /// It is trained on like any other, and half-precision models get the type of the device.
 #[test]
 fn a_table_from_a_file_can_be_trained() {
