@@ -113,14 +113,14 @@ fn check_dropout(dropout: f64) -> Result<(), PositionError> {
     check_number(fits, "dropout", dropout, "a probability in [0, 1)")
 }
 
-/// The lookup of positions for an input of a module.
+/// The lookup of positions for an input of a module, and the batch size.
 #[inline]
 fn lookup<'a>(
     x: &Tensor<3>,
     positions: &'a Positions,
     d_model: usize,
     device: &Device,
-) -> Result<Lookup<'a>, PositionError> {
+) -> Result<(Lookup<'a>, usize), PositionError> {
     let [batch, seq, got] = x.dims();
     if got != d_model {
         return Err(PositionError::Width {
@@ -130,7 +130,7 @@ fn lookup<'a>(
         });
     }
     check_device(x, device)?;
-    positions.lookup(Some(batch), seq)
+    Ok((positions.lookup(Some(batch), seq)?, batch))
 }
 
 /// `dropout(scale · x + encoding)`, computed in the type of the encoding and rounded once to that of

@@ -504,9 +504,9 @@ impl SinusoidalPositionalEncoding {
 impl Embed for SinusoidalPositionalEncoding {
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
         let d_model = self.config.d_model;
-        let lookup = lookup(&x, positions, d_model, &self.rows.device())?;
+        let (lookup, batch) = lookup(&x, positions, d_model, &self.rows.device())?;
         self.check_reach(&lookup)?;
-        let [batch, seq, _] = x.dims();
+        let seq = lookup.seq;
         if batch * seq == 0 {
             return Ok(x);
         }

@@ -462,7 +462,8 @@ fn write_sums<T: Entry, const N: usize>(
                 for n in 0..N {
                     let (sin, cos) = terms.sum(i, signs[n]);
                     let (row, _) = &mut rows[n];
-                    row[i] = [T::round(sin), T::round(cos)];
+                    row[i][0] = T::round(sin);
+                    row[i][1] = T::round(cos);
                 }
             }
             for n in 0..N {

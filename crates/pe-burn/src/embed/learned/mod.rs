@@ -370,10 +370,10 @@ impl LearnedPositionalEmbedding {
 impl Embed for LearnedPositionalEmbedding {
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
         let [max_len, d_model] = self.size();
-        let lookup = lookup(&x, positions, d_model, &self.weight.lazy_device())?;
+        let (lookup, batch) = lookup(&x, positions, d_model, &self.weight.lazy_device())?;
         lookup.check_whole("a learned table")?;
         lookup.check_limit(max_len)?;
-        let [batch, seq, _] = x.dims();
+        let seq = lookup.seq;
         if batch * seq == 0 {
             return Ok(x);
         }

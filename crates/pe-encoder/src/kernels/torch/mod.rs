@@ -104,7 +104,7 @@ pub fn attention(
         let weights = TchTensor::new(weights);
         (TchTensor::new(y), Attention { qkv, weights })
     };
-    match Bias::new(bias, [batch, heads, seq]) {
+    match Bias::<LibTorch>::new(bias, [batch, heads, seq]) {
         Bias::None => apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| {
             compute(qkv, None)
         }),
