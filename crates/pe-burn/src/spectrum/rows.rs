@@ -111,19 +111,20 @@ impl Spectrum {
                 max: self.max_position(),
             });
         }
-        let mut rows = memory::zeroed(times.len(), self.d_model())?;
         let pairs = self.doubles().len();
-        let (mut angles, zero) = (Angles::zeros(pairs), Angles::of(self, 0));
-        for (row, time) in rows.chunks_exact_mut(self.d_model()).zip(times) {
-            let time = time + self.offset() as f64;
-            fill(&mut angles, self.doubles(), time.abs());
-            if time < 0.0 {
-                angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
+        let zero = Angles::of(self, 0);
+        memory::rows(times.len(), self.d_model(), times.len(), |_, rows| {
+            let mut angles = Angles::zeros(pairs);
+            for time in times {
+                let time = time + self.offset() as f64;
+                fill(&mut angles, self.doubles(), time.abs());
+                if time < 0.0 {
+                    angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
+                }
+                self.finish(&mut angles);
+                self.write(rows.take(1), &angles, &zero, false);
             }
-            self.finish(&mut angles);
-            self.write(row, &angles, &zero, false);
-        }
-        Ok(rows)
+        })
     }
 }
 
@@ -193,8 +194,6 @@ fn rows<T: Entry>(
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
     let position = |i| position(i) + spectrum.offset();
-    let mut rows = memory::zeroed(len, d_model)?;
-
     let (mut fine, mut middle) = ([false; HALF + 1], [false; HALF + 1]);
     for i in 0..len {
         let shifted = position(i) + DIGIT_OFFSET;
@@ -206,23 +205,21 @@ fn rows<T: Entry>(
         || Digit::new(spectrum, 1, fine),
         || Digit::new(spectrum, DIGIT, middle),
     );
-    let piece = ELEMENTS_PER_TASK.div_ceil(d_model).next_multiple_of(DIGIT);
-    let chunks = rows.chunks_mut(piece * d_model).enumerate();
-    threads::for_each(chunks, |(i, chunk)| {
+    let rows_per_task = ELEMENTS_PER_TASK.div_ceil(d_model).next_multiple_of(DIGIT);
+    memory::rows(len, d_model, rows_per_task, |start, rows| {
         let mut rotor = Rotor::new(spectrum, &fine, &middle);
-        let end = i * piece + chunk.len() / d_model;
-        let (mut chunk, mut i) = (chunk, i * piece);
+        let end = start + rows.len();
+        let mut i = start;
         while i < end {
+            // The rows up to the end of a block of consecutive positions.
             let first = position(i);
             let left = DIGIT - (first + DIGIT_OFFSET) % DIGIT;
             let follows = |n: &usize| i + n < end && position(i + n) == first + n;
             let run = (1..left).take_while(follows).count() + 1;
-            let (rows, rest) = chunk.split_at_mut(run * d_model);
-            rotor.write(first, rows);
-            (chunk, i) = (rest, i + run);
+            rotor.write(first, rows.take(run));
+            i += run;
         }
-    });
-    Ok(rows)
+    })
 }
 
 /// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency.
