@@ -194,6 +194,8 @@ fn rows<T: Entry>(
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
     let position = |i| position(i) + spectrum.offset();
+    memory::check_room::<T>(len, d_model)?; // before the loop over all positions
+
     let (mut fine, mut middle) = ([false; HALF + 1], [false; HALF + 1]);
     for i in 0..len {
         let shifted = position(i) + DIGIT_OFFSET;
