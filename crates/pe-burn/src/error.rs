@@ -221,6 +221,22 @@ pub(crate) fn check_number(
     }
 }
 
+/// Refuses an input of another width than the module's.
+pub(crate) fn check_width(
+    name: &'static str,
+    expected: usize,
+    got: usize,
+) -> Result<(), PositionError> {
+    match got == expected {
+        true => Ok(()),
+        false => Err(PositionError::Width {
+            name,
+            expected,
+            got,
+        }),
+    }
+}
+
 /// Refuses a size of 0.
 pub(crate) fn check_size(name: &'static str, size: usize) -> Result<(), PositionError> {
     check_number(size > 0, name, size as f64, "at least 1")

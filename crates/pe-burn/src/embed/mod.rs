@@ -17,7 +17,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Addend;
-use crate::error::{PositionError, check_finite, check_number, expect};
+use crate::error::{PositionError, check_finite, check_number, check_width, expect};
 use crate::positions::{Lookup, Positions};
 use crate::tensor::{cast, check_device};
 
@@ -122,13 +122,7 @@ fn lookup<'a>(
     device: &Device,
 ) -> Result<(Lookup<'a>, usize), PositionError> {
     let [batch, seq, got] = x.dims();
-    if got != d_model {
-        return Err(PositionError::Width {
-            name: "d_model",
-            expected: d_model,
-            got,
-        });
-    }
+    check_width("d_model", d_model, got)?;
     check_device(x, device)?;
     Ok((positions.lookup(Some(batch), seq)?, batch))
 }

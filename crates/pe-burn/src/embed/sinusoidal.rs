@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Embed, InputScale, add, check_dropout, lookup};
 use crate::backend::Addend;
 use crate::display::one_line;
-use crate::error::{PositionError, check_finite, init};
+use crate::error::{PositionError, check_finite, check_width, init};
 use crate::layout::Layout;
 use crate::positions::{Axes, Grid, Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
@@ -361,18 +361,12 @@ impl SinusoidalPositionalEncoding {
                 });
             }
         };
-        let (expected, got) = (self.config.d_model, shape[D - 1]);
-        if got != expected {
-            return Err(PositionError::Width {
-                name: "d_model",
-                expected,
-                got,
-            });
-        }
+        let width = shape[D - 1];
+        check_width("d_model", self.config.d_model, width)?;
         if shape.contains(&0) {
             return Ok(x); // Burn's reshape takes a 0 for the size that was there before
         }
-        let flat = x.reshape([shape[0], grid.tokens(), got]);
+        let flat = x.reshape([shape[0], grid.tokens(), width]);
         let sum = self.try_embed(flat, &Positions::from(grid))?;
         Ok(sum.reshape(shape))
     }

@@ -13,7 +13,7 @@ pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
 
 use burn::tensor::{Device, Tensor};
 
-use crate::error::{PositionError, expect};
+use crate::error::{PositionError, check_width, expect};
 use crate::positions::{Lookup, Positions};
 use crate::tensor::check_device;
 
@@ -222,12 +222,6 @@ fn lookup<'a>(
 #[inline]
 fn check_side(x: &Tensor<4>, d_head: usize, device: &Device) -> Result<(), PositionError> {
     let [_, _, _, got] = x.dims();
-    if got != d_head {
-        return Err(PositionError::Width {
-            name: "d_head",
-            expected: d_head,
-            got,
-        });
-    }
+    check_width("d_head", d_head, got)?;
     check_device(x, device)
 }
