@@ -6,6 +6,7 @@
 //! | `… --example positions` | offsets, left padding, packing and explicit ids |
 //! | `… --example spectrum` | what the encoding is made of: wavelengths, similarity, shifts |
 //! | `… --example attention` | a layer with a cache that takes every scheme |
+//! | `… --example decoder [folder]` | a Llama, Mistral, Qwen, SmolLM3, Gemma or Phi-3 from Hugging Face, with a cache |
 //! | `… --example encoder [scheme]` | a tiny causal decoder with any scheme: trained, then decoding with a cache |
 //! | `… --example gpt2_positions [file name d_model max_len]` | the table of a GPT-2 checkpoint in a Burn model, and longer |
 //! | `… --example pytorch_buffer` | a PyTorch model's sinusoidal buffer: the same values, and more exact at far positions |

@@ -11,6 +11,7 @@ mod exactness;
 mod formulas;
 mod grids;
 mod learned;
+mod models;
 mod module;
 mod outside;
 mod panics;

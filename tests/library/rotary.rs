@@ -295,7 +295,7 @@ fn scalings_as_models_have_them() {
         (r#"{"rope_type": "default"}"#, "leave it out"),
         (
             r#"{"rope_type": "mrope"}"#,
-            "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, llama3",
+            "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, proportional, llama3",
         ),
     ] {
         let message = read(json).unwrap_err().to_string();

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import torch
-from transformers import AutoConfig
+from transformers import AutoConfig, __version__
 
 from common import about, double, rounded, shortest
 
@@ -26,7 +26,8 @@ def rotations():
         config = AutoConfig.for_model(model, **small)
         yield rotation(config, written(config), random)
         bare = AutoConfig.for_model(model)
-        yield rotation(bare, {name: getattr(bare, name) for name in ["model_type", *small]}, random, POSITIONS[4:5])
+        file = {name: getattr(bare, name) for name in ["model_type", *small]}
+        yield rotation(bare, file | {"transformers_version": __version__}, random, POSITIONS[4:5])
     for model, options in scaled():
         config = AutoConfig.for_model(model, **small | options)
         yield rotation(config, written(config), random)

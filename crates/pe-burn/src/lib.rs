@@ -120,7 +120,7 @@
 //! | encode images and video | [`Axes`] with `with_axes`, [`Grid`] as [`Positions`] |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] |
-//! | rotate as a model at Hugging Face does | [`ModelConfig`] |
+//! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`] |
 //! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`] |
 //! | use weights of another library or layout | [`Formula`], [`convert_layout`], [`convert_heads`] |
 //! | read a trained table, fit it to other lengths and image sizes | [`LearnedPositionalEmbedding`], [`Extension`] |
@@ -185,8 +185,9 @@ pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positions::{Axes, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
-    ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale, RopeScaling,
+    RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding,
+    XPosPositionalEncodingConfig,
 };
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};

@@ -21,6 +21,7 @@
 //! - [`folder`] knows the name of every file of a study.
 //! - [`draw`] draws pages, axes and lines, in one set of colours; [`plot`] draws the pictures that
 //!   explain an encoding.
+//! - [`inspect`] tells what positions do in a model from Hugging Face.
 //! - [`cli`] is the command line on top of all of it.
 //!
 //! # Imports go one way
@@ -39,6 +40,7 @@
 //! run               imports learn
 //! draw              imports folder
 //! plot              imports draw
+//! inspect           imports draw
 //! report            imports run, learn, plot, draw
 //! cli               imports everything
 //! ```
@@ -54,6 +56,7 @@ pub mod draw;
 pub mod error;
 pub mod folder;
 mod grouped;
+pub mod inspect;
 pub mod learn;
 pub mod plot;
 pub mod report;

@@ -1,12 +1,13 @@
 //! Encodings that rotate queries and keys: RoPE and its relatives.
 
-mod model_config;
+pub(crate) mod fields;
+mod model;
 mod rotary;
 pub mod scaling;
 pub(crate) mod turn;
 mod xpos;
 
-pub use model_config::ModelConfig;
+pub use model::{AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale};
 pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 pub use scaling::RopeScaling;
 pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};

@@ -567,8 +567,8 @@ mod tests {
             ),
             (config.clone().with_base(1.0), "decrease; got 1"),
             (
-                config.clone().with_scaling(Linear::new(0.5)),
-                "factor must be a finite number of at least 1; got 0.5",
+                config.clone().with_scaling(Linear::new(-0.5)),
+                "factor must be finite and above 0; got -0.5",
             ),
             (config.clone().with_scaling(Linear::new(f64::NAN)), "got NaN"),
             (

@@ -54,6 +54,7 @@ fn split(a: f64) -> (f64, f64) {
 }
 
 impl Double {
+    pub const ZERO: Self = Self { hi: 0.0, lo: 0.0 };
     pub const ONE: Self = Self { hi: 1.0, lo: 0.0 };
 
     pub const TAU: Self = Self {

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod compare;
+mod inspect;
 mod plot;
 mod report;
 mod terminal;
@@ -60,6 +61,12 @@ enum Command {
     },
     /// Draw a picture of the sinusoidal encoding, as SVG or PNG
     Plot(plot::PlotArgs),
+    /// Tell what positions do in a model from Hugging Face, layer by layer, from its config.json
+    ///
+    /// For whoever ports a model: which layers rotate queries and keys, which columns make a pair, the base,
+    /// the scaling, the wavelengths, and with --json the rotation of a known query to compare your own code
+    /// with.
+    Inspect(inspect::InspectArgs),
     /// List the tasks: what the model has to learn
     Tasks,
     /// List the schemes: the ways to tell a model the position of each token
@@ -88,6 +95,7 @@ impl Cli {
             Some(Command::Report { folder }) => report::run(&folder),
             Some(Command::Trial { folder }) => run::serve(&folder).map(|()| 0),
             Some(Command::Plot(args)) => plot::run(&args),
+            Some(Command::Inspect(args)) => inspect::run(&args),
             Some(Command::Tasks) => {
                 for task in task::all() {
                     print_line(&format!(

@@ -217,7 +217,8 @@ pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
     Ok(0)
 }
 
-fn check_place(file: &Path) -> Result<(), LabError> {
+/// Refuses a file that cannot be written where it is to be.
+pub(super) fn check_place(file: &Path) -> Result<(), LabError> {
     use std::io::{Error, ErrorKind};
     let refused =
         |kind: ErrorKind, reason: String| Err(LabError::file(file)(Error::new(kind, reason)));

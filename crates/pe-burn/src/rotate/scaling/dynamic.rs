@@ -4,10 +4,10 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::fields::{Fields, ORIGINAL};
 use super::ntk::{check_exponent, grow_base};
 use super::{Scaling, check_factor, check_original};
 use crate::error::PositionError;
+use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// Dynamic NTK scaling of RoPE: as [`Ntk`](super::Ntk), by as much as the length of the input needs.
@@ -33,7 +33,7 @@ use crate::spectrum::Spectrum;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dynamic {
-    /// How strongly the base grows with the length, at least 1.
+    /// How strongly the base grows with the length, above 0.
     pub factor: f64,
     /// The length that the model was trained on, at least 2.
     pub original_max_position_embeddings: usize,
@@ -50,7 +50,11 @@ impl Dynamic {
 }
 
 impl Scaling for Dynamic {
-    fn read(fields: &mut Fields) -> Result<Self, String> {
+    fn fields() -> &'static [&'static str] {
+        &["factor", ORIGINAL]
+    }
+
+    fn read(fields: &Fields) -> Result<Self, String> {
         Ok(Self {
             factor: fields.number("factor")?,
             original_max_position_embeddings: fields.length(ORIGINAL)?,
@@ -131,7 +135,7 @@ mod tests {
         );
         assert_eq!(
             error(Dynamic::new(0.0, 4), 8, 4),
-            "factor must be a finite number of at least 1; got 0"
+            "factor must be finite and above 0; got 0"
         );
         assert!(error(Dynamic::new(2.0, 4), 2, 4).ends_with("got 2"));
         // The base is more than the largest f64.

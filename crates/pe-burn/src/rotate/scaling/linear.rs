@@ -4,9 +4,9 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::fields::Fields;
 use super::{Scaling, check_factor};
 use crate::error::PositionError;
+use crate::rotate::fields::Fields;
 use crate::spectrum::Spectrum;
 
 /// Linear scaling of RoPE, or positional interpolation: every frequency divided by `factor`, which
@@ -31,7 +31,7 @@ use crate::spectrum::Spectrum;
 #[doc(alias = "positional interpolation")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Linear {
-    /// How many times as long as in training the inputs are, at least 1.
+    /// How many times as long as in training the inputs are, above 0.
     pub factor: f64,
 }
 
@@ -43,7 +43,11 @@ impl Linear {
 }
 
 impl Scaling for Linear {
-    fn read(fields: &mut Fields) -> Result<Self, String> {
+    fn fields() -> &'static [&'static str] {
+        &["factor"]
+    }
+
+    fn read(fields: &Fields) -> Result<Self, String> {
         Ok(Self {
             factor: fields.number("factor")?,
         })
@@ -77,11 +81,11 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_that_makes_nothing_longer_is_refused() {
-        for factor in [0.5, 0.0, -2.0, f64::INFINITY, f64::NAN] {
+    fn a_factor_that_is_no_ratio_of_lengths_is_refused() {
+        for factor in [0.0, -2.0, f64::INFINITY, f64::NAN] {
             let plain = Spectrum::new(8, 1e4).unwrap();
             let error = plain.scaled(&Linear::new(factor).into(), 1).unwrap_err();
-            let expected = format!("factor must be a finite number of at least 1; got {factor}");
+            let expected = format!("factor must be finite and above 0; got {factor}");
             assert_eq!(error.to_string(), expected);
         }
     }

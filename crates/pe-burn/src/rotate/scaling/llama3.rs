@@ -4,9 +4,9 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::fields::{Fields, ORIGINAL};
 use super::{Scaling, check_factor, check_original};
-use crate::error::{PositionError, check_number};
+use crate::error::{PositionError, check_positive};
+use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// Llama 3's scaling of RoPE: low frequencies divided by `factor`, high ones left as they are, and a
@@ -33,13 +33,13 @@ use crate::spectrum::Spectrum;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Llama3 {
-    /// How many times as long as in training the inputs are, at least 1.
+    /// How many times as long as in training the inputs are, above 0.
     pub factor: f64,
     /// Frequencies that make fewer turns than this in the trained length are divided by `factor`;
     /// above 0.
     pub low_freq_factor: f64,
-    /// Frequencies that make more turns than this in the trained length stay; above
-    /// `low_freq_factor`.
+    /// Frequencies that make more turns than this in the trained length stay; above 0. Where it is not
+    /// above `low_freq_factor`, no frequency lies between the two.
     pub high_freq_factor: f64,
     /// The length that the model was trained on, at least 2.
     pub original_max_position_embeddings: usize,
@@ -64,7 +64,11 @@ impl Llama3 {
 }
 
 impl Scaling for Llama3 {
-    fn read(fields: &mut Fields) -> Result<Self, String> {
+    fn fields() -> &'static [&'static str] {
+        &["factor", "low_freq_factor", "high_freq_factor", ORIGINAL]
+    }
+
+    fn read(fields: &Fields) -> Result<Self, String> {
         Ok(Self {
             factor: fields.number("factor")?,
             low_freq_factor: fields.number("low_freq_factor")?,
@@ -76,10 +80,8 @@ impl Scaling for Llama3 {
     fn check(&self, _pairs: usize) -> Result<(), PositionError> {
         check_factor(self.factor)?;
         check_original(self.original_max_position_embeddings)?;
-        let (low, high) = (self.low_freq_factor, self.high_freq_factor);
-        let fits = low > 0.0 && high > low && high.is_finite();
-        let bound = "above low_freq_factor, which is above 0";
-        check_number(fits, "high_freq_factor", high, bound)
+        check_positive("low_freq_factor", self.low_freq_factor)?;
+        check_positive("high_freq_factor", self.high_freq_factor)
     }
 
     fn apply(&self, spectrum: Spectrum, _seq: usize) -> Result<Spectrum, PositionError> {
@@ -135,16 +137,16 @@ mod tests {
     fn numbers_that_scale_nothing_are_refused() {
         for (bad, words) in [
             (
-                Llama3::new(8.0, 4.0, 4.0, 8192),
-                "high_freq_factor must be above low_freq_factor, which is above 0; got 4",
+                Llama3::new(8.0, 0.0, 4.0, 8192),
+                "low_freq_factor must be above 0 and finite in f32; got 0",
             ),
             (
-                Llama3::new(8.0, 0.0, 4.0, 8192),
-                "high_freq_factor must be above low_freq_factor, which is above 0; got 4",
+                Llama3::new(8.0, 1.0, f64::INFINITY, 8192),
+                "high_freq_factor must be above 0 and finite in f32; got inf",
             ),
             (
                 Llama3::new(f64::NAN, 1.0, 4.0, 8192),
-                "factor must be a finite number of at least 1; got NaN",
+                "factor must be finite and above 0; got NaN",
             ),
             (
                 Llama3::new(8.0, 1.0, 4.0, 0),

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::fields::{Fields, ORIGINAL};
 use super::{Scaling, check_factor, check_original};
 use crate::error::{PositionError, check_positive};
+use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// LongRoPE scaling of RoPE: every frequency divided by a factor of its own that a search found, with
@@ -42,7 +42,7 @@ pub struct Longrope {
     pub long_factor: Vec<f64>,
     /// The length that the model was trained on, at least 2.
     pub original_max_position_embeddings: usize,
-    /// How many times as long as in training the inputs are, at least 1: gives the attention factor,
+    /// How many times as long as in training the inputs are, above 0: gives the attention factor,
     /// unless that is given itself. Hugging Face's is the model's `max_position_embeddings` divided by
     /// the trained length.
     pub factor: Option<f64>,
@@ -70,10 +70,20 @@ impl Longrope {
 }
 
 impl Scaling for Longrope {
-    fn read(fields: &mut Fields) -> Result<Self, String> {
+    fn fields() -> &'static [&'static str] {
+        &[
+            "short_factor",
+            "long_factor",
+            ORIGINAL,
+            "factor",
+            "attention_factor",
+        ]
+    }
+
+    fn read(fields: &Fields) -> Result<Self, String> {
         Ok(Self {
-            short_factor: fields.factors("short_factor")?,
-            long_factor: fields.factors("long_factor")?,
+            short_factor: fields.numbers("short_factor")?,
+            long_factor: fields.numbers("long_factor")?,
             original_max_position_embeddings: fields.length(ORIGINAL)?,
             factor: fields.optional_number("factor")?,
             attention_factor: fields.optional_number("attention_factor")?,
@@ -206,10 +216,10 @@ mod tests {
             ),
             (
                 Longrope {
-                    factor: Some(0.5),
+                    factor: Some(-0.5),
                     ..longrope()
                 },
-                "factor must be a finite number of at least 1; got 0.5",
+                "factor must be finite and above 0; got -0.5",
             ),
             (
                 Longrope {

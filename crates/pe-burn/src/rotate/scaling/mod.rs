@@ -9,13 +9,12 @@
 //! 2. Give it a line in the table `scalings!` below. The variant of [`RopeScaling`], reading and
 //!    writing it, the dispatch and the row in the docs follow from that line.
 
-pub(crate) mod fields;
-
 mod dynamic;
 mod linear;
 mod llama3;
 mod longrope;
 mod ntk;
+mod proportional;
 mod yarn;
 
 use alloc::format;
@@ -25,13 +24,18 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{PositionError, check_number};
+use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
-use fields::{Fields, ORIGINAL};
 
 /// What every scaling of RoPE provides.
 pub(crate) trait Scaling {
-    /// Takes its fields out of what was read. The error says what it needs, as in "needs `factor`".
-    fn read(fields: &mut Fields) -> Result<Self, String>
+    /// The names of its fields.
+    fn fields() -> &'static [&'static str]
+    where
+        Self: Sized;
+
+    /// Reads its fields. The error says what it needs, as in "needs `factor`".
+    fn read(fields: &Fields) -> Result<Self, String>
     where
         Self: Sized;
 
@@ -50,6 +54,11 @@ pub(crate) trait Scaling {
     /// never do.
     fn changes_beyond(&self) -> Option<usize> {
         None
+    }
+
+    /// Whether it sets frequencies to 0, for which there is no rotation.
+    fn stops_frequencies(&self) -> bool {
+        false
     }
 
     /// Whether the frequencies beyond that length differ from one length to the next. If not, all
@@ -128,10 +137,16 @@ macro_rules! scalings {
         )+
 
         impl RopeScaling {
-            /// The scaling of this `rope_type`, from its fields, which are taken out.
-            pub(crate) fn read(rope_type: &str, fields: &mut Fields) -> Result<Self, String> {
-                let scaling = match rope_type {
-                    $($name => <$Scaling as Scaling>::read(fields).map(Self::$Scaling),)+
+            /// The scaling of this `rope_type`, with the names of the fields that it has.
+            pub(crate) fn read(
+                rope_type: &str,
+                fields: &Fields,
+            ) -> Result<(Self, &'static [&'static str]), String> {
+                let (scaling, names) = match rope_type {
+                    $($name => (
+                        <$Scaling as Scaling>::read(fields).map(Self::$Scaling),
+                        <$Scaling as Scaling>::fields(),
+                    ),)+
                     _ => {
                         let known = [$($name),+].join(", ");
                         return Err(format!(
@@ -139,7 +154,10 @@ macro_rules! scalings {
                         ));
                     }
                 };
-                scaling.map_err(|reason| format!("{rope_type} {reason}"))
+                match scaling {
+                    Ok(scaling) => Ok((scaling, names)),
+                    Err(reason) => Err(format!("{rope_type} {reason}")),
+                }
             }
 
             fn as_dyn(&self) -> &dyn Scaling {
@@ -157,6 +175,7 @@ scalings! {
     "dynamic" => dynamic::Dynamic: "§3.3 of Peng et al. 2023",
     "yarn" => yarn::Yarn: "Peng et al., [*YaRN: Efficient Context Window Extension of Large Language Models*](https://arxiv.org/abs/2309.00071), 2023, §3",
     "longrope" => longrope::Longrope: "Ding et al., [*LongRoPE*](https://arxiv.org/abs/2402.13753), 2024; as Phi-3 uses it",
+    "proportional" => proportional::Proportional: "[Gemma 4](https://huggingface.co/docs/transformers/model_doc/gemma4), by its code",
     "llama3" => llama3::Llama3: "[*The Llama 3 Herd of Models*](https://arxiv.org/abs/2407.21783), 2024; by the code that came with the 3.1 models",
 }
 
@@ -208,7 +227,7 @@ impl Spectrum {
         scaling.check(self.doubles().len())?;
         let scaled = scaling.apply(self, seq)?;
         for omega in scaled.frequencies() {
-            let fits = omega > 0.0 && omega.is_finite();
+            let fits = omega.is_finite() && (omega > 0.0 || scaling.stops_frequencies());
             check_number(fits, "a scaled frequency", omega, "finite and above 0")?;
         }
         Ok(scaled)
@@ -222,8 +241,8 @@ impl<'de> Deserialize<'de> for RopeScaling {
     }
 }
 
-fn read_alone(mut fields: Fields) -> Result<RopeScaling, String> {
-    let mut name = |field| {
+fn read_alone(fields: Fields) -> Result<RopeScaling, String> {
+    let name = |field| {
         let name = fields.text(field);
         name.map_err(|reason| format!("a scaling of RoPE {reason}"))
     };
@@ -236,17 +255,18 @@ fn read_alone(mut fields: Fields) -> Result<RopeScaling, String> {
     if rope_type == "default" {
         return Err("rope_type \"default\" scales nothing: leave it out".into());
     }
-    let scaling = RopeScaling::read(&rope_type, &mut fields)?;
-    match fields.first() {
+    let (scaling, known) = RopeScaling::read(rope_type, &fields)?;
+    let is_unknown = |name: &&str| !matches!(*name, "rope_type" | "type") && !known.contains(name);
+    match fields.names().find(is_unknown) {
         Some(name) => Err(format!("{rope_type} has no field `{name}`")),
         None => Ok(scaling),
     }
 }
 
-/// Refuses a factor that makes no input longer.
+/// Refuses a factor that is no ratio of lengths. One below 1 is for shorter inputs than in training.
 fn check_factor(factor: f64) -> Result<(), PositionError> {
-    let fits = factor.is_finite() && factor >= 1.0;
-    check_number(fits, "factor", factor, "a finite number of at least 1")
+    let fits = factor.is_finite() && factor > 0.0;
+    check_number(fits, "factor", factor, "finite and above 0")
 }
 
 /// Refuses a trained length whose logarithm is 0 or less.
@@ -398,9 +418,9 @@ mod tests {
             (r#"{"rope_type": "default"}"#, "leave it out"),
             (
                 r#"{"rope_type": "mrope"}"#,
-                "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, llama3",
+                "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, proportional, llama3",
             ),
-            ("3", "expected the fields of a scaling of RoPE"),
+            ("3", "expected a group of fields"),
         ] {
             let message = serde_json::from_str::<RopeScaling>(json)
                 .unwrap_err()
@@ -424,7 +444,11 @@ mod tests {
             }
 
             impl Scaling for Sqrt {
-                fn read(fields: &mut Fields) -> Result<Self, String> {
+                fn fields() -> &'static [&'static str] {
+                    &["factor"]
+                }
+
+                fn read(fields: &Fields) -> Result<Self, String> {
                     Ok(Self {
                         factor: fields.number("factor")?,
                     })
@@ -452,14 +476,17 @@ mod tests {
 
         #[test]
         fn two_steps_give_its_name_its_variant_and_its_methods() {
-            let mut fields: Fields = serde_json::from_str(r#"{"factor": 4}"#).unwrap();
-            let read = RopeScaling::read("sqrt", &mut fields).unwrap();
-            assert_eq!(read, Sqrt { factor: 4.0 }.into());
+            let fields: Fields = serde_json::from_str(r#"{"factor": 4}"#).unwrap();
+            let (read, names) = RopeScaling::read("sqrt", &fields).unwrap();
+            assert_eq!(
+                (&read, names),
+                (&Sqrt { factor: 4.0 }.into(), &["factor"][..])
+            );
             let json = serde_json::to_string(&read).unwrap();
             assert_eq!(json, r#"{"rope_type":"sqrt","factor":4.0}"#);
             let scaled = read.as_dyn().apply(plain(), 1).unwrap();
             assert_eq!(scaled.frequencies()[0], 0.5);
-            let message = RopeScaling::read("no", &mut fields).unwrap_err();
+            let message = RopeScaling::read("no", &fields).unwrap_err();
             assert_eq!(
                 message,
                 "there is no rope_type \"no\"; there are: linear, sqrt"

@@ -4,9 +4,9 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::fields::Fields;
-use super::{Scaling, check_factor};
+use super::Scaling;
 use crate::error::{PositionError, check_number};
+use crate::rotate::fields::Fields;
 use crate::spectrum::Spectrum;
 
 /// NTK-aware scaling of RoPE: a larger base. The lowest frequency is divided by `factor`, the highest
@@ -44,14 +44,19 @@ impl Ntk {
 }
 
 impl Scaling for Ntk {
-    fn read(fields: &mut Fields) -> Result<Self, String> {
+    fn fields() -> &'static [&'static str] {
+        &["factor"]
+    }
+
+    fn read(fields: &Fields) -> Result<Self, String> {
         Ok(Self {
             factor: fields.number("factor")?,
         })
     }
 
     fn check(&self, pairs: usize) -> Result<(), PositionError> {
-        check_factor(self.factor)?;
+        let fits = self.factor.is_finite() && self.factor >= 1.0;
+        check_number(fits, "factor", self.factor, "a finite number of at least 1")?;
         check_exponent(pairs)
     }
 

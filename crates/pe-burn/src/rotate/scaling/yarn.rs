@@ -4,9 +4,9 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::fields::{Fields, ORIGINAL};
 use super::{Scaling, check_factor, check_original};
-use crate::error::{PositionError, check_number, check_positive};
+use crate::error::{PositionError, check_positive};
+use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// YaRN scaling of RoPE: low frequencies divided by `factor`, high ones left as they are, a ramp
@@ -42,7 +42,7 @@ use crate::spectrum::Spectrum;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Yarn {
-    /// How many times as long as in training the inputs are, at least 1.
+    /// How many times as long as in training the inputs are, above 0.
     pub factor: f64,
     /// The length that the model was trained on, at least 2.
     pub original_max_position_embeddings: usize,
@@ -82,19 +82,36 @@ impl Yarn {
 }
 
 impl Scaling for Yarn {
-    fn read(fields: &mut Fields) -> Result<Self, String> {
+    fn fields() -> &'static [&'static str] {
+        &[
+            "factor",
+            ORIGINAL,
+            "beta_fast",
+            "beta_slow",
+            "attention_factor",
+            "mscale",
+            "mscale_all_dim",
+            "truncate",
+        ]
+    }
+
+    fn read(fields: &Fields) -> Result<Self, String> {
         let usual = Self::new(fields.number("factor")?, fields.length(ORIGINAL)?);
+        // The code of transformers takes a 0 for a number that is not given, and `null` for false.
+        let turns = |name, usual| {
+            let turns = fields.optional_number(name)?;
+            Ok::<f64, String>(turns.filter(|turns| *turns != 0.0).unwrap_or(usual))
+        };
         Ok(Self {
-            beta_fast: fields
-                .optional_number("beta_fast")?
-                .unwrap_or(usual.beta_fast),
-            beta_slow: fields
-                .optional_number("beta_slow")?
-                .unwrap_or(usual.beta_slow),
+            beta_fast: turns("beta_fast", usual.beta_fast)?,
+            beta_slow: turns("beta_slow", usual.beta_slow)?,
             attention_factor: fields.optional_number("attention_factor")?,
             mscale: fields.optional_number("mscale")?,
             mscale_all_dim: fields.optional_number("mscale_all_dim")?,
-            truncate: fields.flag("truncate")?.unwrap_or(usual.truncate),
+            truncate: match fields.is_null("truncate") {
+                true => false,
+                false => fields.flag("truncate")?.unwrap_or(usual.truncate),
+            },
             ..usual
         })
     }
@@ -102,9 +119,8 @@ impl Scaling for Yarn {
     fn check(&self, _pairs: usize) -> Result<(), PositionError> {
         check_factor(self.factor)?;
         check_original(self.original_max_position_embeddings)?;
-        let (fast, slow) = (self.beta_fast, self.beta_slow);
-        let fits = slow > 0.0 && fast > slow && fast.is_finite();
-        check_number(fits, "beta_fast", fast, "above beta_slow, which is above 0")?;
+        check_positive("beta_fast", self.beta_fast)?;
+        check_positive("beta_slow", self.beta_slow)?;
         check_positive("attention_factor", self.attention_factor())
     }
 
@@ -249,24 +265,27 @@ mod tests {
     fn numbers_that_scale_nothing_are_refused() {
         let yarn = Yarn::new(4.0, 4096);
         for (bad, words) in [
-            (Yarn::new(0.5, 4096), "at least 1; got 0.5"),
+            (
+                Yarn::new(0.0, 4096),
+                "factor must be finite and above 0; got 0",
+            ),
             (
                 Yarn::new(4.0, 1),
                 "original_max_position_embeddings must be at least 2; got 1",
             ),
             (
                 Yarn {
-                    beta_fast: 1.0,
+                    beta_fast: f64::NAN,
                     ..yarn.clone()
                 },
-                "beta_fast must be above beta_slow, which is above 0; got 1",
+                "beta_fast must be above 0 and finite in f32; got NaN",
             ),
             (
                 Yarn {
                     beta_slow: 0.0,
                     ..yarn.clone()
                 },
-                "beta_fast must be above beta_slow, which is above 0; got 32",
+                "beta_slow must be above 0 and finite in f32; got 0",
             ),
             (
                 Yarn {

@@ -1,0 +1,52 @@
+//! `pe-lab inspect`: what positions do in a model from Hugging Face.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::plot::check_place;
+use super::terminal::print_line;
+use crate::draw::{Format, write};
+use crate::error::LabError;
+use crate::inspect::{Inspection, picture};
+
+/// The arguments of `pe-lab inspect`.
+#[derive(Clone, Debug, Args)]
+pub(super) struct InspectArgs {
+    /// The model's config.json
+    #[arg(value_name = "config.json")]
+    config: PathBuf,
+    /// A safetensors file with the model's weights, whose names and shapes may tell the layout of its
+    /// heads; only its header is read
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
+    /// Print everything as JSON, with a probe of each group of layers: a known query and its rotation at
+    /// some positions, to compare other code with
+    #[arg(long)]
+    json: bool,
+    /// Draw the wavelengths against the context; the name ends in .svg or .png
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &InspectArgs) -> Result<u8, LabError> {
+    if let Some(file) = &args.plot {
+        Format::of(file)?;
+        check_place(file)?;
+    }
+    let inspection = Inspection::read(&args.config, args.weights.as_deref())?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&inspection)
+            .map_err(|error| LabError::Usage(error.to_string()))?;
+        print_line(&json);
+    } else {
+        print_line(inspection.to_string().trim_end());
+    }
+    if let Some(file) = &args.plot {
+        write(&picture::svg(&inspection)?, file)?;
+        if !args.json {
+            print_line(&format!("\nwrote {}", file.display()));
+        }
+    }
+    Ok(0)
+}

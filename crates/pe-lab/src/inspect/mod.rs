@@ -1,0 +1,217 @@
+//! What positions do in a model from Hugging Face, layer by layer, for whoever ports it.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod` | the facts: groups of layers that are alike, and a probe of each |
+//! | `text` | the facts as text |
+//! | `weights` | which layout the names and shapes of the weights go with |
+//! | `picture` | wavelengths against the context |
+
+pub mod picture;
+mod text;
+mod weights;
+
+use std::f64::consts::TAU;
+use std::fs;
+use std::path::Path;
+
+use pe_burn::{AttentionSpan, LayerPositions, Layout, ModelConfig, Probe, RopeScaling};
+use serde::Serialize;
+
+use crate::error::LabError;
+
+pub use weights::Weights;
+
+/// What positions do in a model.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The model type whose code the file was read for.
+    pub model_type: &'static str,
+    /// The longest input, by the file.
+    pub context: Option<usize>,
+    /// The number of layers.
+    pub layers: usize,
+    /// The layers in groups that are alike, in the order of their first layers.
+    pub groups: Vec<Group>,
+    /// What the names and shapes of the weights say.
+    pub weights: Option<Weights>,
+}
+
+/// Layers that do the same with positions.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Group {
+    /// The indices of the layers.
+    pub layers: Vec<usize>,
+    /// Which keys a query sees: "full", "none", or "sliding" or "chunked" with a length.
+    pub attention: String,
+    /// The rotation of queries and keys.
+    pub rotation: Option<Rotation>,
+    /// The factor of a query at the last position of the context, where it grows with the position.
+    pub query_factor: Option<f64>,
+    #[serde(skip)]
+    positions: LayerPositions,
+}
+
+/// The rotation of queries and keys.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Rotation {
+    /// The first column of a head that it is for.
+    pub first_column: usize,
+    /// The number of columns that it is for.
+    pub d_head: usize,
+    /// The number of these that are rotated.
+    pub rotary_dim: usize,
+    /// Which columns make a pair.
+    pub layout: Layout,
+    /// The base of the frequencies.
+    pub base: f64,
+    /// The scaling for longer inputs than in training.
+    pub scaling: Option<RopeScaling>,
+    /// What queries and keys are both multiplied by.
+    pub attention_factor: f64,
+    /// The wavelength of each pair in tokens, for an input as long as the context; `None` where a pair
+    /// does not turn.
+    pub wavelengths: Vec<Option<f64>>,
+    /// The pairs that make less than one turn in the length of training, without the scaling.
+    pub never_complete: Vec<usize>,
+    /// The length of training.
+    pub trained_on: Option<usize>,
+    /// A known query and its rotation at some positions, to compare other code with.
+    pub probe: Probe,
+}
+
+impl Inspection {
+    /// Reads a `config.json`, and the header of a safetensors file with the weights.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::File`] when a file cannot be read, [`LabError::Position`] when the first is not the
+    /// configuration of a model whose positions are known, [`LabError::Usage`] when the second is not a
+    /// safetensors file.
+    pub fn read(config: &Path, weights: Option<&Path>) -> Result<Self, LabError> {
+        let text = fs::read_to_string(config).map_err(LabError::file(config))?;
+        let mut inspection = Self::of(&ModelConfig::from_json(&text)?)?;
+        if let Some(path) = weights {
+            inspection.weights = Some(Weights::read(path, &inspection)?);
+        }
+        Ok(inspection)
+    }
+
+    /// What positions do in a model.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ModelConfig::layers`], and of the spectrum of a layer.
+    pub fn of(config: &ModelConfig) -> Result<Self, LabError> {
+        let context = config.context()?;
+        let layers = config.layers()?;
+        let mut groups: Vec<Group> = Vec::new();
+        let count = layers.len();
+        for (i, positions) in layers.into_iter().enumerate() {
+            match groups.iter_mut().find(|group| group.positions == positions) {
+                Some(group) => group.layers.push(i),
+                None => groups.push(Group::new(i, positions, context)?),
+            }
+        }
+        Ok(Self {
+            model_type: config.model_type()?,
+            context,
+            layers: count,
+            groups,
+            weights: None,
+        })
+    }
+}
+
+impl Group {
+    fn new(
+        layer: usize,
+        positions: LayerPositions,
+        context: Option<usize>,
+    ) -> Result<Self, LabError> {
+        let attention = match positions.span {
+            AttentionSpan::Full => "full".to_string(),
+            AttentionSpan::Sliding(window) => format!("sliding {window}"),
+            AttentionSpan::Chunked(length) => format!("chunked {length}"),
+            AttentionSpan::None => "none".to_string(),
+            other => format!("{other:?}"),
+        };
+        let last = context.map_or(0, |context| context.saturating_sub(1));
+        Ok(Self {
+            layers: vec![layer],
+            attention,
+            rotation: Rotation::of(&positions, context)?,
+            query_factor: positions.query_scale.map(|scale| scale.factor(last)),
+            positions,
+        })
+    }
+}
+
+impl Rotation {
+    fn of(layer: &LayerPositions, context: Option<usize>) -> Result<Option<Self>, LabError> {
+        let Some(rotary) = &layer.rotary else {
+            return Ok(None);
+        };
+        let trained_on = trained_on(rotary.scaling.as_ref(), context);
+        let mut unscaled = rotary.clone();
+        unscaled.scaling = None;
+        let length = context.unwrap_or(1);
+        let frequencies = rotary.spectrum(length)?.frequencies();
+        let never_complete = match trained_on {
+            None => Vec::new(),
+            Some(length) => {
+                let trained = unscaled.spectrum(length)?.frequencies();
+                let turns = |omega: f64| omega * length as f64 / TAU;
+                let pairs = trained.into_iter().zip(&frequencies).enumerate();
+                pairs
+                    .filter(|(_, (trained, now))| turns(*trained) < 1.0 && **now > 0.0)
+                    .map(|(i, _)| i)
+                    .collect()
+            }
+        };
+        let mut at = vec![0, 1, 100];
+        at.extend(trained_on.map(|length| length.saturating_sub(1)));
+        at.extend(trained_on);
+        at.extend(context.map(|length| length.saturating_sub(1)));
+        at.push(131_071);
+        at.sort_unstable();
+        at.dedup();
+        let probe = layer.probe(&at)?.expect("the layer rotates");
+        Ok(Some(Self {
+            first_column: layer.columns.start,
+            d_head: rotary.d_head,
+            rotary_dim: rotary.rotary_dim.unwrap_or(rotary.d_head),
+            layout: rotary.layout,
+            base: rotary.base,
+            scaling: rotary.scaling.clone(),
+            attention_factor: rotary
+                .scaling
+                .as_ref()
+                .map_or(1.0, RopeScaling::attention_factor),
+            wavelengths: frequencies
+                .iter()
+                .map(|omega| (*omega > 0.0).then_some(TAU / omega))
+                .collect(),
+            never_complete,
+            trained_on,
+            probe,
+        }))
+    }
+}
+
+/// The length that the model was trained on before its context was made longer.
+fn trained_on(scaling: Option<&RopeScaling>, context: Option<usize>) -> Option<usize> {
+    let shorter = |factor: f64| context.map(|context| (context as f64 / factor) as usize);
+    match scaling {
+        Some(RopeScaling::Yarn(yarn)) => Some(yarn.original_max_position_embeddings),
+        Some(RopeScaling::Dynamic(dynamic)) => Some(dynamic.original_max_position_embeddings),
+        Some(RopeScaling::Longrope(longrope)) => Some(longrope.original_max_position_embeddings),
+        Some(RopeScaling::Llama3(llama3)) => Some(llama3.original_max_position_embeddings),
+        Some(RopeScaling::Linear(linear)) => shorter(linear.factor),
+        Some(RopeScaling::Ntk(ntk)) => shorter(ntk.factor),
+        _ => context,
+    }
+}

@@ -1,0 +1,122 @@
+//! The wavelengths of a model's pairs against its context.
+
+use super::{Inspection, Rotation};
+use crate::draw::colour::{MAX_DISTINCT, distinct};
+use crate::draw::{Axis, Key, Lines, Rect, Side, Stroke, below_subtitle, dots, line, page};
+use crate::error::LabError;
+use crate::grouped::grouped;
+
+const WIDTH: i32 = 660;
+const HEIGHT: i32 = 400;
+
+/// Draws the wavelength of each pair, with a line for each group of layers that rotates, and the lengths
+/// of training and of the context.
+///
+/// # Errors
+///
+/// [`LabError::Usage`] when no layer rotates.
+pub fn svg(model: &Inspection) -> Result<String, LabError> {
+    let groups: Vec<(&Rotation, String)> = model
+        .groups
+        .iter()
+        .filter_map(|group| {
+            let rotation = group.rotation.as_ref()?;
+            let base = grouped(rotation.base.round() as usize, ',');
+            let first = group.layers[0];
+            let name = match group.layers.len() {
+                1 => format!("layer {first}, base {base}"),
+                count => format!("{count} layers from {first} on, base {base}"),
+            };
+            Some((rotation, name))
+        })
+        .take(MAX_DISTINCT)
+        .collect();
+    if groups.is_empty() {
+        return Err(LabError::Usage(format!(
+            "no layer of this {} rotates: there is nothing to draw",
+            model.model_type
+        )));
+    }
+    let pairs = groups
+        .iter()
+        .map(|(rotation, _)| rotation.wavelengths.len());
+    let pairs = pairs.max().unwrap_or(1);
+    let longest = groups
+        .iter()
+        .flat_map(|(rotation, _)| rotation.wavelengths.iter().copied().flatten())
+        .chain(model.context.map(|context| context as f64))
+        .fold(10.0, f64::max);
+    let decades = longest.log10().ceil() as i32;
+    let left = Axis {
+        name: "wavelength (tokens)".into(),
+        from: 0.5,
+        to: f64::from(decades) + 0.1,
+        ticks: (1..=decades)
+            .map(|power| {
+                let label = match u32::try_from(power) {
+                    Ok(power @ ..=9) => grouped(10_usize.pow(power), ','),
+                    _ => format!("1e{power}"),
+                };
+                (f64::from(power), label)
+            })
+            .collect(),
+    };
+    let end = pairs.saturating_sub(1).max(1) as f64;
+    let across = Axis::counted("pair of columns", (0, pairs), end, 0.0).horizontal(WIDTH);
+    let rect = Rect {
+        left: 20 + left.margin(),
+        top: below_subtitle(1),
+        width: WIDTH,
+        height: HEIGHT,
+    };
+    let mut legend = Vec::new();
+    let mut lines = Vec::new();
+    for (index, (rotation, name)) in groups.iter().enumerate() {
+        let stroke = Stroke::solid(distinct(index));
+        let points: Vec<(f64, f64)> = rotation
+            .wavelengths
+            .iter()
+            .enumerate()
+            .filter_map(|(i, wavelength)| Some((i as f64, (*wavelength)?.log10())))
+            .collect();
+        legend.push((Key::Line(stroke, None), name.clone()));
+        lines.push((stroke, points));
+    }
+    let grey = distinct(MAX_DISTINCT - 1);
+    let trained_on = groups[0].0.trained_on;
+    let lengths = [
+        ("context", model.context),
+        ("length of training", trained_on),
+    ];
+    let mut marks: Vec<(f64, Stroke)> = Vec::new();
+    for (name, length) in lengths {
+        let Some(length) = length.filter(|length| *length > 0) else {
+            continue;
+        };
+        let at = (length as f64).log10();
+        if marks.iter().any(|(other, _)| *other == at) {
+            continue;
+        }
+        let stroke = Stroke::dashed(grey);
+        legend.push((
+            Key::Line(stroke, None),
+            format!("{name}: {} tokens", grouped(length, ',')),
+        ));
+        marks.push((at, stroke));
+    }
+    let size = (rect.left + WIDTH + 40, rect.top + HEIGHT + 60);
+    let title = format!("Wavelengths of {}", model.model_type);
+    let subtitle =
+        ["A pair above a dashed line does not complete a turn within that length".to_string()];
+    page(size, &title, &subtitle, |page| {
+        let mut chart = page.chart(rect, &across, (&left, Side::Left), Lines::Both)?;
+        for (at, stroke) in &marks {
+            line(&mut chart, &[(0.0, *at), (end, *at)], *stroke)?;
+        }
+        for (stroke, points) in &lines {
+            line(&mut chart, points, *stroke)?;
+            dots(&mut chart, points.iter().map(|at| (*at, stroke.colour)), 2)?;
+        }
+        page.legend((rect.left + 18, rect.top + 12), &legend)
+    })
+}

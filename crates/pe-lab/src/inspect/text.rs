@@ -1,0 +1,204 @@
+//! The facts about a model as text, within 80 columns.
+
+use std::fmt;
+
+use pe_burn::Layout;
+
+use super::{Group, Inspection, Rotation};
+use crate::grouped::grouped;
+
+impl fmt::Display for Inspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.model_type, counted(self.layers, "layer"))?;
+        match self.context {
+            Some(context) => writeln!(f, ", inputs of up to {} tokens", grouped(context, ','))?,
+            None => writeln!(f)?,
+        }
+        for group in &self.groups {
+            writeln!(f)?;
+            group.fmt(f)?;
+        }
+        if let Some(weights) = &self.weights {
+            writeln!(f, "\nWeights")?;
+            for line in &weights.findings {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.layers.len() == 1 {
+            "Layer"
+        } else {
+            "Layers"
+        };
+        writeln!(f, "{name} {}", ranges(&self.layers))?;
+        let attention = match self.attention.split_once(' ') {
+            None if self.attention == "none" => "none: this layer has no positions".to_string(),
+            None => "full".to_string(),
+            Some(("sliding", window)) => format!("over a window of {window} keys"),
+            Some((_, length)) => format!("within pieces of {length} tokens"),
+        };
+        entry(f, "attention", &attention)?;
+        match &self.rotation {
+            Some(rotation) => rotation.fmt(f)?,
+            None if self.attention == "none" => {}
+            None => entry(f, "positions", "none: queries and keys are not rotated")?,
+        }
+        if let Some(factor) = self.query_factor {
+            let text = format!("multiplied by 1 at position 0, by {factor:.4} at the last one");
+            entry(f, "queries", &text)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Rotation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        entry(f, "positions", "RoPE: queries and keys are rotated")?;
+        let (first, last) = (self.first_column, self.first_column + self.d_head);
+        let mut columns = format!("{first} to {} of a head", last.saturating_sub(1));
+        if self.rotary_dim < self.d_head {
+            columns += &format!(", of which the first {} rotate", self.rotary_dim);
+        } else if first > 0 {
+            columns += "; those before have no positions";
+        }
+        entry(f, "columns", &columns)?;
+        let half = self.rotary_dim / 2;
+        let layout = match self.layout {
+            Layout::Halves => format!("halves: column i makes a pair with column i + {half}"),
+            Layout::Interleaved => "interleaved: columns 2i and 2i + 1 make a pair".to_string(),
+        };
+        entry(f, "layout", &layout)?;
+        entry(f, "base", &number(self.base))?;
+        match &self.scaling {
+            None => entry(f, "scaling", "none")?,
+            Some(scaling) => {
+                let text = serde_json::to_string(scaling).unwrap_or_default();
+                for (i, line) in wrapped(&text, 64).into_iter().enumerate() {
+                    entry(f, if i == 0 { "scaling" } else { "" }, &line)?;
+                }
+            }
+        }
+        if self.attention_factor != 1.0 {
+            let text = format!(
+                "queries and keys are multiplied by {:.6}",
+                self.attention_factor
+            );
+            entry(f, "factor", &text)?;
+        }
+        let turning: Vec<f64> = self.wavelengths.iter().copied().flatten().collect();
+        let shortest = turning.iter().copied().fold(f64::MAX, f64::min);
+        let longest = turning.iter().copied().fold(0.0, f64::max);
+        let pairs = counted(turning.len(), "pair");
+        match turning.is_empty() {
+            true => entry(f, "wavelengths", "none: no pair turns")?,
+            false => entry(
+                f,
+                "wavelengths",
+                &format!(
+                    "{} to {} tokens, {pairs}",
+                    number(shortest),
+                    number(longest)
+                ),
+            )?,
+        }
+        let still = self.wavelengths.len() - turning.len();
+        if still > 0 {
+            entry(
+                f,
+                "",
+                &format!("{} do not turn at all", counted(still, "pair")),
+            )?;
+        }
+        let Some(trained_on) = self.trained_on else {
+            return Ok(());
+        };
+        let trained_on = grouped(trained_on, ',');
+        let text = match self.never_complete.len() {
+            0 => format!("every turning pair does, within the {trained_on} tokens of training"),
+            _ => format!(
+                "pairs {} do not, within the {trained_on} tokens of training",
+                ranges(&self.never_complete)
+            ),
+        };
+        entry(f, "full turns", &text)
+    }
+}
+
+fn entry(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    writeln!(f, "  {name:<12} {text}")
+}
+
+fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+/// For example "0 to 4, 6".
+fn ranges(indices: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &i in indices {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == i => *last = i,
+            _ => runs.push((i, i)),
+        }
+    }
+    let text = |(first, last)| match last - first {
+        0 => format!("{first}"),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    runs.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// A number to three digits, or to a whole number where that is more.
+fn number(value: f64) -> String {
+    match value {
+        value if value < 99.95 => format!("{value:.3}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_string(),
+        value if value < 1e15 => grouped(value.round() as usize, ','),
+        value => format!("{value:.3e}"),
+    }
+}
+
+/// Lines of at most this many characters, broken after commas where there are any.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in text.split_inclusive(',') {
+        let line = lines.last_mut().expect("there is one");
+        if !line.is_empty() && line.len() + part.len() > width {
+            lines.push(part.to_string());
+        } else {
+            line.push_str(part);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_numbers_are_named_by_their_ends() {
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(ranges(&[3]), "3");
+        assert_eq!(ranges(&[0, 1, 2, 4, 5, 9]), "0 to 2, 4, 5, 9");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(std::f64::consts::TAU), "6.283");
+        assert_eq!(number(10_000.0), "10,000");
+        assert_eq!(number(1e18), "1.000e18");
+        assert_eq!(wrapped("a,b,c", 3), ["a,", "b,c"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! `pe-lab inspect` as a user sees it.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{ended, lab};
+use serde_json::Value;
+
+const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
+    "model_type": "gemma3_text", "head_dim": 8, "num_hidden_layers": 7, "sliding_window": 512,
+    "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}}"#;
+
+fn inspect(arguments: &[&str], folder: &Path) -> (i32, String, String) {
+    ended(lab().arg("inspect").args(arguments).current_dir(folder))
+}
+
+#[test]
+fn layers_are_told_in_groups_that_are_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.json"), GEMMA).unwrap();
+    let (code, text, _) = inspect(&["config.json"], folder.path());
+    let expected = "\
+gemma3_text: 7 layers, inputs of up to 32,768 tokens
+
+Layers 0 to 4, 6
+  attention    over a window of 512 keys
+  positions    RoPE: queries and keys are rotated
+  columns      0 to 7 of a head
+  layout       halves: column i makes a pair with column i + 4
+  base         10,000
+  scaling      none
+  wavelengths  6.283 to 6,283 tokens, 4 pairs
+  full turns   every turning pair does, within the 32,768 tokens of training
+
+Layer 5
+  attention    full
+  positions    RoPE: queries and keys are rotated
+  columns      0 to 7 of a head
+  layout       halves: column i makes a pair with column i + 4
+  base         1,000,000
+  scaling      {\"rope_type\":\"linear\",\"factor\":8.0}
+  wavelengths  50.265 to 1,589,534 tokens, 4 pairs
+  full turns   pairs 2, 3 do not, within the 4,096 tokens of training
+";
+    assert_eq!((code, &*text), (0, expected));
+    assert!(text.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn json_has_a_probe_that_other_code_can_be_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.json"), GEMMA).unwrap();
+    let arguments = ["config.json", "--json", "--plot", "waves.svg"];
+    let (code, text, _) = inspect(&arguments, folder.path());
+    assert_eq!(code, 0);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let rotation = &json["groups"][1]["rotation"];
+    assert_eq!(rotation["base"], 1e6);
+    let query: Vec<f64> = serde_json::from_value(rotation["probe"]["query"].clone()).unwrap();
+    assert_eq!(
+        query,
+        (1..=8).map(|i| f64::from(i) / 8.0).collect::<Vec<_>>()
+    );
+    let rotated: Vec<(usize, Vec<f64>)> =
+        serde_json::from_value(rotation["probe"]["rotated"].clone()).unwrap();
+    let at: Vec<usize> = rotated.iter().map(|(position, _)| *position).collect();
+    assert_eq!(at, [0, 1, 100, 4_095, 4_096, 32_767, 131_071]);
+    for (position, row) in rotated {
+        for i in 0..4 {
+            let omega = 1e6_f64.powf(-2.0 * i as f64 / 8.0) / 8.0;
+            let (sin, cos) = (omega * position as f64).sin_cos();
+            let expected = query[i] * cos - query[i + 4] * sin;
+            assert!((row[i] - expected).abs() < 1e-10, "{position}, {i}");
+        }
+    }
+    let svg = fs::read_to_string(folder.path().join("waves.svg")).unwrap();
+    assert!(svg.contains("Wavelengths of gemma3_text") && svg.contains("context: 32,768 tokens"));
+}
+
+#[test]
+fn weights_tell_the_layout_where_they_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 2}"#;
+    fs::write(folder.path().join("config.json"), config).unwrap();
+    let header =
+        r#"{"layers.0.attention.wq.weight":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}}"#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.as_bytes());
+    file.extend([0; 32]);
+    fs::write(folder.path().join("meta.safetensors"), &file).unwrap();
+    let arguments = ["config.json", "--weights", "meta.safetensors"];
+    let (code, text, _) = inspect(&arguments, folder.path());
+    assert_eq!(code, 0);
+    for words in ["Its 4 rows are 2 heads of width 2.", "The name is Meta's"] {
+        assert!(text.contains(words), "{text}");
+    }
+    for (bytes, words) in [
+        (&file[..4], "not a safetensors file: it has 4 bytes"),
+        (
+            &[255; 40][..],
+            "its header would have 18446744073709551615 bytes",
+        ),
+        (&file[..30], "its header would have"),
+    ] {
+        fs::write(folder.path().join("bad.safetensors"), bytes).unwrap();
+        let (code, _, error) = inspect(
+            &["config.json", "--weights", "bad.safetensors"],
+            folder.path(),
+        );
+        assert!(code == 2 && error.contains(words), "{code}: {error}");
+    }
+}
+
+#[test]
+fn wrong_use_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |text: &str| fs::write(folder.path().join("config.json"), text).unwrap();
+    for (text, words) in [
+        ("", "config.json cannot be read"),
+        ("{}", "it has no `model_type`"),
+        (
+            r#"{"model_type": "gpt2"}"#,
+            "there is no model type named \"gpt2\"",
+        ),
+        (
+            r#"{"model_type": "nanochat"}"#,
+            "the model type nanochat is not read: it rotates by the opposite angle",
+        ),
+    ] {
+        write(text);
+        let (code, _, error) = inspect(&["config.json"], folder.path());
+        assert!(code == 2 && error.contains(words), "{code}: {error}");
+    }
+    let (code, _, error) = inspect(&["no.json"], folder.path());
+    assert!(code == 1 && error.contains("no.json"), "{code}: {error}");
+    write(GEMMA);
+    let (code, _, error) = inspect(&["config.json", "--plot", "x.gif"], folder.path());
+    assert!(code == 2 && error.contains(".svg"), "{code}: {error}");
+}

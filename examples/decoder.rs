@@ -1,0 +1,403 @@
+//! A decoder from Hugging Face in Burn: `decoder [folder]` reads `config.json` and `model.safetensors`
+//! and continues a sequence of tokens.
+//!
+//! One file reads Llama, Mistral, Qwen 2 and 3, SmolLM3, Gemma 2 and 3 and Phi-3. What differs between
+//! their blocks is told by the names of their weights; what differs between their positions (base,
+//! layout, scaling, layers without rotation, windows) is in `config.json`, and
+//! [`ModelConfig`](pe_burn::ModelConfig) reads it layer by layer.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use burn::tensor::activation::{gelu_approximate, silu, softmax};
+use burn::tensor::module::linear;
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use pe_burn::{
+    AttentionSpan, LayerPositions, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
+};
+use safetensors::{Dtype, SafeTensors};
+use serde_json::Value;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// The weights of a model by their names.
+struct Weights {
+    data: HashMap<String, TensorData>,
+    device: Device,
+}
+
+impl Weights {
+    fn read(path: &Path, device: &Device) -> Result<Self> {
+        let file = fs::read(path)?;
+        let mut data = HashMap::new();
+        for (name, view) in SafeTensors::deserialize(&file)?.tensors() {
+            let dtype = match view.dtype() {
+                Dtype::F32 => DType::F32,
+                Dtype::F16 => DType::F16,
+                Dtype::BF16 => DType::BF16,
+                other => return Err(format!("{name} is {other:?}").into()),
+            };
+            let bytes = view.data().to_vec();
+            let numbers = TensorData::from_bytes_vec(bytes, view.shape().to_vec(), dtype);
+            data.insert(name, numbers.convert::<f32>());
+        }
+        let device = device.clone();
+        Ok(Self { data, device })
+    }
+
+    fn find<const D: usize>(&self, name: &str) -> Option<Tensor<D>> {
+        let data = self.data.get(name)?;
+        Some(Tensor::from_data(data.clone(), &self.device))
+    }
+
+    fn get<const D: usize>(&self, name: &str) -> Result<Tensor<D>> {
+        let missing = || format!("there is no weight {name}").into();
+        self.find(name).ok_or_else(missing)
+    }
+
+    fn linear(&self, name: &str) -> Result<Linear> {
+        Ok(Linear {
+            weight: self.get::<2>(&format!("{name}.weight"))?.transpose(),
+            bias: self.find(&format!("{name}.bias")),
+        })
+    }
+
+    /// Projections that some models have as one, whose rows are those of all of them.
+    fn linears(&self, fused: &str, own: &[String], widths: &[usize]) -> Result<Vec<Linear>> {
+        let Some(weight) = self.find::<2>(&format!("{fused}.weight")) else {
+            return own.iter().map(|name| self.linear(name)).collect();
+        };
+        let parts = weight
+            .transpose()
+            .split_with_sizes(widths.to_vec(), 1)
+            .into_iter();
+        Ok(parts.map(|weight| Linear { weight, bias: None }).collect())
+    }
+}
+
+struct Linear {
+    /// `[inputs, outputs]`.
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+}
+
+impl Linear {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        linear(x, self.weight.clone(), self.bias.clone())
+    }
+}
+
+/// Root mean square normalization of the last axis.
+struct Norm {
+    weight: Tensor<1>,
+    epsilon: f64,
+}
+
+impl Norm {
+    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        let mean = x.clone().square().mean_dim(D - 1);
+        x / (mean + self.epsilon).sqrt() * self.weight.clone().unsqueeze()
+    }
+}
+
+/// The numbers of `config.json` that are not about positions.
+struct Sizes {
+    heads: usize,
+    key_heads: usize,
+    d_head: usize,
+    hidden: usize,
+    epsilon: f64,
+    is_gemma: bool,
+    /// What scores are multiplied by.
+    score_scale: f64,
+    /// Scores and logits are squeezed into ± these.
+    score_cap: Option<f64>,
+    logit_cap: Option<f64>,
+}
+
+impl Sizes {
+    fn read(config: &Value) -> Result<Self> {
+        let number = |name: &str| config[name].as_f64();
+        let size = |name: &str| number(name).ok_or(format!("config.json has no {name}"));
+        let (hidden, heads) = (size("hidden_size")?, size("num_attention_heads")?);
+        let d_head = number("head_dim").unwrap_or(hidden / heads);
+        let name = config["model_type"].as_str().unwrap_or_default();
+        let scaled_by = number("query_pre_attn_scalar").unwrap_or(d_head);
+        Ok(Self {
+            heads: heads as usize,
+            key_heads: number("num_key_value_heads").unwrap_or(heads) as usize,
+            d_head: d_head as usize,
+            hidden: hidden as usize,
+            epsilon: size("rms_norm_eps")?,
+            is_gemma: name.starts_with("gemma"),
+            score_scale: scaled_by.powf(-0.5),
+            score_cap: number("attn_logit_softcapping"),
+            logit_cap: number("final_logit_softcapping"),
+        })
+    }
+
+    fn norm(&self, weights: &Weights, name: &str) -> Result<Norm> {
+        let weight = weights.get(&format!("{name}.weight"))?;
+        // Gemma's weights are differences from 1.
+        let weight = if self.is_gemma { weight + 1.0 } else { weight };
+        Ok(Norm {
+            weight,
+            epsilon: self.epsilon,
+        })
+    }
+}
+
+/// Keys and values of the tokens so far, `[batch, key heads, tokens, d_head]`.
+type Cache = Option<[Tensor<4>; 2]>;
+
+struct Layer {
+    /// Before attention and before the feed-forward network, and in Gemma after each of them.
+    before: [Norm; 2],
+    after: Option<[Norm; 2]>,
+    qkv: Vec<Linear>,
+    qk_norms: Option<(Norm, Norm)>,
+    output: Linear,
+    gate_up: Vec<Linear>,
+    down: Linear,
+    rope: Option<RotaryPositionalEncoding>,
+    window: Option<usize>,
+}
+
+pub struct Decoder {
+    embedding: Tensor<2>,
+    layers: Vec<Layer>,
+    norm: Norm,
+    head: Tensor<2>,
+    sizes: Sizes,
+}
+
+impl Decoder {
+    pub fn read(folder: &Path, device: &Device) -> Result<Self> {
+        let text = fs::read_to_string(folder.join("config.json"))?;
+        let weights = Weights::read(&folder.join("model.safetensors"), device)?;
+        let sizes = Sizes::read(&serde_json::from_str(&text)?)?;
+
+        let model = ModelConfig::from_json(&text)?;
+        let positions = model.layers()?.into_iter().zip(model.init_rotary(device)?);
+        let layers = positions.enumerate().map(|(i, (positions, rope))| {
+            let name = format!("model.layers.{i}");
+            Layer::read(&weights, &name, &sizes, positions, rope)
+        });
+        let layers = layers.collect::<Result<_>>()?;
+        let embedding: Tensor<2> = weights.get("model.embed_tokens.weight")?;
+        let head = weights.find("lm_head.weight");
+        Ok(Self {
+            head: head.unwrap_or(embedding.clone()),
+            norm: sizes.norm(&weights, "model.norm")?,
+            embedding,
+            layers,
+            sizes,
+        })
+    }
+
+    /// A cache for each layer, empty.
+    pub fn caches(&self) -> Vec<Cache> {
+        self.layers.iter().map(|_| None).collect()
+    }
+
+    /// The logits of new tokens, `[batch, seq]` to `[batch, seq, vocabulary]`. `real` is `[batch, tokens
+    /// so far and new ones]`, false for padding.
+    pub fn forward(
+        &self,
+        tokens: Tensor<2, Int>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        caches: &mut [Cache],
+    ) -> Tensor<3> {
+        let [batch, seq] = tokens.dims();
+        let x = self.embedding.clone().select(0, tokens.flatten(0, 1));
+        let mut x = x.reshape([batch, seq, self.sizes.hidden]);
+        if self.sizes.is_gemma {
+            x = x * (self.sizes.hidden as f64).sqrt();
+        }
+        for (layer, cache) in self.layers.iter().zip(caches) {
+            x = layer.forward(x, real, positions, cache, &self.sizes);
+        }
+        let logits = linear(self.norm.forward(x), self.head.clone().transpose(), None);
+        squeeze(logits, self.sizes.logit_cap)
+    }
+
+    /// The tokens that follow each prompt, always the likeliest. Shorter prompts are padded on the left.
+    pub fn generate(&self, prompts: &[Vec<i64>], count: usize) -> Vec<Vec<i64>> {
+        let device = self.embedding.device();
+        let batch = prompts.len();
+        let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
+        let mut tokens = Tensor::<2, Int>::zeros([batch, longest], &device);
+        let mut is_real = tokens.clone();
+        for (row, prompt) in prompts.iter().enumerate() {
+            let place = [row..row + 1, longest - prompt.len()..longest];
+            let ids = Tensor::<1, Int>::from_data(&prompt[..], &device).unsqueeze();
+            is_real = is_real.slice_assign(place.clone(), ids.ones_like());
+            tokens = tokens.slice_assign(place, ids);
+        }
+        let mut real = is_real.bool();
+
+        // Padding does not count: the first token of each prompt is at position 0.
+        let mut positions = Positions::from_token_mask(real.clone());
+        let mut caches = self.caches();
+        let mut out = vec![Vec::new(); batch];
+        for step in 0..count {
+            let logits = self.forward(tokens, &real, &positions, &mut caches);
+            let last = logits.dims()[1] - 1;
+            tokens = logits.narrow(1, last, 1).argmax(2).reshape([batch, 1]);
+            let next = tokens.to_data().iter::<i64>().collect::<Vec<_>>();
+            for (row, token) in out.iter_mut().zip(next) {
+                row.push(token);
+            }
+            // From here on each row is one token after its last one.
+            let starts: Vec<usize> = prompts.iter().map(|prompt| prompt.len() + step).collect();
+            positions = Positions::from_starts(starts);
+            let one = Tensor::<2, Int>::ones([batch, 1], &device).bool();
+            real = Tensor::cat(vec![real, one], 1);
+        }
+        out
+    }
+}
+
+impl Layer {
+    fn read(
+        weights: &Weights,
+        name: &str,
+        sizes: &Sizes,
+        positions: LayerPositions,
+        rope: Option<RotaryPositionalEncoding>,
+    ) -> Result<Self> {
+        let window = match positions.span {
+            AttentionSpan::Full => None,
+            AttentionSpan::Sliding(window) => Some(window),
+            other => return Err(format!("{name} has {other:?} attention").into()),
+        };
+        if positions.query_scale.is_some() || positions.columns.start > 0 {
+            return Err(format!("{name} scales queries or has latent attention").into());
+        }
+        let norm = |part: &str| sizes.norm(weights, &format!("{name}.{part}"));
+        let attention = |part: &str| format!("{name}.self_attn.{part}");
+        let mlp = |part: &str| format!("{name}.mlp.{part}");
+        let down = weights.linear(&mlp("down_proj"))?;
+        let inner = [down.weight.dims()[0]; 2];
+        let qkv = ["q_proj", "k_proj", "v_proj"].map(attention);
+        let gate_up = ["gate_proj", "up_proj"].map(mlp);
+        let widths = [sizes.heads, sizes.key_heads, sizes.key_heads].map(|n| n * sizes.d_head);
+        // The norm of this name comes after attention in Gemma, and before the network elsewhere.
+        let other = norm("post_attention_layernorm")?;
+        let (second, after) = match norm("pre_feedforward_layernorm") {
+            Ok(second) => (second, Some([other, norm("post_feedforward_layernorm")?])),
+            Err(_) => (other, None),
+        };
+        let [q_norm, k_norm] = ["q_norm", "k_norm"].map(|part| norm(&format!("self_attn.{part}")));
+        Ok(Self {
+            before: [norm("input_layernorm")?, second],
+            after,
+            qkv: weights.linears(&attention("qkv_proj"), &qkv, &widths)?,
+            qk_norms: q_norm.ok().zip(k_norm.ok()),
+            output: weights.linear(&attention("o_proj"))?,
+            gate_up: weights.linears(&mlp("gate_up_proj"), &gate_up, &inner)?,
+            down,
+            rope,
+            window,
+        })
+    }
+
+    fn forward(
+        &self,
+        x: Tensor<3>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        cache: &mut Cache,
+        sizes: &Sizes,
+    ) -> Tensor<3> {
+        let after = |i: usize, x| match &self.after {
+            Some(norms) => norms[i].forward(x),
+            None => x,
+        };
+        let y = self.before[0].forward(x.clone());
+        let x = x + after(0, self.attention(y, real, positions, cache, sizes));
+        let y = self.before[1].forward(x.clone());
+        let gate = self.gate_up[0].forward(y.clone());
+        let gate = match sizes.is_gemma {
+            true => gelu_approximate(gate),
+            false => silu(gate),
+        };
+        x + after(1, self.down.forward(gate * self.gate_up[1].forward(y)))
+    }
+
+    fn attention(
+        &self,
+        x: Tensor<3>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        cache: &mut Cache,
+        sizes: &Sizes,
+    ) -> Tensor<3> {
+        let [batch, seq, _] = x.dims();
+        let heads = |linear: &Linear, heads: usize| {
+            let x = linear.forward(x.clone());
+            x.reshape([batch, seq, heads, sizes.d_head]).swap_dims(1, 2)
+        };
+        let mut q = heads(&self.qkv[0], sizes.heads);
+        let mut k = heads(&self.qkv[1], sizes.key_heads);
+        let mut v = heads(&self.qkv[2], sizes.key_heads);
+        if let Some((q_norm, k_norm)) = &self.qk_norms {
+            (q, k) = (q_norm.forward(q), k_norm.forward(k));
+        }
+        if let Some(rope) = &self.rope {
+            (q, k) = rope.rotate(q, k, positions);
+        }
+        if let Some([keys, values]) = cache.take() {
+            k = Tensor::cat(vec![keys, k], 2);
+            v = Tensor::cat(vec![values, v], 2);
+        }
+        *cache = Some([k.clone(), v.clone()]);
+
+        let keys = k.dims()[2];
+        let group = sizes.heads / sizes.key_heads;
+        let [k, v] = [k, v].map(|x| {
+            let x = x.reshape([batch, sizes.key_heads, 1, keys, sizes.d_head]);
+            let x = x.repeat_dim(2, group);
+            x.reshape([batch, sizes.heads, keys, sizes.d_head])
+        });
+        let scores = squeeze(q.matmul(k.transpose()) * sizes.score_scale, sizes.score_cap);
+        let scores = scores.mask_fill(self.hidden(seq, real), f32::MIN);
+        let y = softmax(scores, 3).matmul(v).swap_dims(1, 2);
+        let y = y.reshape([batch, seq, sizes.heads * sizes.d_head]);
+        self.output.forward(y)
+    }
+
+    /// Which keys each of the last `seq` tokens does not see: later ones, padding, and those before its
+    /// window. `[batch, 1, seq, keys]`.
+    fn hidden(&self, seq: usize, real: &Tensor<2, Bool>) -> Tensor<4, Bool> {
+        let [batch, keys] = real.dims();
+        let at = |from: usize| Tensor::<1, Int>::arange(from as i64..keys as i64, &real.device());
+        let behind = at(keys - seq).reshape([seq, 1]) - at(0).reshape([1, keys]);
+        let mut hidden = behind.clone().lower_elem(0);
+        if let Some(window) = self.window {
+            hidden = hidden.bool_or(behind.greater_equal_elem(window as i64));
+        }
+        let shape = [batch, 1, seq, keys];
+        let padding = real.clone().bool_not().reshape([batch, 1, 1, keys]);
+        let hidden = hidden.reshape([1, 1, seq, keys]).expand(shape);
+        hidden.bool_or(padding.expand(shape))
+    }
+}
+
+/// `cap · tanh(x / cap)`.
+fn squeeze<const D: usize>(x: Tensor<D>, cap: Option<f64>) -> Tensor<D> {
+    cap.map_or(x.clone(), |cap| (x / cap).tanh() * cap)
+}
+
+fn main() -> Result<()> {
+    let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/decoders/qwen3");
+    let folder = std::env::args().nth(1).unwrap_or(small.to_string());
+    let decoder = Decoder::read(Path::new(&folder), &Device::flex())?;
+    let prompts = [vec![3, 1, 4, 1, 5, 9, 2, 6], vec![2, 7, 1]];
+    for (prompt, tokens) in prompts.iter().zip(decoder.generate(&prompts, 12)) {
+        println!("{prompt:?} → {tokens:?}");
+    }
+    Ok(())
+}

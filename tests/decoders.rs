@@ -1,0 +1,117 @@
+//! The decoder of `examples/decoder.rs` against transformers: the logits of small models that it saved, and the tokens
+//! that greedy decoding adds (`tests/peers/decoders`, written by `tests/peers/decoders.py`).
+
+#[allow(dead_code)] // its `main`
+#[path = "../examples/decoder.rs"]
+mod decoder;
+
+use std::path::Path;
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use decoder::Decoder;
+use pe_burn::Positions;
+use serde::Deserialize;
+
+const NAMES: [&str; 8] = [
+    "gemma2",
+    "gemma3_text",
+    "llama",
+    "mistral",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "smollm3",
+];
+
+#[derive(Deserialize)]
+struct Expected {
+    prompts: Vec<Prompt>,
+}
+
+#[derive(Deserialize)]
+struct Prompt {
+    tokens: Vec<i64>,
+    /// Of the last tokens of the prompt.
+    logits: Vec<Vec<f32>>,
+    generated: Vec<i64>,
+}
+
+fn read(name: &str) -> (Decoder, Vec<Prompt>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("peers/decoders")
+        .join(name);
+    let decoder = Decoder::read(&folder, &Device::flex()).unwrap();
+    let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
+    let expected: Expected = serde_json::from_str(&text).unwrap();
+    (decoder, expected.prompts)
+}
+
+/// The logits of tokens without padding, from a position on.
+fn logits(decoder: &Decoder, tokens: &[i64]) -> Vec<Vec<f32>> {
+    let device = Device::flex();
+    let seq = tokens.len();
+    let ids = Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), [1, seq]), &device);
+    let real = Tensor::<2, Bool>::from_data(TensorData::new(vec![true; seq], [1, seq]), &device);
+    let logits = decoder.forward(ids, &real, &Positions::default(), &mut decoder.caches());
+    let width = logits.dims()[2];
+    let logits: Vec<f32> = logits.into_data().iter::<f32>().collect();
+    logits.chunks(width).map(<[f32]>::to_vec).collect()
+}
+
+#[test]
+fn logits_are_those_of_transformers() {
+    for name in NAMES {
+        let (decoder, prompts) = read(name);
+        for prompt in prompts {
+            let logits = logits(&decoder, &prompt.tokens);
+            let last = &logits[logits.len() - prompt.logits.len()..];
+            for (ours, theirs) in last.iter().zip(&prompt.logits) {
+                let largest = theirs.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+                for (ours, theirs) in ours.iter().zip(theirs) {
+                    let off = (ours - theirs).abs() / largest;
+                    assert!(off <= 1e-4, "{name}: {ours} for {theirs}");
+                }
+            }
+        }
+    }
+}
+
+/// With a cache, alone and in a batch in which the shorter prompt is padded on the left.
+#[test]
+fn greedy_decoding_adds_the_tokens_of_transformers() {
+    for name in NAMES {
+        let (decoder, prompts) = read(name);
+        let tokens: Vec<Vec<i64>> = prompts.iter().map(|prompt| prompt.tokens.clone()).collect();
+        let count = prompts[0].generated.len();
+        assert_eq!(count, 32);
+        let together = decoder.generate(&tokens, count);
+        for (prompt, together) in prompts.iter().zip(together) {
+            let alone = decoder.generate(std::slice::from_ref(&prompt.tokens), count);
+            assert_eq!(alone[0], prompt.generated, "{name}, alone");
+            assert_eq!(together, prompt.generated, "{name}, in a batch");
+        }
+    }
+}
+
+/// Without a cache: the whole sequence again for each token.
+#[test]
+fn a_cache_changes_nothing() {
+    for name in NAMES {
+        let (decoder, prompts) = read(name);
+        let mut tokens = prompts[1].tokens.clone();
+        for expected in &prompts[1].generated {
+            let logits = logits(&decoder, &tokens);
+            let last = logits.last().unwrap();
+            let likeliest = (0..last.len())
+                .max_by(|a, b| last[*a].total_cmp(&last[*b]))
+                .unwrap();
+            assert_eq!(
+                likeliest as i64,
+                *expected,
+                "{name}, token {}",
+                tokens.len()
+            );
+            tokens.push(likeliest as i64);
+        }
+    }
+}
