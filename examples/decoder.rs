@@ -6,87 +6,17 @@
 //! layout, scaling, layers without rotation, windows) is in `config.json`, and
 //! [`ModelConfig`](pe_burn::ModelConfig) reads it layer by layer.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::linear;
-use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{
     AttentionSpan, LayerPositions, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
 };
-use safetensors::{Dtype, SafeTensors};
+use pe_examples::{Linear, Result, Weights};
 use serde_json::Value;
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-/// The weights of a model by their names.
-struct Weights {
-    data: HashMap<String, TensorData>,
-    device: Device,
-}
-
-impl Weights {
-    fn read(path: &Path, device: &Device) -> Result<Self> {
-        let file = fs::read(path)?;
-        let mut data = HashMap::new();
-        for (name, view) in SafeTensors::deserialize(&file)?.tensors() {
-            let dtype = match view.dtype() {
-                Dtype::F32 => DType::F32,
-                Dtype::F16 => DType::F16,
-                Dtype::BF16 => DType::BF16,
-                other => return Err(format!("{name} is {other:?}").into()),
-            };
-            let bytes = view.data().to_vec();
-            let numbers = TensorData::from_bytes_vec(bytes, view.shape().to_vec(), dtype);
-            data.insert(name, numbers.convert::<f32>());
-        }
-        let device = device.clone();
-        Ok(Self { data, device })
-    }
-
-    fn find<const D: usize>(&self, name: &str) -> Option<Tensor<D>> {
-        let data = self.data.get(name)?;
-        Some(Tensor::from_data(data.clone(), &self.device))
-    }
-
-    fn get<const D: usize>(&self, name: &str) -> Result<Tensor<D>> {
-        let missing = || format!("there is no weight {name}").into();
-        self.find(name).ok_or_else(missing)
-    }
-
-    fn linear(&self, name: &str) -> Result<Linear> {
-        Ok(Linear {
-            weight: self.get::<2>(&format!("{name}.weight"))?.transpose(),
-            bias: self.find(&format!("{name}.bias")),
-        })
-    }
-
-    /// Projections that some models have as one, whose rows are those of all of them.
-    fn linears(&self, fused: &str, own: &[String], widths: &[usize]) -> Result<Vec<Linear>> {
-        let Some(weight) = self.find::<2>(&format!("{fused}.weight")) else {
-            return own.iter().map(|name| self.linear(name)).collect();
-        };
-        let parts = weight
-            .transpose()
-            .split_with_sizes(widths.to_vec(), 1)
-            .into_iter();
-        Ok(parts.map(|weight| Linear { weight, bias: None }).collect())
-    }
-}
-
-struct Linear {
-    /// `[inputs, outputs]`.
-    weight: Tensor<2>,
-    bias: Option<Tensor<1>>,
-}
-
-impl Linear {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        linear(x, self.weight.clone(), self.bias.clone())
-    }
-}
 
 /// Root mean square normalization of the last axis.
 struct Norm {

@@ -7,6 +7,7 @@
 //! | `… --example spectrum` | what the encoding is made of: wavelengths, similarity, shifts |
 //! | `… --example attention` | a layer with a cache that takes every scheme |
 //! | `… --example decoder [folder]` | a Llama, Mistral, Qwen, SmolLM3, Gemma or Phi-3 from Hugging Face, with a cache |
+//! | `… --example hf_encoder [folder]` | a BERT, RoBERTa, ModernBERT or the encoder of T5 from Hugging Face |
 //! | `… --example encoder [scheme]` | a tiny causal decoder with any scheme: trained, then decoding with a cache |
 //! | `… --example gpt2_positions [file name d_model max_len]` | the table of a GPT-2 checkpoint in a Burn model, and longer |
 //! | `… --example pytorch_buffer` | a PyTorch model's sinusoidal buffer: the same values, and more exact at far positions |
@@ -14,3 +15,7 @@
 //! | `… --example vit_resize` | a vision transformer's table from 14×14 to 16×20 patches |
 //! | `… --example word_and_position` | cosines of two words, of their positions and of both, in trained embeddings |
 //! | `… --example tiny_encoder` | none, sinusoidal and learned trained side by side, in one file |
+
+mod weights;
+
+pub use weights::{Linear, Result, Weights};

@@ -1,8 +1,8 @@
-//! The decoder of `examples/decoder.rs` against transformers: the logits of small models that it saved, and the tokens
+//! The decoder of `decoder.rs` against transformers: the logits of small models that it saved, and the tokens
 //! that greedy decoding adds (`tests/peers/decoders`, written by `tests/peers/decoders.py`).
 
 #[allow(dead_code)] // its `main`
-#[path = "../examples/decoder.rs"]
+#[path = "../decoder.rs"]
 mod decoder;
 
 use std::path::Path;
@@ -38,7 +38,7 @@ struct Prompt {
 
 fn read(name: &str) -> (Decoder, Vec<Prompt>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("peers/decoders")
+        .join("../tests/peers/decoders")
         .join(name);
     let decoder = Decoder::read(&folder, &Device::flex()).unwrap();
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();

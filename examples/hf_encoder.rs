@@ -1,0 +1,378 @@
+//! An encoder from Hugging Face in Burn: `hf_encoder [folder]` reads `config.json` and
+//! `model.safetensors` and prints the states of a few tokens.
+//!
+//! One file reads models whose positions enter at three different places: BERT and RoBERTa add a learned
+//! table to the embeddings, ModernBERT rotates queries and keys, with another base where attention is
+//! over a window, and T5 adds a bias to the scores. Padding on the left changes nothing.
+
+use std::fs;
+use std::path::Path;
+
+use burn::module::Param;
+use burn::tensor::activation::{gelu, relu, softmax};
+use burn::tensor::{Bool, Device, Int, Tensor};
+use pe_burn::{
+    AttentionSpan, Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
+    ModelConfig, Positions, RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
+};
+use pe_examples::{Linear, Result, Weights};
+use serde_json::Value;
+
+/// Normalization of the last axis: of T5 by its root mean square, else by mean and variance.
+struct Norm {
+    weight: Tensor<1>,
+    bias: Option<Tensor<1>>,
+    epsilon: f64,
+    is_centered: bool,
+}
+
+impl Norm {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        let x = match self.is_centered {
+            true => x.clone() - x.mean_dim(2),
+            false => x,
+        };
+        let variance = x.clone().square().mean_dim(2);
+        let x = x / (variance + self.epsilon).sqrt() * self.weight.clone().unsqueeze();
+        match &self.bias {
+            Some(bias) => x + bias.clone().unsqueeze(),
+            None => x,
+        }
+    }
+}
+
+/// What differs between the models.
+struct Kind {
+    /// The name of layer `i` is this, with `i` for `{}`.
+    layer: &'static str,
+    /// Queries, keys and values, or all three as one.
+    qkv: &'static [&'static str],
+    output: &'static str,
+    wide: &'static str,
+    narrow: &'static str,
+    /// Of attention and of the feed-forward network.
+    norms: [&'static str; 2],
+    /// Whether these come before their part, or after its sum with the input.
+    norm_first: bool,
+    /// The norms of the embeddings and of the result.
+    first_norm: &'static str,
+    last_norm: &'static str,
+    tokens: &'static str,
+}
+
+const BERT: Kind = Kind {
+    layer: "encoder.layer.{}",
+    qkv: &[
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+    ],
+    output: "attention.output.dense",
+    wide: "intermediate.dense",
+    narrow: "output.dense",
+    norms: ["attention.output.LayerNorm", "output.LayerNorm"],
+    norm_first: false,
+    first_norm: "embeddings.LayerNorm",
+    last_norm: "",
+    tokens: "embeddings.word_embeddings",
+};
+
+const MODERNBERT: Kind = Kind {
+    layer: "layers.{}",
+    qkv: &["attn.Wqkv"],
+    output: "attn.Wo",
+    wide: "mlp.Wi",
+    narrow: "mlp.Wo",
+    norms: ["attn_norm", "mlp_norm"],
+    norm_first: true,
+    first_norm: "embeddings.norm",
+    last_norm: "final_norm",
+    tokens: "embeddings.tok_embeddings",
+};
+
+const T5: Kind = Kind {
+    layer: "encoder.block.{}",
+    qkv: &[
+        "layer.0.SelfAttention.q",
+        "layer.0.SelfAttention.k",
+        "layer.0.SelfAttention.v",
+    ],
+    output: "layer.0.SelfAttention.o",
+    wide: "layer.1.DenseReluDense.wi",
+    narrow: "layer.1.DenseReluDense.wo",
+    norms: ["layer.0.layer_norm", "layer.1.layer_norm"],
+    norm_first: true,
+    first_norm: "",
+    last_norm: "encoder.final_layer_norm",
+    tokens: "shared",
+};
+
+struct Layer {
+    qkv: Vec<Linear>,
+    output: Linear,
+    wide: Linear,
+    narrow: Linear,
+    norms: [Option<Norm>; 2],
+    rope: Option<RotaryPositionalEncoding>,
+    /// How far a query sees to each side.
+    window: Option<usize>,
+}
+
+pub struct Encoder {
+    kind: &'static Kind,
+    heads: usize,
+    /// 1 / √d_head, or 1 in T5.
+    scale: f64,
+    embedding: Tensor<2>,
+    /// The embedding of the first type of token, in BERT.
+    token_type: Option<Tensor<1>>,
+    table: Option<LearnedPositionalEmbedding>,
+    bias: Option<T5RelativeBias>,
+    first_norm: Option<Norm>,
+    layers: Vec<Layer>,
+    last_norm: Option<Norm>,
+}
+
+impl Encoder {
+    pub fn read(folder: &Path, device: &Device) -> Result<Self> {
+        let text = fs::read_to_string(folder.join("config.json"))?;
+        let config: Value = serde_json::from_str(&text)?;
+        let file = folder.join("model.safetensors");
+        let weights = Weights::read(&file, device)?;
+        let name = config["model_type"].as_str().unwrap_or_default();
+        let size = |name: &str| {
+            let size = config[name]
+                .as_u64()
+                .ok_or(format!("config.json has no {name}"));
+            size.map(|size| size as usize)
+        };
+        let kind = match name {
+            "bert" | "roberta" => &BERT,
+            "modernbert" => &MODERNBERT,
+            "t5" => &T5,
+            other => {
+                return Err(format!("this example does not read the model type {other}").into());
+            }
+        };
+        let is_t5 = name == "t5";
+        let heads = size(if is_t5 {
+            "num_heads"
+        } else {
+            "num_attention_heads"
+        })?;
+        let count = size(if is_t5 {
+            "num_layers"
+        } else {
+            "num_hidden_layers"
+        })?;
+        let embedding: Tensor<2> = weights.get(&format!("{}.weight", kind.tokens))?;
+        let width = embedding.dims()[1];
+
+        // First hook: a table of positions. RoBERTa's has a row for padding before that of position 0.
+        let table = "embeddings.position_embeddings.weight";
+        let table = match (name, weights.find::<2>(table)) {
+            ("roberta", Some(rows)) => {
+                let padding = size("pad_token_id")?;
+                let max_len = rows.dims()[0] - padding - 1;
+                let table_config = LearnedPositionalEmbeddingConfig::new(width, max_len);
+                let table_config = table_config.with_padding_index(padding);
+                Some(table_config.init_from_file(&file, table, device)?)
+            }
+            (_, Some(rows)) => {
+                let table_config = LearnedPositionalEmbeddingConfig::new(width, rows.dims()[0]);
+                Some(table_config.init_from_file(&file, table, device)?)
+            }
+            (_, None) => None,
+        };
+        // Second hook: rotations, which may differ from layer to layer.
+        let mut spans = vec![AttentionSpan::Full; count];
+        let mut ropes = vec![None; count];
+        if name == "modernbert" {
+            let model = ModelConfig::from_json(&text)?;
+            spans = model.layers()?.iter().map(|layer| layer.span).collect();
+            ropes = model.init_rotary(device)?;
+        }
+        // Third hook: a bias of the scores, the same in all layers.
+        let bias = match is_t5 {
+            false => None,
+            true => {
+                let bias = T5RelativeBiasConfig::new(heads)
+                    .with_buckets(size("relative_attention_num_buckets")?)
+                    .with_max_distance(size("relative_attention_max_distance")?)
+                    .with_bidirectional(true);
+                let mut bias = bias.try_init(device)?;
+                let name = "layer.0.SelfAttention.relative_attention_bias.weight";
+                bias.weight = Param::from_tensor(weights.get(&format!("encoder.block.0.{name}"))?);
+                Some(bias)
+            }
+        };
+
+        let number = |name: &str| config[name].as_f64();
+        let epsilon = ["layer_norm_eps", "norm_eps", "layer_norm_epsilon"];
+        let epsilon = epsilon.into_iter().find_map(number).unwrap_or(1e-12);
+        let norm = |name: &str| {
+            let weight = weights.find(&format!("{name}.weight"))?;
+            let bias = weights.find(&format!("{name}.bias"));
+            let is_centered = !is_t5;
+            Some(Norm {
+                weight,
+                bias,
+                epsilon,
+                is_centered,
+            })
+        };
+        let layers = spans
+            .into_iter()
+            .zip(ropes)
+            .enumerate()
+            .map(|(i, (span, rope))| {
+                let layer = kind.layer.replace("{}", &i.to_string());
+                let name = |part: &str| format!("{layer}.{part}");
+                let linear = |part: &str| weights.linear(&name(part));
+                let own = kind.qkv.iter().map(|part| name(part)).collect::<Vec<_>>();
+                Ok(Layer {
+                    qkv: match &own[..] {
+                        [fused] => weights.linears(fused, &[], &[width; 3])?,
+                        own => own
+                            .iter()
+                            .map(|name| weights.linear(name))
+                            .collect::<Result<_>>()?,
+                    },
+                    output: linear(kind.output)?,
+                    wide: linear(kind.wide)?,
+                    narrow: linear(kind.narrow)?,
+                    norms: kind.norms.map(|part| norm(&name(part))),
+                    rope,
+                    window: match span {
+                        AttentionSpan::Sliding(window) => Some(window),
+                        _ => None,
+                    },
+                })
+            });
+        Ok(Self {
+            heads,
+            scale: if is_t5 {
+                1.0
+            } else {
+                (width as f64 / heads as f64).powf(-0.5)
+            },
+            token_type: weights
+                .find::<2>("embeddings.token_type_embeddings.weight")
+                .map(|types| types.narrow(0, 0, 1).flatten(0, 1)),
+            table,
+            bias,
+            first_norm: norm(kind.first_norm),
+            layers: layers.collect::<Result<_>>()?,
+            last_norm: norm(kind.last_norm),
+            embedding,
+            kind,
+        })
+    }
+
+    /// The states of tokens, `[batch, seq]` to `[batch, seq, d_model]`. `real` is false for padding, which
+    /// may be on either side.
+    pub fn forward(&self, tokens: Tensor<2, Int>, real: &Tensor<2, Bool>) -> Tensor<3> {
+        let [batch, seq] = tokens.dims();
+        let positions = Positions::from_token_mask(real.clone());
+        let x = self.embedding.clone().select(0, tokens.flatten(0, 1));
+        let mut x = x.reshape([batch, seq, self.embedding.dims()[1]]);
+        if let Some(token_type) = &self.token_type {
+            x = x + token_type.clone().unsqueeze();
+        }
+        if let Some(table) = &self.table {
+            x = table.embed(x, &positions);
+        }
+        let here = (&positions, seq);
+        let bias = self.bias.as_ref().map(|bias| bias.bias(here, here));
+        let normed = |norm: &Option<Norm>, x| match norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        };
+        x = normed(&self.first_norm, x);
+        for layer in &self.layers {
+            let attention = |x| layer.attention(x, real, &positions, bias.clone(), self);
+            let [norm, other] = &layer.norms;
+            x = match self.kind.norm_first {
+                true => {
+                    let x = x.clone() + attention(normed(norm, x));
+                    x.clone() + layer.network(normed(other, x), self)
+                }
+                false => {
+                    let x = normed(norm, x.clone() + attention(x));
+                    normed(other, x.clone() + layer.network(x, self))
+                }
+            };
+        }
+        normed(&self.last_norm, x)
+    }
+}
+
+impl Layer {
+    fn attention(
+        &self,
+        x: Tensor<3>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        bias: Option<Tensor<4>>,
+        model: &Encoder,
+    ) -> Tensor<3> {
+        let [batch, seq, width] = x.dims();
+        let heads = |i: usize| {
+            let x = self.qkv[i].forward(x.clone());
+            x.reshape([batch, seq, model.heads, width / model.heads])
+                .swap_dims(1, 2)
+        };
+        let (mut q, mut k, v) = (heads(0), heads(1), heads(2));
+        if let Some(rope) = &self.rope {
+            (q, k) = rope.rotate(q, k, positions);
+        }
+        let mut scores = q.matmul(k.transpose()) * model.scale;
+        if let Some(bias) = bias {
+            scores = scores + bias;
+        }
+        let shape = [batch, model.heads, seq, seq];
+        let padding = real
+            .clone()
+            .bool_not()
+            .reshape([batch, 1, 1, seq])
+            .expand(shape);
+        scores = scores.mask_fill(padding, f32::MIN);
+        if let Some(window) = self.window {
+            let at = Tensor::<1, Int>::arange(0..seq as i64, &x.device());
+            let apart = at.clone().reshape([seq, 1]) - at.reshape([1, seq]);
+            let far = apart.abs().greater_elem(window as i64);
+            scores = scores.mask_fill(far.reshape([1, 1, seq, seq]).expand(shape), f32::MIN);
+        }
+        let y = softmax(scores, 3).matmul(v).swap_dims(1, 2);
+        self.output.forward(y.reshape([batch, seq, width]))
+    }
+
+    fn network(&self, x: Tensor<3>, model: &Encoder) -> Tensor<3> {
+        let y = self.wide.forward(x);
+        let inner = self.narrow.weight.dims()[0];
+        let y = match (&model.bias, y.dims()[2] / inner) {
+            (Some(_), _) => relu(y),
+            (None, 1) => gelu(y),
+            // ModernBERT multiplies by a gate.
+            (None, _) => {
+                let [y, gate] = [0, 1].map(|i| y.clone().narrow(2, i * inner, inner));
+                gelu(y) * gate
+            }
+        };
+        self.narrow.forward(y)
+    }
+}
+
+fn main() -> Result<()> {
+    let small = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/peers/encoders/modernbert"
+    );
+    let folder = std::env::args().nth(1).unwrap_or(small.to_string());
+    let device = Device::flex();
+    let encoder = Encoder::read(Path::new(&folder), &device)?;
+    let tokens = Tensor::<2, Int>::from_data([[1, 1, 3, 14, 15], [9, 2, 6, 5, 3]], &device);
+    let real = tokens.clone().not_equal_elem(1); // padding is token 1
+    println!("{}", encoder.forward(tokens, &real));
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Weights that transformers saved, by their names.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use burn::tensor::module::linear;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use safetensors::{Dtype, SafeTensors};
+
+/// A result whose error is any error.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// The weights of a model by their names.
+pub struct Weights {
+    data: HashMap<String, TensorData>,
+    device: Device,
+}
+
+impl Weights {
+    pub fn read(path: &Path, device: &Device) -> Result<Self> {
+        let file = fs::read(path)?;
+        let mut data = HashMap::new();
+        for (name, view) in SafeTensors::deserialize(&file)?.tensors() {
+            let dtype = match view.dtype() {
+                Dtype::F32 => DType::F32,
+                Dtype::F16 => DType::F16,
+                Dtype::BF16 => DType::BF16,
+                other => return Err(format!("{name} is {other:?}").into()),
+            };
+            let bytes = view.data().to_vec();
+            let numbers = TensorData::from_bytes_vec(bytes, view.shape().to_vec(), dtype);
+            data.insert(name, numbers.convert::<f32>());
+        }
+        let device = device.clone();
+        Ok(Self { data, device })
+    }
+
+    pub fn find<const D: usize>(&self, name: &str) -> Option<Tensor<D>> {
+        let data = self.data.get(name)?;
+        Some(Tensor::from_data(data.clone(), &self.device))
+    }
+
+    pub fn get<const D: usize>(&self, name: &str) -> Result<Tensor<D>> {
+        let missing = || format!("there is no weight {name}").into();
+        self.find(name).ok_or_else(missing)
+    }
+
+    pub fn linear(&self, name: &str) -> Result<Linear> {
+        Ok(Linear {
+            weight: self.get::<2>(&format!("{name}.weight"))?.transpose(),
+            bias: self.find(&format!("{name}.bias")),
+        })
+    }
+
+    /// Projections under names of their own, or cut out of one under the name `fused`, in columns of these
+    /// widths.
+    pub fn linears(&self, fused: &str, own: &[String], widths: &[usize]) -> Result<Vec<Linear>> {
+        let Some(weight) = self.find::<2>(&format!("{fused}.weight")) else {
+            return own.iter().map(|name| self.linear(name)).collect();
+        };
+        let parts = weight
+            .transpose()
+            .split_with_sizes(widths.to_vec(), 1)
+            .into_iter();
+        Ok(parts.map(|weight| Linear { weight, bias: None }).collect())
+    }
+}
+
+pub struct Linear {
+    /// `[inputs, outputs]`.
+    pub weight: Tensor<2>,
+    pub bias: Option<Tensor<1>>,
+}
+
+impl Linear {
+    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        linear(x, self.weight.clone(), self.bias.clone())
+    }
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Writes `encoders/`: small encoders with random weights that transformers saved, and what it makes of two inputs.
+
+    venv5/bin/python encoders.py
+
+Each folder has `config.json` and `model.safetensors` as `save_pretrained` writes them, and `expected.json`: two inputs of
+different lengths, and the last hidden states of each alone, computed in float64.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import torch
+from transformers import AutoConfig, AutoModel, T5EncoderModel
+
+from common import about, shortest
+
+OUT = Path(__file__).parent / "encoders"
+VOCABULARY = 48
+
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "pad_token_id": 1,
+    "bos_token_id": None,
+    "eos_token_id": None,
+}
+T5_SIZES = {
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 3,
+    "num_heads": 4,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 12,
+    "pad_token_id": 1,
+}
+ENCODERS = {
+    "bert": SIZES | {"pad_token_id": 0},
+    "roberta": SIZES,
+    "modernbert": SIZES
+    | {"local_attention": 8, "num_hidden_layers": 4, "cls_token_id": None, "sep_token_id": None},
+    "t5": T5_SIZES,
+}
+
+
+def main():
+    shutil.rmtree(OUT, ignore_errors=True)
+    for name, options in ENCODERS.items():
+        torch.manual_seed(len(name))
+        config = AutoConfig.for_model(name, **options)
+        config._attn_implementation = "eager"
+        model = T5EncoderModel(config) if name == "t5" else AutoModel.from_config(config)
+        with torch.no_grad():
+            for weights in model.parameters():
+                weights.copy_(torch.randn(weights.shape) * 0.25 + (weights.dim() == 1))
+        folder = OUT / name
+        model.eval().save_pretrained(folder)
+        inputs = [torch.randint(2, VOCABULARY, (1, length)) for length in (23, 14)]
+        model = model.double()
+        with torch.no_grad():
+            states = [model(tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state[0] for tokens in inputs]
+        cases = [
+            {"tokens": tokens[0].tolist(), "states": [shortest(row) for row in rows]} for tokens, rows in zip(inputs, states)
+        ]
+        expected = about("transformers", "transformers") | {"inputs": cases}
+        (folder / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
+        print(name, rows.shape if (rows := states[0]) is not None else None)
+
+
+main()
