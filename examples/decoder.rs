@@ -15,7 +15,7 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{
     AttentionSpan, LayerPositions, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
 };
-use pe_examples::{Linear, Result, Weights};
+use pe_examples::{Cache, Linear, Result, Weights, generate, unseen};
 use serde_json::Value;
 
 /// Root mean square normalization of the last axis.
@@ -77,9 +77,6 @@ impl Sizes {
         })
     }
 }
-
-/// Keys and values of the tokens so far, `[batch, key heads, tokens, d_head]`.
-type Cache = Option<[Tensor<4>; 2]>;
 
 struct Layer {
     /// Before attention and before the feed-forward network, and in Gemma after each of them.
@@ -153,40 +150,15 @@ impl Decoder {
         squeeze(logits, self.sizes.logit_cap)
     }
 
-    /// The tokens that follow each prompt, always the likeliest. Shorter prompts are padded on the left.
+    /// The tokens that follow each prompt, always the likeliest.
     pub fn generate(&self, prompts: &[Vec<i64>], count: usize) -> Vec<Vec<i64>> {
-        let device = self.embedding.device();
-        let batch = prompts.len();
-        let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
-        let mut tokens = Tensor::<2, Int>::zeros([batch, longest], &device);
-        let mut is_real = tokens.clone();
-        for (row, prompt) in prompts.iter().enumerate() {
-            let place = [row..row + 1, longest - prompt.len()..longest];
-            let ids = Tensor::<1, Int>::from_data(&prompt[..], &device).unsqueeze();
-            is_real = is_real.slice_assign(place.clone(), ids.ones_like());
-            tokens = tokens.slice_assign(place, ids);
-        }
-        let mut real = is_real.bool();
-
-        // Padding does not count: the first token of each prompt is at position 0.
-        let mut positions = Positions::from_token_mask(real.clone());
         let mut caches = self.caches();
-        let mut out = vec![Vec::new(); batch];
-        for step in 0..count {
-            let logits = self.forward(tokens, &real, &positions, &mut caches);
-            let last = logits.dims()[1] - 1;
-            tokens = logits.narrow(1, last, 1).argmax(2).reshape([batch, 1]);
-            let next = tokens.to_data().iter::<i64>().collect::<Vec<_>>();
-            for (row, token) in out.iter_mut().zip(next) {
-                row.push(token);
-            }
-            // From here on each row is one token after its last one.
-            let starts: Vec<usize> = prompts.iter().map(|prompt| prompt.len() + step).collect();
-            positions = Positions::from_starts(starts);
-            let one = Tensor::<2, Int>::ones([batch, 1], &device).bool();
-            real = Tensor::cat(vec![real, one], 1);
-        }
-        out
+        generate(
+            prompts,
+            count,
+            &self.embedding.device(),
+            |tokens, real, positions| self.forward(tokens, real, positions, &mut caches),
+        )
     }
 }
 
@@ -292,27 +264,12 @@ impl Layer {
             let x = x.repeat_dim(2, group);
             x.reshape([batch, sizes.heads, keys, sizes.d_head])
         });
+        let shape = [batch, sizes.heads, seq, keys];
         let scores = squeeze(q.matmul(k.transpose()) * sizes.score_scale, sizes.score_cap);
-        let scores = scores.mask_fill(self.hidden(seq, real), f32::MIN);
+        let scores = scores.mask_fill(unseen(seq, real, self.window).expand(shape), f32::MIN);
         let y = softmax(scores, 3).matmul(v).swap_dims(1, 2);
         let y = y.reshape([batch, seq, sizes.heads * sizes.d_head]);
         self.output.forward(y)
-    }
-
-    /// Which keys each of the last `seq` tokens does not see: later ones, padding, and those before its
-    /// window. `[batch, 1, seq, keys]`.
-    fn hidden(&self, seq: usize, real: &Tensor<2, Bool>) -> Tensor<4, Bool> {
-        let [batch, keys] = real.dims();
-        let at = |from: usize| Tensor::<1, Int>::arange(from as i64..keys as i64, &real.device());
-        let behind = at(keys - seq).reshape([seq, 1]) - at(0).reshape([1, keys]);
-        let mut hidden = behind.clone().lower_elem(0);
-        if let Some(window) = self.window {
-            hidden = hidden.bool_or(behind.greater_equal_elem(window as i64));
-        }
-        let shape = [batch, 1, seq, keys];
-        let padding = real.clone().bool_not().reshape([batch, 1, 1, keys]);
-        let hidden = hidden.reshape([1, 1, seq, keys]).expand(shape);
-        hidden.bool_or(padding.expand(shape))
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `… --example spectrum` | what the encoding is made of: wavelengths, similarity, shifts |
 //! | `… --example attention` | a layer with a cache that takes every scheme |
 //! | `… --example decoder [folder]` | a Llama, Mistral, Qwen, SmolLM3, Gemma or Phi-3 from Hugging Face, with a cache |
+//! | `… --example gpt_decoder [folder]` | a GPT-NeoX, GPT-J or BLOOM from Hugging Face, with a cache |
 //! | `… --example hf_encoder [folder]` | a BERT, RoBERTa, ModernBERT or the encoder of T5 from Hugging Face |
 //! | `… --example encoder [scheme]` | a tiny causal decoder with any scheme: trained, then decoding with a cache |
 //! | `… --example gpt2_positions [file name d_model max_len]` | the table of a GPT-2 checkpoint in a Burn model, and longer |
@@ -16,6 +17,8 @@
 //! | `… --example word_and_position` | cosines of two words, of their positions and of both, in trained embeddings |
 //! | `… --example tiny_encoder` | none, sinusoidal and learned trained side by side, in one file |
 
+mod generate;
 mod weights;
 
+pub use generate::{Cache, generate, unseen};
 pub use weights::{Linear, Result, Weights};

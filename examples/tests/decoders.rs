@@ -1,20 +1,25 @@
-//! The decoder of `decoder.rs` against transformers: the logits of small models that it saved, and the tokens
+//! The decoders of `decoder.rs` and `gpt_decoder.rs` against transformers: the logits of small models that it saved, and the tokens
 //! that greedy decoding adds (`tests/peers/decoders`, written by `tests/peers/decoders.py`).
 
 #[allow(dead_code)] // its `main`
 #[path = "../decoder.rs"]
 mod decoder;
+#[allow(dead_code)]
+#[path = "../gpt_decoder.rs"]
+mod gpt_decoder;
 
 use std::path::Path;
 
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use decoder::Decoder;
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use pe_burn::Positions;
 use serde::Deserialize;
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 11] = [
+    "bloom",
     "gemma2",
     "gemma3_text",
+    "gpt_neox",
+    "gptj",
     "llama",
     "mistral",
     "phi3",
@@ -22,6 +27,37 @@ const NAMES: [&str; 8] = [
     "qwen3",
     "smollm3",
 ];
+
+/// The decoder of either example.
+enum Decoder {
+    Newer(decoder::Decoder),
+    Gpt(Box<gpt_decoder::Decoder>),
+}
+
+impl Decoder {
+    fn generate(&self, prompts: &[Vec<i64>], count: usize) -> Vec<Vec<i64>> {
+        match self {
+            Self::Newer(decoder) => decoder.generate(prompts, count),
+            Self::Gpt(decoder) => decoder.generate(prompts, count),
+        }
+    }
+
+    /// The logits of tokens without padding, from position 0 on.
+    fn logits(&self, tokens: &[i64]) -> Vec<Vec<f32>> {
+        let device = Device::flex();
+        let shape = [1, tokens.len()];
+        let ids = Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), shape), &device);
+        let real = Tensor::<2, Int>::ones(shape, &device).bool();
+        let positions = Positions::default();
+        let logits = match self {
+            Self::Newer(decoder) => decoder.forward(ids, &real, &positions, &mut decoder.caches()),
+            Self::Gpt(decoder) => decoder.forward(ids, &real, &positions, &mut decoder.caches()),
+        };
+        let width = logits.dims()[2];
+        let logits: Vec<f32> = logits.into_data().iter::<f32>().collect();
+        logits.chunks(width).map(<[f32]>::to_vec).collect()
+    }
+}
 
 #[derive(Deserialize)]
 struct Expected {
@@ -40,22 +76,16 @@ fn read(name: &str) -> (Decoder, Vec<Prompt>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/peers/decoders")
         .join(name);
-    let decoder = Decoder::read(&folder, &Device::flex()).unwrap();
+    let device = Device::flex();
+    let decoder = match name {
+        "bloom" | "gpt_neox" | "gptj" => Decoder::Gpt(Box::new(
+            gpt_decoder::Decoder::read(&folder, &device).unwrap(),
+        )),
+        _ => Decoder::Newer(decoder::Decoder::read(&folder, &device).unwrap()),
+    };
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
     let expected: Expected = serde_json::from_str(&text).unwrap();
     (decoder, expected.prompts)
-}
-
-/// The logits of tokens without padding, from a position on.
-fn logits(decoder: &Decoder, tokens: &[i64]) -> Vec<Vec<f32>> {
-    let device = Device::flex();
-    let seq = tokens.len();
-    let ids = Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), [1, seq]), &device);
-    let real = Tensor::<2, Bool>::from_data(TensorData::new(vec![true; seq], [1, seq]), &device);
-    let logits = decoder.forward(ids, &real, &Positions::default(), &mut decoder.caches());
-    let width = logits.dims()[2];
-    let logits: Vec<f32> = logits.into_data().iter::<f32>().collect();
-    logits.chunks(width).map(<[f32]>::to_vec).collect()
 }
 
 #[test]
@@ -63,7 +93,7 @@ fn logits_are_those_of_transformers() {
     for name in NAMES {
         let (decoder, prompts) = read(name);
         for prompt in prompts {
-            let logits = logits(&decoder, &prompt.tokens);
+            let logits = decoder.logits(&prompt.tokens);
             let last = &logits[logits.len() - prompt.logits.len()..];
             for (ours, theirs) in last.iter().zip(&prompt.logits) {
                 let largest = theirs.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
@@ -100,7 +130,7 @@ fn a_cache_changes_nothing() {
         let (decoder, prompts) = read(name);
         let mut tokens = prompts[1].tokens.clone();
         for expected in &prompts[1].generated {
-            let logits = logits(&decoder, &tokens);
+            let logits = decoder.logits(&tokens);
             let last = logits.last().unwrap();
             let likeliest = (0..last.len())
                 .max_by(|a, b| last[*a].total_cmp(&last[*b]))

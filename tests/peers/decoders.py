@@ -61,6 +61,9 @@ DECODERS = {
             "long_factor": [1.5 + i for i in range(PAIRS)],
         },
     },
+    "gpt_neox": {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
+    "gptj": {"n_embd": 32, "n_layer": 4, "n_head": 4, "n_inner": 48, "n_positions": 256, "rotary_dim": 4},
+    "bloom": {"n_layer": 4, "n_head": 4},
 }  # fmt: skip
 
 

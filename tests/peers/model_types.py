@@ -122,6 +122,8 @@ def files(cls):
     yield "llama3, length inside", bare | {"rope_scaling": LLAMA3 | {"original_max_position_embeddings": 1024.0}}
     yield "longrope", bare | {"max_position_embeddings": 8192, "rope_scaling": LONGROPE | {
         "original_max_position_embeddings": 1024}}  # fmt: skip
+    if "hunyuan" in cls.model_type:
+        yield "alpha", bare | {"rope_scaling": {"type": "dynamic", "factor": 1.0, "alpha": 1000.0}}
     if "head_dim" in bare:
         yield "no head width", {name: value for name, value in bare.items() if name != "head_dim"}
         yield "null head width", bare | {"head_dim": None, "hidden_size": 96}

@@ -1,0 +1,65 @@
+//! Greedy decoding with a cache, and the mask of causal attention.
+
+use burn::tensor::{Bool, Device, Int, Tensor};
+use pe_burn::Positions;
+
+/// Keys and values of the tokens so far, `[batch, heads, tokens, d_head]`.
+pub type Cache = Option<[Tensor<4>; 2]>;
+
+/// The tokens that follow each prompt, always the likeliest. Shorter prompts are padded on the left.
+///
+/// `logits` gets new tokens, `[batch, seq]`; which of all tokens so far are no padding,
+/// `[batch, tokens]`; and the positions of the new ones. It returns `[batch, seq, vocabulary]`.
+pub fn generate(
+    prompts: &[Vec<i64>],
+    count: usize,
+    device: &Device,
+    mut logits: impl FnMut(Tensor<2, Int>, &Tensor<2, Bool>, &Positions) -> Tensor<3>,
+) -> Vec<Vec<i64>> {
+    let batch = prompts.len();
+    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
+    let mut tokens = Tensor::<2, Int>::zeros([batch, longest], device);
+    let mut is_real = tokens.clone();
+    for (row, prompt) in prompts.iter().enumerate() {
+        let place = [row..row + 1, longest - prompt.len()..longest];
+        let ids = Tensor::<1, Int>::from_data(&prompt[..], device).unsqueeze();
+        is_real = is_real.slice_assign(place.clone(), ids.ones_like());
+        tokens = tokens.slice_assign(place, ids);
+    }
+    let mut real = is_real.bool();
+
+    // Padding does not count: the first token of each prompt is at position 0.
+    let mut positions = Positions::from_token_mask(real.clone());
+    let mut out = vec![Vec::new(); batch];
+    for step in 0..count {
+        let logits = logits(tokens, &real, &positions);
+        let last = logits.dims()[1] - 1;
+        tokens = logits.narrow(1, last, 1).argmax(2).reshape([batch, 1]);
+        let next = tokens.to_data().iter::<i64>().collect::<Vec<_>>();
+        for (row, token) in out.iter_mut().zip(next) {
+            row.push(token);
+        }
+        // From here on each row is one token after its last one.
+        let starts: Vec<usize> = prompts.iter().map(|prompt| prompt.len() + step).collect();
+        positions = Positions::from_starts(starts);
+        let one = Tensor::<2, Int>::ones([batch, 1], device).bool();
+        real = Tensor::cat(vec![real, one], 1);
+    }
+    out
+}
+
+/// Which keys each of the last `seq` tokens does not see: later ones, padding, and those before its
+/// window. `[batch, 1, seq, tokens]`, from `real`, `[batch, tokens]`.
+pub fn unseen(seq: usize, real: &Tensor<2, Bool>, window: Option<usize>) -> Tensor<4, Bool> {
+    let [batch, keys] = real.dims();
+    let at = |from: usize| Tensor::<1, Int>::arange(from as i64..keys as i64, &real.device());
+    let behind = at(keys - seq).reshape([seq, 1]) - at(0).reshape([1, keys]);
+    let mut unseen = behind.clone().lower_elem(0);
+    if let Some(window) = window {
+        unseen = unseen.bool_or(behind.greater_equal_elem(window as i64));
+    }
+    let shape = [batch, 1, seq, keys];
+    let padding = real.clone().bool_not().reshape([batch, 1, 1, keys]);
+    let unseen = unseen.reshape([1, 1, seq, keys]).expand(shape);
+    unseen.bool_or(padding.expand(shape))
+}

@@ -1,0 +1,290 @@
+//! An older decoder from Hugging Face in Burn: `gpt_decoder [folder]` reads `config.json` and
+//! `model.safetensors` and continues a sequence of tokens.
+//!
+//! GPT-NeoX rotates a part of each head, in halves; GPT-J rotates a part too, in neighbouring columns;
+//! BLOOM adds ALiBi's bias to the scores.
+
+use std::fs;
+use std::path::Path;
+
+use burn::tensor::activation::{gelu, gelu_approximate, softmax};
+use burn::tensor::{Bool, Device, Int, Tensor};
+use pe_burn::{Alibi, AlibiConfig, Bias, ModelConfig, Positions, RotaryPositionalEncoding, Rotate};
+use pe_examples::{Cache, Linear, Result, Weights, generate, unseen};
+use serde_json::Value;
+
+/// Layer normalization.
+struct Norm {
+    weight: Tensor<1>,
+    bias: Tensor<1>,
+    epsilon: f64,
+}
+
+impl Norm {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        let x = x.clone() - x.mean_dim(2);
+        let variance = x.clone().square().mean_dim(2);
+        let x = x / (variance + self.epsilon).sqrt() * self.weight.clone().unsqueeze();
+        x + self.bias.clone().unsqueeze()
+    }
+}
+
+/// What differs between the models.
+struct Kind {
+    tokens: &'static str,
+    /// The name of layer `i` is this, with `i` for `{}`.
+    layer: &'static str,
+    /// Queries, keys and values, or all three as one, head by head.
+    qkv: &'static [&'static str],
+    output: &'static str,
+    wide: &'static str,
+    narrow: &'static str,
+    /// Before attention and before the feed-forward network. GPT-J has one for both.
+    norms: [&'static str; 2],
+    /// Whether both parts read the same input, or the network that of attention.
+    is_parallel: bool,
+    /// Whether the activation is GELU or its approximation by tanh.
+    exact_gelu: bool,
+    first_norm: Option<&'static str>,
+    last_norm: &'static str,
+    head: &'static str,
+}
+
+const NEOX: Kind = Kind {
+    tokens: "gpt_neox.embed_in",
+    layer: "gpt_neox.layers.{}",
+    qkv: &["attention.query_key_value"],
+    output: "attention.dense",
+    wide: "mlp.dense_h_to_4h",
+    narrow: "mlp.dense_4h_to_h",
+    norms: ["input_layernorm", "post_attention_layernorm"],
+    is_parallel: true,
+    exact_gelu: true,
+    first_norm: None,
+    last_norm: "gpt_neox.final_layer_norm",
+    head: "embed_out",
+};
+
+const GPT_J: Kind = Kind {
+    tokens: "transformer.wte",
+    layer: "transformer.h.{}",
+    qkv: &["attn.q_proj", "attn.k_proj", "attn.v_proj"],
+    output: "attn.out_proj",
+    wide: "mlp.fc_in",
+    narrow: "mlp.fc_out",
+    norms: ["ln_1", "ln_1"],
+    is_parallel: true,
+    exact_gelu: false,
+    first_norm: None,
+    last_norm: "transformer.ln_f",
+    head: "lm_head",
+};
+
+const BLOOM: Kind = Kind {
+    tokens: "transformer.word_embeddings",
+    layer: "transformer.h.{}",
+    qkv: &["self_attention.query_key_value"],
+    output: "self_attention.dense",
+    wide: "mlp.dense_h_to_4h",
+    narrow: "mlp.dense_4h_to_h",
+    norms: ["input_layernorm", "post_attention_layernorm"],
+    is_parallel: false,
+    exact_gelu: false,
+    first_norm: Some("transformer.word_embeddings_layernorm"),
+    last_norm: "transformer.ln_f",
+    head: "lm_head",
+};
+
+struct Layer {
+    qkv: Vec<Linear>,
+    output: Linear,
+    wide: Linear,
+    narrow: Linear,
+    norms: [Norm; 2],
+}
+
+pub struct Decoder {
+    kind: &'static Kind,
+    heads: usize,
+    embedding: Tensor<2>,
+    /// All layers are alike.
+    rope: Option<RotaryPositionalEncoding>,
+    alibi: Option<Alibi>,
+    first_norm: Option<Norm>,
+    layers: Vec<Layer>,
+    last_norm: Norm,
+    head: Linear,
+}
+
+impl Decoder {
+    pub fn read(folder: &Path, device: &Device) -> Result<Self> {
+        let text = fs::read_to_string(folder.join("config.json"))?;
+        let config: Value = serde_json::from_str(&text)?;
+        let weights = Weights::read(&folder.join("model.safetensors"), device)?;
+        let kind = match config["model_type"].as_str().unwrap_or_default() {
+            "gpt_neox" => &NEOX,
+            "gptj" => &GPT_J,
+            "bloom" => &BLOOM,
+            other => return Err(format!("this example does not read {other}").into()),
+        };
+        let number = |names: [&str; 2]| {
+            let number = names.into_iter().find_map(|name| config[name].as_f64());
+            number.ok_or(format!("config.json has no {}", names[0]))
+        };
+        let heads = number(["num_attention_heads", "n_head"])? as usize;
+        let count = number(["num_hidden_layers", "n_layer"])? as usize;
+        let epsilon = number(["layer_norm_eps", "layer_norm_epsilon"])?;
+        let has_alibi = config["model_type"] == "bloom";
+        let rope = match has_alibi {
+            true => None,
+            false => Some(ModelConfig::from_json(&text)?.rotary()?.try_init(device)?),
+        };
+        let alibi = has_alibi.then(|| AlibiConfig::new(heads).try_init(device));
+
+        let norm = |name: &str| -> Result<Norm> {
+            Ok(Norm {
+                weight: weights.get(&format!("{name}.weight"))?,
+                bias: weights.get(&format!("{name}.bias"))?,
+                epsilon,
+            })
+        };
+        let layers = (0..count).map(|i| {
+            let layer = kind.layer.replace("{}", &i.to_string());
+            let linear = |part: &str| weights.linear(&format!("{layer}.{part}"));
+            let norm = |part: &str| norm(&format!("{layer}.{part}"));
+            Ok(Layer {
+                qkv: kind
+                    .qkv
+                    .iter()
+                    .map(|part| linear(part))
+                    .collect::<Result<_>>()?,
+                output: linear(kind.output)?,
+                wide: linear(kind.wide)?,
+                narrow: linear(kind.narrow)?,
+                norms: [norm(kind.norms[0])?, norm(kind.norms[1])?],
+            })
+        });
+        Ok(Self {
+            kind,
+            heads,
+            embedding: weights.get(&format!("{}.weight", kind.tokens))?,
+            rope,
+            alibi: alibi.transpose()?,
+            first_norm: kind.first_norm.map(norm).transpose()?,
+            layers: layers.collect::<Result<_>>()?,
+            last_norm: norm(kind.last_norm)?,
+            head: weights.linear(kind.head)?,
+        })
+    }
+
+    /// A cache for each layer, empty.
+    pub fn caches(&self) -> Vec<Cache> {
+        self.layers.iter().map(|_| None).collect()
+    }
+
+    /// The logits of new tokens, `[batch, seq]` to `[batch, seq, vocabulary]`. `real` is `[batch, tokens
+    /// so far and new ones]`, false for padding.
+    pub fn forward(
+        &self,
+        tokens: Tensor<2, Int>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        caches: &mut [Cache],
+    ) -> Tensor<3> {
+        let [batch, seq] = tokens.dims();
+        let x = self.embedding.clone().select(0, tokens.flatten(0, 1));
+        let mut x = x.reshape([batch, seq, self.embedding.dims()[1]]);
+        if let Some(norm) = &self.first_norm {
+            x = norm.forward(x);
+        }
+        // Keys of the cache count as the tokens do: padding does not.
+        let keys = (&Positions::from_token_mask(real.clone()), real.dims()[1]);
+        let bias = self
+            .alibi
+            .as_ref()
+            .map(|alibi| alibi.bias((positions, seq), keys));
+        for (layer, cache) in self.layers.iter().zip(caches) {
+            let y = layer.norms[0].forward(x.clone());
+            let attended =
+                x.clone() + layer.attention(y, real, positions, bias.clone(), cache, self);
+            let read = if self.kind.is_parallel {
+                x
+            } else {
+                attended.clone()
+            };
+            let y = layer.wide.forward(layer.norms[1].forward(read));
+            let y = match self.kind.exact_gelu {
+                true => gelu(y),
+                false => gelu_approximate(y),
+            };
+            x = attended + layer.narrow.forward(y);
+        }
+        self.head.forward(self.last_norm.forward(x))
+    }
+
+    /// The tokens that follow each prompt, always the likeliest.
+    pub fn generate(&self, prompts: &[Vec<i64>], count: usize) -> Vec<Vec<i64>> {
+        let mut caches = self.caches();
+        generate(
+            prompts,
+            count,
+            &self.embedding.device(),
+            |tokens, real, positions| self.forward(tokens, real, positions, &mut caches),
+        )
+    }
+}
+
+impl Layer {
+    fn attention(
+        &self,
+        x: Tensor<3>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        bias: Option<Tensor<4>>,
+        cache: &mut Cache,
+        model: &Decoder,
+    ) -> Tensor<3> {
+        let [batch, seq, width] = x.dims();
+        let d_head = width / model.heads;
+        let [mut q, mut k, mut v] = match &self.qkv[..] {
+            [fused] => {
+                let x = fused
+                    .forward(x)
+                    .reshape([batch, seq, model.heads, 3 * d_head]);
+                [0, 1, 2].map(|i| x.clone().narrow(3, i * d_head, d_head).swap_dims(1, 2))
+            }
+            own => [0, 1, 2].map(|i| {
+                let x = own[i].forward(x.clone());
+                x.reshape([batch, seq, model.heads, d_head]).swap_dims(1, 2)
+            }),
+        };
+        if let Some(rope) = &model.rope {
+            (q, k) = rope.rotate(q, k, positions);
+        }
+        if let Some([keys, values]) = cache.take() {
+            k = Tensor::cat(vec![keys, k], 2);
+            v = Tensor::cat(vec![values, v], 2);
+        }
+        *cache = Some([k.clone(), v.clone()]);
+
+        let mut scores = q.matmul(k.transpose()) / (d_head as f64).sqrt();
+        if let Some(bias) = bias {
+            scores = scores + bias;
+        }
+        let unseen = unseen(seq, real, None).expand(scores.shape());
+        let y = softmax(scores.mask_fill(unseen, f32::MIN), 3).matmul(v);
+        self.output
+            .forward(y.swap_dims(1, 2).reshape([batch, seq, width]))
+    }
+}
+
+fn main() -> Result<()> {
+    let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/decoders/bloom");
+    let folder = std::env::args().nth(1).unwrap_or(small.to_string());
+    let decoder = Decoder::read(Path::new(&folder), &Device::flex())?;
+    let prompts = [vec![3, 1, 4, 1, 5, 9, 2, 6], vec![2, 7, 1]];
+    for (prompt, tokens) in prompts.iter().zip(decoder.generate(&prompts, 12)) {
+        println!("{prompt:?} → {tokens:?}");
+    }
+    Ok(())
+}
