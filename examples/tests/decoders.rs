@@ -30,7 +30,7 @@ const NAMES: [&str; 11] = [
 
 /// The decoder of either example.
 enum Decoder {
-    Newer(decoder::Decoder),
+    Newer(Box<decoder::Decoder>),
     Gpt(Box<gpt_decoder::Decoder>),
 }
 
@@ -81,7 +81,7 @@ fn read(name: &str) -> (Decoder, Vec<Prompt>) {
         "bloom" | "gpt_neox" | "gptj" => Decoder::Gpt(Box::new(
             gpt_decoder::Decoder::read(&folder, &device).unwrap(),
         )),
-        _ => Decoder::Newer(decoder::Decoder::read(&folder, &device).unwrap()),
+        _ => Decoder::Newer(Box::new(decoder::Decoder::read(&folder, &device).unwrap())),
     };
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
     let expected: Expected = serde_json::from_str(&text).unwrap();
