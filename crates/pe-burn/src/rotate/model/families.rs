@@ -24,6 +24,7 @@ pub(super) struct Family {
     pub kinds: Kinds,
     pub rotates: Rotates,
     pub rope: Rope,
+    pub scalings: Scalings,
     /// The `sliding_window`.
     pub window: Option<usize>,
     pub scale: Scale,
@@ -105,6 +106,21 @@ pub(super) enum Rope {
     },
 }
 
+/// Which scalings the code of a model has.
+#[derive(Clone, Copy)]
+pub(super) enum Scalings {
+    /// Those of transformers.
+    Any,
+    /// And a fixed factor of the base, `alpha`, under the name "dynamic".
+    Alpha,
+    /// And "mrope", which scales nothing: it says that images have several coordinates.
+    Sections,
+    /// This one alone.
+    Only(&'static str),
+    /// None, or one of its own that is not read: Phi-3.5-MoE's depends on the length in another way.
+    None,
+}
+
 /// The factor of the queries.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Scale {
@@ -128,6 +144,7 @@ const fn family(name: &'static str, layout: Layout) -> Family {
         kinds: Alike,
         rotates: Rotates::All,
         rope: Rope::One("{}"),
+        scalings: Scalings::Any,
         window: None,
         scale: Scale::None,
     }
@@ -234,6 +251,10 @@ impl Family {
         Self { rope, ..self }
     }
 
+    const fn scalings(self, scalings: Scalings) -> Self {
+        Self { scalings, ..self }
+    }
+
     const fn scale(self, scale: Scale) -> Self {
         Self { scale, ..self }
     }
@@ -303,6 +324,9 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
+/// Models of text and images whose files may have the fields of their text beside the others.
+pub(super) const FLAT: &[&str] = &["paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
+
 /// Every model type that is read, in the order of the names.
 pub(super) const FAMILIES: &[Family] = &[
     family("afmoe", Halves)
@@ -343,7 +367,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(Rope::Newer)
         .d_head(128)
         .window(4096),
-    family("cosmos3_edge_text", Halves).base(1e8).d_head(128),
+    family("cosmos3_edge_text", Halves).scalings(Scalings::None).base(1e8).d_head(128),
     family("cwm", Halves)
         .base(1e6)
         .d_head(128)
@@ -475,9 +499,9 @@ pub(super) const FAMILIES: &[Family] = &[
     family("higgs_audio_v2", Halves)
         .d_head(128)
         .rope(HIGGS),
-    family("hunyuan_v1_dense", Halves),
-    family("hunyuan_v1_moe", Halves),
-    family("hunyuan_vl_text", Halves),
+    family("hunyuan_v1_dense", Halves).scalings(Scalings::Alpha),
+    family("hunyuan_v1_moe", Halves).scalings(Scalings::Alpha),
+    family("hunyuan_vl_text", Halves).scalings(Scalings::Alpha),
     family("hy_v3", Halves).base(11_158_840.0).d_head(128),
     family("hy_v4", Halves).latent(128, 64),
     family("hyperclovax", Halves),
@@ -619,13 +643,15 @@ pub(super) const FAMILIES: &[Family] = &[
         .share(0.5)
         .divided(),
     family("phi", Halves).share(0.5),
-    family("phi3", Halves).share(1.0).original(4096).kinds(Windowed),
-    family("phimoe", Halves).base(1e6).kinds(Windowed),
+    family("phi3", Halves).scalings(Scalings::Only("longrope")).share(1.0).original(4096).kinds(Windowed),
+    family("phimoe", Halves).scalings(Scalings::None).base(1e6).kinds(Windowed),
     family("qwen2", Halves).kinds(AfterFull),
     family("qwen2_5_omni_text", Halves).base(1e6).kinds(AfterFull),
-    family("qwen2_5_vl_text", Halves).base(1e6).kinds(AfterFull),
+    family("qwen2_5_vl_text", Halves)
+        .scalings(Scalings::Sections).base(1e6).kinds(AfterFull),
     family("qwen2_moe", Halves).kinds(AfterFull),
-    family("qwen2_vl_text", Halves).base(1e6).kinds(AfterFull),
+    family("qwen2_vl_text", Halves)
+        .scalings(Scalings::Sections).base(1e6).kinds(AfterFull),
     family("qwen3", Halves).d_head(128).kinds(AfterFull),
     family("qwen3_5_moe_text", Halves)
         .share(0.25)
@@ -643,7 +669,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("qwen3_omni_moe_text", Halves).base(1e6),
     family("qwen3_vl_moe_text", Halves).base(5e5),
     family("qwen3_vl_text", Halves).base(5e5).d_head(128),
-    family("recurrent_gemma", Halves)
+    family("recurrent_gemma", Halves).scalings(Scalings::None)
         .share(0.5)
         .kinds(Rule(|i, _| match i % 3 {
             2 => "sliding_attention",

@@ -22,7 +22,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::PositionError;
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
-use families::{FAMILIES, Family, REFUSED, Rotates, Scale, When};
+use families::{FAMILIES, FLAT, Family, REFUSED, Rotates, Scale, When};
 use kinds::{Kinds, has_attention};
 use rope::Rotation;
 
@@ -117,7 +117,8 @@ pub enum AttentionSpan {
     Sliding(usize),
     /// Those of the same piece, where the sequence is cut into pieces of this length.
     Chunked(usize),
-    /// The layer has no attention: it is a convolution or a recurrent network.
+    /// The layer has no attention among the tokens: it is a convolution or a recurrent network, or it
+    /// attends to an image.
     None,
 }
 
@@ -226,6 +227,7 @@ impl ModelConfig {
         let named = file.text("model_type").map_err(no_rotary)?;
         // In a model of several parts the text's type may be left out.
         let name = match (named, outer) {
+            (Some(name), None) if FLAT.contains(&name) => format!("{name}_text"),
             (Some(name), _) => name.to_string(),
             (None, Some(outer)) => format!("{outer}_text"),
             (None, None) => return Err(no_rotary("it has no `model_type`".into())),
@@ -735,6 +737,16 @@ mod tests {
         let text = json!({"model_type": "llama", "head_dim": 32});
         let llava = json!({"model_type": "llava", "text_config": text, "head_dim": 8});
         assert_eq!(model(llava).rotary().unwrap().d_head, 32);
+        // As published: the fields of the text are not in a group.
+        let qwen = json!({"model_type": "qwen2_vl", "hidden_size": 256, "num_attention_heads": 4,
+            "rope_theta": 1e6, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]},
+            "num_hidden_layers": 2, "vision_config": {"model_type": "qwen2_vl", "hidden_size": 8}});
+        let layers = model(qwen).layers().unwrap();
+        let rotary = layers[1].rotary.as_ref().unwrap();
+        assert_eq!(
+            (rotary.d_head, rotary.base, &rotary.scaling),
+            (64, 1e6, &None)
+        );
         let gemma = json!({"model_type": "gemma3", "text_config": {"num_hidden_layers": 1}});
         assert_eq!(model(gemma).layers().unwrap()[0].columns, 0..256);
     }

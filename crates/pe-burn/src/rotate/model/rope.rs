@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 
-use super::families::{Family, Rope, Scale, Share, Width};
+use super::families::{Family, Rope, Scale, Scalings, Share, Width};
 use super::kinds::{FULL, SLIDING};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;
@@ -33,26 +33,27 @@ pub(super) fn of_kind(
     let of = |reason| format!("the parameters of its rotation: {reason}");
     let columns = columns(file, family, kind)?;
     let width = columns.len();
-    let kind_of_rope = parameters.text("rope_type").map_err(of)?;
-    let scaling = match kind_of_rope.unwrap_or("default") {
-        "default" => None,
-        // Hunyuan's name for a fixed factor of the base.
-        "dynamic" if family.name.starts_with("hunyuan") && parameters.contains("alpha") => {
+    let rope_type = parameters.text("rope_type").map_err(of)?;
+    let scaling = match (rope_type.unwrap_or("default"), family.scalings) {
+        ("default", _) => None,
+        ("dynamic", Scalings::Alpha) if parameters.contains("alpha") => {
             Some(Ntk::new(parameters.number("alpha").map_err(of)?).into())
         }
-        "linear" | "dynamic" | "yarn" | "longrope" | "llama3" | "proportional"
-            if family.name == "phimoe" =>
-        {
-            return Err("phimoe multiplies by a factor of its own where it scales".into());
+        ("mrope", Scalings::Sections) => None,
+        (name, Scalings::Only(only)) if name != only => {
+            return Err(format!(
+                "{} scales by {only} alone; got \"{name}\"",
+                family.name
+            ));
         }
-        "ntk" => return Err("there is no rope_type \"ntk\" in transformers".into()),
-        name if family.name == "phi3" && name != "longrope" => {
-            return Err(format!("phi3 scales by longrope alone; got \"{name}\""));
+        (name, Scalings::None) => {
+            return Err(format!(
+                "the scaling \"{name}\" of {} is not read",
+                family.name
+            ));
         }
-        name if ["cosmos3_edge_text", "recurrent_gemma"].contains(&family.name) => {
-            return Err(format!("{} has no scaling; got \"{name}\"", family.name));
-        }
-        name => Some(RopeScaling::read(name, &parameters)?.0),
+        ("ntk", _) => return Err("there is no rope_type \"ntk\" in transformers".into()),
+        (name, _) => Some(RopeScaling::read(name, &parameters)?.0),
     };
     let rotary_dim = match (&scaling, family.share) {
         (Some(RopeScaling::Proportional(_)), _) => width,
