@@ -15,21 +15,8 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{
     AttentionSpan, LayerPositions, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
 };
-use pe_examples::{Cache, Linear, Result, Weights, generate, unseen};
+use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
 use serde_json::Value;
-
-/// Root mean square normalization of the last axis.
-struct Norm {
-    weight: Tensor<1>,
-    epsilon: f64,
-}
-
-impl Norm {
-    fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        let mean = x.clone().square().mean_dim(D - 1);
-        x / (mean + self.epsilon).sqrt() * self.weight.clone().unsqueeze()
-    }
-}
 
 /// The numbers of `config.json` that are not about positions.
 struct Sizes {
@@ -73,7 +60,9 @@ impl Sizes {
         let weight = if self.is_gemma { weight + 1.0 } else { weight };
         Ok(Norm {
             weight,
+            bias: None,
             epsilon: self.epsilon,
+            is_centered: false,
         })
     }
 }
@@ -137,9 +126,7 @@ impl Decoder {
         positions: &Positions,
         caches: &mut [Cache],
     ) -> Tensor<3> {
-        let [batch, seq] = tokens.dims();
-        let x = self.embedding.clone().select(0, tokens.flatten(0, 1));
-        let mut x = x.reshape([batch, seq, self.sizes.hidden]);
+        let mut x = embed(&self.embedding, tokens);
         if self.sizes.is_gemma {
             x = x * (self.sizes.hidden as f64).sqrt();
         }
@@ -244,18 +231,14 @@ impl Layer {
         };
         let mut q = heads(&self.qkv[0], sizes.heads);
         let mut k = heads(&self.qkv[1], sizes.key_heads);
-        let mut v = heads(&self.qkv[2], sizes.key_heads);
+        let v = heads(&self.qkv[2], sizes.key_heads);
         if let Some((q_norm, k_norm)) = &self.qk_norms {
             (q, k) = (q_norm.forward(q), k_norm.forward(k));
         }
         if let Some(rope) = &self.rope {
             (q, k) = rope.rotate(q, k, positions);
         }
-        if let Some([keys, values]) = cache.take() {
-            k = Tensor::cat(vec![keys, k], 2);
-            v = Tensor::cat(vec![values, v], 2);
-        }
-        *cache = Some([k.clone(), v.clone()]);
+        let [k, v] = append(cache, k, v);
 
         let keys = k.dims()[2];
         let group = sizes.heads / sizes.key_heads;

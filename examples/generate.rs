@@ -6,6 +6,19 @@ use pe_burn::Positions;
 /// Keys and values of the tokens so far, `[batch, heads, tokens, d_head]`.
 pub type Cache = Option<[Tensor<4>; 2]>;
 
+/// The new keys and values after those of the cache, which has all of them from then on.
+pub fn append(cache: &mut Cache, k: Tensor<4>, v: Tensor<4>) -> [Tensor<4>; 2] {
+    let all = match cache.take() {
+        Some([keys, values]) => [
+            Tensor::cat(vec![keys, k], 2),
+            Tensor::cat(vec![values, v], 2),
+        ],
+        None => [k, v],
+    };
+    *cache = Some(all.clone());
+    all
+}
+
 /// The tokens that follow each prompt, always the likeliest. Shorter prompts are padded on the left.
 ///
 /// `logits` gets new tokens, `[batch, seq]`; which of all tokens so far are no padding,

@@ -10,24 +10,8 @@ use std::path::Path;
 use burn::tensor::activation::{gelu, gelu_approximate, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Alibi, AlibiConfig, Bias, ModelConfig, Positions, RotaryPositionalEncoding, Rotate};
-use pe_examples::{Cache, Linear, Result, Weights, generate, unseen};
+use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
 use serde_json::Value;
-
-/// Layer normalization.
-struct Norm {
-    weight: Tensor<1>,
-    bias: Tensor<1>,
-    epsilon: f64,
-}
-
-impl Norm {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let x = x.clone() - x.mean_dim(2);
-        let variance = x.clone().square().mean_dim(2);
-        let x = x / (variance + self.epsilon).sqrt() * self.weight.clone().unsqueeze();
-        x + self.bias.clone().unsqueeze()
-    }
-}
 
 /// What differs between the models.
 struct Kind {
@@ -144,8 +128,9 @@ impl Decoder {
         let norm = |name: &str| -> Result<Norm> {
             Ok(Norm {
                 weight: weights.get(&format!("{name}.weight"))?,
-                bias: weights.get(&format!("{name}.bias"))?,
+                bias: Some(weights.get(&format!("{name}.bias"))?),
                 epsilon,
+                is_centered: true,
             })
         };
         let layers = (0..count).map(|i| {
@@ -191,9 +176,8 @@ impl Decoder {
         positions: &Positions,
         caches: &mut [Cache],
     ) -> Tensor<3> {
-        let [batch, seq] = tokens.dims();
-        let x = self.embedding.clone().select(0, tokens.flatten(0, 1));
-        let mut x = x.reshape([batch, seq, self.embedding.dims()[1]]);
+        let seq = tokens.dims()[1];
+        let mut x = embed(&self.embedding, tokens);
         if let Some(norm) = &self.first_norm {
             x = norm.forward(x);
         }
@@ -203,10 +187,11 @@ impl Decoder {
             .alibi
             .as_ref()
             .map(|alibi| alibi.bias((positions, seq), keys));
+        let unseen = unseen(seq, real, None);
         for (layer, cache) in self.layers.iter().zip(caches) {
             let y = layer.norms[0].forward(x.clone());
             let attended =
-                x.clone() + layer.attention(y, real, positions, bias.clone(), cache, self);
+                x.clone() + layer.attention(y, &unseen, positions, bias.clone(), cache, self);
             let read = if self.kind.is_parallel {
                 x
             } else {
@@ -238,7 +223,7 @@ impl Layer {
     fn attention(
         &self,
         x: Tensor<3>,
-        real: &Tensor<2, Bool>,
+        unseen: &Tensor<4, Bool>,
         positions: &Positions,
         bias: Option<Tensor<4>>,
         cache: &mut Cache,
@@ -246,7 +231,7 @@ impl Layer {
     ) -> Tensor<3> {
         let [batch, seq, width] = x.dims();
         let d_head = width / model.heads;
-        let [mut q, mut k, mut v] = match &self.qkv[..] {
+        let [mut q, mut k, v] = match &self.qkv[..] {
             [fused] => {
                 let x = fused
                     .forward(x)
@@ -261,17 +246,13 @@ impl Layer {
         if let Some(rope) = &model.rope {
             (q, k) = rope.rotate(q, k, positions);
         }
-        if let Some([keys, values]) = cache.take() {
-            k = Tensor::cat(vec![keys, k], 2);
-            v = Tensor::cat(vec![values, v], 2);
-        }
-        *cache = Some([k.clone(), v.clone()]);
+        let [k, v] = append(cache, k, v);
 
         let mut scores = q.matmul(k.transpose()) / (d_head as f64).sqrt();
         if let Some(bias) = bias {
             scores = scores + bias;
         }
-        let unseen = unseen(seq, real, None).expand(scores.shape());
+        let unseen = unseen.clone().expand(scores.shape());
         let y = softmax(scores.mask_fill(unseen, f32::MIN), 3).matmul(v);
         self.output
             .forward(y.swap_dims(1, 2).reshape([batch, seq, width]))

@@ -15,31 +15,8 @@ use pe_burn::{
     AttentionSpan, Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
     ModelConfig, Positions, RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
 };
-use pe_examples::{Linear, Result, Weights};
+use pe_examples::{Linear, Norm, Result, Weights, embed};
 use serde_json::Value;
-
-/// Normalization of the last axis: of T5 by its root mean square, else by mean and variance.
-struct Norm {
-    weight: Tensor<1>,
-    bias: Option<Tensor<1>>,
-    epsilon: f64,
-    is_centered: bool,
-}
-
-impl Norm {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let x = match self.is_centered {
-            true => x.clone() - x.mean_dim(2),
-            false => x,
-        };
-        let variance = x.clone().square().mean_dim(2);
-        let x = x / (variance + self.epsilon).sqrt() * self.weight.clone().unsqueeze();
-        match &self.bias {
-            Some(bias) => x + bias.clone().unsqueeze(),
-            None => x,
-        }
-    }
-}
 
 /// What differs between the models.
 struct Kind {
@@ -272,10 +249,9 @@ impl Encoder {
     /// The states of tokens, `[batch, seq]` to `[batch, seq, d_model]`. `real` is false for padding, which
     /// may be on either side.
     pub fn forward(&self, tokens: Tensor<2, Int>, real: &Tensor<2, Bool>) -> Tensor<3> {
-        let [batch, seq] = tokens.dims();
+        let seq = tokens.dims()[1];
         let positions = Positions::from_token_mask(real.clone());
-        let x = self.embedding.clone().select(0, tokens.flatten(0, 1));
-        let mut x = x.reshape([batch, seq, self.embedding.dims()[1]]);
+        let mut x = embed(&self.embedding, tokens);
         if let Some(token_type) = &self.token_type {
             x = x + token_type.clone().unsqueeze();
         }

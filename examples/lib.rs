@@ -20,5 +20,5 @@
 mod generate;
 mod weights;
 
-pub use generate::{Cache, generate, unseen};
-pub use weights::{Linear, Result, Weights};
+pub use generate::{Cache, append, generate, unseen};
+pub use weights::{Linear, Norm, Result, Weights, embed};

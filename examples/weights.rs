@@ -1,11 +1,11 @@
-//! Weights that transformers saved, by their names.
+//! Weights that transformers saved, by their names, and the layers that they belong to.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use burn::tensor::module::linear;
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
 
 /// A result whose error is any error.
@@ -65,6 +65,37 @@ impl Weights {
             .into_iter();
         Ok(parts.map(|weight| Linear { weight, bias: None }).collect())
     }
+}
+
+/// Normalization of the last axis: by mean and variance, or by the root mean square alone.
+pub struct Norm {
+    pub weight: Tensor<1>,
+    pub bias: Option<Tensor<1>>,
+    pub epsilon: f64,
+    /// Whether the mean is taken off first.
+    pub is_centered: bool,
+}
+
+impl Norm {
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        let x = match self.is_centered {
+            true => x.clone() - x.mean_dim(D - 1),
+            false => x,
+        };
+        let square = x.clone().square().mean_dim(D - 1);
+        let x = x / (square + self.epsilon).sqrt() * self.weight.clone().unsqueeze();
+        match &self.bias {
+            Some(bias) => x + bias.clone().unsqueeze(),
+            None => x,
+        }
+    }
+}
+
+/// The rows of a table for tokens, `[batch, seq]` to `[batch, seq, width]`.
+pub fn embed(table: &Tensor<2>, tokens: Tensor<2, Int>) -> Tensor<3> {
+    let [batch, seq] = tokens.dims();
+    let rows = table.clone().select(0, tokens.flatten(0, 1));
+    rows.reshape([batch, seq, table.dims()[1]])
 }
 
 pub struct Linear {

@@ -55,6 +55,19 @@ impl Fields {
         self.read(name, "a whole number of at least 0", Value::as_length)
     }
 
+    /// The whole number under the first of these names that is there, with its name.
+    pub fn first_length(
+        &self,
+        names: &[&'static str],
+    ) -> Result<Option<(&'static str, usize)>, String> {
+        for &name in names {
+            if let Some(length) = self.optional_length(name)? {
+                return Ok(Some((name, length)));
+            }
+        }
+        Ok(None)
+    }
+
     /// A list of numbers that has to be there.
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>, String> {
         let numbers = self.optional_list(name, "a list of numbers", Value::as_number)?;

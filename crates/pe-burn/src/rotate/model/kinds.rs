@@ -83,18 +83,13 @@ pub(super) fn count(file: &Fields) -> Result<usize, String> {
         "num_layers",
         "decoder_num_hidden_layers",
     ];
-    for name in names {
-        match file.optional_length(name)? {
-            Some(layers) if layers > MAX_LAYERS => {
-                return Err(format!(
-                    "`{name}` must be at most {MAX_LAYERS}; got {layers}"
-                ));
-            }
-            Some(layers) => return Ok(layers),
-            None => {}
-        }
+    match file.first_length(&names)? {
+        Some((name, layers)) if layers > MAX_LAYERS => Err(format!(
+            "`{name}` must be at most {MAX_LAYERS}; got {layers}"
+        )),
+        Some((_, layers)) => Ok(layers),
+        None => Err("it has no `num_hidden_layers`".into()),
     }
-    Err("it has no `num_hidden_layers`".into())
 }
 
 impl Kinds {

@@ -243,15 +243,14 @@ impl ModelConfig {
             None => Err(PositionError::UnknownName {
                 what: "model type",
                 name,
-                known: model_types().collect::<Vec<_>>().join(", "),
+                known: FAMILIES
+                    .iter()
+                    .map(|family| family.name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
             }),
         }
     }
-}
-
-/// The model types that are read.
-fn model_types() -> impl Iterator<Item = &'static str> {
-    FAMILIES.iter().map(|family| family.name)
 }
 
 fn no_rotary(reason: String) -> PositionError {

@@ -100,13 +100,9 @@ pub(super) fn of_kind(
 /// The columns of a head that have positions.
 fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Range<usize>, String> {
     let divided = || {
-        let size = |names: &[&str]| {
-            for name in names {
-                if let Some(size) = file.optional_length(name)? {
-                    return Ok(size);
-                }
-            }
-            Err(format!("it has no `{}`", names[0]))
+        let size = |names: &[&'static str]| match file.first_length(names)? {
+            Some((_, size)) => Ok(size),
+            None => Err(format!("it has no `{}`", names[0])),
         };
         let heads = size(&["num_attention_heads", "n_head", "n_heads", "num_heads"])?;
         let width = size(&["hidden_size", "n_embd", "d_model"])?;
@@ -174,7 +170,9 @@ pub(super) fn parameters(
             complete(&mut own, file, family)?;
             Ok(Some(own))
         }
-        Rope::Newer if older.is_some() => Err(format!("{} has no `rope_scaling`", family.name)),
+        Rope::Newer | Rope::PerKind(_) if older.is_some() => {
+            Err(format!("{} has no `rope_scaling`", family.name))
+        }
         Rope::One(_) | Rope::Newer => {
             let text = match family.rope {
                 Rope::One(text) => text,
@@ -196,9 +194,6 @@ pub(super) fn parameters(
             Ok(Some(own))
         }
         Rope::PerKind(text) => {
-            if older.is_some() {
-                return Err(format!("{} has no `rope_scaling`", family.name));
-            }
             let own = newer.cloned().unwrap_or_else(|| usual(text));
             of_group(&own, kind, file)
         }
