@@ -264,7 +264,7 @@ fn rotary_of(file: &Fields, family: &Family) -> Result<RotaryPositionalEncodingC
     if matches!(family.kinds, Kinds::Alike | Kinds::Windowed)
         && matches!(family.rotates, Rotates::All | Rotates::If(..))
     {
-        let layer = match rotates(file, family, kinds::FULL, 0)? {
+        let layer = match rotates(file, family, kinds::FULL, 0, &Listed::None)? {
             Some(base) => rope::of_kind(file, family, kinds::FULL, base)?,
             None => None,
         };
@@ -295,10 +295,7 @@ fn rotary_of(file: &Fields, family: &Family) -> Result<RotaryPositionalEncodingC
 
 fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, String> {
     let kinds = family.kinds.of(file, family)?;
-    let listed = match family.rotates {
-        Rotates::Listed => kinds::rope_layers(file, kinds.len())?,
-        _ => Vec::new(),
-    };
+    let listed = Listed::read(file, family, kinds.len())?;
     let own_fields = file.group("per_layer_config")?;
     // Layers of a kind have the same rotation, unless they have a base or fields of their own.
     let mut known: BTreeMap<(&str, Option<u64>), Option<Rotation>> = BTreeMap::new();
@@ -307,8 +304,7 @@ fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, Stri
         let span = span(file, family, kind)?;
         let base = match span {
             AttentionSpan::None => None,
-            _ if family.rotates == Rotates::Listed => listed[i].then_some(None),
-            _ => rotates(file, family, kind, i)?,
+            _ => rotates(file, family, kind, i, &listed)?,
         };
         let own_fields = match own_fields {
             Some(layers) => layers.group(&i.to_string())?,
@@ -350,44 +346,67 @@ fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, Stri
     Ok(layers)
 }
 
+/// What a file says about the rotation of each layer, read once for all of them.
+enum Listed {
+    None,
+    /// Whether each layer rotates.
+    Rotates(Vec<bool>),
+    /// The base of each layer, 0 where it does not rotate.
+    Bases(Vec<f64>),
+}
+
+impl Listed {
+    fn read(file: &Fields, family: &Family, layers: usize) -> Result<Self, String> {
+        Ok(match family.rotates {
+            Rotates::Listed => Self::Rotates(kinds::rope_layers(file, layers)?),
+            Rotates::Bases(period) => {
+                let name = "layer_rope_theta";
+                match file.optional_list(name, "a list of numbers", Value::as_number)? {
+                    Some(bases) => Self::Bases(bases),
+                    None if period == 0 => Self::None,
+                    None => Self::Rotates(
+                        (0..layers)
+                            .map(|i| !(layers - 1 - i).is_multiple_of(period))
+                            .collect(),
+                    ),
+                }
+            }
+            _ => Self::None,
+        })
+    }
+}
+
 /// Whether a layer rotates, and with a base of its own where it has one.
 fn rotates(
     file: &Fields,
     family: &Family,
     kind: &str,
     layer: usize,
+    listed: &Listed,
 ) -> Result<Option<Option<f64>>, String> {
     let has_window = kind == kinds::SLIDING;
-    let rotates = match family.rotates {
-        Rotates::All | Rotates::Listed => true,
-        Rotates::Windows => has_window,
-        Rotates::WindowsIfAny => has_window || window(file, family)?.is_none(),
-        Rotates::If(name, When::Is(value, usual)) => match file.text(name)? {
-            Some(given) => given == value,
-            None => usual,
-        },
-        Rotates::If(name, When::Flag(value, usual)) => match file.flag(name)? {
-            Some(given) => given == value,
-            None => usual,
-        },
-        Rotates::Bases(period) => {
-            let bases =
-                file.optional_list("layer_rope_theta", "a list of numbers", Value::as_number)?;
-            match bases {
-                Some(bases) => match bases.get(layer) {
-                    Some(base) if *base == 0.0 => return Ok(None),
-                    Some(base) => return Ok(Some(Some(*base))),
-                    None => {
-                        return Err(format!(
-                            "`layer_rope_theta` has {} entries, but there is a layer {layer}",
-                            bases.len()
-                        ));
-                    }
-                },
-                None if period == 0 => true,
-                None => !(kinds::count(file)? - 1 - layer).is_multiple_of(period),
+    let rotates = match (listed, family.rotates) {
+        (Listed::Rotates(rotates), _) => rotates[layer],
+        (Listed::Bases(bases), _) => match bases.get(layer) {
+            Some(base) => return Ok((*base != 0.0).then_some(Some(*base))),
+            None => {
+                return Err(format!(
+                    "`layer_rope_theta` has {} entries, but there is a layer {layer}",
+                    bases.len()
+                ));
             }
-        }
+        },
+        (Listed::None, Rotates::All | Rotates::Listed | Rotates::Bases(_)) => true,
+        (Listed::None, Rotates::Windows) => has_window,
+        (Listed::None, Rotates::WindowsIfAny) => has_window || window(file, family)?.is_none(),
+        (Listed::None, Rotates::If(name, When::Is(value, usual))) => match file.text(name)? {
+            Some(given) => given == value,
+            None => usual,
+        },
+        (Listed::None, Rotates::If(name, When::Flag(value, usual))) => match file.flag(name)? {
+            Some(given) => given == value,
+            None => usual,
+        },
     };
     Ok(rotates.then_some(None))
 }
