@@ -21,7 +21,7 @@ fn main() -> Result<(), PositionError> {
     // This stands in for a trained table, which is similarly smooth: a sinusoid of the rows and columns
     // of the patches.
     let mut pe = LearnedPositionalEmbeddingConfig::new(D_MODEL, from.tokens()).init(&device);
-    let config = SinusoidalPositionalEncodingConfig::new(D_MODEL).with_axes(Axes::HeightWidth);
+    let config = SinusoidalPositionalEncodingConfig::new(D_MODEL).with_axes(Axes::HEIGHT_WIDTH);
     let smooth = config.init(&device).encode(&from.into(), from.tokens())?;
     pe.weight = burn::module::Param::from_tensor(smooth.squeeze_dim(0));
 

@@ -63,7 +63,7 @@ fn the_buffer_is_f64_and_serves_every_type() {
 
 fn grids(device: &Device) {
     let pe = SinusoidalPositionalEncodingConfig::new(8)
-        .with_axes(Axes::HeightWidth)
+        .with_axes(Axes::HEIGHT_WIDTH)
         .init(device);
     let rows = numbers(
         pe.encode(&Grid::image(2, 3).with_prefix(1).into(), 7)

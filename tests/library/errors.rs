@@ -138,7 +138,7 @@ fn sizes_that_do_not_fit_into_memory_are_refused() {
     let line = pe.clone().init(&Device::flex());
     assert!(matches!(line.encode(&starts, many), Err(TooLarge { .. })));
     let image = Grid::image(1 << 20, 1 << 20);
-    let pe = pe.with_axes(Axes::HeightWidth).init(&Device::flex());
+    let pe = pe.with_axes(Axes::HEIGHT_WIDTH).init(&Device::flex());
     assert!(matches!(
         pe.encode(&image.into(), many),
         Err(TooLarge { .. })

@@ -19,17 +19,17 @@ fn grids() -> Vec<(Axes, Grid, Vec<[usize; 3]>)> {
     };
     vec![
         (
-            Axes::HeightWidth,
+            Axes::HEIGHT_WIDTH,
             Grid::image(3, 5),
             places(1, 3, 5).collect(),
         ),
         (
-            Axes::WidthHeight,
+            Axes::WIDTH_HEIGHT,
             Grid::image(3, 5),
             places(1, 3, 5).collect(),
         ),
         (
-            Axes::FramesHeightWidth,
+            Axes::FRAMES_HEIGHT_WIDTH,
             Grid::video(2, 3, 5),
             places(2, 3, 5).collect(),
         ),
@@ -37,16 +37,16 @@ fn grids() -> Vec<(Axes, Grid, Vec<[usize; 3]>)> {
 }
 
 /// The axes of a place, in the order of their columns.
-fn in_order(axes: Axes, [frame, row, column]: [usize; 3]) -> Vec<usize> {
+fn in_order(axes: &Axes, [frame, row, column]: [usize; 3]) -> Vec<usize> {
     match axes {
-        Axes::HeightWidth => vec![row, column],
-        Axes::WidthHeight => vec![column, row],
+        axes if *axes == Axes::HEIGHT_WIDTH => vec![row, column],
+        axes if *axes == Axes::WIDTH_HEIGHT => vec![column, row],
         _ => vec![frame, row, column],
     }
 }
 
 /// The sinusoidal encoding of a place: that of each axis, one after another, cut to `d_model` columns.
-fn sinusoid(axes: Axes, place: [usize; 3], d_model: usize, layout: Layout) -> Vec<f32> {
+fn sinusoid(axes: &Axes, place: [usize; 3], d_model: usize, layout: Layout) -> Vec<f32> {
     let places = in_order(axes, place);
     let share = 2 * d_model.div_ceil(2 * places.len());
     let spectrum = Spectrum::new(share, 10_000.0).unwrap().with_layout(layout);
@@ -64,9 +64,9 @@ fn every_axis_has_its_columns_and_prefix_tokens_have_zeros() {
                 for layout in [Layout::Interleaved, Layout::Halves] {
                     let pe = SinusoidalPositionalEncodingConfig::new(d_model)
                         .with_layout(layout)
-                        .with_axes(axes)
+                        .with_axes(axes.clone())
                         .init(&device);
-                    let of = |place| sinusoid(axes, place, d_model, layout);
+                    let of = |place| sinusoid(&axes, place, d_model, layout);
                     let expected: Vec<f32> = places.iter().copied().flat_map(of).collect();
                     let whole = Positions::from(grid);
                     let encoding = pe.encode(&whole, places.len()).unwrap();
@@ -87,7 +87,7 @@ fn every_axis_has_its_columns_and_prefix_tokens_have_zeros() {
 fn grids_and_flat_inputs_are_summed_alike() {
     for device in devices() {
         let config = SinusoidalPositionalEncodingConfig::new(20);
-        let pe = config.clone().with_axes(Axes::HeightWidth).init(&device);
+        let pe = config.clone().with_axes(Axes::HEIGHT_WIDTH).init(&device);
         let x = embeddings(2, 15, 20, &device);
         let flat = pe.embed(x.clone(), &Grid::image(3, 5).into());
         let grid = pe.forward_grid(x.clone().reshape([2, 3, 5, 20])).unwrap();
@@ -99,7 +99,7 @@ fn grids_and_flat_inputs_are_summed_alike() {
         let turned = pe.embed(x.clone(), &Grid::image(5, 3).into());
         assert!(distance(turned, pe.embed(x.clone(), &Grid::image(3, 5).into())) > 0.1);
 
-        let video = config.with_axes(Axes::FramesHeightWidth).init(&device);
+        let video = config.with_axes(Axes::FRAMES_HEIGHT_WIDTH).init(&device);
         let x = embeddings(2, 30, 20, &device);
         let grid = video
             .forward_grid(x.clone().reshape([2, 2, 3, 5, 20]))
@@ -125,10 +125,10 @@ fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
             let some = Positions::from_grid_ids(grid, tensor).unwrap();
 
             let pe = SinusoidalPositionalEncodingConfig::new(12)
-                .with_axes(Axes::WidthHeight)
+                .with_axes(Axes::WIDTH_HEIGHT)
                 .init(&device);
             let rope = RotaryPositionalEncodingConfig::new(8)
-                .with_axes(Axes::HeightWidth)
+                .with_axes(Axes::HEIGHT_WIDTH)
                 .init(&device);
             let whole = values(pe.encode(&grid.into(), grid.tokens()).unwrap());
             let ones = Tensor::<4>::ones([1, 1, grid.tokens(), 8], &device);
@@ -156,7 +156,7 @@ fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
 
 /// A rotation by hand, pair by pair, in f64.
 fn rotation(
-    axes: Axes,
+    axes: &Axes,
     layout: Layout,
     place: Option<[usize; 3]>,
     x: &[f32],
@@ -192,7 +192,7 @@ fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
                     let rope = RotaryPositionalEncodingConfig::new(26)
                         .with_rotary_dim(rotary_dim)
                         .with_layout(layout)
-                        .with_axes(axes)
+                        .with_axes(axes.clone())
                         .init(&device);
                     let places = [None; 2]
                         .into_iter()
@@ -206,7 +206,7 @@ fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
                     let (x, y) = (values(x), values(y));
                     let rows = x.chunks(26).zip(y.chunks(26));
                     for ((x, y), place) in rows.zip(places.cycle()) {
-                        let by_hand = rotation(axes, layout, place, x, rotary_dim);
+                        let by_hand = rotation(&axes, layout, place, x, rotary_dim);
                         for (y, expected) in y.iter().zip(by_hand) {
                             let off = (f64::from(*y) - expected).abs();
                             assert!(off < 1e-6, "{device:?} {axes:?} {place:?}: {off}");
@@ -223,7 +223,7 @@ fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
 fn products_depend_on_both_distances_alone() {
     let device = Device::flex();
     let rope = RotaryPositionalEncodingConfig::new(64)
-        .with_axes(Axes::HeightWidth)
+        .with_axes(Axes::HEIGHT_WIDTH)
         .init(&device);
     let grid = Grid::image(40, 90);
     let tensor = |seed| {
@@ -250,7 +250,7 @@ fn products_depend_on_both_distances_alone() {
 fn rows_past_the_buffer_and_in_f64_are_the_same_rows() {
     let device = Device::flex();
     let pe = SinusoidalPositionalEncodingConfig::new(8)
-        .with_axes(Axes::HeightWidth)
+        .with_axes(Axes::HEIGHT_WIDTH)
         .with_max_len(4);
     let small = pe.clone().init(&device);
     let large = pe.clone().with_max_len(100).init(&device);
@@ -289,7 +289,7 @@ fn an_attention_factor_scales_every_token() {
         ..Yarn::new(4.0, 64)
     };
     let rope = RotaryPositionalEncodingConfig::new(8)
-        .with_axes(Axes::HeightWidth)
+        .with_axes(Axes::HEIGHT_WIDTH)
         .with_scaling(yarn)
         .init(&device);
     let x = embeddings(1, 7, 8, &device).reshape([1, 1, 7, 8]);
@@ -308,7 +308,7 @@ fn an_attention_factor_scales_every_token() {
 fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     let device = Device::flex();
     let sinusoidal = |d_model| SinusoidalPositionalEncodingConfig::new(d_model);
-    let pe = sinusoidal(8).with_axes(Axes::HeightWidth).init(&device);
+    let pe = sinusoidal(8).with_axes(Axes::HEIGHT_WIDTH).init(&device);
     let x = embeddings(1, 6, 8, &device);
     let refused = |positions: Positions| {
         let error = pe.try_embed(x.clone(), &positions).unwrap_err();
@@ -316,11 +316,11 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     };
     assert_eq!(
         refused(Positions::default()),
-        "this encoding needs a grid of height × width, but got positions on a line"
+        "this encoding needs a grid of height × width, or coordinates of 2 axes, but got positions on a line"
     );
     assert_eq!(
         refused(Grid::video(1, 2, 3).into()),
-        "this encoding needs a grid of height × width, but got a grid of frames × height × width"
+        "this encoding needs a grid of height × width, or coordinates of 2 axes, but got a grid of frames × height × width"
     );
     assert_eq!(
         refused(Grid::image(2, 4).into()),
@@ -329,7 +329,7 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     let error = pe.forward_grid(x.clone()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this encoding needs a grid of height × width, but got an input with other axes"
+        "this encoding needs a grid of height × width, or coordinates of 2 axes, but got an input with other axes"
     );
     let line = sinusoidal(8).init(&device);
     let image = x.clone().reshape([1, 2, 3, 8]);
@@ -352,17 +352,17 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     assert_eq!(error.to_string(), "grid.tokens() must be at least 1; got 0");
 
     for (axes, d_model) in [
-        (Axes::HeightWidth, 2),
-        (Axes::HeightWidth, 1),
-        (Axes::FramesHeightWidth, 8),
-        (Axes::FramesHeightWidth, 4),
-        (Axes::FramesHeightWidth, 7),
+        (Axes::HEIGHT_WIDTH, 2),
+        (Axes::HEIGHT_WIDTH, 1),
+        (Axes::FRAMES_HEIGHT_WIDTH, 8),
+        (Axes::FRAMES_HEIGHT_WIDTH, 4),
+        (Axes::FRAMES_HEIGHT_WIDTH, 7),
     ] {
         let error = sinusoidal(d_model)
-            .with_axes(axes)
+            .with_axes(axes.clone())
             .try_init(&device)
             .unwrap_err();
-        let n = if axes == Axes::HeightWidth { 2 } else { 3 };
+        let n = if axes == Axes::HEIGHT_WIDTH { 2 } else { 3 };
         let bound = format!(
             "larger: with 2⌈d_model/2a⌉ columns for each of {n} axes, none are left for the last"
         );
@@ -372,12 +372,12 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
         );
     }
     let rope = |d_head, axes| RotaryPositionalEncodingConfig::new(d_head).with_axes(axes);
-    let error = rope(6, Axes::HeightWidth).try_init(&device).unwrap_err();
+    let error = rope(6, Axes::HEIGHT_WIDTH).try_init(&device).unwrap_err();
     assert_eq!(
         error.to_string(),
         "rotary_dim must be a multiple of 4, so that each of 2 axes has the same number of pairs; got 6"
     );
-    let rope = rope(8, Axes::HeightWidth).with_scaling(Dynamic::new(2.0, 10));
+    let rope = rope(8, Axes::HEIGHT_WIDTH).with_scaling(Dynamic::new(2.0, 10));
     let error = rope.try_init(&device).unwrap_err().to_string();
     assert_eq!(
         error,
@@ -389,10 +389,10 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
 fn data_names_the_axes() {
     let json = r#"{"d_model": 8, "axes": "width_height"}"#;
     let config: SinusoidalPositionalEncodingConfig = serde_json::from_str(json).unwrap();
-    assert_eq!(config.axes, Some(Axes::WidthHeight));
+    assert_eq!(config.axes, Some(Axes::WIDTH_HEIGHT));
     let json = r#"{"d_head": 8, "axes": "frames_height_width"}"#;
     let config: RotaryPositionalEncodingConfig = serde_json::from_str(json).unwrap();
-    assert_eq!(config.axes, Some(Axes::FramesHeightWidth));
+    assert_eq!(config.axes, Some(Axes::FRAMES_HEIGHT_WIDTH));
     for grid in [Grid::image(3, 5).with_prefix(2), Grid::video(2, 3, 5)] {
         let json = serde_json::to_string(&grid).unwrap();
         assert_eq!(serde_json::from_str::<Grid>(&json).unwrap(), grid);
@@ -427,9 +427,9 @@ fn grids_of_every_peer() {
     assert_eq!(peers.len(), 10, "{peers:?}");
     for case in &cases {
         let axes = match case.axes.as_str() {
-            "height_width" => Axes::HeightWidth,
-            "width_height" => Axes::WidthHeight,
-            "time_height_width" => Axes::FramesHeightWidth,
+            "height_width" => Axes::HEIGHT_WIDTH,
+            "width_height" => Axes::WIDTH_HEIGHT,
+            "time_height_width" => Axes::FRAMES_HEIGHT_WIDTH,
             other => panic!("{other}"),
         };
         let grid = match case.shape[..] {
@@ -449,7 +449,7 @@ fn grids_of_every_peer() {
                 (Some(d_model), None) => {
                     let pe = SinusoidalPositionalEncodingConfig::new(d_model)
                         .with_layout(layout)
-                        .with_axes(axes)
+                        .with_axes(axes.clone())
                         .init(&device);
                     let rows = pe.encode(&grid.into(), grid.tokens()).unwrap();
                     let rows = match case.layout.as_str() {
@@ -461,7 +461,7 @@ fn grids_of_every_peer() {
                 (None, Some(d_head)) => {
                     let rope = RotaryPositionalEncodingConfig::new(d_head)
                         .with_layout(layout)
-                        .with_axes(axes)
+                        .with_axes(axes.clone())
                         .init(&device);
                     let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
                     let x = x.reshape([1, 1, grid.tokens(), d_head]);

@@ -6,6 +6,7 @@ import os
 os.environ |= {"KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
 
 import checkpoints
+import diffusion
 import formulas
 import grids
 import models
@@ -24,6 +25,7 @@ def main():
     write("fire", schemes.fire())
     write("formulas", formulas.formulas())
     write("grids", grids.grids())
+    write("diffusion", diffusion.rotations())
     write("checkpoints", checkpoints.checkpoints())
 
 

@@ -154,13 +154,13 @@ pub enum PositionError {
         width: usize,
     },
 
-    /// Positions are not on the grid that the encoding needs.
+    /// Positions are not on the grid, or do not have the axes, that the encoding needs.
     #[error("this encoding needs {needs}, but got {got}")]
     Grid {
         /// What the encoding needs.
-        needs: &'static str,
+        needs: Cow<'static, str>,
         /// What it was given.
-        got: &'static str,
+        got: Cow<'static, str>,
     },
 
     /// The device cannot compute in the data type asked for.

@@ -118,6 +118,7 @@
 //! |---|---|
 //! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
 //! | encode images and video | [`Axes`] with `with_axes`, [`Grid`] as [`Positions`] |
+//! | give tokens several coordinates: scaled images, points, text among images | [`Coordinates`], [`coordinates`] |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] |
 //! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`] |
@@ -183,7 +184,7 @@ pub use embed::{
 };
 pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};
-pub use positions::{Axes, Grid, MAX_POSITION, Positions, RandomizedPositions};
+pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
     AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale, RopeScaling,
     RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding,
@@ -192,6 +193,15 @@ pub use rotate::{
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
 
+pub mod axes {
+    //! The parts of [`Axes`](crate::Axes).
+    pub use crate::positions::{Axis, AxisFrequencies, PairOrder};
+}
+pub mod coordinates {
+    //! What [`Coordinates`](crate::Coordinates) are made from: images of any size, random changes in
+    //! training, and the parts of a multimodal sequence.
+    pub use crate::positions::{CoordinateJitter, Normalization, Part};
+}
 /// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`].
 pub mod scaling {
     pub use crate::rotate::scaling::types::*;

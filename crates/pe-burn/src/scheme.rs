@@ -106,7 +106,7 @@ macro_rules! schemes {
             }
 
             /// The axes of the grid that its positions have to be on; `None` for positions on a line.
-            pub fn axes(&self) -> Option<Axes> {
+            pub fn axes(&self) -> Option<&Axes> {
                 match self {
                     Self::None {} => None,
                     $(Self::$variant(config) => config.axes(),)*

@@ -25,7 +25,7 @@ pub(crate) trait SchemeConfig: Sized {
     fn for_model(sizes: ModelSizes) -> Result<Self, PositionError>;
 
     /// The axes of the grid that its positions have to be on; `None` for positions on a line.
-    fn axes(&self) -> Option<Axes> {
+    fn axes(&self) -> Option<&Axes> {
         None
     }
 }

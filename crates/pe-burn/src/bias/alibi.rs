@@ -162,6 +162,7 @@ impl Bias for Alibi {
                 let steps = match self.config.shape {
                     AlibiShape::Symmetric => numbers.abs(),
                     AlibiShape::HalfStep => {
+                        distances.check_line()?;
                         let right = numbers.clone().greater_scalar(0.0).cast(FloatDType::F32);
                         numbers.abs() + right * 0.5
                     }

@@ -8,6 +8,7 @@ use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData}
 
 use crate::backend::memory::check_room;
 use crate::error::PositionError;
+use crate::positions::axes::coordinates;
 use crate::positions::{Lookup, Positions, Rows};
 use crate::tensor::{counting_type, ids_on};
 
@@ -24,6 +25,9 @@ pub(super) enum Distances {
     Whole(Tensor<3, Int>),
     /// Real-valued distances, `[rows, queries, keys]`.
     Times(Tensor<3>),
+    /// Euclidean distances of coordinates, `[rows, queries, keys]`: none is negative, since no side is the
+    /// left one.
+    Space(Tensor<3>),
 }
 
 impl Distances {
@@ -80,7 +84,31 @@ impl Distances {
                 k.unsqueeze_dim::<3>(1) - q.unsqueeze_dim::<3>(2),
             ));
         }
-        Ok(Self::Times(times_apart(queries, keys, &device)))
+        match (space(queries), space(keys)) {
+            (None, None) => Ok(Self::Times(times_apart(queries, keys, &device))),
+            (Some(q), Some(k)) if q.1 == k.1 => {
+                let apart = places_apart(q, k, (queries.seq, keys.seq), &device);
+                Ok(Self::Space(apart))
+            }
+            (q, k) => {
+                let kind = |side: Option<(&[f64], usize)>| {
+                    side.map_or("positions on a line".into(), |(_, axes)| coordinates(axes))
+                };
+                let (needs, got) = (kind(q), kind(k));
+                Err(PositionError::Grid { needs, got })
+            }
+        }
+    }
+
+    /// Refuses distances without a direction.
+    pub fn check_line(&self) -> Result<(), PositionError> {
+        match self {
+            Self::Space(_) => Err(PositionError::Grid {
+                needs: "positions on a line".into(),
+                got: "coordinates of several axes".into(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// As real numbers, in `f32` whatever the type of the parameters: shorter types would lose large
@@ -105,7 +133,7 @@ impl Distances {
                     .reshape([1, 1, 1, -1])
             }
             Self::Whole(distances) => distances.clone().cast(FloatDType::F32).unsqueeze_dim(1),
-            Self::Times(distances) => distances.clone().unsqueeze_dim(1),
+            Self::Times(distances) | Self::Space(distances) => distances.clone().unsqueeze_dim(1),
         }
     }
 
@@ -160,7 +188,7 @@ impl<'a> Ids<'a> {
             }
             Rows::Ids(ids) => Self::Host(Cow::Borrowed(ids)),
             Rows::Device(ids) => Self::Device(&ids.ids),
-            Rows::Times(_) => return None,
+            Rows::Times(_) | Rows::Coordinates { .. } => return None,
         })
     }
 
@@ -201,6 +229,15 @@ fn times(lookup: &Lookup) -> Vec<f64> {
         Rows::Ids(ids) => ids.iter().map(|id| *id as f64).collect(),
         Rows::Times(times) => times.to_vec(),
         Rows::Device(ids) => ids.read().into_iter().map(|id| id as f64).collect(),
+        Rows::Coordinates { .. } => unreachable!("coordinates have no place on a line"),
+    }
+}
+
+/// The coordinates of a lookup and the number of axes; `None` for positions on a line.
+fn space<'a>(lookup: &Lookup<'a>) -> Option<(&'a [f64], usize)> {
+    match lookup.rows {
+        Rows::Coordinates { values, axes } => Some((values, axes)),
+        _ => None,
     }
 }
 
@@ -233,14 +270,42 @@ fn type_for(span: usize, device: &Device) -> Result<IntDType, PositionError> {
 
 /// The differences of real-valued positions, rounded once: `[rows, queries, keys]`.
 fn times_apart(queries: &Lookup, keys: &Lookup, device: &Device) -> Tensor<3> {
-    let (q, k) = (queries.seq, keys.seq);
-    let (queries, keys) = (times(queries), times(keys));
-    let rows = (queries.len() / q).max(keys.len() / k);
+    let (q, k) = (times(queries), times(keys));
+    pairs(
+        (&q, &k, 1),
+        (queries.seq, keys.seq),
+        device,
+        |query, key| key[0] - query[0],
+    )
+}
+
+/// The Euclidean distances of coordinates, rounded once: `[rows, queries, keys]`.
+fn places_apart(
+    (queries, axes): (&[f64], usize),
+    (keys, _): (&[f64], usize),
+    seq: (usize, usize),
+    device: &Device,
+) -> Tensor<3> {
+    pairs((queries, keys, axes), seq, device, |query, key| {
+        let squares = query.iter().zip(key).map(|(q, k)| (k - q) * (k - q));
+        libm::sqrt(squares.sum())
+    })
+}
+
+/// A number for every query and key of a row.
+fn pairs(
+    (queries, keys, axes): (&[f64], &[f64], usize),
+    (q, k): (usize, usize),
+    device: &Device,
+    number: impl Fn(&[f64], &[f64]) -> f64,
+) -> Tensor<3> {
+    let rows = (queries.len() / q).max(keys.len() / k) / axes;
+    let row = |all: &'_ [f64], row: usize, seq: usize| row * seq * axes % all.len();
     let mut distances = Vec::with_capacity(rows * q * k);
-    for row in 0..rows {
-        let keys = &keys[row * k % keys.len()..][..k];
-        for query in &queries[row * q % queries.len()..][..q] {
-            distances.extend(keys.iter().map(|key| (key - query) as f32));
+    for i in 0..rows {
+        let keys = &keys[row(keys, i, k)..][..k * axes];
+        for query in queries[row(queries, i, q)..][..q * axes].chunks_exact(axes) {
+            distances.extend(keys.chunks_exact(axes).map(|key| number(query, key) as f32));
         }
     }
     Tensor::from_data(

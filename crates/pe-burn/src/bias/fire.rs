@@ -165,6 +165,7 @@ impl Bias for Fire {
             heads,
             (&device, own),
             |distances, queries| {
+                distances.check_line()?;
                 let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
                 let threshold = dequantized(self.threshold.val()).cast(FloatDType::F32);
                 let threshold = (threshold * self.config.threshold).abs();

@@ -225,6 +225,7 @@ impl Bias for T5RelativeBias {
         let heads = self.config.heads;
         let own = weight.dtype();
         Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
+            distances.check_line()?;
             let reach = self.config.max_distance as i64;
             Ok(match &distances {
                 Distances::Strip {
@@ -249,6 +250,7 @@ impl Bias for T5RelativeBias {
                         .permute([0, 3, 1, 2])
                 }
                 Distances::Times(_) => return Err(PositionError::NotWhole { what: "T5's bias" }),
+                Distances::Space(_) => unreachable!("refused above"),
             })
         })
     }

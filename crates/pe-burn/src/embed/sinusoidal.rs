@@ -1,6 +1,8 @@
 //! The fixed sinusoidal encoding.
 
 use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
@@ -13,9 +15,10 @@ use crate::backend::Addend;
 use crate::display::one_line;
 use crate::error::{PositionError, check_finite, check_width, init};
 use crate::layout::Layout;
-use crate::positions::{Axes, Grid, Lookup, Positions};
+use crate::positions::{Axes, AxisFrequencies, Grid, Lookup, PairOrder, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
+use crate::spectrum::axis_rows::AxisRows;
+use crate::spectrum::buffer::{RowBuffer, default_max_len};
 use crate::spectrum::{Formula, Spectrum};
 use crate::tensor::{cast, check_dtype, compute_dtype, dequantized};
 
@@ -66,11 +69,12 @@ pub struct SinusoidalPositionalEncodingConfig {
     /// paper's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
-    /// The axes of a grid that share the columns. Default: none, positions are on a line.
+    /// The axes that share the columns, each with frequencies of its own and its columns in a row.
+    /// Default: none, positions are on a line.
     ///
-    /// Each of `a` axes has an encoding of its own, of width 2⌈d_model/2a⌉. Together these
-    /// may be more columns than `d_model`. Then the last ones are left out; every axis must keep at
-    /// least one. The formula applies to the columns of one axis.
+    /// The formula applies to the columns of one axis. Without widths, each of `a` axes has an encoding of
+    /// width 2⌈d_model/2a⌉. Together these may be more columns than `d_model`. Then the last ones are left
+    /// out; every axis must keep at least one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axes: Option<Axes>,
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
@@ -129,7 +133,7 @@ impl SinusoidalPositionalEncodingConfig {
         Self { layout, ..self }
     }
 
-    /// Sets the axes of a grid that share the columns, for images and video: see
+    /// Sets the axes that share the columns, for images, video and coordinates of any kind: see
     /// [`forward_grid`](SinusoidalPositionalEncoding::forward_grid).
     pub fn with_axes(self, axes: Axes) -> Self {
         let axes = Some(axes);
@@ -171,9 +175,6 @@ impl SinusoidalPositionalEncodingConfig {
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
     /// more than there are positions, or the buffer does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<SinusoidalPositionalEncoding, PositionError> {
-        let spectrum = Spectrum::new(self.width()?, self.formula)?;
-        let layout = self.layout.unwrap_or(spectrum.layout());
-        let spectrum = spectrum.with_layout(layout);
         check_dropout(self.dropout)?;
         self.input_scale.check()?;
         let (Gain::Fixed(gain) | Gain::Learned(gain)) = self.gain;
@@ -185,23 +186,73 @@ impl SinusoidalPositionalEncodingConfig {
                 (1.0, Some(Param::from_tensor(gain)))
             }
         };
-        let amplitude = fixed * spectrum.amplitude();
-        check_finite("gain", amplitude)?;
-        let source = RowSource::from(spectrum.with_amplitude(amplitude));
+        let (rows, axes) = match &self.axes {
+            None => {
+                let spectrum = self.spectrum(self.d_model, self.formula, fixed)?;
+                (RowBuffer::new(spectrum.into(), self.max_len, device)?, None)
+            }
+            Some(axes) => {
+                let spectra = self.axis_spectra(axes, fixed)?;
+                let axes = AxisRows::new(axes, spectra, self.max_len, device)?;
+                (axes.first().clone(), Some(axes))
+            }
+        };
         Ok(SinusoidalPositionalEncoding {
-            rows: RowBuffer::new(source, self.max_len, device)?,
+            rows,
+            axes,
             gain: learned,
             dropout: DropoutConfig::new(self.dropout).init(),
             config: self.clone(),
         })
     }
 
-    /// The width of the encoding, or of that of one axis.
-    fn width(&self) -> Result<usize, PositionError> {
-        let columns = self.d_model;
-        let Some(axes) = self.axes.map(|axes| axes.order().len()) else {
-            return Ok(columns);
+    /// The frequencies of this many columns, with a gain.
+    fn spectrum(
+        &self,
+        columns: usize,
+        formula: Formula,
+        gain: f64,
+    ) -> Result<Spectrum, PositionError> {
+        let spectrum = Spectrum::new(columns, formula)?;
+        let layout = self.layout.unwrap_or(spectrum.layout());
+        let amplitude = gain * spectrum.amplitude();
+        check_finite("gain", amplitude)?;
+        Ok(spectrum.with_layout(layout).with_amplitude(amplitude))
+    }
+
+    /// The frequencies of every axis.
+    fn axis_spectra(&self, axes: &Axes, gain: f64) -> Result<Vec<Spectrum>, PositionError> {
+        axes.check()?;
+        let plain = axes.order() == PairOrder::Row && axes.unturned() == 0;
+        if !plain || axes.frequencies() != AxisFrequencies::Own {
+            return Err(PositionError::config(
+                "the axes of a sinusoid have their columns in a row, frequencies of their own, and no \
+                 columns left unturned",
+            ));
+        }
+        let widths = match axes.axes().iter().any(|axis| axis.columns.is_some()) {
+            true => axes
+                .pairs(self.d_model)?
+                .iter()
+                .map(|pairs| 2 * pairs)
+                .collect(),
+            false => vec![self.even_width(axes.count())?; axes.count()],
         };
+        let each = axes.axes().iter().zip(widths);
+        each.map(|(axis, width)| {
+            let formula = axis.base.map_or(self.formula, Formula::from);
+            let spectrum = self.spectrum(width, formula, gain)?;
+            match axis.scale {
+                1.0 => Ok(spectrum),
+                scale => spectrum.sped_up(scale),
+            }
+        })
+        .collect()
+    }
+
+    /// The width of the encoding of each axis, where all have the same.
+    fn even_width(&self, axes: usize) -> Result<usize, PositionError> {
+        let columns = self.d_model;
         let width = columns.div_ceil(2 * axes) * 2;
         match columns == 0 || columns > (axes - 1) * width {
             true => Ok(width),
@@ -220,8 +271,8 @@ impl SchemeConfig for SinusoidalPositionalEncodingConfig {
         Ok(Self::new(sizes.d_model).with_max_len(sizes.max_len))
     }
 
-    fn axes(&self) -> Option<Axes> {
-        self.axes
+    fn axes(&self) -> Option<&Axes> {
+        self.axes.as_ref()
     }
 }
 
@@ -284,8 +335,9 @@ init!(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding);
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct SinusoidalPositionalEncoding {
-    /// Rows of width `d_model`, or of the width of one axis; a fixed gain included.
+    /// Rows of width `d_model`, or those of the first axis; a fixed gain included.
     rows: RowBuffer,
+    axes: Option<AxisRows>,
     /// The learned gain, `[1]`.
     gain: Option<Param<Tensor<1>>>,
     dropout: Dropout,
@@ -318,7 +370,7 @@ impl SinusoidalPositionalEncoding {
     /// use pe_burn::{Axes, Embed, Grid, Positions, SinusoidalPositionalEncodingConfig};
     ///
     /// let device = Device::flex();
-    /// let config = SinusoidalPositionalEncodingConfig::new(64).with_axes(Axes::HeightWidth);
+    /// let config = SinusoidalPositionalEncodingConfig::new(64).with_axes(Axes::HEIGHT_WIDTH);
     /// let pe = config.init(&device);
     ///
     /// let patches = Tensor::<4>::random([2, 14, 16, 64], Distribution::Default, &device);
@@ -344,20 +396,20 @@ impl SinusoidalPositionalEncoding {
     /// [`try_embed`](Embed::try_embed).
     pub fn forward_grid<const D: usize>(&self, x: Tensor<D>) -> Result<Tensor<D>, PositionError> {
         let shape = x.dims();
-        let grid = match (self.config.axes, &shape[..]) {
-            (Some(axes), [_, height, width, _]) if axes.order().len() == 2 => {
+        let grid = match (&self.config.axes, &shape[..]) {
+            (Some(axes), [_, height, width, _]) if axes.count() == 2 => {
                 Grid::image(*height, *width)
             }
-            (Some(axes), [_, frames, height, width, _]) if axes.order().len() == 3 => {
+            (Some(axes), [_, frames, height, width, _]) if axes.count() == 3 => {
                 Grid::video(*frames, *height, *width)
             }
             (axes, _) => {
                 return Err(PositionError::Grid {
-                    needs: axes.map_or(
-                        "positions on a line, since its configuration has no axes",
-                        Axes::kind,
+                    needs: axes.as_ref().map_or(
+                        "positions on a line, since its configuration has no axes".into(),
+                        Axes::needs,
                     ),
-                    got: "an input with other axes",
+                    got: "an input with other axes".into(),
                 });
             }
         };
@@ -425,17 +477,14 @@ impl SinusoidalPositionalEncoding {
     /// Refuses positions that are not on the grid, or past a length limit.
     #[inline(always)]
     fn check_reach(&self, lookup: &Lookup) -> Result<(), PositionError> {
-        if let Some(axes) = self.config.axes {
-            lookup.on_grid(axes)?;
-        }
-        match self.config.length_limit {
-            LengthLimit::None => Ok(()),
-            LengthLimit::Error => match self.config.axes {
-                Some(axes) => {
-                    Lookup::run(0, lookup.grid_end(axes)?).check_limit(self.config.max_len)
-                }
-                None => lookup.check_limit(self.config.max_len),
-            },
+        lookup.check_axes(self.config.axes.as_ref())?;
+        let max_len = self.config.max_len;
+        match (self.config.length_limit, &self.axes) {
+            (LengthLimit::None, _) => Ok(()),
+            (LengthLimit::Error, None) => lookup.check_limit(max_len),
+            (LengthLimit::Error, Some(_)) => {
+                Lookup::run(0, lookup.end_along_axes(max_len)).check_limit(max_len)
+            }
         }
     }
 
@@ -446,9 +495,9 @@ impl SinusoidalPositionalEncoding {
         lookup: &'a Lookup,
         dtype: FloatDType,
     ) -> Result<Addend<'a>, PositionError> {
-        let encoding = match self.config.axes {
+        let encoding = match &self.axes {
             None => self.rows.addend(lookup, dtype)?,
-            Some(axes) => Addend::Tensor(self.of_grid(axes, lookup, dtype)?),
+            Some(axes) => Addend::Tensor(self.of_axes(axes, lookup, dtype)?),
         };
         let zeros_for_padding = self.config.formula.pads_with_zeros();
         match zeros_for_padding || self.gain.is_some() {
@@ -480,13 +529,14 @@ impl SinusoidalPositionalEncoding {
 
     /// The encodings of all axes side by side; zeros for prefix tokens.
     #[cold] // or it slows down a decoding step, which has no grid
-    fn of_grid(
+    fn of_axes(
         &self,
-        axes: Axes,
+        axes: &AxisRows,
         lookup: &Lookup,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
-        let rows = self.rows.grid_rows(axes, lookup, dtype)?;
+        let rows = axes.rows(lookup, dtype)?;
+        let rows = rows.expect("positions on a line were refused");
         let columns = Tensor::cat(rows, 2).narrow(2, 0, self.config.d_model);
         Ok(match lookup.prefix(&columns.device()) {
             Some(prefix) => columns.mask_fill(prefix, 0.0),

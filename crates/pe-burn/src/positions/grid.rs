@@ -1,5 +1,7 @@
 //! Tokens on a grid: the patches of an image or a video.
 
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 /// The tokens of an image or a video: row by row from the top left, frame by frame, after a prefix of
@@ -84,64 +86,27 @@ impl Grid {
         [self.frames.unwrap_or(1), self.height, self.width]
     }
 
+    /// The number of tokens along each of the [`axes`](Self::axes).
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        self.shape()[3 - self.axes()..].to_vec()
+    }
+
+    /// One of the [`axes`](Self::axes) coordinates of a token; 0 for a prefix token.
+    pub(crate) fn coordinate(&self, token: usize, axis: usize) -> usize {
+        self.cell(token)[3 - self.axes() + axis]
+    }
+
     /// Frame, row and column of a token; 0, 0, 0 for a prefix token.
-    pub(crate) fn coordinates(&self, token: usize) -> [usize; 3] {
+    pub(crate) fn cell(&self, token: usize) -> [usize; 3] {
         let cell = token.saturating_sub(self.prefix);
         let (height, width) = (self.height.max(1), self.width.max(1)); // no division by 0
         [cell / width / height, cell / width % height, cell % width]
     }
 
-    /// A description for errors.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self.frames {
-            None => "a grid of height × width",
-            Some(_) => "a grid of frames × height × width",
-        }
-    }
-}
-
-/// The axes of a grid that share the columns of an encoding, in the order of their columns.
-///
-/// Code that mixes up height and width works on square images, but not with the weights of another
-/// model. Each axis has sines and cosines of its own within its columns, in the
-/// [`Layout`](crate::Layout) of the encoding. timm's `build_sincos2d_pos_embed` has, by default, the
-/// sines of all axes before the cosines of all: take interleaved rows and
-/// [`convert_layout`](crate::convert_layout) to halves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Axes {
-    /// The first half of the columns encodes the row of a token, the second its column: as the
-    /// sinusoids of timm and DETR, and the rotation in Qwen2-VL's vision tower.
-    HeightWidth,
-    /// The first half of the columns encodes the column of a token, the second its row: as the
-    /// sinusoids of MAE.
-    WidthHeight,
-    /// A third of the columns each: frame, row, column.
-    FramesHeightWidth,
-}
-
-impl Axes {
-    /// The indices of the axes in [`Grid::shape`], in the order of their columns.
-    pub(crate) fn order(self) -> &'static [usize] {
-        match self {
-            Self::HeightWidth => &[1, 2],
-            Self::WidthHeight => &[2, 1],
-            Self::FramesHeightWidth => &[0, 1, 2],
-        }
-    }
-
-    /// Whether a grid has these axes.
-    pub(crate) fn are_of(self, grid: &Grid) -> bool {
-        grid.frames.is_some() == (self == Self::FramesHeightWidth)
-    }
-
-    /// A description for errors.
-    pub(crate) fn kind(self) -> &'static str {
-        match self {
-            Self::HeightWidth | Self::WidthHeight => Grid::image(0, 0).kind(),
-            Self::FramesHeightWidth => Grid::video(0, 0, 0).kind(),
-        }
+    /// The number of coordinates of a token: 2 for an image (row, column), 3 for a video (frame, row,
+    /// column).
+    pub fn axes(&self) -> usize {
+        2 + usize::from(self.frames.is_some())
     }
 }
 
@@ -153,10 +118,13 @@ mod tests {
     fn tokens_are_counted_row_by_row_after_the_prefix() {
         let grid = Grid::video(2, 3, 5).with_prefix(4);
         assert_eq!(grid.tokens(), 34);
-        assert_eq!(grid.coordinates(3), [0, 0, 0]);
-        assert_eq!(grid.coordinates(4), [0, 0, 0]);
-        assert_eq!(grid.coordinates(4 + 5 + 2), [0, 1, 2]);
-        assert_eq!(grid.coordinates(33), [1, 2, 4]);
+        assert_eq!(grid.cell(3), [0, 0, 0]);
+        assert_eq!(grid.cell(4), [0, 0, 0]);
+        assert_eq!(grid.cell(4 + 5 + 2), [0, 1, 2]);
+        assert_eq!(grid.cell(33), [1, 2, 4]);
+        assert_eq!([0, 1, 2].map(|axis| grid.coordinate(33, axis)), [1, 2, 4]);
+        let image = Grid::image(3, 5).with_prefix(1);
+        assert_eq!([0, 1].map(|axis| image.coordinate(8, axis)), [1, 2]);
         assert_eq!(Grid::image(3, 0).tokens(), 0);
         assert_eq!(Grid::image(usize::MAX, 2).tokens(), usize::MAX);
     }

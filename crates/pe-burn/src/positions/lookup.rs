@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-use super::{Axes, DeviceIds, Grid, Kind, MAX_POSITION, Padding, Positions};
+use super::{Axes, DeviceIds, Grid, Kind, MAX_POSITION, Padding, Positions, axes};
 use crate::backend::memory::check_room;
 use crate::error::PositionError;
 use crate::tensor::mask_on;
@@ -28,7 +28,9 @@ pub(crate) enum Rows<'a> {
     /// Rows by id, `batch × seq` of them.
     Ids(Cow<'a, [usize]>),
     /// Real numbers, `batch × seq` of them. A table has no rows for them.
-    Times(&'a [f64]),
+    Times(Cow<'a, [f64]>),
+    /// Coordinates, `batch × seq × axes` of them, for schemes with axes and for distances.
+    Coordinates { values: &'a [f64], axes: usize },
     /// Ids on a device, all below `seq`.
     Device(&'a DeviceIds),
 }
@@ -102,7 +104,18 @@ impl Positions {
                 let batch = fits("tensor of position ids", *shape)?;
                 (batch, Rows::Ids(Cow::Borrowed(ids)))
             }
-            Kind::Times { times, shape } => (fits("tensor of times", *shape)?, Rows::Times(times)),
+            Kind::Times { times, shape } => {
+                let batch = fits("tensor of times", *shape)?;
+                (batch, Rows::Times(Cow::Borrowed(times)))
+            }
+            Kind::Coordinates {
+                values,
+                shape: [batch, tokens, axes],
+            } => {
+                let batch = fits("tensor of coordinates", [*batch, *tokens])?;
+                let axes = *axes;
+                (batch, Rows::Coordinates { values, axes })
+            }
             Kind::Grid { grid, ids: None } => {
                 on_grid = Some((grid, None));
                 (fits("grid", [1, grid.tokens()])?, Rows::Run(0))
@@ -146,7 +159,8 @@ impl Positions {
     ///
     /// [`PositionError::Shape`] when these positions are not for `seq` tokens,
     /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`],
-    /// [`PositionError::NotWhole`] when they are times, and
+    /// [`PositionError::NotWhole`] when they are times, [`Grid`](PositionError::Grid) when they are
+    /// coordinates, and
     /// [`PositionError::TooLarge`] when they do not fit into memory.
     pub fn to_rows(&self, seq: usize) -> Result<Vec<Vec<usize>>, PositionError> {
         let lookup = self.lookup(None, seq)?;
@@ -160,7 +174,7 @@ impl Positions {
             Rows::Run(start) => vec![(start..start + seq).collect()],
             Rows::Ids(ids) => rows(&ids),
             Rows::Device(ids) => rows(&ids.read()),
-            Rows::Times(_) => unreachable!("refused above"),
+            Rows::Times(_) | Rows::Coordinates { .. } => unreachable!("refused above"),
         })
     }
 }
@@ -188,6 +202,11 @@ impl<'a> Lookup<'a> {
         Self::of(batch, seq, Rows::Ids(Cow::Owned(ids)))
     }
 
+    /// Rows of real numbers, `batch × seq` of them.
+    fn times(times: Vec<f64>, batch: usize, seq: usize) -> Self {
+        Self::of(batch, seq, Rows::Times(Cow::Owned(times)))
+    }
+
     fn of(batch: usize, seq: usize, rows: Rows<'a>) -> Self {
         Self {
             batch,
@@ -204,10 +223,8 @@ impl<'a> Lookup<'a> {
             _ if self.seq == 0 => 0,
             Rows::Run(start) => start + self.seq,
             Rows::Ids(ids) => ids.iter().max().map_or(0, |max| max + 1),
-            Rows::Times(times) => times
-                .iter()
-                .map(|time| libm::floor(*time).max(-1.0) + 1.0)
-                .fold(0.0, f64::max) as usize,
+            Rows::Times(times) => end_of_times(times),
+            Rows::Coordinates { values, .. } => end_of_times(values),
             Rows::Device(_) => self.seq,
         }
     }
@@ -225,7 +242,8 @@ impl<'a> Lookup<'a> {
     /// The largest distance of a position from 0, or an upper bound of it that is within `limit`.
     pub fn farthest_beyond(&self, limit: usize) -> f64 {
         match &self.rows {
-            Rows::Times(times) => times.iter().fold(0.0, |far, time| time.abs().max(far)),
+            Rows::Times(times) => farthest(times),
+            Rows::Coordinates { values, .. } => farthest(values),
             _ => self.end_beyond(limit).saturating_sub(1) as f64,
         }
     }
@@ -245,6 +263,7 @@ impl<'a> Lookup<'a> {
     pub fn check_whole(&self, what: &'static str) -> Result<(), PositionError> {
         match self.rows {
             Rows::Times(_) => Err(PositionError::NotWhole { what }),
+            Rows::Coordinates { .. } => Err(self.not_on_a_line()),
             _ => Ok(()),
         }
     }
@@ -270,34 +289,84 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The grid that these positions are on, and the ids of its tokens, `batch × seq` of them, unless
-    /// they are all tokens of the grid in order.
+    /// Refuses positions that do not have the axes of an encoding; `None` for one on a line.
     ///
     /// # Errors
     ///
-    /// [`PositionError::Grid`] when they are not on a grid with these axes.
-    pub fn on_grid(&self, axes: Axes) -> Result<(&'a Grid, Option<&'a [usize]>), PositionError> {
-        match self.grid {
-            Some((grid, ids)) if axes.are_of(grid) => Ok((grid, ids)),
-            grid => Err(PositionError::Grid {
-                needs: axes.kind(),
-                got: grid.map_or("positions on a line", |(grid, _)| grid.kind()),
-            }),
+    /// [`PositionError::Grid`] for a grid or coordinates with another number of axes, for positions
+    /// on a line where they have no meaning for these axes, and for coordinates without axes.
+    #[inline]
+    pub fn check_axes(&self, axes: Option<&Axes>) -> Result<(), PositionError> {
+        match axes {
+            Some(axes) => self.check_some_axes(axes),
+            None if matches!(self.rows, Rows::Coordinates { .. }) => Err(self.not_on_a_line()),
+            None => Ok(()),
         }
     }
 
-    /// One more than the largest coordinate of a token on the grid.
-    pub fn grid_end(&self, axes: Axes) -> Result<usize, PositionError> {
-        let (grid, ids) = self.on_grid(axes)?;
-        let end = |cell: [usize; 3]| cell.into_iter().max().map_or(0, |p| p + 1);
-        let end = match ids {
-            Some(ids) => ids.iter().map(|id| end(grid.coordinates(*id))).max(),
-            None => grid.tokens().checked_sub(1).map(|_| match grid.cells() {
-                0 => 1, // prefix tokens are at coordinate 0
-                _ => grid.shape().into_iter().max().unwrap_or(0),
-            }),
+    fn check_some_axes(&self, axes: &Axes) -> Result<(), PositionError> {
+        let got = match (&self.rows, self.grid) {
+            (Rows::Coordinates { axes: count, .. }, _) if *count == axes.count() => return Ok(()),
+            (Rows::Coordinates { axes: count, .. }, _) => axes::coordinates(*count),
+            (_, Some((grid, _))) if axes.are_of(grid) => return Ok(()),
+            (_, Some((grid, _))) => axes::grid(grid.axes()).into(),
+            (_, None) if axes.take_lines() => return Ok(()),
+            (_, None) => "positions on a line".into(),
         };
-        Ok(end.unwrap_or(0))
+        let needs = axes.needs();
+        Err(PositionError::Grid { needs, got })
+    }
+
+    /// The error of a scheme on a line that was given coordinates.
+    pub fn not_on_a_line(&self) -> PositionError {
+        PositionError::Grid {
+            needs: "positions on a line".into(),
+            got: match self.rows {
+                Rows::Coordinates { axes, .. } => axes::coordinates(axes),
+                _ => "a grid".into(),
+            },
+        }
+    }
+
+    /// The tokens along one coordinate; `None` for positions on a line.
+    pub fn along(&self, coordinate: usize) -> Option<Along<'a>> {
+        let (batch, seq) = (self.batch, self.seq);
+        Some(match (&self.rows, self.grid) {
+            (Rows::Coordinates { values, axes }, _) => {
+                let numbers = values.iter().skip(coordinate).step_by(*axes);
+                let is_position = |number: &f64| {
+                    (0.0..=MAX_POSITION as f64).contains(number) && number.fract() == 0.0
+                };
+                Along::Tokens(match numbers.clone().all(is_position) {
+                    true => Lookup::ids(numbers.map(|id| *id as usize).collect(), batch, seq),
+                    false => Lookup::times(numbers.copied().collect(), batch, seq),
+                })
+            }
+            (_, Some((grid, Some(ids)))) => {
+                let along = ids.iter().map(|id| grid.coordinate(*id, coordinate));
+                Along::Tokens(Lookup::ids(along.collect(), batch, seq))
+            }
+            (_, Some((grid, None))) => Along::Grid(grid),
+            (_, None) => return None,
+        })
+    }
+
+    /// As [`end_beyond`](Self::end_beyond), of the largest coordinate of a token where these are positions
+    /// on axes.
+    pub fn end_along_axes(&self, limit: usize) -> usize {
+        let end = |cell: [usize; 3]| cell.into_iter().max().map_or(0, |p| p + 1);
+        match self.grid {
+            None => self.end_beyond(limit),
+            Some((grid, Some(ids))) => {
+                let ends = ids.iter().map(|id| end(grid.cell(*id)));
+                ends.max().unwrap_or(0)
+            }
+            Some((grid, None)) => match (grid.tokens(), grid.cells()) {
+                (0, _) => 0,
+                (_, 0) => 1, // prefix tokens are at coordinate 0
+                _ => grid.shape().into_iter().max().unwrap_or(0),
+            },
+        }
     }
 
     /// Which tokens are prefix tokens of their grid, `[1 or batch, seq, 1]`; `None` where the grid has
@@ -313,4 +382,23 @@ impl<'a> Lookup<'a> {
         let mask = TensorData::new(is_prefix, [self.batch, self.seq, 1]);
         Some(Tensor::from_data(mask, &device.clone().without_autodiff()))
     }
+}
+
+/// The tokens of an input along one coordinate.
+pub(crate) enum Along<'a> {
+    /// All tokens of a grid, in order.
+    Grid(&'a Grid),
+    /// Positions of tokens.
+    Tokens(Lookup<'a>),
+}
+
+/// One more than the largest whole number that is not above one of the times, at least 0.
+fn end_of_times(times: &[f64]) -> usize {
+    let end = |time: &f64| libm::floor(*time).max(-1.0) + 1.0;
+    times.iter().map(end).fold(0.0, f64::max) as usize
+}
+
+/// The largest distance from 0.
+fn farthest(times: &[f64]) -> f64 {
+    times.iter().fold(0.0, |far, time| time.abs().max(far))
 }

@@ -1,11 +1,17 @@
 //! The position of every token: one type that all schemes take.
 
+pub(crate) mod axes;
+mod coordinates;
 mod grid;
 mod lookup;
+mod multimodal;
 mod randomized;
 
-pub use grid::{Axes, Grid};
-pub(crate) use lookup::{Lookup, Rows};
+pub use axes::{Axes, Axis, AxisFrequencies, PairOrder};
+pub use coordinates::{CoordinateJitter, Coordinates, Normalization};
+pub use grid::Grid;
+pub(crate) use lookup::{Along, Lookup, Rows};
+pub use multimodal::Part;
 pub use randomized::RandomizedPositions;
 
 use alloc::sync::Arc;
@@ -14,7 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::tensor::{Bool, DType, Int, Tensor};
 
-use crate::error::PositionError;
+use crate::error::{PositionError, check_size};
 use crate::tensor::counting_type;
 
 /// The largest position: 2^52 − 1. Up to it, the angle of a position can be reduced exactly.
@@ -36,6 +42,8 @@ pub const MAX_POSITION: usize = if usize::BITS > 52 {
 /// | [`from_token_mask`](Self::from_token_mask), [`from_mask_pad`](Self::from_mask_pad) | the number of real tokens before them | left or right padding |
 /// | [`from_segment_ids`](Self::from_segment_ids) | the distance from the start of their document | packed rows |
 /// | [`Positions::from(grid)`](#impl-From<Grid>-for-Positions), [`from_grid_ids`](Self::from_grid_ids) | rows and columns of a [`Grid`] | images, video |
+/// | [`from_coordinates`](Self::from_coordinates), [`from_coordinate_rows`](Self::from_coordinate_rows) | several real numbers | patches of scaled images, points in space, text among images |
+/// | [`from_parts`](Self::from_parts) | those of text, images and video in one sequence | multimodal models |
 ///
 /// Positions that are known on the host stay there, so that bounds are checked before anything is
 /// computed. Masks and segment ids stay on their device: their positions are below `seq`, so they are
@@ -70,6 +78,8 @@ enum Kind {
     Ids { ids: Vec<usize>, shape: [usize; 2] },
     /// Real numbers, row by row.
     Times { times: Vec<f64>, shape: [usize; 2] },
+    /// Several real numbers for every token, `[batch, seq, axes]`.
+    Coordinates { values: Vec<f64>, shape: [usize; 3] },
     /// All tokens of a grid, or those with the given ids, row by row.
     Grid {
         grid: Grid,
@@ -214,17 +224,62 @@ impl Positions {
     }
 
     fn checked_times(times: Vec<f64>, shape: [usize; 2]) -> Result<Self, PositionError> {
-        let bound = MAX_POSITION as f64;
-        let outside = |time: &f64| !(-bound..=bound).contains(time);
-        match times.iter().position(outside) {
-            Some(i) => Err(PositionError::TimeOutOfRange {
-                time: times[i],
-                row: i / shape[1],
-                token: i % shape[1],
-                max: MAX_POSITION,
-            }),
-            None => Ok(Self::new(Kind::Times { times, shape })),
+        check_times(&times, shape[1], 1)?;
+        Ok(Self::new(Kind::Times { times, shape }))
+    }
+
+    /// Positions with several coordinates each, for encodings with [`Axes`]; whole numbers or fractions,
+    /// negative ones too. Biases of distances (ALiBi without half steps, KERPLE) take them as well: their
+    /// distance is then the Euclidean one. From the host see
+    /// [`from_coordinate_rows`](Self::from_coordinate_rows).
+    ///
+    /// This reads the coordinates back to the host once, as [`from_ids`](Self::from_ids) does.
+    ///
+    /// # Shapes
+    ///
+    /// - `coordinates`: `[batch, seq, axes]`, or `[1, seq, axes]` for the same in every row
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for 0 axes, and [`TimeOutOfRange`](PositionError::TimeOutOfRange) for a
+    /// coordinate that is not a number or farther than [`MAX_POSITION`] from 0.
+    pub fn from_coordinates(coordinates: Tensor<3>) -> Result<Self, PositionError> {
+        let shape = coordinates.dims();
+        check_size("the number of axes", shape[2])?;
+        let values: Vec<f64> = coordinates.into_data().iter().collect();
+        check_times(&values, shape[1], shape[2])?;
+        Ok(Self::new(Kind::Coordinates { values, shape }))
+    }
+
+    /// Positions with several coordinates each, from the host: one item per row of the batch, or a single
+    /// one for all rows.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Ragged`] when the rows differ in their number of tokens;
+    /// [`PositionError::Grid`] when they differ in their number of axes.
+    pub fn from_coordinate_rows(rows: &[Coordinates]) -> Result<Self, PositionError> {
+        let (seq, axes) = rows
+            .first()
+            .map_or((0, 1), |row| (row.tokens(), row.axes()));
+        let mut values = Vec::with_capacity(rows.len() * seq * axes);
+        for (i, row) in rows.iter().enumerate() {
+            row.check_axes(axes)?;
+            if row.tokens() != seq {
+                return Err(PositionError::Ragged {
+                    row: i,
+                    expected: seq,
+                    got: row.tokens(),
+                });
+            }
+            values.extend_from_slice(row.values());
         }
+        Ok(Self::of_coordinates(values, [rows.len(), seq, axes]))
+    }
+
+    /// Coordinates that are known to be in range.
+    fn of_coordinates(values: Vec<f64>, shape: [usize; 3]) -> Self {
+        Self::new(Kind::Coordinates { values, shape })
     }
 
     /// Positions that count real tokens only, so that a padded row encodes as the same row without
@@ -323,6 +378,16 @@ impl Positions {
             (Kind::Times { times: a, shape: m }, Kind::Times { times: b, shape: n }) => {
                 (m, a) == (n, b)
             }
+            (
+                Kind::Coordinates {
+                    values: a,
+                    shape: m,
+                },
+                Kind::Coordinates {
+                    values: b,
+                    shape: n,
+                },
+            ) => (m, a) == (n, b),
             (Kind::Grid { grid: a, ids: i }, Kind::Grid { grid: b, ids: j }) => (a, i) == (b, j),
             _ => false,
         }
@@ -351,6 +416,21 @@ impl DeviceIds {
             }
             end => end,
         }
+    }
+}
+
+/// Refuses a real number that is no position: NaN, and those too far from 0.
+fn check_times(times: &[f64], seq: usize, axes: usize) -> Result<(), PositionError> {
+    let bound = MAX_POSITION as f64;
+    let is_outside = |time: &f64| !(-bound..=bound).contains(time);
+    match times.iter().position(is_outside) {
+        Some(i) => Err(PositionError::TimeOutOfRange {
+            time: times[i],
+            row: i / axes / seq,
+            token: i / axes % seq,
+            max: MAX_POSITION,
+        }),
+        None => Ok(()),
     }
 }
 

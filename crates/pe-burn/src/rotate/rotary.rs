@@ -1,24 +1,27 @@
 //! RoPE: rotary position embedding.
 
 use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
-use burn::tensor::{Device, FloatDType, Tensor};
+use burn::tensor::{Device, FloatDType, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::scaling::RopeScaling;
-use super::turn::{Turn, rotate};
+use super::turn::{Turn, rotate, tiled};
 use super::{Rotate, check_side, lookup};
 use crate::display::one_line;
 use crate::error::{PositionError, init};
 use crate::layout::{Layout, check_rotary_dim};
-use crate::positions::{Axes, Lookup, Positions};
+use crate::positions::axes::dealt;
+use crate::positions::{Axes, Axis, AxisFrequencies, Lookup, PairOrder, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::spectrum::axis_rows::AxisRows;
 use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
 use crate::spectrum::{Spectrum, default_base};
-use crate::tensor::compute_dtype;
+use crate::tensor::{compute_dtype, indices};
 
 /// The configuration of RoPE, a [`RotaryPositionalEncoding`].
 ///
@@ -45,9 +48,16 @@ pub struct RotaryPositionalEncodingConfig {
     /// The scaling of the frequencies for longer inputs. Default: none.
     #[serde(default)]
     pub scaling: Option<RopeScaling>,
-    /// The axes of a grid that share the pairs evenly. Default: none, positions are on a line.
+    /// The axes that share the pairs. Default: none, positions are on a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axes: Option<Axes>,
+    /// The frequencies of the pairs in radians per position, in place of those of `base`; with axes that
+    /// have frequencies of their own, those of each axis. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequencies: Option<Vec<f64>>,
+    /// Whether the angles of each axis are repeated as a whole, as in V-JEPA 2. Default: false.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub tiled_angles: bool,
 }
 
 impl Config for RotaryPositionalEncodingConfig {}
@@ -63,6 +73,8 @@ impl RotaryPositionalEncodingConfig {
             rotary_dim: None,
             scaling: None,
             axes: None,
+            frequencies: None,
+            tiled_angles: false,
         }
     }
 
@@ -105,10 +117,8 @@ impl RotaryPositionalEncodingConfig {
         Self { scaling, ..self }
     }
 
-    /// Sets the axes of a grid that share the pairs, for images and video. Every axis has the same
-    /// number of pairs, and rotates them by its own coordinate with the frequencies of a head that has
-    /// these pairs only. Prefix
-    /// tokens are not rotated (an attention factor scales them like all others).
+    /// Sets the axes that share the pairs, for images, video and coordinates of any kind. Prefix tokens of
+    /// a grid are not rotated (an attention factor scales them like all others).
     ///
     /// ```
     /// use burn::tensor::{Device, Distribution, Tensor};
@@ -116,7 +126,7 @@ impl RotaryPositionalEncodingConfig {
     ///
     /// let device = Device::flex();
     /// let rope = RotaryPositionalEncodingConfig::new(64)
-    ///     .with_axes(Axes::HeightWidth)
+    ///     .with_axes(Axes::HEIGHT_WIDTH)
     ///     .init(&device);
     /// let positions = Positions::from(Grid::image(14, 16).with_prefix(1));
     /// let q = Tensor::<4>::random([2, 8, 1 + 14 * 16, 64], Distribution::Default, &device);
@@ -128,6 +138,27 @@ impl RotaryPositionalEncodingConfig {
         Self { axes, ..self }
     }
 
+    /// Sets the frequencies of the pairs, in radians per position: a checkpoint's `inv_freq`, or those of
+    /// a formula that is not here. There must be one for each pair. No scaling applies to them.
+    pub fn with_frequencies(self, frequencies: impl Into<Vec<f64>>) -> Self {
+        let frequencies = Some(frequencies.into());
+        Self {
+            frequencies,
+            ..self
+        }
+    }
+
+    /// Repeats the angles of each axis as a whole, for the weights of V-JEPA 2 alone: column `c` of the `2n`
+    /// columns of an axis turns by angle `c mod n`, so that the two columns of a pair turn by angles of
+    /// different pairs. That is no rotation: it cannot be inverted, and products do not depend on the distance
+    /// alone. Its authors' code does so, and their models are trained with it.
+    pub fn with_tiled_angles(self, tiled_angles: bool) -> Self {
+        Self {
+            tiled_angles,
+            ..self
+        }
+    }
+
     /// Builds the module and its buffer on `device`.
     ///
     /// # Errors
@@ -137,8 +168,26 @@ impl RotaryPositionalEncodingConfig {
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
     /// more than there are positions, or the buffer does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<RotaryPositionalEncoding, PositionError> {
+        let in_a_row = |axes: &Axes| axes.order() == PairOrder::Row && axes.unturned() == 0;
+        let tiles = self.layout == Layout::Interleaved && self.axes.as_ref().is_none_or(in_a_row);
+        if self.tiled_angles && !tiles {
+            return Err(PositionError::config(
+                "tiled angles are for the interleaved layout, with the pairs of each axis in a row and no \
+                 columns left unturned before them",
+            ));
+        }
         // The frequencies of inputs that are short enough not to change them.
-        let rows = RowBuffer::new(self.spectrum(0)?.into(), self.max_len, device)?;
+        let line = self.spectrum(0)?;
+        let axes = match &self.axes {
+            Some(axes) => Some(RotaryAxes::new(self, axes, device)?),
+            None => None,
+        };
+        let rows = match &axes {
+            Some(of_axes) if of_axes.rows.first().spectrum() == &line => {
+                of_axes.rows.first().clone()
+            }
+            _ => RowBuffer::new(line.into(), self.max_len, device)?,
+        };
         let longer = match (&self.scaling, self.changes_beyond()) {
             (Some(scaling), Some(limit)) if !scaling.varies_with_length() => {
                 // It grows when an input is longer.
@@ -150,39 +199,112 @@ impl RotaryPositionalEncodingConfig {
         Ok(RotaryPositionalEncoding {
             rows,
             longer,
+            axes,
             config: self.clone(),
         })
     }
 
     /// The frequencies for inputs whose largest position is `seq - 1`, all sines of a row before its
-    /// cosines, with the attention factor as the amplitude.
+    /// cosines, with the attention factor as the amplitude. With axes that have frequencies of their own,
+    /// those of the first axis: [`axis_spectra`](Self::axis_spectra) has all of them.
     ///
     /// # Errors
     ///
     /// Those of [`try_init`](Self::try_init), and [`PositionError::Number`] when dynamic scaling to
     /// such a length makes the base infinite.
     pub fn spectrum(&self, seq: usize) -> Result<Spectrum, PositionError> {
-        let rotary_dim = self.rotary_dim.unwrap_or(self.d_head);
-        check_rotary_dim(rotary_dim, self.d_head)?;
-        let axes = self.axes.map_or(1, |axes| axes.order().len());
-        if !rotary_dim.is_multiple_of(2 * axes) {
-            let bound = format!(
-                "a multiple of {}, so that each of {axes} axes has the same number of pairs",
-                2 * axes
-            );
-            return Err(PositionError::number(
-                "rotary_dim",
-                rotary_dim as f64,
-                bound,
-            ));
+        let rotary_dim = self.rotary_dim()?;
+        match &self.axes {
+            None => self.of_columns(rotary_dim, self.base, seq),
+            Some(axes) if axes.take_lines() => {
+                axes.pairs(rotary_dim)?;
+                let unturned = axes.unturned();
+                let turned = self.of_columns(rotary_dim - unturned, self.base, seq)?;
+                Ok(turned.behind_unturned(unturned / 2))
+            }
+            Some(_) => Ok(self.axis_spectra(seq)?.swap_remove(0)),
         }
-        if self.axes.is_some() && self.changes_beyond().is_some() {
+    }
+
+    /// The frequencies of every axis, in the order of the axes, as [`spectrum`](Self::spectrum) for inputs
+    /// on a line. Columns that the axes leave unturned belong to the first one, with frequency 0. Without
+    /// axes it is the one of the line.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`spectrum`](Self::spectrum).
+    pub fn axis_spectra(&self, seq: usize) -> Result<Vec<Spectrum>, PositionError> {
+        let rotary_dim = self.rotary_dim()?;
+        let Some(axes) = &self.axes else {
+            return Ok(vec![self.of_columns(rotary_dim, self.base, seq)?]);
+        };
+        let pairs = axes.pairs(rotary_dim)?;
+        if self.changes_beyond().is_some() && !axes.take_lines() {
             return Err(PositionError::config(
                 "dynamic and longrope scaling follow the length of a line, and a grid with axes has no \
                  single length",
             ));
         }
-        let spectrum = Spectrum::new(rotary_dim / axes, self.base)?.with_layout(Layout::Halves);
+        let unturned = axes.unturned();
+        let whole = |owners: Vec<usize>| {
+            let line = self.of_columns(rotary_dim - unturned, self.base, seq)?;
+            let of_axis = |axis| {
+                let mine = |pair: &usize| owners[*pair] == axis;
+                line.pick(&(0..owners.len()).filter(mine).collect::<Vec<usize>>())
+            };
+            Ok((0..pairs.len()).map(of_axis).collect())
+        };
+        let spectra: Vec<Spectrum> = match axes.frequencies() {
+            AxisFrequencies::Own => {
+                let base = |axis: &Axis| axis.base.unwrap_or(self.base);
+                let each = axes.axes().iter().zip(&pairs);
+                each.map(|(axis, pairs)| self.of_columns(2 * pairs, base(axis), seq))
+                    .collect::<Result<_, _>>()?
+            }
+            AxisFrequencies::Line => whole(axes.owners(&pairs))?,
+            AxisFrequencies::Dealt => whole(dealt(&pairs))?,
+        };
+        let scaled = spectra.into_iter().zip(axes.axes()).enumerate();
+        scaled
+            .map(|(i, (spectrum, axis))| {
+                let spectrum = match axis.scale {
+                    1.0 => spectrum,
+                    scale => spectrum.sped_up(scale)?,
+                };
+                Ok(match i {
+                    0 => spectrum.behind_unturned(unturned / 2),
+                    _ => spectrum,
+                })
+            })
+            .collect()
+    }
+
+    /// The number of columns that are rotated, the unturned ones of the axes included.
+    fn rotary_dim(&self) -> Result<usize, PositionError> {
+        let rotary_dim = self.rotary_dim.unwrap_or(self.d_head);
+        check_rotary_dim(rotary_dim, self.d_head)?;
+        Ok(rotary_dim)
+    }
+
+    /// The frequencies of this many columns, scaled.
+    fn of_columns(&self, columns: usize, base: f64, seq: usize) -> Result<Spectrum, PositionError> {
+        let spectrum = match &self.frequencies {
+            None => Spectrum::new(columns, base)?,
+            Some(given) => {
+                if self.scaling.is_some() {
+                    return Err(PositionError::config(
+                        "no scaling applies to given frequencies: scale the numbers instead",
+                    ));
+                }
+                if 2 * given.len() != columns {
+                    let bound = format!("{}, one for each pair", columns / 2);
+                    let name = "the number of frequencies";
+                    return Err(PositionError::number(name, given.len() as f64, bound));
+                }
+                Spectrum::from_frequencies(given)?
+            }
+        };
+        let spectrum = spectrum.with_layout(Layout::Halves);
         match &self.scaling {
             Some(scaling) => {
                 let attention = scaling.attention_factor();
@@ -203,8 +325,8 @@ impl SchemeConfig for RotaryPositionalEncodingConfig {
         Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
     }
 
-    fn axes(&self) -> Option<Axes> {
-        self.axes
+    fn axes(&self) -> Option<&Axes> {
+        self.axes.as_ref()
     }
 }
 
@@ -265,6 +387,7 @@ pub struct RotaryPositionalEncoding {
     /// The same for longer inputs than the model was trained on, where these have frequencies of their
     /// own (LongRoPE).
     longer: Option<RowBuffer>,
+    axes: Option<RotaryAxes>,
     #[module(skip)]
     config: RotaryPositionalEncodingConfig,
 }
@@ -280,8 +403,14 @@ impl RotaryPositionalEncoding {
     ///
     /// # Errors
     ///
-    /// Those of [`try_rotate_sides`](Rotate::try_rotate_sides).
+    /// Those of [`try_rotate_sides`](Rotate::try_rotate_sides), and [`PositionError::Config`] with
+    /// [tiled angles](RotaryPositionalEncodingConfig::with_tiled_angles).
     pub fn invert(&self, x: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
+        if self.config.tiled_angles {
+            return Err(PositionError::config(
+                "tiled angles are no rotation and have no inverse",
+            ));
+        }
         let lookup = self.lookup(&x, positions)?;
         let rows = self.rows(&x, &lookup, self.length(&lookup))?;
         Ok(self.turn(x, rows, Turn::Inverse))
@@ -299,16 +428,17 @@ impl RotaryPositionalEncoding {
         positions: &'a Positions,
     ) -> Result<Lookup<'a>, PositionError> {
         let lookup = lookup(x, positions, self.config.d_head, &self.rows.device())?;
-        if let Some(axes) = self.config.axes {
-            lookup.on_grid(axes)?;
-        }
+        lookup.check_axes(self.config.axes.as_ref())?;
         Ok(lookup)
     }
 
     /// The length of the input, where the frequencies depend on it; else 0.
     fn length(&self, lookup: &Lookup) -> usize {
         let limit = self.config.changes_beyond();
-        limit.map_or(0, |limit| lookup.end_beyond(limit))
+        limit.map_or(0, |limit| match self.axes {
+            None => lookup.end_beyond(limit),
+            Some(_) => lookup.end_along_axes(limit),
+        })
     }
 
     /// The rows for an input, `[1 or batch, seq, rotary_dim]`, with the frequencies of a length; `None`
@@ -327,10 +457,12 @@ impl RotaryPositionalEncoding {
         if self.config.changes_beyond().is_some_and(is_longer) {
             return self.longer_rows(lookup, length, dtype).map(Some);
         }
-        match self.config.axes {
-            None => self.rows.rows(lookup, dtype).map(Some),
-            Some(axes) => self.grid_rows(axes, lookup, dtype).map(Some),
+        if let Some(axes) = &self.axes
+            && let Some(rows) = axes.rows(lookup, dtype)?
+        {
+            return Ok(Some(rows));
         }
+        self.rows.rows(lookup, dtype).map(Some)
     }
 
     /// The rows of an input that is longer than what the model was trained on.
@@ -341,6 +473,12 @@ impl RotaryPositionalEncoding {
         length: usize,
         dtype: FloatDType,
     ) -> Result<Tensor<3>, PositionError> {
+        if let Some(axes) = &self.axes {
+            let spectra = self.config.axis_spectra(length)?;
+            if let Some(rows) = axes.rows_of(spectra, lookup, dtype)? {
+                return Ok(rows);
+            }
+        }
         match &self.longer {
             Some(longer) => longer.rows(lookup, dtype),
             None => {
@@ -351,25 +489,97 @@ impl RotaryPositionalEncoding {
         }
     }
 
-    /// The sines of all axes before the cosines of all.
-    #[cold] // or it slows down a decoding step, which has no grid
-    fn grid_rows(
-        &self,
-        axes: Axes,
-        lookup: &Lookup,
-        dtype: FloatDType,
-    ) -> Result<Tensor<3>, PositionError> {
-        let rows = self.rows.grid_rows(axes, lookup, dtype)?;
-        let halves: Vec<Vec<Tensor<3>>> = rows.into_iter().map(|rows| rows.chunk(2, 2)).collect();
-        let of = |half: usize| halves.iter().map(move |rows| rows[half].clone());
-        Ok(Tensor::cat(of(0).chain(of(1)).collect(), 2))
-    }
-
     fn turn(&self, x: Tensor<4>, rows: Option<Tensor<3>>, turn: Turn) -> Tensor<4> {
         match rows {
+            Some(rows) if self.config.tiled_angles => tiled(x, rows, &self.columns_of_tiles()),
             Some(rows) => rotate(x, rows, self.config.layout, turn),
             None => x,
         }
+    }
+
+    /// For each rotated column the pair whose angle it turns by, where angles are tiled.
+    #[cold]
+    fn columns_of_tiles(&self) -> Vec<usize> {
+        let spectra = self.axes.as_ref().map(|axes| axes.rows.pairs());
+        let pairs = spectra.unwrap_or_else(|| vec![self.rows.spectrum().d_model() / 2]);
+        let mut columns = Vec::new();
+        let mut first = 0;
+        for pairs in pairs {
+            columns.extend((0..2 * pairs).map(|column| first + column % pairs));
+            first += pairs;
+        }
+        columns
+    }
+}
+
+/// The rows of axes, and the columns that they go to.
+#[derive(Module, Debug)]
+struct RotaryAxes {
+    rows: AxisRows,
+    /// For every column of a row, all sines before all cosines, its column among those of the axes side by
+    /// side.
+    columns: Tensor<1, Int>,
+}
+
+impl RotaryAxes {
+    fn new(
+        config: &RotaryPositionalEncodingConfig,
+        axes: &Axes,
+        device: &Device,
+    ) -> Result<Self, PositionError> {
+        let spectra = config.axis_spectra(0)?;
+        let mut pairs = axes.pairs(config.rotary_dim()?)?;
+        let unturned = axes.unturned() / 2;
+        let mut owners = vec![0; unturned];
+        owners.extend(axes.owners(&pairs));
+        pairs[0] += unturned;
+        // The first column of every axis, whose sines come before its cosines.
+        let starts: Vec<usize> = pairs
+            .iter()
+            .scan(0, |next, pairs| {
+                Some(core::mem::replace(next, *next + 2 * pairs))
+            })
+            .collect();
+        let mut taken = vec![0; pairs.len()];
+        let sines: Vec<usize> = owners
+            .iter()
+            .map(|axis| {
+                taken[*axis] += 1;
+                starts[*axis] + taken[*axis] - 1
+            })
+            .collect();
+        let cosines = sines
+            .iter()
+            .zip(&owners)
+            .map(|(sin, axis)| sin + pairs[*axis]);
+        let columns: Vec<usize> = sines.iter().copied().chain(cosines).collect();
+        Ok(Self {
+            rows: AxisRows::new(axes, spectra, config.max_len, device)?,
+            columns: indices(&columns, &device.clone().without_autodiff()),
+        })
+    }
+
+    /// The sines of all pairs before their cosines; `None` for positions on a line.
+    #[cold] // or it slows down a decoding step, which has no grid
+    fn rows(&self, lookup: &Lookup, dtype: FloatDType) -> Result<Option<Tensor<3>>, PositionError> {
+        let rows = self.rows.rows(lookup, dtype)?;
+        Ok(rows.map(|rows| self.in_order(rows)))
+    }
+
+    /// As [`rows`](Self::rows), with other spectra.
+    fn rows_of(
+        &self,
+        spectra: Vec<Spectrum>,
+        lookup: &Lookup,
+        dtype: FloatDType,
+    ) -> Result<Option<Tensor<3>>, PositionError> {
+        let rows = self.rows.rows_of(spectra, lookup, dtype)?;
+        Ok(rows.map(|rows| self.in_order(rows)))
+    }
+
+    fn in_order(&self, rows: Vec<Tensor<3>>) -> Tensor<3> {
+        let side_by_side = Tensor::cat(rows, 2);
+        side_by_side.select(2, self.columns.clone().without_autodiff())
     }
 }
 
@@ -440,6 +650,7 @@ impl ModuleDisplay for RotaryPositionalEncoding {
             .add_debug_attribute("rotary_dim", &self.config.rotary_dim)
             .add_debug_attribute("scaling", &self.config.scaling)
             .add_debug_attribute("axes", &self.config.axes)
+            .add("tiled_angles", &self.config.tiled_angles)
             .optional()
     }
 }

@@ -9,11 +9,12 @@
 //! is the inverse rotation.
 
 use alloc::vec;
+use alloc::vec::Vec;
 
 use burn::tensor::Tensor;
 
 use crate::layout::Layout;
-use crate::tensor::cast;
+use crate::tensor::{cast, indices};
 
 /// The direction of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,34 @@ fn rotate_same_type(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -
         1 => parts.remove(0),
         _ => Tensor::cat(parts, 3),
     }
+}
+
+/// Turns each of two neighbouring columns by an angle of its own: `pairs` has the pair of `rows` for every
+/// column. V-JEPA 2 does so.
+///
+/// # Shapes
+///
+/// As for [`rotate`].
+pub(crate) fn tiled(x: Tensor<4>, rows: Tensor<3>, pairs: &[usize]) -> Tensor<4> {
+    let (own, device) = (x.dtype(), x.device().without_autodiff());
+    let x = cast(x, rows.dtype().into());
+    let ([batch, heads, seq, d_head], width) = (x.dims(), pairs.len());
+    let cosines: Vec<usize> = pairs.iter().map(|pair| pair + width / 2).collect();
+    let of_columns = |columns: &[usize]| {
+        let rows = rows.clone().select(2, indices(columns, &device));
+        rows.unsqueeze_dim::<4>(1)
+    };
+    let (sin, cos) = (of_columns(pairs), of_columns(&cosines));
+    let turned = x.clone().narrow(3, 0, width);
+    let side_by_side = turned.clone().reshape([batch, heads, seq, width / 2, 2]);
+    let column = |i| side_by_side.clone().narrow(4, i, 1);
+    let swapped = Tensor::cat(vec![-column(1), column(0)], 4).reshape([batch, heads, seq, width]);
+    let turned = turned * cos + swapped * sin;
+    let all = match width == d_head {
+        true => turned,
+        false => Tensor::cat(vec![turned, x.narrow(3, width, d_head - width)], 3),
+    };
+    cast(all, own.into())
 }
 
 #[cfg(test)]

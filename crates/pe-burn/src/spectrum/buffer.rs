@@ -15,7 +15,7 @@ use super::Spectrum;
 use super::rows::Entry;
 use crate::backend::Addend;
 use crate::error::{PositionError, check_size};
-use crate::positions::{Axes, Lookup, Positions, Rows};
+use crate::positions::{Lookup, Positions, Rows};
 use crate::tensor::{compute_dtype, ids_on, indices};
 
 /// The number of rows that a buffer starts with unless the configuration says otherwise.
@@ -132,7 +132,9 @@ impl RowBuffer {
                 let ids = ids_on(&ids.ids, &table.device());
                 Addend::Tensor(embedding(table.squeeze_dim(0), ids))
             }
-            Rows::Times(_) => unreachable!("no table has rows of times"),
+            Rows::Times(_) | Rows::Coordinates { .. } => {
+                unreachable!("no table has rows of real numbers")
+            }
         };
         // The buffer may be in f64 where the sum is in f32.
         Ok(match self.dtype() == dtype {
@@ -149,7 +151,8 @@ impl RowBuffer {
         dtype: FloatDType,
     ) -> Result<Option<Tensor<3>>, PositionError> {
         let is_wide_enough = dtype == FloatDType::F32 || self.dtype() == dtype;
-        if !is_wide_enough || matches!(lookup.rows, Rows::Times(_)) {
+        let is_real = matches!(lookup.rows, Rows::Times(_) | Rows::Coordinates { .. });
+        if !is_wide_enough || is_real {
             return Ok(None);
         }
         match lookup.end() {
@@ -197,51 +200,6 @@ impl RowBuffer {
         }
         let doublings = end.div_ceil(self.max_len).next_power_of_two();
         Some(self.max_len.saturating_mul(doublings).min(most))
-    }
-}
-
-impl RowBuffer {
-    /// As [`rows`](Self::rows), of positions on a grid: the rows of each axis. Prefix tokens have the
-    /// row of position 0.
-    ///
-    /// # Shapes
-    ///
-    /// - output: `[1 or batch, seq, width]` for each axis, in the order of the columns
-    pub fn grid_rows(
-        &self,
-        axes: Axes,
-        lookup: &Lookup,
-        dtype: FloatDType,
-    ) -> Result<Vec<Tensor<3>>, PositionError> {
-        let (grid, ids) = lookup.on_grid(axes)?;
-        let (prefix, width, seq) = (grid.prefix(), self.spectrum().d_model(), lookup.seq);
-        crate::backend::memory::check_room::<f64>(seq, axes.order().len() * width)?;
-        let of_axis = |&axis: &usize| match ids {
-            Some(ids) => {
-                let along = ids.iter().map(|id| grid.coordinates(*id)[axis]).collect();
-                self.rows(&Lookup::ids(along, lookup.batch, seq), dtype)
-            }
-            None => {
-                let [frames, height, across] = grid.shape();
-                let len = grid.shape()[axis];
-                let mut shape = [1, 1, 1, width];
-                shape[axis] = len;
-                // A grid without cells needs no rows, but its prefix tokens need that of position 0.
-                let rows = self.rows(&Lookup::run(0, len.max(1)), dtype)?;
-                let of_prefix = |rows: Tensor<3>| rows.narrow(1, 0, 1).expand([1, prefix, width]);
-                let of_cells = |rows: Tensor<3>| {
-                    rows.reshape(shape)
-                        .expand([frames, height, across, width])
-                        .reshape([1, seq - prefix, width])
-                };
-                Ok(match prefix {
-                    0 => of_cells(rows),
-                    _ if seq == prefix => of_prefix(rows),
-                    _ => Tensor::cat(vec![of_prefix(rows.clone()), of_cells(rows)], 1),
-                })
-            }
-        };
-        axes.order().iter().map(of_axis).collect()
     }
 }
 
@@ -325,9 +283,17 @@ impl RowSource {
                 embedding(tensor(Source::Ids(&distinct))?, positions)
             }
             Rows::Times(times) => {
-                let width = self.spectrum.d_model();
-                tensor(Source::Times(times))?.reshape([batch, seq, width])
+                // Patches of an image share the coordinates of their row; each is computed once.
+                let mut distinct = times.to_vec();
+                distinct.sort_unstable_by(f64::total_cmp);
+                distinct.dedup_by(|a, b| a.to_bits() == b.to_bits());
+                let rows = tensor(Source::Times(&distinct))?;
+                let index =
+                    |time: &f64| distinct.partition_point(|other| other.total_cmp(time).is_lt());
+                let places: Vec<usize> = times.iter().map(index).collect();
+                embedding(rows, indices(&places, device).reshape([batch, seq]))
             }
+            Rows::Coordinates { .. } => return Err(lookup.not_on_a_line()),
             Rows::Device(ids) => {
                 let rows = tensor(Source::Run(0, seq))?;
                 let ids = ids_on(&ids.ids, &rows.device());

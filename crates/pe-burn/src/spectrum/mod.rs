@@ -1,5 +1,7 @@
-//! The angular frequencies of a sinusoidal encoding, in `f64`. Only `buffer` has tensors.
+//! The angular frequencies of a sinusoidal encoding, in `f64`. Only `buffer` and `axis_rows`
+//! have tensors.
 
+pub(crate) mod axis_rows;
 pub(crate) mod buffer;
 pub(crate) mod double;
 mod formula;
@@ -18,6 +20,10 @@ use double::Double;
 
 /// The base of the original paper: wavelengths from 2π to 10 000 · 2π.
 pub const DEFAULT_BASE: f64 = 10_000.0;
+
+/// The largest frequency that may be given, in radians per position: 2^20. With it, angles are reduced
+/// exactly at all positions below 2^32.
+const MAX_FREQUENCY: f64 = 1_048_576.0;
 
 pub(crate) fn default_base() -> f64 {
     DEFAULT_BASE
@@ -128,6 +134,63 @@ impl Spectrum {
         Self {
             frequencies,
             ..self
+        }
+    }
+
+    /// The spectrum of given frequencies, in radians per position: those of a checkpoint (`inv_freq`), or
+    /// of a formula that is not here. Interleaved; rows are `2 · frequencies.len()` wide.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for an empty list, and for a frequency that is negative, not finite or
+    /// above 2^20.
+    pub fn from_frequencies(frequencies: &[f64]) -> Result<Self, PositionError> {
+        check_size("the number of frequencies", frequencies.len())?;
+        let is_out = |omega: &&f64| !(0.0..=MAX_FREQUENCY).contains(*omega);
+        if let Some(bad) = frequencies.iter().find(is_out) {
+            let bound = format!("from 0 to {MAX_FREQUENCY}");
+            return Err(PositionError::number("a frequency", *bad, bound));
+        }
+        let exact = |omega: &f64| Double {
+            hi: *omega,
+            lo: 0.0,
+        };
+        let frequencies: Vec<Double> = frequencies.iter().map(exact).collect();
+        let width = 2 * frequencies.len();
+        Ok(Self::with_frequencies(width, DEFAULT_BASE, frequencies))
+    }
+
+    /// Some of the pairs: the frequencies with these indices, in this order.
+    pub(crate) fn pick(&self, pairs: &[usize]) -> Self {
+        Self {
+            d_model: 2 * pairs.len(),
+            frequencies: pairs.iter().map(|pair| self.frequencies[*pair]).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The same after pairs that are not rotated.
+    pub(crate) fn behind_unturned(mut self, pairs: usize) -> Self {
+        self.frequencies.splice(0..0, vec![Double::ZERO; pairs]);
+        self.d_model += 2 * pairs;
+        self
+    }
+
+    /// The same with every frequency multiplied by a factor.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] where that is too fast for [`MAX_FREQUENCY`].
+    pub(crate) fn sped_up(self, factor: f64) -> Result<Self, PositionError> {
+        let sped_up = self.map(|_, omega| omega.times(factor));
+        let mut numbers = sped_up.frequencies.iter().map(|omega| omega.hi);
+        match numbers.find(|omega| *omega > MAX_FREQUENCY) {
+            Some(fast) => {
+                let name = "a frequency times the scale of its axis";
+                let bound = format!("at most {MAX_FREQUENCY}");
+                Err(PositionError::number(name, fast, bound))
+            }
+            None => Ok(sped_up),
         }
     }
 

@@ -211,7 +211,7 @@ fn with_a_trained_gain(encoding: PositionalConfig) -> PositionalConfig {
 }
 
 fn on_rows_and_columns(encoding: PositionalConfig) -> PositionalConfig {
-    let axes = Some(Axes::HeightWidth);
+    let axes = Some(Axes::HEIGHT_WIDTH);
     match encoding {
         PositionalConfig::Sinusoidal(table) => {
             PositionalConfig::Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..table })

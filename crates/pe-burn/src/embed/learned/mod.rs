@@ -352,7 +352,7 @@ impl LearnedPositionalEmbedding {
                 indices(&ids, &device).reshape([lookup.batch, lookup.seq])
             }
             Rows::Device(ids) => ids_on(&ids.ids, &device).add_scalar(offset as i64),
-            Rows::Times(_) => unreachable!("times were refused"),
+            Rows::Times(_) | Rows::Coordinates { .. } => unreachable!("refused before"),
         };
         let Some((index, padding)) = padding else {
             return embedding(weight, ids);

@@ -125,8 +125,8 @@ impl LearnedPositionalEmbedding {
         for (grid, name) in [(from, "from"), (to, "to")] {
             if grid.frames().is_some() {
                 return Err(PositionError::Grid {
-                    needs: "a grid of height × width",
-                    got: grid.kind(),
+                    needs: "a grid of height × width".into(),
+                    got: "a grid of frames × height × width".into(),
                 });
             }
             if grid.tokens() == grid.prefix() {

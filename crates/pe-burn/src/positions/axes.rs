@@ -1,0 +1,541 @@
+//! Several axes that share the columns of an encoding.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Grid;
+use crate::error::{PositionError, check_number};
+
+/// The axes that share the columns of an encoding: rows and columns of an image, frames of a video, or
+/// coordinates of any kind.
+///
+/// An encoding with axes takes a [`Grid`] or [coordinates](crate::Coordinates) as positions. Every pair
+/// of columns belongs to one axis, and its angle is that coordinate times the frequency of the pair.
+/// [`new`](Self::new) gives each axis columns of its own in a row, and the frequencies of an encoding that
+/// has these columns alone. What models do otherwise:
+///
+/// | models | axes |
+/// |---|---|
+/// | ViT, timm, DETR; the vision towers of Qwen2-VL | [`HEIGHT_WIDTH`](Self::HEIGHT_WIDTH) |
+/// | MAE, SAM 2 | [`WIDTH_HEIGHT`](Self::WIDTH_HEIGHT) |
+/// | V-JEPA 2 | [`FRAMES_HEIGHT_WIDTH`](Self::FRAMES_HEIGHT_WIDTH) |
+/// | Flux, Wan, CogVideoX, Qwen-Image, Lumina, Z-Image | [`of_widths`](Self::of_widths) |
+/// | text of Qwen2-VL and Qwen2.5-VL | [`mrope`](Self::mrope) |
+/// | text of Qwen3-VL and Qwen3.5 | [`mrope_interleaved`](Self::mrope_interleaved) |
+/// | Pixtral | `HEIGHT_WIDTH` with [`AxisFrequencies::Dealt`] |
+/// | LTX-Video | [`PairOrder::Dealt`], and [columns left alone](Self::with_unturned) before the others |
+///
+/// As data it is the name of a constant (`"height_width"`), or an object with its fields:
+///
+/// ```
+/// use pe_burn::{Axes, RotaryPositionalEncodingConfig};
+///
+/// let json = r#"{"d_head": 128, "axes": {"axes": [
+///     {"coordinate": 0, "columns": 16},
+///     {"coordinate": 1, "columns": 56},
+///     {"coordinate": 2, "columns": 56}
+/// ]}}"#;
+/// let flux: RotaryPositionalEncodingConfig = serde_json::from_str(json).unwrap();
+/// assert_eq!(flux.axes, Some(Axes::of_widths([16, 56, 56])));
+/// ```
+///
+/// Code that mixes up height and width works on square images, but not with the weights of another
+/// model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axes {
+    axes: Cow<'static, [Axis]>,
+    order: PairOrder,
+    frequencies: AxisFrequencies,
+    unturned: usize,
+}
+
+/// One of the [`Axes`] of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// The coordinate that it encodes, counted from 0. An image has the coordinates row and column, a
+    /// video frame, row and column.
+    pub coordinate: usize,
+    /// The number of its columns, an even number. Default: all axes have the same number; if one axis
+    /// has a number, all need one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<usize>,
+    /// The base of its wavelengths, where it is another than that of the encoding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<f64>,
+    /// Multiplies its coordinate. Default: 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub scale: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(scale: &f64) -> bool {
+    *scale == 1.0
+}
+
+impl Axis {
+    /// The axis of a coordinate, with as many columns as the other axes.
+    pub const fn new(coordinate: usize) -> Self {
+        Self {
+            coordinate,
+            columns: None,
+            base: None,
+            scale: 1.0,
+        }
+    }
+
+    /// Sets the number of its columns, an even number.
+    pub fn with_columns(self, columns: usize) -> Self {
+        let columns = Some(columns);
+        Self { columns, ..self }
+    }
+
+    /// Sets the base of its wavelengths.
+    pub fn with_base(self, base: f64) -> Self {
+        let base = Some(base);
+        Self { base, ..self }
+    }
+
+    /// Sets the factor of its coordinate, finite and above 0.
+    pub fn with_scale(self, scale: f64) -> Self {
+        Self { scale, ..self }
+    }
+}
+
+/// Which pair of columns belongs to which axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairOrder {
+    /// All pairs of the first axis, then all of the second, and so on.
+    #[default]
+    Row,
+    /// One pair for each axis in turn; an axis that has all its pairs is passed over.
+    Dealt,
+}
+
+/// Which frequencies the pairs of an axis have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AxisFrequencies {
+    /// Those of an encoding that has the columns of this axis alone.
+    #[default]
+    Own,
+    /// Each pair has the frequency that it has without axes. A token with the same number on every axis
+    /// is then encoded as on a line, so that positions on a line are fine too: those of text.
+    Line,
+    /// The frequencies without axes, dealt to the axes in turn.
+    Dealt,
+}
+
+impl Axes {
+    /// Half of the columns encode the row of a token, then half its column: as the sinusoids of timm and DETR,
+    /// and the rotation in Qwen2-VL's vision tower.
+    pub const HEIGHT_WIDTH: Self = Self::even(&[Axis::new(0), Axis::new(1)]);
+
+    /// Half of the columns encode the column of a token, then half its row: as the sinusoids of MAE.
+    pub const WIDTH_HEIGHT: Self = Self::even(&[Axis::new(1), Axis::new(0)]);
+
+    /// A third of the columns each: frame, row, column.
+    pub const FRAMES_HEIGHT_WIDTH: Self = Self::even(&[Axis::new(0), Axis::new(1), Axis::new(2)]);
+
+    const NAMED: [(&'static str, Self); 3] = [
+        ("height_width", Self::HEIGHT_WIDTH),
+        ("width_height", Self::WIDTH_HEIGHT),
+        ("frames_height_width", Self::FRAMES_HEIGHT_WIDTH),
+    ];
+
+    const fn even(axes: &'static [Axis]) -> Self {
+        Self {
+            axes: Cow::Borrowed(axes),
+            order: PairOrder::Row,
+            frequencies: AxisFrequencies::Own,
+            unturned: 0,
+        }
+    }
+
+    /// Axes in the order of their columns.
+    pub fn new(axes: impl Into<Vec<Axis>>) -> Self {
+        Self {
+            axes: Cow::Owned(axes.into()),
+            ..Self::even(&[])
+        }
+    }
+
+    /// One axis for each coordinate, in their order, with this many columns.
+    pub fn of_widths<const N: usize>(columns: [usize; N]) -> Self {
+        let axis = |(i, columns)| Axis::new(i).with_columns(columns);
+        let axes: Vec<Axis> = columns.into_iter().enumerate().map(axis).collect();
+        Self::new(axes)
+    }
+
+    /// The multimodal rotation of Qwen2-VL (Wang et al., [2409.12191](https://arxiv.org/abs/2409.12191),
+    /// §2.1): `sections` are the numbers of *pairs* for time, height and width (`mrope_section`).
+    pub fn mrope<const N: usize>(sections: [usize; N]) -> Self {
+        Self::of_widths(sections.map(|pairs| pairs.saturating_mul(2)))
+            .with_frequencies(AxisFrequencies::Line)
+    }
+
+    /// As [`mrope`](Self::mrope) with the pairs dealt to the axes in turn, as in Qwen3-VL.
+    pub fn mrope_interleaved<const N: usize>(sections: [usize; N]) -> Self {
+        Self::mrope(sections).with_order(PairOrder::Dealt)
+    }
+
+    /// Sets which pair belongs to which axis.
+    pub fn with_order(self, order: PairOrder) -> Self {
+        Self { order, ..self }
+    }
+
+    /// Sets which frequencies the pairs of an axis have.
+    pub fn with_frequencies(self, frequencies: AxisFrequencies) -> Self {
+        Self {
+            frequencies,
+            ..self
+        }
+    }
+
+    /// Sets the number of columns, an even number, that come before those of the axes and are not
+    /// rotated, as in LTX-Video. For columns after them see
+    /// [`with_rotary_dim`](crate::RotaryPositionalEncodingConfig::with_rotary_dim).
+    pub fn with_unturned(self, unturned: usize) -> Self {
+        Self { unturned, ..self }
+    }
+
+    /// The axes in the order of their columns.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// Which pair belongs to which axis.
+    pub fn order(&self) -> PairOrder {
+        self.order
+    }
+
+    /// Which frequencies the pairs of an axis have.
+    pub fn frequencies(&self) -> AxisFrequencies {
+        self.frequencies
+    }
+
+    /// The number of columns before those of the axes that are not rotated.
+    pub fn unturned(&self) -> usize {
+        self.unturned
+    }
+
+    /// The number of coordinates of a token.
+    pub fn count(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// Whether positions on a line have a meaning too.
+    pub(crate) fn take_lines(&self) -> bool {
+        self.frequencies == AxisFrequencies::Line
+    }
+
+    /// Refuses axes that do not describe every coordinate once, and numbers out of bounds.
+    pub(crate) fn check(&self) -> Result<(), PositionError> {
+        let count = self.count();
+        check_number(count > 0, "the number of axes", 0.0, "at least 1")?;
+        for (i, axis) in self.axes.iter().enumerate() {
+            let coordinate = axis.coordinate;
+            let before = &self.axes[..i];
+            if coordinate >= count || before.iter().any(|other| other.coordinate == coordinate) {
+                let bound = format!("each of 0 to {} once", count - 1);
+                return Err(PositionError::number(
+                    format!("the coordinate of axis {i}"),
+                    coordinate as f64,
+                    bound,
+                ));
+            }
+            let fits = axis.scale.is_finite() && axis.scale > 0.0;
+            check_number(
+                fits,
+                "the scale of an axis",
+                axis.scale,
+                "finite and above 0",
+            )?;
+            if axis.base.is_some() && self.frequencies != AxisFrequencies::Own {
+                return Err(PositionError::config(
+                    "an axis can have a base of its own only where it has frequencies of its own",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of pairs of every axis, for a rotation of `width` columns.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check), and [`PositionError::Number`] or
+    /// [`Config`](PositionError::Config) when the columns of the axes are not `width` together.
+    pub(crate) fn pairs(&self, width: usize) -> Result<Vec<usize>, PositionError> {
+        self.check()?;
+        let (count, unturned) = (self.count(), self.unturned);
+        let fits = unturned.is_multiple_of(2) && unturned < width;
+        let bound = "even, and less than the number of rotated columns";
+        check_number(
+            fits,
+            "the number of columns left unturned",
+            unturned as f64,
+            bound,
+        )?;
+        let shared = width - unturned;
+        match self
+            .axes
+            .iter()
+            .filter(|axis| axis.columns.is_some())
+            .count()
+        {
+            0 if shared.is_multiple_of(2 * count) => Ok(vec![shared / 2 / count; count]),
+            0 => Err(PositionError::number(
+                "rotary_dim",
+                width as f64,
+                format!(
+                    "a multiple of {}, so that each of {count} axes has the same number of pairs",
+                    2 * count
+                ),
+            )),
+            given if given == count => {
+                let columns = self.axes.iter().filter_map(|axis| axis.columns);
+                let fits = |columns: &usize| *columns > 0 && columns.is_multiple_of(2);
+                if let Some(odd) = columns.clone().find(|columns| !fits(columns)) {
+                    let name = "the number of columns of an axis";
+                    return Err(PositionError::number(
+                        name,
+                        odd as f64,
+                        "even and at least 2",
+                    ));
+                }
+                let sum = columns.clone().fold(0, usize::saturating_add);
+                match sum == shared {
+                    true => Ok(columns.map(|columns| columns / 2).collect()),
+                    false => Err(PositionError::number(
+                        "the sum of the columns of all axes",
+                        sum as f64,
+                        format!("{shared}, the number of columns that are rotated"),
+                    )),
+                }
+            }
+            given => Err(PositionError::config(format!(
+                "{given} of {count} axes have a number of columns: give it for all of them or for none"
+            ))),
+        }
+    }
+
+    /// The axis, by its index here, of every pair.
+    pub(crate) fn owners(&self, pairs: &[usize]) -> Vec<usize> {
+        match self.order {
+            PairOrder::Row => (0..pairs.len())
+                .flat_map(|axis| core::iter::repeat_n(axis, pairs[axis]))
+                .collect(),
+            PairOrder::Dealt => dealt(pairs),
+        }
+    }
+
+    /// What positions have to be, for errors.
+    pub(crate) fn needs(&self) -> Cow<'static, str> {
+        let count = self.count();
+        match count {
+            2 | 3 => format!("{}, or {}", grid(count), coordinates(count)).into(),
+            _ => coordinates(count),
+        }
+    }
+
+    /// Whether a grid has these axes.
+    pub(crate) fn are_of(&self, grid: &Grid) -> bool {
+        grid.axes() == self.count()
+    }
+}
+
+/// A description of a grid, for errors.
+pub(crate) fn grid(axes: usize) -> &'static str {
+    match axes {
+        2 => "a grid of height × width",
+        _ => "a grid of frames × height × width",
+    }
+}
+
+/// A description of coordinates, for errors.
+pub(crate) fn coordinates(axes: usize) -> Cow<'static, str> {
+    format!("coordinates of {axes} axes").into()
+}
+
+/// The axis of every pair, dealt in turn to the axes that do not have all their pairs yet.
+pub(crate) fn dealt(pairs: &[usize]) -> Vec<usize> {
+    let rounds = pairs.iter().copied().max().unwrap_or(0);
+    (0..rounds)
+        .flat_map(|round| (0..pairs.len()).filter(move |axis| round < pairs[*axis]))
+        .collect()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    axes: Vec<Axis>,
+    #[serde(default)]
+    order: PairOrder,
+    #[serde(default)]
+    frequencies: AxisFrequencies,
+    #[serde(default)]
+    unturned: usize,
+}
+
+impl Serialize for Axes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match Self::NAMED.iter().find(|(_, axes)| axes == self) {
+            Some((name, _)) => serializer.serialize_str(name),
+            None => Fields {
+                axes: self.axes.to_vec(),
+                order: self.order,
+                frequencies: self.frequencies,
+                unturned: self.unturned,
+            }
+            .serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Axes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrFields;
+
+        impl<'de> Visitor<'de> for NameOrFields {
+            type Value = Axes;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("the name of axes, or an object with a list of axes")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Axes, E> {
+                let known = Axes::NAMED.map(|(name, _)| name);
+                match Axes::NAMED.into_iter().find(|(known, _)| *known == name) {
+                    Some((_, axes)) => Ok(axes),
+                    None => Err(E::custom(format!(
+                        "there are no axes named \"{name}\"; there are: {}",
+                        known.join(", ")
+                    ))),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Axes, A::Error> {
+                let fields = Fields::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Axes {
+                    axes: Cow::Owned(fields.axes),
+                    order: fields.order,
+                    frequencies: fields.frequencies,
+                    unturned: fields.unturned,
+                })
+            }
+        }
+
+        deserializer.deserialize_any(NameOrFields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn pairs_belong_to_their_axes() {
+        let row = Axes::of_widths([4, 2, 6]);
+        assert_eq!(row.owners(&row.pairs(12).unwrap()), [0, 0, 1, 2, 2, 2]);
+        let dealt = row.with_order(PairOrder::Dealt);
+        assert_eq!(dealt.owners(&dealt.pairs(12).unwrap()), [0, 1, 2, 0, 2, 2]);
+        // Qwen3-VL: 24, 20 and 20 of 64 pairs; time has the pairs that the others do not take.
+        let qwen3 = Axes::mrope_interleaved([24, 20, 20]);
+        let by_rule = |i: usize| match i % 3 {
+            1 if i < 60 => 1,
+            2 if i < 60 => 2,
+            _ => 0,
+        };
+        let expected: Vec<usize> = (0..64).map(by_rule).collect();
+        assert_eq!(qwen3.owners(&qwen3.pairs(128).unwrap()), expected);
+    }
+
+    #[test]
+    fn axes_that_do_not_fit_are_refused() {
+        let said = |axes: Axes, width| axes.pairs(width).unwrap_err().to_string();
+        assert_eq!(
+            said(Axes::of_widths([4, 4]), 12),
+            "the sum of the columns of all axes must be 12, the number of columns that are rotated; got 8"
+        );
+        assert_eq!(
+            said(Axes::of_widths([5, 7]), 12),
+            "the number of columns of an axis must be even and at least 2; got 5"
+        );
+        assert_eq!(
+            said(Axes::of_widths([12, 0]), 12),
+            "the number of columns of an axis must be even and at least 2; got 0"
+        );
+        let half = Axes::new([Axis::new(0).with_columns(4), Axis::new(1)]);
+        assert_eq!(
+            said(half, 12),
+            "1 of 2 axes have a number of columns: give it for all of them or for none"
+        );
+        assert_eq!(
+            said(Axes::new([Axis::new(0), Axis::new(2)]), 12),
+            "the coordinate of axis 1 must be each of 0 to 1 once; got 2"
+        );
+        assert_eq!(
+            said(Axes::new([Axis::new(1), Axis::new(1)]), 12),
+            "the coordinate of axis 1 must be each of 0 to 1 once; got 1"
+        );
+        assert_eq!(
+            said(Axes::new([]), 12),
+            "the number of axes must be at least 1; got 0"
+        );
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let axes = Axes::new([Axis::new(0).with_scale(scale)]);
+            assert!(said(axes, 12).starts_with("the scale of an axis must be finite and above 0"));
+        }
+        assert_eq!(
+            said(Axes::HEIGHT_WIDTH.with_unturned(3), 12),
+            "the number of columns left unturned must be even, and less than the number of rotated columns; got 3"
+        );
+        let based = Axes::new([Axis::new(0).with_base(100.0)]);
+        assert!(based.pairs(12).is_ok());
+        assert!(
+            said(based.with_frequencies(AxisFrequencies::Line), 12)
+                .starts_with("an axis can have a base")
+        );
+    }
+
+    #[test]
+    fn data_are_names_and_objects() {
+        for (name, axes) in Axes::NAMED {
+            let json = format!("\"{name}\"");
+            assert_eq!(serde_json::to_string(&axes).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Axes>(&json).unwrap(), axes);
+        }
+        let axes = Axes::new([
+            Axis::new(1).with_columns(4).with_base(100.0),
+            Axis::new(0).with_columns(8).with_scale(0.5),
+        ])
+        .with_order(PairOrder::Dealt)
+        .with_unturned(2);
+        let json = serde_json::to_string(&axes).unwrap();
+        assert_eq!(serde_json::from_str::<Axes>(&json).unwrap(), axes);
+        let error = serde_json::from_str::<Axes>("\"width\"").unwrap_err();
+        assert!(
+            error.to_string().starts_with(
+                "there are no axes named \"width\"; there are: height_width, width_height, frames_height_width"
+            ),
+            "{error}"
+        );
+        let json = r#"{"axes": [{"coordinate": 0, "colums": 4}]}"#;
+        let error = serde_json::from_str::<Axes>(json).unwrap_err();
+        assert!(error.to_string().contains("colums"), "{error}");
+    }
+}

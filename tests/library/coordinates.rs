@@ -1,0 +1,473 @@
+//! Rotations by coordinates against the code of models: `tests/peers/values/coordinates.json`,
+//! `diffusion.json` and `multimodal.json`.
+
+use burn::tensor::{Device, Distribution, Tensor};
+use pe_burn::axes::Axis;
+use pe_burn::coordinates::{Normalization, Part};
+use pe_burn::scaling::Dynamic;
+use pe_burn::{
+    AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Grid, KerpleConfig,
+    Layout, LearnedPositionalEmbeddingConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+};
+use pe_tests::devices;
+use serde::Deserialize;
+
+use crate::{cases, distance, embeddings, values};
+
+#[derive(Deserialize)]
+struct Case {
+    peer: String,
+    config: RotaryPositionalEncodingConfig,
+    #[serde(default)]
+    normalized: Option<String>,
+    coordinates: Vec<Vec<f64>>,
+    x: Vec<Vec<f32>>,
+    rotated: Vec<Vec<f64>>,
+}
+
+fn coordinates(tokens: &[Vec<f64>]) -> Positions {
+    let rows = tokens.iter().flatten().map(|number| *number as f32);
+    let all: Vec<f32> = rows.collect();
+    let shape = [1, tokens.len(), tokens[0].len()];
+    let device = Device::flex();
+    let tensor = Tensor::<1>::from_data(all.as_slice(), &device).reshape(shape);
+    // Whole numbers and halves survive f32; others come from the host.
+    match tokens
+        .iter()
+        .flatten()
+        .zip(&all)
+        .all(|(number, short)| *number == f64::from(*short))
+    {
+        true => Positions::from_coordinates(tensor).unwrap(),
+        false => {
+            let mut row = Coordinates::text(0, 0, tokens[0].len()).unwrap();
+            for token in tokens {
+                let here = Coordinates::text(0, 1, token.len()).unwrap();
+                row = row.then(&here.shifted(token).unwrap()).unwrap();
+            }
+            row.into()
+        }
+    }
+}
+
+#[test]
+fn rotations_of_every_peer() {
+    let mut cases_of_all: Vec<Case> = cases(include_str!("../peers/values/coordinates.json"));
+    cases_of_all.extend(cases::<Case>(include_str!(
+        "../peers/values/diffusion.json"
+    )));
+    let mut peers: Vec<&str> = cases_of_all.iter().map(|case| case.peer.as_str()).collect();
+    peers.sort_unstable();
+    peers.dedup();
+    assert_eq!(peers.len(), 22, "{peers:?}");
+    for case in &cases_of_all {
+        let (tokens, d_head) = (case.x.len(), case.config.d_head);
+        let mut positions = vec![coordinates(&case.coordinates)];
+        if let Some(by) = &case.normalized {
+            let by = match by.as_str() {
+                "separate" => Normalization::Separate,
+                "max" => Normalization::Longest,
+                "min" => Normalization::Shortest,
+                other => panic!("{other}"),
+            };
+            let patches = Coordinates::normalized(Grid::image(3, 5), by).unwrap();
+            let all = Coordinates::at([0.0, 0.0], 2).then(&patches).unwrap();
+            positions.push(all.into());
+        }
+        for device in devices() {
+            let rope = case.config.init(&device);
+            let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
+            let x = x.reshape([1, 1, tokens, d_head]);
+            for positions in &positions {
+                let ours = values(rope.rotate_queries(x.clone(), positions));
+                let largest = ours.iter().fold(0_f32, |most, y| most.max(y.abs()));
+                for (i, (ours, theirs)) in ours.iter().zip(case.rotated.concat()).enumerate() {
+                    // Rounding of f32 in a product of two, and f32 sines in some of the peers.
+                    let off = (f64::from(*ours) - theirs).abs() / f64::from(largest);
+                    let peer = &case.peer;
+                    assert!(off <= 1e-6, "{device:?} {peer} number {i}: {ours} {theirs}");
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Multimodal {
+    peer: String,
+    interval: f64,
+    rows: Vec<Vec<(String, serde_json::Value)>>,
+    ids: Vec<Vec<[usize; 3]>>,
+    next: Vec<usize>,
+}
+
+/// In all of them a video is followed by numbers past those of its frames, so that transformers 4 and 5
+/// agree.
+#[test]
+fn text_among_images_as_in_qwen() {
+    let cases: Vec<Multimodal> = cases(include_str!("../peers/values/multimodal.json"));
+    assert_eq!(cases.len(), 9);
+    for case in &cases {
+        let part = |(kind, size): &(String, serde_json::Value)| {
+            let count = || size.as_u64().unwrap() as usize;
+            let lengths = || {
+                let lengths = size.as_array().unwrap().iter();
+                lengths
+                    .map(|n| n.as_u64().unwrap() as usize)
+                    .collect::<Vec<_>>()
+            };
+            match kind.as_str() {
+                "text" => Part::Text(count()),
+                "padding" => Part::Padding(count()),
+                "image" => Part::Image(Grid::image(lengths()[1], lengths()[2])),
+                "video" => Part::Video {
+                    grid: Grid::video(lengths()[0], lengths()[1], lengths()[2]),
+                    interval: case.interval,
+                },
+                other => panic!("{other}"),
+            }
+        };
+        let rows: Vec<Vec<Part>> = case
+            .rows
+            .iter()
+            .map(|row| row.iter().map(part).collect())
+            .collect();
+        let (positions, next) = Positions::from_parts(&rows).unwrap();
+        assert_eq!(next, case.next, "{}", case.peer);
+        // A rotation by the ids that the peer has is that of our positions, on three axes.
+        let device = Device::flex();
+        let rope = RotaryPositionalEncodingConfig::new(12)
+            .with_axes(Axes::mrope([2, 2, 2]))
+            .init(&device);
+        let theirs: Vec<Coordinates> = case
+            .ids
+            .iter()
+            .map(|row| {
+                let tokens: Vec<[f64; 3]> = row.iter().map(|id| id.map(|n| n as f64)).collect();
+                Coordinates::new(tokens).unwrap()
+            })
+            .collect();
+        let theirs = Positions::from_coordinate_rows(&theirs).unwrap();
+        let (batch, seq) = (case.ids.len(), case.ids[0].len());
+        let x = embeddings(batch, seq, 12, &device).reshape([batch, 1, seq, 12]);
+        let (a, b) = (
+            rope.rotate_queries(x.clone(), &positions),
+            rope.rotate_queries(x, &theirs),
+        );
+        assert_eq!(distance(a, b), 0.0, "{} {:?}", case.peer, case.rows);
+    }
+}
+
+/// Numbers go on one past the largest of a long video, not past its height and width.
+#[test]
+fn text_behind_a_long_video() {
+    let video = Part::Video {
+        grid: Grid::video(5, 2, 2),
+        interval: 12.5,
+    };
+    let (positions, next) =
+        Positions::from_parts(&[[Part::Text(1), video, Part::Text(2)]]).unwrap();
+    assert_eq!(next, [1 + 50 + 1 + 2]);
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(6)
+        .with_axes(Axes::mrope([1, 1, 1]))
+        .init(&device);
+    let frames = [0.0, 12.0, 25.0, 37.0, 50.0];
+    let mut tokens = vec![[0.0; 3]];
+    for frame in frames {
+        for cell in 0..4 {
+            tokens.push([
+                1.0 + frame,
+                1.0 + f64::from(cell / 2),
+                1.0 + f64::from(cell % 2),
+            ]);
+        }
+    }
+    tokens.extend([[52.0; 3], [53.0; 3]]);
+    let expected = Positions::from(Coordinates::new(tokens).unwrap());
+    let x = embeddings(1, 23, 6, &device).reshape([1, 1, 23, 6]);
+    let (a, b) = (
+        rope.rotate_queries(x.clone(), &positions),
+        rope.rotate_queries(x, &expected),
+    );
+    assert_eq!(distance(a, b), 0.0);
+}
+
+/// Text is on a line: M-RoPE turns it as plain RoPE does, whichever way its positions are given, and past
+/// the trained length of a dynamic scaling too.
+#[test]
+fn multimodal_rotation_of_text_is_plain() {
+    for device in devices() {
+        for scaling in [None, Some(Dynamic::new(2.0, 10))] {
+            let mut plain = RotaryPositionalEncodingConfig::new(16).with_layout(Layout::Halves);
+            if let Some(scaling) = scaling {
+                plain = plain.with_scaling(scaling);
+            }
+            let ropes = [
+                plain.clone().init(&device),
+                plain
+                    .clone()
+                    .with_axes(Axes::mrope([2, 3, 3]))
+                    .init(&device),
+                plain
+                    .clone()
+                    .with_axes(Axes::mrope_interleaved([4, 2, 2]))
+                    .init(&device),
+            ];
+            let x = embeddings(2, 3 * 30, 16, &device).reshape([2, 3, 30, 16]);
+            for start in [0, 100_000] {
+                let text = Positions::from(Coordinates::text(start, 30, 3).unwrap());
+                let line = ropes[0].rotate_queries(x.clone(), &Positions::from(start));
+                for rope in &ropes[1..] {
+                    let same = rope.rotate_queries(x.clone(), &Positions::from(start));
+                    assert_eq!(distance(line.clone(), same), 0.0);
+                    let same = rope.rotate_queries(x.clone(), &text);
+                    assert!(distance(line.clone(), same) < 1e-6);
+                    let back = rope
+                        .invert(rope.rotate_queries(x.clone(), &text), &text)
+                        .unwrap();
+                    assert!(distance(back, x.clone()) < 1e-5);
+                }
+            }
+        }
+    }
+}
+
+/// A row of a batch has its own coordinates, and a decoding step those of its token.
+#[test]
+fn rows_of_a_batch_and_decoding() {
+    for device in devices() {
+        let rope = RotaryPositionalEncodingConfig::new(24)
+            .with_axes(Axes::of_widths([8, 4, 12]))
+            .init(&device);
+        let rows = [
+            Coordinates::of_grid(Grid::video(1, 2, 3)).unwrap(),
+            Coordinates::text(5, 6, 3)
+                .unwrap()
+                .shifted(&[0.5, -3.0, 1e6])
+                .unwrap(),
+        ];
+        let x = embeddings(2, 2 * 6, 24, &device).reshape([2, 2, 6, 24]);
+        let all = Positions::from_coordinate_rows(&rows).unwrap();
+        let together = rope.rotate_queries(x.clone(), &all);
+        for (i, row) in rows.iter().enumerate() {
+            let one = |x: Tensor<4>| x.narrow(0, i, 1);
+            let alone = rope.rotate_queries(one(x.clone()), &row.clone().into());
+            assert_eq!(distance(one(together.clone()), alone), 0.0);
+            for token in 0..6 {
+                let place: [f64; 3] = core::array::from_fn(|axis| row.values()[3 * token + axis]);
+                let at = Positions::from(Coordinates::at(place, 1));
+                let step = rope.rotate_queries(one(x.clone()).narrow(2, token, 1), &at);
+                assert_eq!(
+                    distance(one(together.clone()).narrow(2, token, 1), step),
+                    0.0
+                );
+            }
+        }
+    }
+}
+
+/// A grid, and its coordinates as such, are the same positions; sinusoids have columns for each axis.
+#[test]
+fn a_grid_and_its_coordinates_are_the_same() {
+    let device = Device::flex();
+    let grid = Grid::image(3, 5);
+    let (cells, places) = (
+        Positions::from(grid),
+        Positions::from(Coordinates::of_grid(grid).unwrap()),
+    );
+    let rope = RotaryPositionalEncodingConfig::new(16)
+        .with_axes(Axes::WIDTH_HEIGHT)
+        .init(&device);
+    let x = embeddings(1, 15, 16, &device).reshape([1, 1, 15, 16]);
+    let (a, b) = (
+        rope.rotate_queries(x.clone(), &cells),
+        rope.rotate_queries(x, &places),
+    );
+    assert_eq!(distance(a, b), 0.0);
+
+    let config = SinusoidalPositionalEncodingConfig::new(16);
+    let pe = config.clone().with_axes(Axes::HEIGHT_WIDTH).init(&device);
+    let (a, b) = (
+        pe.encode(&cells, 15).unwrap(),
+        pe.encode(&places, 15).unwrap(),
+    );
+    assert_eq!(distance(a, b), 0.0);
+    // Shares of different widths, a base and a scale for one axis.
+    let axes = Axes::new([
+        Axis::new(1).with_columns(6).with_base(100.0),
+        Axis::new(0).with_columns(10).with_scale(0.25),
+    ]);
+    let pe = config.clone().with_axes(axes).init(&device);
+    let rows = values(pe.encode(&places, 15).unwrap());
+    for (token, row) in rows.chunks(16).enumerate() {
+        let (height, width) = ((token / 5) as f64, (token % 5) as f64);
+        for (i, entry) in row.iter().enumerate() {
+            let angle = match i {
+                0..6 => width * 100_f64.powf(-2.0 * (i / 2) as f64 / 6.0),
+                _ => 0.25 * height * 10_000_f64.powf(-2.0 * ((i - 6) / 2) as f64 / 10.0),
+            };
+            let expected = if i % 2 == 0 { angle.sin() } else { angle.cos() };
+            assert!((f64::from(*entry) - expected).abs() < 3e-8, "{token} {i}");
+        }
+    }
+    let error = config
+        .with_axes(Axes::mrope([3, 3, 2]))
+        .try_init(&device)
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("the axes of a sinusoid have their columns in a row")
+    );
+}
+
+#[test]
+fn biases_of_distances_in_space() {
+    let device = Device::flex();
+    let places = Coordinates::new([[0.0, 0.0], [3.0, 4.0], [-3.0, 4.0]]).unwrap();
+    let places = Positions::from(places);
+    let alibi = AlibiConfig::new(2).init(&device);
+    let bias = values(alibi.bias((&places, 3), (&places, 3)));
+    let slope = 1.0 / 16.0; // of the first of two heads
+    let apart = [0.0, 5.0, 5.0, 5.0, 0.0, 6.0, 5.0, 6.0, 0.0];
+    for (bias, apart) in bias.iter().zip(apart) {
+        assert!((bias + slope * apart).abs() < 1e-6, "{bias} {apart}");
+    }
+    assert!(
+        KerpleConfig::new(2)
+            .init(&device)
+            .try_bias((&places, 3), (&places, 3))
+            .is_ok()
+    );
+
+    let said = |bias: &dyn Bias, queries: &Positions| {
+        bias.try_bias((queries, 3), (&places, 3))
+            .unwrap_err()
+            .to_string()
+    };
+    let line = "this encoding needs positions on a line, but got coordinates of";
+    let half_step = AlibiConfig::new(2)
+        .with_shape(AlibiShape::HalfStep)
+        .init(&device);
+    assert!(said(&half_step, &places).starts_with(line));
+    assert!(said(&FireConfig::new(2).init(&device), &places).starts_with(line));
+    assert!(said(&T5RelativeBiasConfig::new(2).init(&device), &places).starts_with(line));
+    assert_eq!(
+        said(&alibi, &Positions::default()),
+        "this encoding needs positions on a line, but got coordinates of 2 axes"
+    );
+    let space = Positions::from(Coordinates::at([0.0; 3], 3));
+    assert_eq!(
+        said(&alibi, &space),
+        "this encoding needs coordinates of 3 axes, but got coordinates of 2 axes"
+    );
+}
+
+#[test]
+fn positions_and_axes_that_do_not_fit_are_refused() {
+    let device = Device::flex();
+    let places = Positions::from(Coordinates::at([1.0, 2.0], 6));
+    let x = embeddings(1, 6, 8, &device);
+    let heads = x.clone().reshape([1, 1, 6, 8]);
+    let line = "this encoding needs positions on a line, but got coordinates of 2 axes";
+    let embedded = |pe: &dyn Embed| pe.try_embed(x.clone(), &places).unwrap_err().to_string();
+    assert_eq!(
+        embedded(&SinusoidalPositionalEncodingConfig::new(8).init(&device)),
+        line
+    );
+    assert_eq!(
+        embedded(&LearnedPositionalEmbeddingConfig::new(8, 10).init(&device)),
+        line
+    );
+    let rotated = |pe: &dyn Rotate, positions: &Positions| {
+        pe.try_rotate_queries(heads.clone(), positions)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        rotated(&XPosPositionalEncodingConfig::new(8).init(&device), &places),
+        line
+    );
+    let plain = RotaryPositionalEncodingConfig::new(8);
+    assert_eq!(rotated(&plain.clone().init(&device), &places), line);
+    assert!(places.to_rows(6).is_err());
+
+    let three = plain
+        .clone()
+        .with_axes(Axes::of_widths([2, 2, 4]))
+        .init(&device);
+    assert_eq!(
+        rotated(&three, &places),
+        "this encoding needs a grid of frames × height × width, or coordinates of 3 axes, but got coordinates of 2 axes"
+    );
+    assert!(
+        rotated(&three, &Grid::image(2, 3).into()).ends_with("but got a grid of height × width")
+    );
+    assert!(rotated(&three, &Positions::default()).ends_with("but got positions on a line"));
+    let five = Positions::from(Coordinates::at([1.0, 2.0, 3.0], 5));
+    assert_eq!(
+        rotated(&three, &five),
+        "the tensor of coordinates has shape [1, 5], but the input needs [1, 6]"
+    );
+    let none = Tensor::<3>::random([1, 6, 0], Distribution::Default, &device);
+    assert!(Positions::from_coordinates(none).is_err());
+
+    let said =
+        |config: RotaryPositionalEncodingConfig| config.try_init(&device).unwrap_err().to_string();
+    assert_eq!(
+        said(plain.clone().with_frequencies([1.0, 0.5])),
+        "the number of frequencies must be 4, one for each pair; got 2"
+    );
+    assert_eq!(
+        said(plain.clone().with_frequencies([1.0, 0.5, -0.1, 0.0])),
+        "a frequency must be from 0 to 1048576; got -0.1"
+    );
+    assert_eq!(
+        said(
+            plain
+                .clone()
+                .with_frequencies([1.0; 4])
+                .with_scaling(Dynamic::new(2.0, 8))
+        ),
+        "no scaling applies to given frequencies: scale the numbers instead"
+    );
+    let fast = Axes::new([Axis::new(0).with_scale(2e6), Axis::new(1)]);
+    assert_eq!(
+        said(plain.clone().with_axes(fast)),
+        "a frequency times the scale of its axis must be at most 1048576; got 2000000"
+    );
+    let dealt = Axes::mrope_interleaved([2, 1, 1]);
+    assert!(
+        said(plain.clone().with_tiled_angles(true).with_axes(dealt)).starts_with("tiled angles")
+    );
+    let tiled = plain.with_tiled_angles(true).init(&device);
+    let error = tiled.invert(heads, &Positions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "tiled angles are no rotation and have no inverse"
+    );
+}
+
+/// A checkpoint's own frequencies are those that a base gives.
+#[test]
+fn given_frequencies_are_used() {
+    for device in devices() {
+        let config = RotaryPositionalEncodingConfig::new(16).with_base(500.0);
+        let given = config.spectrum(0).unwrap().frequencies();
+        let by_base = config.init(&device);
+        let by_list = RotaryPositionalEncodingConfig::new(16)
+            .with_frequencies(given)
+            .init(&device);
+        let x = embeddings(1, 2 * 9, 16, &device).reshape([1, 2, 9, 16]);
+        for start in [0, 3000, 123_456] {
+            let at = Positions::from(start);
+            let (a, b) = (
+                by_base.rotate_queries(x.clone(), &at),
+                by_list.rotate_queries(x.clone(), &at),
+            );
+            assert!(distance(a, b) < 1e-6);
+        }
+    }
+}

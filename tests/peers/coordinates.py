@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Writes `values/coordinates.json` and `values/multimodal.json`: rotations by coordinates, and the positions of text
+among images, by the code of models. Needs requirements-models.txt. See README.md.
+"""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from timm.layers import RotaryEmbeddingDinoV3, RotaryEmbeddingMRope, apply_rot_embed_cat
+from transformers.models.llama4 import modeling_llama4 as llama4
+from transformers.models.pixtral import modeling_pixtral as pixtral
+from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as qwen2_5
+from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen2
+from transformers.models.qwen3_vl import modeling_qwen3_vl as qwen3
+from transformers.models.sam2_video import modeling_sam2_video as sam2
+from transformers.models.vjepa2 import modeling_vjepa2 as vjepa2
+
+from common import about, double, write
+from places import axes, case, cells, queries
+
+
+def rotations():
+    with double():
+        yield from dino()
+        yield from timm_mrope()
+        yield from vision_towers()
+        yield from qwen_text()
+        yield from jepa()
+
+
+def dino():
+    """Two registers without a place, then patches by their centres. Angles are whole turns."""
+    for by in ["separate", "max", "min"]:
+        for half in [True, False]:
+            x = queries(2 + 15, 32)
+            module = RotaryEmbeddingDinoV3(32, normalize_coords=by, rotate_half=half, dtype=torch.float64)
+            rotated = apply_rot_embed_cat(x[2:], module.get_embed([3, 5]), half=half)
+            axis = {"scale": math.tau}
+            config = {
+                "base": 100.0,
+                "layout": "halves" if half else "interleaved",
+                "axes": {"axes": [{"coordinate": i} | axis for i in [0, 1]]},
+            }
+            lengths = {"separate": [3, 5], "max": [5, 5], "min": [3, 3]}[by]
+            patches = 2 * (cells(3, 5) + 0.5) / lengths - 1
+            places = np.concatenate([np.zeros((2, 2)), patches])
+            rotated = torch.cat([x[:2], rotated])
+            peer = f"timm RotaryEmbeddingDinoV3, normalize_coords={by}, rotate_half={half}"
+            yield case(peer, "timm", config, places, x, rotated, normalized=by)
+
+
+def timm_mrope():
+    for width, sections, columns in [(72, [12, 12, 12], [24] * 3), (64, [8, 12, 12], [22, 22, 20])]:
+        x = queries(15, width)
+        module = RotaryEmbeddingMRope(width, mrope_section=sections, dtype=torch.float64)
+        rotated = apply_rot_embed_cat(x, module.get_embed([3, 5]), half=True)
+        config = {"layout": "halves", "axes": axes(columns, order="dealt", frequencies="line")}
+        places = np.concatenate([np.zeros((15, 1)), cells(3, 5)], axis=1)
+        yield case(f"timm RotaryEmbeddingMRope, mrope_section={sections}", "timm", config, places, x, rotated)
+
+
+def turned(module, x, positions, apply):
+    """A row of one head, by a model's module of tables and its function."""
+    cos, sin = module(x[None, None], positions)
+    return apply(x[None, None], x[None, None], cos, sin)[0][0, 0]
+
+
+def vision_towers():
+    x = queries(15, 32)
+    config = SimpleNamespace(rope_parameters={"rope_type": "axial", "rope_theta": 10_000.0}, head_dim=32)
+    module = pixtral.PixtralVisionRotaryEmbedding(config)
+    places = cells(3, 5)
+    positions = torch.tensor(places.T)[None]
+    ours = {"layout": "halves", "axes": {"axes": [{"coordinate": 0}, {"coordinate": 1}], "frequencies": "dealt"}}
+    rotated = turned(module, x, positions, pixtral.apply_rotary_pos_emb)
+    yield case("transformers PixtralVisionRotaryEmbedding", "transformers", ours, places, x, rotated)
+
+    x = queries(17, 32)
+    config = SimpleNamespace(
+        image_size=8, patch_size=2, hidden_size=64, num_attention_heads=2, rope_parameters={"rope_theta": 10_000.0}
+    )
+    freqs = llama4.Llama4VisionRotaryEmbedding(config)(x)
+    rotated, _ = llama4.vision_apply_rotary_emb(x[None, :, None], x[None, :, None], freqs)
+    places = np.concatenate([cells(4, 4) + 1, np.zeros((1, 2))])
+    peer = "transformers Llama4VisionRotaryEmbedding"
+    yield case(peer, "transformers", {"axes": "width_height"}, places, x, rotated[0, :, 0])
+
+    config = SimpleNamespace(
+        rope_parameters={"rope_type": "axial", "rope_theta": 10_000.0},
+        memory_attention_hidden_size=32,
+        memory_attention_downsample_rate=1,
+        memory_attention_num_attention_heads=1,
+        memory_attention_rope_feat_sizes=[3, 5],
+    )
+    module = sam2.Sam2VideoVisionRotaryEmbedding(config)
+    x = queries(15, 32)
+    places = cells(3, 5)
+    # As Sam2VideoMemoryAttention.precompute_positions: the column of a token, then its row.
+    positions = torch.tensor(places[:, ::-1].copy()).T[None]
+    cos, sin = module(x, positions)
+    rotated, _ = sam2.apply_rotary_pos_emb_2d(x[None], x[None], cos[0], sin[0])
+    peer = "transformers Sam2VideoVisionRotaryEmbedding"
+    yield case(peer, "transformers", {"axes": "width_height"}, places, x, rotated[0])
+
+
+GRIDS = [torch.tensor([[1, 4, 6]]), torch.tensor([[3, 2, 4]])]
+
+
+def qwen_text():
+    """Text, an image of 2 × 3 merged patches, text, and positions far away; the three numbers of a token differ."""
+    near = np.concatenate([np.repeat(np.arange(4)[:, None], 3, axis=1), cells(1, 2, 3) + 4, [[9, 9, 9]]])
+    places = np.concatenate([near, near + 32_768, [[5, 0, 131_071]]])
+    positions = torch.tensor(places.T)[:, None]
+    x = queries(len(places), 64)
+    for name, package, theirs, sections, order in [
+        ("Qwen2VLRotaryEmbedding", qwen2, qwen2.Qwen2VLRotaryEmbedding, [8, 12, 12], "row"),
+        ("Qwen2_5_VLRotaryEmbedding", qwen2_5, qwen2_5.Qwen2_5_VLRotaryEmbedding, [8, 12, 12], "row"),
+        ("Qwen3VLTextRotaryEmbedding", qwen3, qwen3.Qwen3VLTextRotaryEmbedding, [12, 10, 10], "dealt"),
+    ]:
+        config = SimpleNamespace(
+            rope_parameters={"rope_type": "default", "rope_theta": 1e6, "mrope_section": sections},
+            head_dim=64,
+            max_position_embeddings=32_768,
+        )
+        rotated = turned(theirs(config), x, positions, package.apply_rotary_pos_emb)
+        ours = axes([2 * pairs for pairs in sections], frequencies="line", order=order)
+        config = {"base": 1e6, "layout": "halves", "axes": ours}
+        yield case(f"transformers {name}", "transformers", config, places, x, rotated)
+
+
+def jepa():
+    """Its code repeats the angles of an axis where it should repeat each: the two columns of a pair turn by angles of
+    different pairs. Weights are trained with it."""
+    for width, share in [(64, 20), (32, 10)]:
+        config = SimpleNamespace(
+            crop_size=12,
+            patch_size=4,
+            frames_per_clip=4,
+            tubelet_size=2,
+            qkv_bias=False,
+            attention_probs_dropout_prob=0.0,
+        )
+        module = vjepa2.VJEPA2RopeAttention(config, width, 1)
+        x = queries(18, width)
+        ids = module.get_position_ids(x[None])
+        rotated = module.apply_rotary_embeddings(x[None, None], ids)[0, 0]
+        config = {"rotary_dim": 3 * share, "tiled_angles": True, "axes": "frames_height_width"}
+        yield case("transformers VJEPA2RopeAttention", "transformers", config, cells(2, 3, 3), x, rotated)
+
+
+def multimodal():
+    """Parts of a row: the number of tokens of text or padding, or the grid of an image or a video, merged."""
+    rows = [
+        [["text", 3], ["image", [1, 2, 3]], ["text", 2]],
+        [["padding", 4], ["text", 1], ["image", [1, 2, 2]], ["text", 2]],
+    ]
+    video = [[["text", 2], ["video", [2, 3, 2]], ["text", 3]]]
+    two = [[["image", [1, 1, 4]], ["text", 1], ["image", [1, 3, 1]], ["video", [3, 3, 4]], ["text", 1]]]
+    for name, model, seconds in [
+        ("Qwen2VLModel", qwen2.Qwen2VLModel, None),
+        ("Qwen2_5_VLModel", qwen2_5.Qwen2_5_VLModel, 0.5),
+        ("Qwen2_5_VLModel", qwen2_5.Qwen2_5_VLModel, 0.75),
+    ]:
+        for batch in [rows, video, two]:
+            types, mask, grids = [], [], {"image": [], "video": []}
+            for row in batch:
+                types.append([])
+                mask.append([])
+                for kind, size in row:
+                    tokens = size if isinstance(size, int) else math.prod(size)
+                    types[-1] += [{"image": 1, "video": 2}.get(kind, 0)] * tokens
+                    mask[-1] += [int(kind != "padding")] * tokens
+                    if kind in grids:
+                        frames, height, width = size
+                        grids[kind].append([frames, 2 * height, 2 * width])
+            tensor = {kind: torch.tensor(all) if all else None for kind, all in grids.items()}
+            own = SimpleNamespace(
+                config=SimpleNamespace(vision_config=SimpleNamespace(spatial_merge_size=2, tokens_per_second=2)),
+            )
+            own.get_vision_position_ids = model.get_vision_position_ids.__get__(own)
+            more = {"second_per_grid_ts": [seconds] * len(grids["video"])} if seconds else {}
+            ids, deltas = model.get_rope_index(
+                own,
+                torch.zeros(len(batch), len(types[0]), dtype=torch.int64),
+                mm_token_type_ids=torch.tensor(types),
+                image_grid_thw=tensor["image"],
+                video_grid_thw=tensor["video"],
+                attention_mask=torch.tensor(mask),
+                **more,
+            )
+            ids = torch.where(torch.tensor(mask, dtype=torch.bool), ids, 0)
+            yield about(f"transformers {name}.get_rope_index", "transformers") | {
+                "interval": 2 * seconds if seconds else 1.0,
+                "rows": batch,
+                "ids": ids.permute(1, 2, 0).tolist(),
+                "next": [int(delta) + sum(row) for delta, row in zip(deltas.flatten(), mask)],
+            }
+
+
+if __name__ == "__main__":
+    write("coordinates", rotations())
+    write("multimodal", multimodal())
