@@ -7,8 +7,9 @@ use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::scaling::Dynamic;
 use pe_burn::{
     AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Grid, KerpleConfig,
-    Layout, LearnedPositionalEmbeddingConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
-    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+    Layout, LearnedPositionalEmbeddingConfig, ModelConfig, Positions,
+    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+    T5RelativeBiasConfig, XPosPositionalEncodingConfig,
 };
 use pe_tests::devices;
 use serde::Deserialize;
@@ -19,6 +20,9 @@ use crate::{cases, distance, embeddings, values};
 struct Case {
     peer: String,
     config: RotaryPositionalEncodingConfig,
+    /// The `config.json` of a model, from which the configuration is read.
+    #[serde(default)]
+    model: Option<serde_json::Value>,
     #[serde(default)]
     normalized: Option<String>,
     coordinates: Vec<Vec<f64>>,
@@ -60,8 +64,15 @@ fn rotations_of_every_peer() {
     let mut peers: Vec<&str> = cases_of_all.iter().map(|case| case.peer.as_str()).collect();
     peers.sort_unstable();
     peers.dedup();
-    assert_eq!(peers.len(), 22, "{peers:?}");
-    for case in &cases_of_all {
+    assert_eq!(peers.len(), 34, "{peers:?}");
+    for case in &mut cases_of_all {
+        if let Some(model) = &case.model {
+            let layers = ModelConfig::from_json(&model.to_string())
+                .unwrap()
+                .layers()
+                .unwrap();
+            case.config = layers.last().unwrap().rotary.clone().unwrap();
+        }
         let (tokens, d_head) = (case.x.len(), case.config.d_head);
         let mut positions = vec![coordinates(&case.coordinates)];
         if let Some(by) = &case.normalized {

@@ -3,6 +3,7 @@
 among images, by the code of models. Needs requirements-models.txt. See README.md.
 """
 
+import importlib
 import math
 from types import SimpleNamespace
 
@@ -13,7 +14,6 @@ from transformers.models.llama4 import modeling_llama4 as llama4
 from transformers.models.pixtral import modeling_pixtral as pixtral
 from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as qwen2_5
 from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen2
-from transformers.models.qwen3_vl import modeling_qwen3_vl as qwen3
 from transformers.models.sam2_video import modeling_sam2_video as sam2
 from transformers.models.vjepa2 import modeling_vjepa2 as vjepa2
 
@@ -105,29 +105,49 @@ def vision_towers():
     yield case(peer, "transformers", {"axes": "width_height"}, places, x, rotated[0])
 
 
-GRIDS = [torch.tensor([[1, 4, 6]]), torch.tensor([[3, 2, 4]])]
+# The type, its rotary class, the width of a head, and its `rope_parameters`.
+TEXTS = [
+    ("qwen2_vl", "Qwen2VLRotaryEmbedding", 64, {"mrope_section": [8, 12, 12]}),
+    ("qwen2_vl", "Qwen2VLRotaryEmbedding", 128, {}),
+    ("qwen2_5_vl", "Qwen2_5_VLRotaryEmbedding", 64, {"mrope_section": [8, 12, 12]}),
+    ("qwen2_5_omni", "Qwen2_5OmniRotaryEmbedding", 128, {}),
+    ("paddleocr_vl", "PaddleOCRRotaryEmbedding", 128, {}),
+    ("glm4v", "Glm4vTextRotaryEmbedding", 64, {}),
+    ("glm4v", "Glm4vTextRotaryEmbedding", 128, {"partial_rotary_factor": 0.5}),
+    ("glm4v_moe", "Glm4vMoeTextRotaryEmbedding", 128, {"partial_rotary_factor": 0.5}),
+    ("glm_ocr", "GlmOcrTextRotaryEmbedding", 64, {}),
+    ("glm_image", "GlmImageTextRotaryEmbedding", 64, {}),
+    ("qwen3_vl", "Qwen3VLTextRotaryEmbedding", 128, {}),
+    ("qwen3_vl", "Qwen3VLTextRotaryEmbedding", 64, {"mrope_section": [12, 10, 10]}),
+    ("qwen3_vl_moe", "Qwen3VLMoeTextRotaryEmbedding", 64, {"mrope_section": [8, 12, 12]}),
+    ("qwen3_omni_moe", "Qwen3OmniMoeThinkerTextRotaryEmbedding", 128, {}),
+    ("qwen3_5", "Qwen3_5TextRotaryEmbedding", 256, {"partial_rotary_factor": 0.25}),
+    ("qwen3_5_moe", "Qwen3_5MoeTextRotaryEmbedding", 256, {"partial_rotary_factor": 0.25}),
+    ("cosmos3_edge", "Cosmos3EdgeTextRotaryEmbedding", 128, {}),
+    ("ernie4_5_vl_moe", "Ernie4_5_VLMoeTextRotaryEmbedding", 64, {"mrope_section": [11, 11, 10]}),
+    ("ernie4_5_vl_moe", "Ernie4_5_VLMoeTextRotaryEmbedding", 128, {}),
+]
 
 
 def qwen_text():
-    """Text, an image of 2 × 3 merged patches, text, and positions far away; the three numbers of a token differ."""
-    near = np.concatenate([np.repeat(np.arange(4)[:, None], 3, axis=1), cells(1, 2, 3) + 4, [[9, 9, 9]]])
-    places = np.concatenate([near, near + 32_768, [[5, 0, 131_071]]])
+    """Text, an image of 1 × 2 merged patches, text, and positions far away; the three numbers of a token differ. The
+    configuration is read from what a `config.json` has."""
+    near = np.concatenate([np.repeat(np.arange(2)[:, None], 3, axis=1), cells(1, 1, 2) + 4, [[9, 7, 12]]])
+    places = np.concatenate([near, [[5, 0, 131_071]]])
     positions = torch.tensor(places.T)[:, None]
-    x = queries(len(places), 64)
-    for name, package, theirs, sections, order in [
-        ("Qwen2VLRotaryEmbedding", qwen2, qwen2.Qwen2VLRotaryEmbedding, [8, 12, 12], "row"),
-        ("Qwen2_5_VLRotaryEmbedding", qwen2_5, qwen2_5.Qwen2_5_VLRotaryEmbedding, [8, 12, 12], "row"),
-        ("Qwen3VLTextRotaryEmbedding", qwen3, qwen3.Qwen3VLTextRotaryEmbedding, [12, 10, 10], "dealt"),
-    ]:
-        config = SimpleNamespace(
-            rope_parameters={"rope_type": "default", "rope_theta": 1e6, "mrope_section": sections},
-            head_dim=64,
-            max_position_embeddings=32_768,
-        )
-        rotated = turned(theirs(config), x, positions, package.apply_rotary_pos_emb)
-        ours = axes([2 * pairs for pairs in sections], frequencies="line", order=order)
-        config = {"base": 1e6, "layout": "halves", "axes": ours}
-        yield case(f"transformers {name}", "transformers", config, places, x, rotated)
+    for name, theirs, width, parameters in TEXTS:
+        package = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+        x = queries(len(places), width)
+        parameters = {"rope_type": "default", "rope_theta": 5e5} | parameters
+        config = SimpleNamespace(rope_parameters=parameters, head_dim=width, max_position_embeddings=32_768)
+        rotated = turned(getattr(package, theirs)(config), x, positions, package.apply_rotary_pos_emb)
+        model = {
+            "model_type": f"{name}_text",
+            "num_hidden_layers": 4,
+            "head_dim": width,
+            "rope_parameters": parameters,
+        }
+        yield case(f"transformers {theirs}", "transformers", {}, places, x, rotated, model=model)
 
 
 def jepa():

@@ -223,7 +223,7 @@ impl SinusoidalPositionalEncodingConfig {
     /// The frequencies of every axis.
     fn axis_spectra(&self, axes: &Axes, gain: f64) -> Result<Vec<Spectrum>, PositionError> {
         axes.check()?;
-        let plain = axes.order() == PairOrder::Row && axes.unturned() == 0;
+        let plain = *axes.order() == PairOrder::Row && axes.unturned() == 0;
         if !plain || axes.frequencies() != AxisFrequencies::Own {
             return Err(PositionError::config(
                 "the axes of a sinusoid have their columns in a row, frequencies of their own, and no \

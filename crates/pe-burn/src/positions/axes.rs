@@ -113,7 +113,7 @@ impl Axis {
 }
 
 /// Which pair of columns belongs to which axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOrder {
     /// All pairs of the first axis, then all of the second, and so on.
@@ -121,6 +121,8 @@ pub enum PairOrder {
     Row,
     /// One pair for each axis in turn; an axis that has all its pairs is passed over.
     Dealt,
+    /// The axis of every pair, by its index in the list of axes.
+    Given(Vec<usize>),
 }
 
 /// Which frequencies the pairs of an axis have.
@@ -216,8 +218,8 @@ impl Axes {
     }
 
     /// Which pair belongs to which axis.
-    pub fn order(&self) -> PairOrder {
-        self.order
+    pub fn order(&self) -> &PairOrder {
+        &self.order
     }
 
     /// Which frequencies the pairs of an axis have.
@@ -289,6 +291,9 @@ impl Axes {
             bound,
         )?;
         let shared = width - unturned;
+        if let PairOrder::Given(owners) = &self.order {
+            return self.given_pairs(owners, shared);
+        }
         match self
             .axes
             .iter()
@@ -306,14 +311,16 @@ impl Axes {
             )),
             given if given == count => {
                 let columns = self.axes.iter().filter_map(|axis| axis.columns);
-                let fits = |columns: &usize| *columns > 0 && columns.is_multiple_of(2);
+                // An axis may be left without columns by a rule that shares those of a line.
+                let least = match self.frequencies {
+                    AxisFrequencies::Own => 2,
+                    _ => 0,
+                };
+                let fits = |columns: &usize| *columns >= least && columns.is_multiple_of(2);
                 if let Some(odd) = columns.clone().find(|columns| !fits(columns)) {
                     let name = "the number of columns of an axis";
-                    return Err(PositionError::number(
-                        name,
-                        odd as f64,
-                        "even and at least 2",
-                    ));
+                    let bound = format!("even and at least {least}");
+                    return Err(PositionError::number(name, odd as f64, bound));
                 }
                 let sum = columns.clone().fold(0, usize::saturating_add);
                 match sum == shared {
@@ -331,13 +338,49 @@ impl Axes {
         }
     }
 
+    /// The number of pairs of every axis, where the axis of each pair is given.
+    fn given_pairs(&self, owners: &[usize], columns: usize) -> Result<Vec<usize>, PositionError> {
+        let count = self.count();
+        if 2 * owners.len() != columns {
+            return Err(PositionError::number(
+                "the number of pairs that are given an axis",
+                owners.len() as f64,
+                format!("half of {columns}, the number of columns that are rotated"),
+            ));
+        }
+        let mut pairs = vec![0; count];
+        for owner in owners {
+            match pairs.get_mut(*owner) {
+                Some(pairs) => *pairs += 1,
+                None => {
+                    let bound = format!("at most {}, for {count} axes", count - 1);
+                    return Err(PositionError::number(
+                        "the axis of a pair",
+                        *owner as f64,
+                        bound,
+                    ));
+                }
+            }
+        }
+        for (i, (pairs, axis)) in pairs.iter().zip(self.axes.iter()).enumerate() {
+            let is_short = *pairs == 0 && self.frequencies == AxisFrequencies::Own;
+            if is_short || axis.columns.is_some_and(|columns| columns != 2 * pairs) {
+                let columns = axis.columns.map_or("at least 2".into(), |n| format!("{n}"));
+                let name = format!("the number of columns whose pairs are given axis {i}");
+                return Err(PositionError::number(name, 2.0 * *pairs as f64, columns));
+            }
+        }
+        Ok(pairs)
+    }
+
     /// The axis, by its index here, of every pair.
     pub(crate) fn owners(&self, pairs: &[usize]) -> Vec<usize> {
-        match self.order {
+        match &self.order {
             PairOrder::Row => (0..pairs.len())
                 .flat_map(|axis| core::iter::repeat_n(axis, pairs[axis]))
                 .collect(),
             PairOrder::Dealt => dealt(pairs),
+            PairOrder::Given(owners) => owners.clone(),
         }
     }
 
@@ -395,7 +438,7 @@ impl Serialize for Axes {
             Some((name, _)) => serializer.serialize_str(name),
             None => Fields {
                 axes: self.axes.to_vec(),
-                order: self.order,
+                order: self.order.clone(),
                 frequencies: self.frequencies,
                 unturned: self.unturned,
             }
@@ -451,6 +494,10 @@ mod tests {
     fn pairs_belong_to_their_axes() {
         let row = Axes::of_widths([4, 2, 6]);
         assert_eq!(row.owners(&row.pairs(12).unwrap()), [0, 0, 1, 2, 2, 2]);
+        let given = PairOrder::Given(vec![2, 0, 1, 2, 0, 2]);
+        let given = row.clone().with_order(given);
+        assert_eq!(given.pairs(12).unwrap(), [2, 1, 3]);
+        assert_eq!(given.owners(&[2, 1, 3]), [2, 0, 1, 2, 0, 2]);
         let dealt = row.with_order(PairOrder::Dealt);
         assert_eq!(dealt.owners(&dealt.pairs(12).unwrap()), [0, 1, 2, 0, 2, 2]);
         // Qwen3-VL: 24, 20 and 20 of 64 pairs; time has the pairs that the others do not take.
@@ -503,6 +550,20 @@ mod tests {
         assert_eq!(
             said(Axes::HEIGHT_WIDTH.with_unturned(3), 12),
             "the number of columns left unturned must be even, and less than the number of rotated columns; got 3"
+        );
+        let given =
+            |owners: &[usize]| Axes::HEIGHT_WIDTH.with_order(PairOrder::Given(owners.to_vec()));
+        assert_eq!(
+            said(given(&[0, 1]), 12),
+            "the number of pairs that are given an axis must be half of 12, the number of columns that are rotated; got 2"
+        );
+        assert_eq!(
+            said(given(&[0, 2]), 4),
+            "the axis of a pair must be at most 1, for 2 axes; got 2"
+        );
+        assert_eq!(
+            said(given(&[0, 0]), 4),
+            "the number of columns whose pairs are given axis 1 must be at least 2; got 0"
         );
         let based = Axes::new([Axis::new(0).with_base(100.0)]);
         assert!(based.pairs(12).is_ok());

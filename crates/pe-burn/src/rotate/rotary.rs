@@ -168,7 +168,7 @@ impl RotaryPositionalEncodingConfig {
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
     /// more than there are positions, or the buffer does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<RotaryPositionalEncoding, PositionError> {
-        let in_a_row = |axes: &Axes| axes.order() == PairOrder::Row && axes.unturned() == 0;
+        let in_a_row = |axes: &Axes| *axes.order() == PairOrder::Row && axes.unturned() == 0;
         let tiles = self.layout == Layout::Interleaved && self.axes.as_ref().is_none_or(in_a_row);
         if self.tiled_angles && !tiles {
             return Err(PositionError::config(

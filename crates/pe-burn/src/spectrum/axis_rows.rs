@@ -12,7 +12,7 @@ use crate::backend::memory::check_room;
 use crate::error::PositionError;
 use crate::positions::{Along, Axes, Grid, Lookup};
 
-/// A buffer for every axis. Axes with the same spectrum share one.
+/// A buffer for every axis that has columns. Axes with the same spectrum share one.
 #[derive(Module, Debug)]
 pub(crate) struct AxisRows {
     buffers: Vec<RowBuffer>,
@@ -30,15 +30,19 @@ impl AxisRows {
         device: &Device,
     ) -> Result<Self, PositionError> {
         let mut buffers: Vec<RowBuffer> = Vec::with_capacity(spectra.len());
-        for spectrum in spectra {
+        let mut coordinates = Vec::with_capacity(spectra.len());
+        for (spectrum, axis) in spectra.into_iter().zip(axes.axes()) {
+            if spectrum.d_model() == 0 {
+                continue;
+            }
             let same = buffers.iter().find(|buffer| *buffer.spectrum() == spectrum);
             let buffer = match same {
                 Some(buffer) => buffer.clone(),
                 None => RowBuffer::new(spectrum.into(), max_len, device)?,
             };
             buffers.push(buffer);
+            coordinates.push(axis.coordinate);
         }
-        let coordinates = axes.axes().iter().map(|axis| axis.coordinate).collect();
         Ok(Self {
             buffers,
             coordinates,
@@ -85,7 +89,11 @@ impl AxisRows {
         dtype: FloatDType,
     ) -> Result<Option<Vec<Tensor<3>>>, PositionError> {
         let device = self.first().device().without_autodiff();
-        let axes = spectra.into_iter().zip(&self.coordinates);
+        let has_columns = |spectrum: &Spectrum| spectrum.d_model() > 0;
+        let axes = spectra
+            .into_iter()
+            .filter(has_columns)
+            .zip(&self.coordinates);
         axes.map(|(spectrum, coordinate)| {
             let source = RowSource::from(spectrum);
             along(lookup, *coordinate, |lookup| {

@@ -28,6 +28,8 @@ pub(super) struct Family {
     /// The `sliding_window`.
     pub window: Option<usize>,
     pub scale: Scale,
+    /// The axes of text, images and video.
+    pub sections: Option<(Sections, [usize; 3])>,
 }
 
 /// Which columns of a head are rotated.
@@ -131,6 +133,19 @@ pub(super) enum Scale {
     Parameter,
 }
 
+/// Which pairs turn by which coordinate of a token among images, by the three numbers of `mrope_section`.
+/// The numbers beside it are those where the file has none.
+#[derive(Clone, Copy)]
+pub(super) enum Sections {
+    /// Time, height and width in a row.
+    Row,
+    /// Every second and third pair of three is for height and width, as far as their numbers go; the rest is
+    /// for time.
+    Dealt,
+    /// Height and width in turn, and then time. The numbers are in this order too.
+    TimeLast,
+}
+
 const fn family(name: &'static str, layout: Layout) -> Family {
     Family {
         name,
@@ -147,6 +162,7 @@ const fn family(name: &'static str, layout: Layout) -> Family {
         scalings: Scalings::Any,
         window: None,
         scale: Scale::None,
+        sections: None,
     }
 }
 
@@ -253,6 +269,11 @@ impl Family {
 
     const fn scalings(self, scalings: Scalings) -> Self {
         Self { scalings, ..self }
+    }
+
+    const fn sections(self, kind: Sections, usual: [usize; 3]) -> Self {
+        let sections = Some((kind, usual));
+        Self { sections, ..self }
     }
 
     const fn scale(self, scale: Scale) -> Self {
@@ -367,7 +388,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(Rope::Newer)
         .d_head(128)
         .window(4096),
-    family("cosmos3_edge_text", Halves).scalings(Scalings::None).base(1e8).d_head(128),
+    family("cosmos3_edge_text", Halves).scalings(Scalings::None).base(1e8).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
     family("cwm", Halves)
         .base(1e6)
         .d_head(128)
@@ -399,7 +420,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("emu3_text_model", Halves).base(1e6),
     family("ernie4_5", Interleaved).base(5e5).d_head(128),
     family("ernie4_5_moe", Interleaved).base(5e5),
-    family("ernie4_5_vl_moe_text", Interleaved).base(5e5),
+    family("ernie4_5_vl_moe_text", Interleaved).base(5e5).sections(Sections::TimeLast, [22, 22, 20]),
     family("esm", Halves).rope(Rope::Base).rotates(Rotates::If(
         "position_embedding_type",
         When::Is("rotary", false),
@@ -458,11 +479,11 @@ pub(super) const FAMILIES: &[Family] = &[
     family("glm4_moe_lite", Interleaved)
         .latent(192, 64)
         .whole_only(),
-    family("glm4v_moe_text", Halves).share(0.5),
-    family("glm4v_text", Interleaved).share(1.0),
-    family("glm_image_text", Halves).share(1.0),
+    family("glm4v_moe_text", Halves).share(0.5).sections(Sections::Row, [8, 12, 12]),
+    family("glm4v_text", Interleaved).share(1.0).sections(Sections::Row, [8, 12, 12]),
+    family("glm_image_text", Halves).share(1.0).sections(Sections::Row, [8, 12, 12]),
     family("glm_moe_dsa", Interleaved).latent(192, 64),
-    family("glm_ocr_text", Interleaved).share(1.0),
+    family("glm_ocr_text", Interleaved).share(1.0).sections(Sections::Row, [8, 12, 12]),
     family("gpt_neox", Halves).share(0.25).neox().divided(),
     family("gpt_neox_japanese", Halves).share(1.0).neox().divided(),
     family("gpt_oss", Halves)
@@ -637,7 +658,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .window(128)
         .d_head(64)
         .rope(GPT_OSS),
-    family("paddleocr_vl_text", Halves).base(5e5).d_head(128),
+    family("paddleocr_vl_text", Halves).base(5e5).d_head(128).sections(Sections::Row, [16, 24, 24]),
     family("persimmon", Halves)
         .older_base(25e3)
         .share(0.5)
@@ -646,29 +667,29 @@ pub(super) const FAMILIES: &[Family] = &[
     family("phi3", Halves).scalings(Scalings::Only("longrope")).share(1.0).original(4096).kinds(Windowed),
     family("phimoe", Halves).scalings(Scalings::None).base(1e6).kinds(Windowed),
     family("qwen2", Halves).kinds(AfterFull),
-    family("qwen2_5_omni_text", Halves).base(1e6).kinds(AfterFull),
+    family("qwen2_5_omni_text", Halves).base(1e6).kinds(AfterFull).sections(Sections::Row, [16, 24, 24]),
     family("qwen2_5_vl_text", Halves)
-        .scalings(Scalings::Sections).base(1e6).kinds(AfterFull),
+        .scalings(Scalings::Sections).base(1e6).kinds(AfterFull).sections(Sections::Row, [16, 24, 24]),
     family("qwen2_moe", Halves).kinds(AfterFull),
     family("qwen2_vl_text", Halves)
-        .scalings(Scalings::Sections).base(1e6).kinds(AfterFull),
+        .scalings(Scalings::Sections).base(1e6).kinds(AfterFull).sections(Sections::Row, [16, 24, 24]),
     family("qwen3", Halves).d_head(128).kinds(AfterFull),
     family("qwen3_5_moe_text", Halves)
         .share(0.25)
         .d_head(256)
-        .kinds(LinearBut(4)),
+        .kinds(LinearBut(4)).sections(Sections::Dealt, [11, 11, 10]),
     family("qwen3_5_text", Halves)
         .share(0.25)
         .d_head(256)
-        .kinds(LinearBut(4)),
+        .kinds(LinearBut(4)).sections(Sections::Dealt, [11, 11, 10]),
     family("qwen3_moe", Halves),
     family("qwen3_next", Halves)
         .share(0.25)
         .d_head(256)
         .kinds(LinearBut(4)),
-    family("qwen3_omni_moe_text", Halves).base(1e6),
-    family("qwen3_vl_moe_text", Halves).base(5e5),
-    family("qwen3_vl_text", Halves).base(5e5).d_head(128),
+    family("qwen3_omni_moe_text", Halves).base(1e6).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen3_vl_moe_text", Halves).base(5e5).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen3_vl_text", Halves).base(5e5).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
     family("recurrent_gemma", Halves).scalings(Scalings::None)
         .share(0.5)
         .kinds(Rule(|i, _| match i % 3 {

@@ -69,7 +69,8 @@ fn rotate(
     row: &[f64],
     position: usize,
 ) -> Result<Vec<f64>, PositionError> {
-    if rotary.axes.is_some() {
+    // Axes of a model are those of text, images and video, which are turned alike on a line.
+    if rotary.axes.as_ref().is_some_and(|axes| !axes.take_lines()) {
         return Err(PositionError::config(format!(
             "a probe is for positions on a line, but this rotation has axes {:?}",
             rotary.axes

@@ -2,10 +2,12 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::families::{Family, Rope, Scale, Scalings, Share, Width};
+use super::families::{Family, Rope, Scale, Scalings, Sections, Share, Width};
 use super::kinds::{FULL, SLIDING};
+use crate::positions::axes::{Axes, PairOrder};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;
 use crate::rotate::scaling::{Ntk, RopeScaling};
@@ -94,7 +96,62 @@ pub(super) fn of_kind(
     }
     config.rotary_dim = (rotary_dim != width).then_some(rotary_dim);
     config.scaling = scaling;
+    if let Some((kind, usual)) = family.sections {
+        config.axes = Some(sections(&parameters, kind, usual, rotary_dim / 2).map_err(of)?);
+    }
     Ok(Some((columns, config)))
+}
+
+/// The axes of a model of text, images and video, for this many pairs.
+fn sections(
+    parameters: &Fields,
+    kind: Sections,
+    usual: [usize; 3],
+    pairs: usize,
+) -> Result<Axes, String> {
+    let name = "mrope_section";
+    let given = parameters.optional_list(name, "a list of lengths", Value::as_length)?;
+    let given = given.unwrap_or_else(|| usual.to_vec());
+    let Ok([first, second, third]) = <[usize; 3]>::try_from(&given[..]) else {
+        return Err(format!(
+            "`{name}` must have three numbers; got {}",
+            given.len()
+        ));
+    };
+    let sum = first.saturating_add(second).saturating_add(third);
+    let fits = match kind {
+        Sections::Row => sum == pairs,
+        Sections::TimeLast => sum == pairs && first == second,
+        Sections::Dealt => true,
+    };
+    if !fits || given.contains(&0) {
+        return Err(format!(
+            "`{name}` must have three numbers above 0 that share {pairs} pairs; got {given:?}"
+        ));
+    }
+    // The axis of every pair: 0 for time, 1 for height, 2 for width.
+    let owners: Vec<usize> = match kind {
+        Sections::Row => return Ok(Axes::mrope([first, second, third])),
+        Sections::Dealt => (0..pairs)
+            .map(|pair| match pair % 3 {
+                1 if pair / 3 < second => 1,
+                2 if pair / 3 < third => 2,
+                _ => 0,
+            })
+            .collect(),
+        Sections::TimeLast => (0..first)
+            .flat_map(|_| [1, 2])
+            .chain(core::iter::repeat_n(0, third))
+            .collect(),
+    };
+    let count = |axis| owners.iter().filter(|owner| **owner == axis).count();
+    let dealt = Axes::mrope_interleaved([count(0), count(1), count(2)]);
+    Ok(
+        match dealt.owners(&[count(0), count(1), count(2)]) == owners {
+            true => dealt,
+            false => dealt.with_order(PairOrder::Given(owners)),
+        },
+    )
 }
 
 /// The columns of a head that have positions.
