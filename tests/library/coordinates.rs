@@ -1,13 +1,14 @@
 //! Rotations by coordinates against the code of models: `tests/peers/values/coordinates.json`,
 //! `diffusion.json` and `multimodal.json`.
 
+use burn::module::Param;
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::axes::Axis;
 use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::scaling::Dynamic;
 use pe_burn::{
     AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Grid, KerpleConfig,
-    Layout, LearnedPositionalEmbeddingConfig, ModelConfig, Positions,
+    Layout, LearnedPositionalEmbeddingConfig, MixedRotaryConfig, ModelConfig, Positions,
     RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
     T5RelativeBiasConfig, XPosPositionalEncodingConfig,
 };
@@ -239,6 +240,52 @@ fn multimodal_rotation_of_text_is_plain() {
                         .invert(rope.rotate_queries(x.clone(), &text), &text)
                         .unwrap();
                     assert!(distance(back, x.clone()) < 1e-5);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Mixed {
+    peer: String,
+    x: Vec<f32>,
+    weights: Vec<f32>,
+    rotated: Vec<f32>,
+    frequencies: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+/// timm computes in f32, as we do: entries are within 1e-6 of each other, and gradients, which are sums of
+/// 15 products with coordinates up to 4, within 2e-5.
+#[test]
+fn learned_frequencies_as_in_timm() {
+    let cases: Vec<Mixed> = cases(include_str!("../peers/values/mixed.json"));
+    assert_eq!(cases.len(), 2);
+    for case in &cases {
+        for device in devices() {
+            let device = device.autodiff();
+            let tensor = |numbers: &[f32], shape: [usize; 4]| {
+                Tensor::<1>::from_data(numbers, &device).reshape(shape)
+            };
+            let mut rope = MixedRotaryConfig::new(16, 2).init(&device);
+            let frequencies = tensor(&case.frequencies, [1, 2, 2, 8]).squeeze_dim::<3>(0);
+            rope.frequencies = Param::from_tensor(frequencies);
+            let grid = Positions::from(Grid::image(3, 5));
+            let y = rope.rotate_queries(tensor(&case.x, [1, 2, 15, 16]), &grid);
+            let loss = (y.clone() * tensor(&case.weights, [1, 2, 15, 16])).sum();
+            let gradient = rope.frequencies.val().grad(&loss.backward()).unwrap();
+            for (ours, theirs, bound) in [
+                (values(y), &case.rotated, 1e-6),
+                (values(gradient), &case.gradient, 2e-5),
+            ] {
+                assert_eq!(ours.len(), theirs.len());
+                for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
+                    assert!(
+                        (a - b).abs() <= bound,
+                        "{device:?} {} number {i}: {a} {b}",
+                        case.peer
+                    );
                 }
             }
         }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes `values/coordinates.json` and `values/multimodal.json`: rotations by coordinates, and the positions of text
-among images, by the code of models. Needs requirements-models.txt. See README.md.
+"""Writes `values/coordinates.json`, `mixed.json` and `multimodal.json`: rotations by coordinates, with learned
+frequencies too, and the positions of text among images, by the code of models. Needs requirements-models.txt. See README.md.
 """
 
 import importlib
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from timm.layers import RotaryEmbeddingDinoV3, RotaryEmbeddingMRope, apply_rot_embed_cat
+from timm.layers import RotaryEmbeddingDinoV3, RotaryEmbeddingMixed, RotaryEmbeddingMRope, apply_rot_embed_cat
 from transformers.models.llama4 import modeling_llama4 as llama4
 from transformers.models.pixtral import modeling_pixtral as pixtral
 from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as qwen2_5
@@ -17,7 +17,7 @@ from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen2
 from transformers.models.sam2_video import modeling_sam2_video as sam2
 from transformers.models.vjepa2 import modeling_vjepa2 as vjepa2
 
-from common import about, double, write
+from common import about, double, shortest, write
 from places import axes, case, cells, queries
 
 
@@ -219,6 +219,23 @@ def multimodal():
             }
 
 
+def mixed():
+    """A layer of three: random frequencies of two heads, and the gradient of a weighted sum into them."""
+    for indexing in ["ij", "xy"]:
+        torch.manual_seed(5)
+        module = RotaryEmbeddingMixed(32, depth=3, num_heads=2, grid_indexing=indexing)
+        x, weights = queries(2 * 15, 16).view(2, 15, 16), queries(2 * 15 + 1, 16)[1:].view(2, 15, 16)
+        rotated = apply_rot_embed_cat(x, module.get_embed([3, 5])[1])
+        (rotated * weights).sum().backward()
+        frequencies, gradient = module.freqs.detach()[:, 1], module.freqs.grad[:, 1]
+        if indexing == "xy":  # columns before rows
+            frequencies, gradient = frequencies.flip(0), gradient.flip(0)
+        tensors = {"x": x, "weights": weights, "rotated": rotated.detach(), "frequencies": frequencies, "gradient": gradient}
+        peer = about(f"timm RotaryEmbeddingMixed, grid_indexing={indexing}", "timm")
+        yield peer | {name: shortest(tensor) for name, tensor in tensors.items()}
+
+
 if __name__ == "__main__":
+    write("mixed", mixed())
     write("coordinates", rotations())
     write("multimodal", multimodal())

@@ -186,9 +186,9 @@ pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
-    AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale, RopeScaling,
-    RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding,
-    XPosPositionalEncodingConfig,
+    AttentionSpan, LayerPositions, MixedRotary, MixedRotaryConfig, ModelConfig, Probe, QueryScale,
+    RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
+    XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};

@@ -49,6 +49,28 @@ Layer 5
 }
 
 #[test]
+fn models_of_text_and_images_have_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text",
+        "num_hidden_layers": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 5e6}}}"#;
+    fs::write(folder.path().join("config.json"), file).unwrap();
+    let (code, text, _) = inspect(&["config.json"], folder.path());
+    let expected = "  axes         pairs of time 24, height 20, width 20: in turn\n";
+    assert!(code == 0 && text.contains(expected), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let axes = &json["groups"][0]["rotation"]["axes"];
+    assert_eq!(
+        (&axes["order"], &axes["axes"][0]["columns"]),
+        (&"dealt".into(), &48.into())
+    );
+}
+
+#[test]
 fn json_has_a_probe_that_other_code_can_be_compared_with() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.json"), GEMMA).unwrap();

@@ -1,12 +1,14 @@
 //! Encodings that rotate queries and keys: RoPE and its relatives.
 
 pub(crate) mod fields;
+mod mixed;
 mod model;
 mod rotary;
 pub mod scaling;
 pub(crate) mod turn;
 mod xpos;
 
+pub use mixed::{MixedRotary, MixedRotaryConfig};
 pub use model::{AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale};
 pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 pub use scaling::RopeScaling;

@@ -48,8 +48,7 @@ fn rotate_same_type(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -
         };
         return crate::backend::flex::rotate(x, rows, layout, sign);
     }
-    let [batch, heads, seq, d_head] = x.dims();
-    let [rows_batch, _, width] = rows.dims();
+    let [rows_batch, seq, width] = rows.dims();
     let pairs = width / 2;
     let rows = rows.reshape([rows_batch, 1, seq, width]);
     let (sin, cos) = (
@@ -60,6 +59,19 @@ fn rotate_same_type(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -
         Turn::Forward => sin,
         Turn::Inverse => -sin,
     };
+    rotate_by(x, sin, cos, layout)
+}
+
+/// Rotates pairs of columns by angles of which these are the sines and cosines, with Burn's operations.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, heads, seq, d_head]`, in the type of the sines
+/// - `sin`, `cos`: `[1 or batch, 1 or heads, seq, pairs]`
+/// - output: as `x`
+pub(crate) fn rotate_by(x: Tensor<4>, sin: Tensor<4>, cos: Tensor<4>, layout: Layout) -> Tensor<4> {
+    let ([batch, heads, seq, d_head], pairs) = (x.dims(), sin.dims()[3]);
+    let width = 2 * pairs;
     let turned = |a: Tensor<4>, b: Tensor<4>| {
         let first = a.clone() * cos.clone() - b.clone() * sin.clone();
         (first, a * sin + b * cos)

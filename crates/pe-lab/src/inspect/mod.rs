@@ -15,7 +15,7 @@ use std::f64::consts::TAU;
 use std::fs;
 use std::path::Path;
 
-use pe_burn::{AttentionSpan, LayerPositions, Layout, ModelConfig, Probe, RopeScaling};
+use pe_burn::{AttentionSpan, Axes, LayerPositions, Layout, ModelConfig, Probe, RopeScaling};
 use serde::Serialize;
 
 use crate::error::LabError;
@@ -68,6 +68,8 @@ pub struct Rotation {
     pub layout: Layout,
     /// The base of the frequencies.
     pub base: f64,
+    /// The coordinates that share the pairs, in a model of text, images and video.
+    pub axes: Option<Axes>,
     /// The scaling for longer inputs than in training.
     pub scaling: Option<RopeScaling>,
     /// What queries and keys are both multiplied by.
@@ -186,6 +188,7 @@ impl Rotation {
             rotary_dim: rotary.rotary_dim.unwrap_or(rotary.d_head),
             layout: rotary.layout,
             base: rotary.base,
+            axes: rotary.axes.clone(),
             scaling: rotary.scaling.clone(),
             attention_factor: rotary
                 .scaling

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use pe_burn::Layout;
+use pe_burn::axes::PairOrder;
+use pe_burn::{Axes, Layout};
 
 use super::{Group, Inspection, Rotation};
 use crate::grouped::grouped;
@@ -56,6 +57,21 @@ impl fmt::Display for Group {
     }
 }
 
+/// Which pairs turn by which coordinate.
+fn shares(axes: &Axes) -> String {
+    let of = |name, i: usize| {
+        let columns = axes.axes().get(i).and_then(|axis| axis.columns);
+        format!("{name} {}", columns.unwrap_or(0) / 2)
+    };
+    let order = match axes.order() {
+        PairOrder::Row => "in a row",
+        PairOrder::Dealt => "in turn",
+        PairOrder::Given(_) => "height and width in turn, then time",
+    };
+    let [time, height, width] = [of("time", 0), of("height", 1), of("width", 2)];
+    format!("pairs of {time}, {height}, {width}: {order}")
+}
+
 impl fmt::Display for Rotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         entry(f, "positions", "RoPE: queries and keys are rotated")?;
@@ -73,6 +89,10 @@ impl fmt::Display for Rotation {
             Layout::Interleaved => "interleaved: columns 2i and 2i + 1 make a pair".to_string(),
         };
         entry(f, "layout", &layout)?;
+        if let Some(axes) = &self.axes {
+            entry(f, "axes", &shares(axes))?;
+            entry(f, "", "a token of text has the same number for all three")?;
+        }
         entry(f, "base", &number(self.base))?;
         match &self.scaling {
             None => entry(f, "scaling", "none")?,
