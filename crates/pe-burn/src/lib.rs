@@ -130,7 +130,7 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! at the line of the caller; so do `try_score_bias` and `score_bias`. Every configuration has `try_init` and `init` in the same way. `forward` is
 //! `embed` at positions 0, 1, 2, … and panics as it does. All other methods that can fail have one form,
 //! which returns a [`Result`].
 //!
@@ -172,7 +172,7 @@ mod testing;
 pub use backend::autodiff;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
-    KerpleShape, T5RelativeBias, T5RelativeBiasConfig,
+    KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use embed::CheckpointError;
