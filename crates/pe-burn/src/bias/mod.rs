@@ -2,16 +2,23 @@
 
 mod alibi;
 mod cache;
+mod content;
+mod deberta;
 mod distances;
 mod fire;
 mod kerple;
+mod shaw;
 mod t5;
+mod transformer_xl;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
 pub use cache::BiasCache;
+pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
+pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
+pub use transformer_xl::{TransformerXl, TransformerXlConfig};
 
 use burn::tensor::Tensor;
 
