@@ -171,9 +171,9 @@ mod testing;
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Deberta, DebertaConfig, Fire, FireConfig,
-    Kerple, KerpleConfig, KerpleShape, ScoreBias, Shaw, ShawConfig, T5RelativeBias,
-    T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
+    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Cope, CopeConfig, Deberta, DebertaConfig,
+    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, ScoreBias, Shaw, ShawConfig,
+    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use embed::CheckpointError;
