@@ -104,8 +104,8 @@ init!(CopeConfig => Cope);
 /// bias(i, j)     = q_i · e[position(i, j)]        between whole positions: interpolated
 /// ```
 ///
-/// All heads share the embeddings. The attention has to be causal: nothing is said about keys to the right of
-/// the query. What the positions of this crate are needed for is the order alone: `t` runs over the keys from
+/// All heads share the embeddings. It is made for causal attention: all keys to the right of the query are at
+/// position 0. What the positions of this crate are needed for is the order alone: `t` runs over the keys from
 /// `j` on whose positions increase from one to the next and do not pass that of the query. A key whose
 /// position does not increase starts another document of a packed row, or is padding; padding that is marked
 /// has no gate. Made by [`CopeConfig`].
