@@ -39,7 +39,8 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of three places, so there are three traits, one per place.
+//! Position enters a transformer at one of three places, so there are three traits, one per place, and one
+//! more for what depends on the content of queries and keys.
 //! [`PositionalScheme`] has all three and does nothing where a scheme does nothing:
 //!
 //! | hook | place | schemes |
@@ -47,6 +48,7 @@
 //! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`] |
 //! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`] |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
+//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`], [`TransformerXl`] (Conformer), [`Deberta`], [`Cope`] (CoPE) |
 //!
 //! A layer of causal attention with a cache, for every scheme:
 //!
@@ -88,8 +90,8 @@
 //!             None => (k, v),
 //!         };
 //!         *cache = Some([k.clone(), v.clone()]);
-//!         let keys = (&Positions::default(), past + seq);
-//!         let bias = self.scheme.bias((&positions, seq), keys); // third hook
+//!         let all = Positions::default();
+//!         let bias = self.scheme.score_bias((&q, &positions), (&k, &all)); // third hook
 //!
 //!         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
 //!         let mask = future.bool().expand([batch, self.heads, seq, past + seq]);
@@ -131,7 +133,7 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! at the line of the caller; so do `try_score_bias` and `score_bias`. Every configuration has `try_init` and `init` in the same way. `forward` is
 //! `embed` at positions 0, 1, 2, … and panics as it does. All other methods that can fail have one form,
 //! which returns a [`Result`].
 //!
@@ -172,8 +174,9 @@ mod testing;
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
-    KerpleShape, T5RelativeBias, T5RelativeBiasConfig,
+    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Cope, CopeConfig, Deberta, DebertaConfig,
+    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, ScoreBias, Shaw, ShawConfig,
+    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use embed::CheckpointError;
