@@ -22,6 +22,7 @@ mod properties;
 mod relative;
 mod rotary;
 mod scheme;
+mod tables;
 mod times;
 mod transformer;
 mod write_ups;

@@ -154,9 +154,12 @@ extern crate std; // to detect vector instructions at run time
 #[allow(unsafe_code)] // kernels and large pages; each block says why it is sound
 mod backend;
 mod bias;
+#[cfg(feature = "checkpoint")]
+mod checkpoint;
 mod display;
 mod embed;
 mod error;
+mod interpolate;
 mod layout;
 mod positions;
 mod rotate;
@@ -171,11 +174,13 @@ mod testing;
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
-    KerpleShape, T5RelativeBias, T5RelativeBiasConfig,
+    Alibi, AlibiConfig, AlibiShape, BeitRelativeBias, BeitRelativeBiasConfig, Bias, BiasCache,
+    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
+    LevitRelativeBiasConfig, Resampling, SwinRelativeBias, SwinRelativeBiasConfig,
+    SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig,
 };
 #[cfg(feature = "checkpoint")]
-pub use embed::CheckpointError;
+pub use checkpoint::CheckpointError;
 pub use embed::{
     Embed, Extension, Gain, InputScale, LearnedPositionalEmbedding,
     LearnedPositionalEmbeddingConfig, LengthLimit, SinusoidalPositionalEncoding,

@@ -4,12 +4,18 @@ mod alibi;
 mod cache;
 mod distances;
 mod fire;
+mod grid;
 mod kerple;
 mod t5;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
 pub use cache::BiasCache;
 pub use fire::{Fire, FireConfig};
+pub use grid::{
+    BeitRelativeBias, BeitRelativeBiasConfig, LevitRelativeBias, LevitRelativeBiasConfig,
+    Resampling, SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias,
+    SwinV2RelativeBiasConfig,
+};
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
 

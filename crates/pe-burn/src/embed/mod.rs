@@ -3,8 +3,6 @@
 mod learned;
 mod sinusoidal;
 
-#[cfg(feature = "checkpoint")]
-pub use learned::CheckpointError;
 pub use learned::{
     Extension, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit,
 };
