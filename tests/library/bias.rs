@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 use pe_burn::{
     AlibiConfig, AlibiShape, Bias, BiasCache, Embed, FireConfig, KerpleConfig, KerpleShape,
-    PositionalConfig, PositionalScheme, Positions, T5RelativeBiasConfig,
+    PositionalConfig, PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
@@ -80,6 +80,34 @@ fn every_kind_of_positions_means_the_same() {
             }
             let nothing = scheme.bias((&Positions::default(), 0), (&Positions::default(), 5));
             assert_eq!(nothing.unwrap().dims(), [1, 4, 0, 5]);
+        }
+    }
+}
+
+/// A scheme of positions alone takes the shapes from queries and keys, and refuses positions of other batches.
+#[test]
+fn every_bias_is_one_that_is_given_the_content() {
+    for device in devices() {
+        let schemes: [Box<dyn Bias>; 2] = [
+            Box::new(AlibiConfig::new(4).init(&device)),
+            Box::new(T5RelativeBiasConfig::new(4).init(&device)),
+        ];
+        for scheme in &schemes {
+            let (q, k) = (
+                Tensor::ones([2, 4, 3, 8], &device),
+                Tensor::ones([2, 4, 7, 8], &device),
+            );
+            let (queries, keys) = (Positions::from_starts([4, 2]), Positions::default());
+            let bias = scheme.score_bias((&q, &queries), (&k, &keys));
+            assert_eq!(values(bias), values(scheme.bias((&queries, 3), (&keys, 7))));
+            let three = Positions::from_starts([1, 2, 3]);
+            let error = scheme
+                .try_score_bias((&q, &three), (&k, &keys))
+                .unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "there are 3 starts for a batch of 2 rows"
+            );
         }
     }
 }

@@ -130,7 +130,7 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! at the line of the caller; so do `try_score_bias` and `score_bias`. Every configuration has `try_init` and `init` in the same way. `forward` is
 //! `embed` at positions 0, 1, 2, … and panics as it does. All other methods that can fail have one form,
 //! which returns a [`Result`].
 //!
@@ -175,9 +175,10 @@ mod testing;
 pub use backend::autodiff;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, BeitRelativeBias, BeitRelativeBiasConfig, Bias, BiasCache,
-    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
-    LevitRelativeBiasConfig, Resampling, SwinRelativeBias, SwinRelativeBiasConfig,
-    SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig,
+    Deberta, DebertaConfig, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
+    LevitRelativeBiasConfig, Resampling, ScoreBias, Shaw, ShawConfig, SwinRelativeBias,
+    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias,
+    T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;

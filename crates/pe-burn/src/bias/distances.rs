@@ -74,7 +74,7 @@ impl Distances {
     }
 
     /// The distances between at least one query and one key.
-    fn new(queries: &Lookup, keys: &Lookup, device: &Device) -> Result<Self, PositionError> {
+    pub fn new(queries: &Lookup, keys: &Lookup, device: &Device) -> Result<Self, PositionError> {
         let device = device.clone().without_autodiff();
         if let (Rows::Run(query), Rows::Run(key)) = (&queries.rows, &keys.rows) {
             return Ok(Self::Strip {
@@ -144,18 +144,68 @@ impl Distances {
             let windows: Tensor<5> = values.unfold(3, keys, 1);
             return windows.squeeze_dim::<4>(2).flip([2]);
         }
-        // The backward pass of Burn's `unfold` takes one step per query. Instead, the strip is repeated
-        // once per query, and read from `queries − 1` on in rows that are one element shorter than the
-        // strip: every row then starts one element earlier in its copy.
-        let [_, heads, _, strip] = values.dims();
-        let end = queries * strip - 1;
-        values
-            .repeat_dim(2, queries)
-            .reshape([1, heads, queries * strip])
-            .slice([0..1, 0..heads, queries - 1..end])
-            .reshape([1, heads, queries, strip - 1])
-            .slice([0..1, 0..heads, 0..queries, 0..keys])
+        // The backward pass of Burn's `unfold` takes one step per query.
+        shifted(values.repeat_dim(2, queries))
     }
+
+    /// Whole distances, limited to a range, as indices of the rows of a table that has one for each distance
+    /// of the range. Outside of it the first and the last row count.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, queries, keys]`
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::NotWhole`] for times; `what` names the table.
+    pub fn rows_within(
+        &self,
+        (first, last): (i64, i64),
+        what: &'static str,
+        device: &Device,
+    ) -> Result<Tensor<3, Int>, PositionError> {
+        let whole = match self {
+            Self::Strip {
+                first: start,
+                queries,
+                keys,
+            } => {
+                let device = device.clone().without_autodiff();
+                let dtype = DType::from(counting_type(&device));
+                let (q, k) = (*queries as i64, *keys as i64);
+                // The distance of the first pair. Where it is so far that all pairs are outside of the
+                // range, it does not matter how far.
+                let between = (start + (q - 1) as f64).clamp((first - k) as f64, (last + q) as f64);
+                let range = |len| Tensor::<1, Int>::arange(0..len, (&device, dtype));
+                let keys = (range(k) + between as i64).reshape([1, 1, k]);
+                keys - range(q).reshape([1, q, 1])
+            }
+            Self::Whole(distances) => distances.clone(),
+            Self::Times(_) => return Err(PositionError::NotWhole { what }),
+        };
+        Ok(whole.clamp(first, last) - first)
+    }
+}
+
+/// Moves every row of a strip to the left, so that its pairs are in their columns: the relative shift of
+/// Transformer-XL (appendix B). All rows are read as one, from `queries − 1` on, in rows that are one
+/// element shorter than the strip: each then starts one element earlier in its own copy.
+///
+/// # Shapes
+///
+/// - `values`: `[batch, heads, queries, queries + keys − 1]`, a strip for each query
+/// - output: `[batch, heads, queries, keys]`
+pub(super) fn shifted(values: Tensor<4>) -> Tensor<4> {
+    let [batch, heads, queries, strip] = values.dims();
+    let keys = strip + 1 - queries;
+    if queries == 1 {
+        return values;
+    }
+    values
+        .reshape([batch, heads, queries * strip])
+        .slice([0..batch, 0..heads, queries - 1..queries * strip - 1])
+        .reshape([batch, heads, queries, strip - 1])
+        .slice([0..batch, 0..heads, 0..queries, 0..keys])
 }
 
 /// Whole positions, row by row.

@@ -1,15 +1,20 @@
-//! Biases that are added to attention scores, by the distance between query and key.
+//! What is added to attention scores: by the distance between query and key, and by their content.
 
 mod alibi;
 mod cache;
+mod content;
+mod deberta;
 mod distances;
 mod fire;
 mod grid;
 mod kerple;
+mod shaw;
 mod t5;
+mod transformer_xl;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
 pub use cache::BiasCache;
+pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};
 pub use grid::{
     BeitRelativeBias, BeitRelativeBiasConfig, LevitRelativeBias, LevitRelativeBiasConfig,
@@ -17,7 +22,9 @@ pub use grid::{
     SwinV2RelativeBiasConfig,
 };
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
+pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
+pub use transformer_xl::{TransformerXl, TransformerXlConfig};
 
 use burn::tensor::Tensor;
 
@@ -79,5 +86,86 @@ pub trait Bias {
     #[track_caller]
     fn bias(&self, queries: (&Positions, usize), keys: (&Positions, usize)) -> Tensor<4> {
         expect(self.try_bias(queries, keys))
+    }
+}
+
+/// A scheme that adds to attention scores what may depend on the queries and keys themselves, and not only on
+/// their distance: relative positions as in Shaw et al. 2018, Transformer-XL and DeBERTa.
+///
+/// Every [`Bias`] is one too: it takes the shapes from queries and keys, and their positions. A layer that
+/// calls this hook therefore works with both. What it adds differs from layer to layer, so it is computed in
+/// each layer; a [`Bias`] alone is computed once for all of them.
+///
+/// ```
+/// use burn::tensor::activation::softmax;
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{AlibiConfig, Positions, ScoreBias};
+///
+/// /// Attention of `[batch, heads, seq, d_head]` each, with any scheme that adds to the scores.
+/// fn attend(scheme: &dyn ScoreBias, [q, k, v]: [Tensor<4>; 3], positions: &Positions) -> Tensor<4> {
+///     let scale = (q.dims()[3] as f64).sqrt();
+///     let bias = scheme.score_bias((&q, positions), (&k, positions));
+///     softmax(q.matmul(k.transpose()) / scale + bias, 3).matmul(v)
+/// }
+///
+/// let device = Device::flex();
+/// let qkv = [(); 3].map(|()| Tensor::random([2, 8, 100, 64], Distribution::Default, &device));
+/// let y = attend(&AlibiConfig::new(8).init(&device), qkv, &Positions::default());
+/// # assert_eq!(y.dims(), [2, 8, 100, 64]);
+/// ```
+#[doc(alias = "relative position")]
+#[doc(alias = "disentangled attention")]
+pub trait ScoreBias {
+    /// What is added to the score of every query and key. Each side is given by its vectors, as they go
+    /// into the product of attention, and by its positions.
+    ///
+    /// # Shapes
+    ///
+    /// - queries: `[batch, heads, queries, d_head]`, not scaled, any float type
+    /// - keys: `[batch, heads, keys, d_head]`, likewise; where several heads of queries share one of keys,
+    ///   repeat it
+    /// - output: `[1 or batch, heads, queries, keys]`, to be added to `q · k / √d_head`, that is to scores
+    ///   that are scaled already; a scheme that scales otherwise puts the difference into what it adds
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bias::try_bias`]; [`PositionError::Shape`] and [`Batch`](PositionError::Batch) also when
+    /// the positions of a side are for another batch than its vectors. A scheme that computes with queries
+    /// and keys returns [`Width`](PositionError::Width) for another `d_head` than the module's,
+    /// [`Number`](PositionError::Number) for other heads or another batch,
+    /// [`Device`](PositionError::Device) when one is on another device, and
+    /// [`Quantized`](PositionError::Quantized) when one is quantized.
+    fn try_score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Result<Tensor<4>, PositionError>;
+
+    /// The panicking form of [`try_score_bias`](Self::try_score_bias).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_score_bias`](Self::try_score_bias) returns an error, with its message.
+    #[track_caller]
+    fn score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Tensor<4> {
+        expect(self.try_score_bias(queries, keys))
+    }
+}
+
+impl<B: Bias + ?Sized> ScoreBias for B {
+    fn try_score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Result<Tensor<4>, PositionError> {
+        let [query_batch, _, query_seq, _] = queries.0.dims();
+        let [key_batch, _, key_seq, _] = keys.0.dims();
+        queries.1.lookup(Some(query_batch), query_seq)?;
+        keys.1.lookup(Some(key_batch), key_seq)?;
+        self.try_bias((queries.1, query_seq), (keys.1, key_seq))
     }
 }

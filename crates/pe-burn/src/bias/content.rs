@@ -1,0 +1,83 @@
+//! What the schemes share that compute with queries and keys.
+
+use burn::tensor::{Device, Int, Tensor};
+
+use crate::backend::memory::check_room;
+use crate::error::{PositionError, check_width};
+use crate::positions::{Lookup, Positions};
+use crate::tensor::{cast, check_device, compute_dtype};
+
+/// What the module of a scheme was built for.
+pub(super) struct Sizes {
+    /// `None` where the scheme does the same in every head.
+    pub heads: Option<usize>,
+    pub d_head: usize,
+}
+
+/// Checks queries, keys and their positions, and computes what is added to their scores. Where there is no
+/// query or no key, the result is empty and `compute` is not called.
+///
+/// `compute` gets both sides in the type that sums are computed in; what it returns is rounded once to the
+/// type of the queries.
+pub(super) fn score_bias(
+    queries: (&Tensor<4>, &Positions),
+    keys: (&Tensor<4>, &Positions),
+    sizes: Sizes,
+    device: &Device,
+    compute: impl FnOnce([(Tensor<4>, Lookup); 2]) -> Result<Tensor<4>, PositionError>,
+) -> Result<Tensor<4>, PositionError> {
+    let [batch, heads, q_seq, _] = queries.0.dims();
+    let [k_batch, k_heads, k_seq, _] = keys.0.dims();
+    for (side, _) in [queries, keys] {
+        let [_, heads, _, d_head] = side.dims();
+        check_width("d_head", sizes.d_head, d_head)?;
+        check_width("heads", sizes.heads.unwrap_or(heads), heads)?;
+        check_device(side, device)?;
+    }
+    if k_heads != heads {
+        let bound = alloc::format!("that of the queries, {heads}: repeat keys that heads share");
+        let name = "the number of heads of the keys";
+        return Err(PositionError::number(name, k_heads as f64, bound));
+    }
+    if k_batch != batch {
+        return Err(PositionError::Batch {
+            what: "rows of keys",
+            expected: batch,
+            got: k_batch,
+        });
+    }
+    let q_lookup = queries.1.lookup(Some(batch), q_seq)?;
+    let k_lookup = keys.1.lookup(Some(batch), k_seq)?;
+    let own = queries.0.dtype();
+    let shape = [batch, heads, q_seq, k_seq];
+    if shape.contains(&0) {
+        return Ok(Tensor::zeros(shape, (device, own)));
+    }
+    let lines = batch.saturating_mul(heads).saturating_mul(q_seq);
+    check_room::<f32>(lines, k_seq)?;
+    let dtype = compute_dtype(own.into());
+    let sides = [
+        (cast(queries.0.clone(), dtype), q_lookup),
+        (cast(keys.0.clone(), dtype), k_lookup),
+    ];
+    compute(sides).map(|bias| cast(bias, own.into()))
+}
+
+/// Picks for every pair the score that belongs to its distance.
+///
+/// # Shapes
+///
+/// - `scores`: `[batch, heads, seq, rows]`, of every token with every row of a table
+/// - `rows`: `[1 or batch, seq, others]`, the row of each pair
+/// - output: `[batch, heads, seq, others]`
+pub(super) fn pick(scores: Tensor<4>, rows: Tensor<3, Int>) -> Tensor<4> {
+    let [batch, heads, ..] = scores.dims();
+    scores.gather(3, of_heads(rows, batch, heads))
+}
+
+/// The rows of pairs for every row of a batch and every head, `[batch, heads, seq, others]`.
+pub(super) fn of_heads(rows: Tensor<3, Int>, batch: usize, heads: usize) -> Tensor<4, Int> {
+    let [_, seq, others] = rows.dims();
+    rows.unsqueeze_dim::<4>(1)
+        .expand([batch, heads, seq, others])
+}

@@ -1,0 +1,528 @@
+//! DeBERTa's disentangled attention: queries against positions, and positions against keys.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::nn::{Linear, LinearConfig};
+use burn::tensor::{Device, Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::ScoreBias;
+use super::content::{Sizes, pick, score_bias};
+use super::distances::Distances;
+use crate::display::one_line;
+use crate::error::{PositionError, check_number, check_size, init};
+use crate::layout::share_of_heads;
+use crate::positions::{Lookup, Positions};
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::tensor::{check_device, dequantized, indices};
+
+/// The largest `max_distance`: every distance up to it has an entry in a list of rows.
+const MAX_DISTANCE: usize = 1 << 20;
+
+/// The configuration of a [`Deberta`].
+///
+/// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DebertaConfig {
+    /// The width of the model, a multiple of `heads`.
+    pub d_model: usize,
+    /// The number of heads, at least 1.
+    pub heads: usize,
+    /// The number of rows to each side: the first half holds a distance each, the second half ranges that
+    /// grow evenly on a logarithmic scale up to `max_distance`. Even and at least 4, or none for a row per
+    /// distance up to `max_distance`, as in the first DeBERTa. `position_buckets` of transformers' configs,
+    /// where −1 means none. Default: 256.
+    #[serde(default = "default_buckets")]
+    pub buckets: Option<usize>,
+    /// All distances from this one on share the last row of their direction; `max_relative_positions` of
+    /// transformers' configs, which −1 makes `max_position_embeddings`. Default: 512.
+    #[serde(default = "default_max_distance")]
+    pub max_distance: usize,
+    /// Whether queries meet the positions of keys (`c2p`). Default: true.
+    #[serde(default = "default_term")]
+    pub content_to_position: bool,
+    /// Whether the positions of queries meet keys (`p2c`). Default: true.
+    #[serde(default = "default_term")]
+    pub position_to_content: bool,
+    /// The initial embeddings. Default: N(0, 0.02).
+    #[serde(default = "default_init")]
+    pub init: Initializer,
+}
+
+fn default_buckets() -> Option<usize> {
+    Some(256)
+}
+
+fn default_max_distance() -> usize {
+    512
+}
+
+fn default_term() -> bool {
+    true
+}
+
+fn default_init() -> Initializer {
+    Initializer::Normal {
+        mean: 0.0,
+        std: 0.02,
+    }
+}
+
+impl Config for DebertaConfig {}
+
+impl DebertaConfig {
+    /// The positions of DeBERTa-v3 for a model of width `d_model`; every option at its default.
+    pub fn new(d_model: usize, heads: usize) -> Self {
+        Self {
+            d_model,
+            heads,
+            buckets: default_buckets(),
+            max_distance: default_max_distance(),
+            content_to_position: true,
+            position_to_content: true,
+            init: default_init(),
+        }
+    }
+
+    /// Sets the number of rows to each side; none for a row per distance.
+    pub fn with_buckets(self, buckets: Option<usize>) -> Self {
+        Self { buckets, ..self }
+    }
+
+    /// Sets the distance from which on all share the last row.
+    pub fn with_max_distance(self, max_distance: usize) -> Self {
+        Self {
+            max_distance,
+            ..self
+        }
+    }
+
+    /// Sets whether queries meet the positions of keys.
+    pub fn with_content_to_position(self, content_to_position: bool) -> Self {
+        Self {
+            content_to_position,
+            ..self
+        }
+    }
+
+    /// Sets whether the positions of queries meet keys.
+    pub fn with_position_to_content(self, position_to_content: bool) -> Self {
+        Self {
+            position_to_content,
+            ..self
+        }
+    }
+
+    /// Sets the initial embeddings.
+    pub fn with_init(self, init: Initializer) -> Self {
+        Self { init, ..self }
+    }
+
+    /// Builds the module on `device`, with an embedding per row and projections of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for `heads` that `d_model` is not a multiple of, and for `buckets` or a
+    /// `max_distance` out of bounds; [`PositionError::Config`] when both terms are off.
+    pub fn try_init(&self, device: &Device) -> Result<Deberta, PositionError> {
+        self.check()?;
+        let d_model = self.d_model;
+        let projection = || LinearConfig::new(d_model, d_model).init(device);
+        let rows = self.rows();
+        let shape = [rows, d_model];
+        Ok(Deberta {
+            embeddings: self
+                .init
+                .init_with(shape, Some(rows), Some(d_model), device),
+            key: self.content_to_position.then(projection),
+            query: self.position_to_content.then(projection),
+            config: self.clone(),
+        })
+    }
+
+    /// Refuses settings out of bounds, and returns `d_head`.
+    fn check(&self) -> Result<usize, PositionError> {
+        check_size("d_model", self.d_model)?;
+        let d_head = share_of_heads("d_model", self.d_model, self.heads)?;
+        let least = match self.buckets {
+            Some(buckets) => {
+                let fits = buckets >= 4 && buckets.is_multiple_of(2);
+                check_number(fits, "buckets", buckets as f64, "even and at least 4")?;
+                buckets / 2 + 2
+            }
+            None => 1,
+        };
+        if self.max_distance < least || self.max_distance > MAX_DISTANCE {
+            let bound = format!("at least {least} and at most {MAX_DISTANCE}");
+            return Err(PositionError::number(
+                "max_distance",
+                self.max_distance as f64,
+                bound,
+            ));
+        }
+        match self.terms() {
+            0 => Err(PositionError::config(
+                "one of content_to_position and position_to_content must be true",
+            )),
+            _ => Ok(d_head),
+        }
+    }
+
+    /// The number of rows of the table of embeddings: twice `buckets`, or twice `max_distance`.
+    pub fn rows(&self) -> usize {
+        2 * self.buckets.unwrap_or(self.max_distance)
+    }
+
+    /// The row of a distance, key minus query: first those of keys to the right of the query, far ones
+    /// first, then its own and those to the left.
+    pub fn row(&self, distance: i64) -> usize {
+        let rows = self.rows() as i64;
+        // DeBERTa counts from the key to the query.
+        (self.bucket(-distance) + rows / 2).clamp(0, rows - 1) as usize
+    }
+
+    /// The signed bucket of a distance, before it is limited to the rows that there are.
+    fn bucket(&self, distance: i64) -> i64 {
+        let Some(buckets) = self.buckets else {
+            return distance;
+        };
+        let exact = (buckets / 2) as i64;
+        if distance.abs() <= exact {
+            return distance;
+        }
+        // In f32, as DeBERTa's own code has it.
+        let log = |distance: f64| libm::logf((distance / exact as f64) as f32);
+        let part = log(distance.unsigned_abs() as f64) / log(self.max_distance as f64 - 1.0);
+        let bucket = libm::ceilf(part * (exact - 1) as f32) as i64 + exact;
+        bucket * distance.signum()
+    }
+
+    /// What a model adds that has tables of its own, as one whose positions go through the projections of
+    /// its queries and keys (`share_att_key`, which DeBERTa-v2 and v3 have): they are projected in each
+    /// layer, with the biases of the projections.
+    ///
+    /// # Shapes
+    ///
+    /// - `position_keys`: `[heads, rows, d_head]`, the embeddings after the projection for keys; none where
+    ///   `content_to_position` is off
+    /// - `position_queries`: the same after the projection for queries; none where `position_to_content` is
+    ///   off
+    /// - `queries`, `keys` and output: as for [`try_score_bias`](ScoreBias::try_score_bias)
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_score_bias`](ScoreBias::try_score_bias) and [`try_init`](Self::try_init), and
+    /// [`PositionError::Config`] for a table of another shape, one too many, or one that is missing.
+    ///
+    /// ```
+    /// use burn::nn::LinearConfig;
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{DebertaConfig, Positions};
+    ///
+    /// let device = Device::flex();
+    /// let config = DebertaConfig::new(64, 4);
+    /// let embeddings = Tensor::<2>::random([512, 64], Distribution::Default, &device);
+    /// let [query, key] = [(); 2].map(|()| LinearConfig::new(64, 64).init(&device)); // of the layer
+    ///
+    /// let table = |x: Tensor<2>| x.reshape([512, 4, 16]).swap_dims(0, 1); // [heads, rows, d_head]
+    /// let position_keys = table(key.forward(embeddings.clone()));
+    /// let position_queries = table(query.forward(embeddings));
+    /// let [q, k] = [(); 2].map(|()| Tensor::<4>::random([2, 4, 10, 16], Distribution::Default, &device));
+    /// let at = Positions::default();
+    /// let bias = config.score_bias_with(
+    ///     Some(position_keys),
+    ///     Some(position_queries),
+    ///     (&q, &at),
+    ///     (&k, &at),
+    /// )?;
+    /// assert_eq!(bias.dims(), [2, 4, 10, 10]);
+    /// # Ok::<(), pe_burn::PositionError>(())
+    /// ```
+    pub fn score_bias_with(
+        &self,
+        position_keys: Option<Tensor<3>>,
+        position_queries: Option<Tensor<3>>,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Result<Tensor<4>, PositionError> {
+        let d_head = self.check()?;
+        let device = queries.0.device();
+        let expected = [self.heads, self.rows(), d_head];
+        for (name, table, used) in [
+            ("position_keys", &position_keys, self.content_to_position),
+            (
+                "position_queries",
+                &position_queries,
+                self.position_to_content,
+            ),
+        ] {
+            let shape = table.as_ref().map(Tensor::dims);
+            if shape != used.then_some(expected) {
+                let wanted = match used {
+                    true => format!("must be {expected:?}, which are heads, rows and d_head"),
+                    false => "must be none, for its term is off".into(),
+                };
+                let got = shape.map_or("none".into(), |shape| format!("{shape:?}"));
+                return Err(PositionError::config(format!("{name} {wanted}; got {got}")));
+            }
+            if let Some(table) = table {
+                check_device(table, &device)?;
+            }
+        }
+        let sizes = Sizes {
+            heads: Some(self.heads),
+            d_head,
+        };
+        score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
+            let rows = self.rows_of(&q_at, &k_at, &device)?;
+            let table = |table: Tensor<3>| table.cast(q.dtype()).swap_dims(1, 2).unsqueeze();
+            let old = 1.0 / libm::sqrt(d_head as f64);
+            let new = 1.0 / libm::sqrt((d_head * (1 + self.terms())) as f64);
+            // The content counts less beside the other terms. Scores that are scaled by 1/√d_head are
+            // taken to the scale of all terms.
+            let mut bias = q.clone().matmul(k.clone().transpose()) * (new - old);
+            if let Some(position_keys) = position_keys {
+                let by_row = (q.clone() * new).matmul(table(position_keys));
+                bias = bias + pick(by_row, rows.clone());
+            }
+            if let Some(position_queries) = position_queries {
+                let by_row = (k * new).matmul(table(position_queries));
+                bias = bias + pick(by_row, rows.swap_dims(1, 2)).swap_dims(2, 3);
+            }
+            Ok(bias)
+        })
+    }
+
+    /// The number of terms beside the product of queries and keys.
+    fn terms(&self) -> usize {
+        usize::from(self.content_to_position) + usize::from(self.position_to_content)
+    }
+
+    /// The row of every pair, `[1 or batch, queries, keys]`.
+    fn rows_of(
+        &self,
+        queries: &Lookup,
+        keys: &Lookup,
+        device: &Device,
+    ) -> Result<Tensor<3, Int>, PositionError> {
+        let distances = Distances::new(queries, keys, device)?;
+        let reach = self.reach();
+        let what = "DeBERTa's table of distances";
+        let index = distances.rows_within((-reach, reach), what, device)?;
+        let row_of: Vec<usize> = (-reach..=reach)
+            .map(|distance| self.row(distance))
+            .collect();
+        let row_of = indices(&row_of, &device.clone().without_autodiff());
+        let shape = index.dims();
+        let pairs = shape.iter().product::<usize>();
+        Ok(row_of.select(0, index.reshape([pairs])).reshape(shape))
+    }
+
+    /// A distance from which on the row does not change, in both directions.
+    fn reach(&self) -> i64 {
+        let last = self.rows() as i64 / 2;
+        let from = self.max_distance as i64 - 1;
+        // One or a few steps, since the scale is made for the distance before.
+        (from..)
+            .find(|distance| self.bucket(*distance) >= last)
+            .unwrap_or(from)
+    }
+}
+
+impl SchemeConfig for DebertaConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        sizes.d_head()?;
+        Ok(Self::new(sizes.d_model, sizes.heads))
+    }
+}
+
+init!(DebertaConfig => Deberta);
+
+/// DeBERTa's disentangled attention: a score is the sum of three products, of content with content, of a
+/// query with the relative position of the key, and of the relative position of the query with a key. He et
+/// al., [*DeBERTa: Decoding-enhanced BERT with Disentangled Attention*](https://arxiv.org/abs/2006.03654), 2020,
+/// §3.1, with the buckets of DeBERTa-v2:
+///
+/// ```text
+/// score(i, j) = (q_i · k_j + q_i · (W_k e_δ) + k_j · (W_q e_δ)) / √(3 d_head),    δ = row(j − i)
+/// ```
+///
+/// The content too is divided by √(3 d_head), or √(2 d_head) with one term of positions. What this hook adds
+/// belongs to scores that are divided by √d_head, as everywhere; it contains the difference.
+///
+/// This module has embeddings and projections of its own. In DeBERTa-v2 and v3 positions go through the
+/// projections of queries and keys: then give the projected tables to
+/// [`score_bias_with`](DebertaConfig::score_bias_with), for which no module is needed. Made by
+/// [`DebertaConfig`].
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{DebertaConfig, Positions, ScoreBias};
+///
+/// let device = Device::flex();
+/// let deberta = DebertaConfig::new(512, 8).init(&device);
+/// let at = Positions::default();
+/// let [q, k] = [(); 2].map(|()| Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device));
+/// let bias = deberta.score_bias((&q, &at), (&k, &at)); // [batch, heads, queries, keys]
+/// assert_eq!(bias.dims(), [2, 8, 100, 100]);
+/// ```
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "disentangled attention")]
+pub struct Deberta {
+    /// `[rows, d_model]`: an embedding for each range of distances; `rel_embeddings.weight` of DeBERTa's
+    /// checkpoints, after the layer normalization where the model has one (`norm_rel_ebd`).
+    pub embeddings: Param<Tensor<2>>,
+    /// `pos_key_proj`, if queries meet positions.
+    pub key: Option<Linear>,
+    /// `pos_query_proj`, if positions meet keys.
+    pub query: Option<Linear>,
+    #[module(skip)]
+    config: DebertaConfig,
+}
+
+impl Deberta {
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &DebertaConfig {
+        &self.config
+    }
+}
+
+impl ScoreBias for Deberta {
+    fn try_score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Result<Tensor<4>, PositionError> {
+        let embeddings = dequantized(self.embeddings.val());
+        check_device(queries.0, &embeddings.device())?;
+        let [rows, d_model] = embeddings.dims();
+        let heads = self.config.heads;
+        let table = |projection: &Linear| {
+            let projected = projection.forward(embeddings.clone());
+            let by_head = projected.reshape([rows, heads, d_model / heads]);
+            by_head.swap_dims(0, 1)
+        };
+        let [position_keys, position_queries] =
+            [&self.key, &self.query].map(|projection| projection.as_ref().map(table));
+        self.config
+            .score_bias_with(position_keys, position_queries, queries, keys)
+    }
+}
+
+impl ModuleDisplay for Deberta {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_model", &self.config.d_model)
+            .add("heads", &self.config.heads)
+            .add_debug_attribute("buckets", &self.config.buckets)
+            .add("max_distance", &self.config.max_distance)
+            .add("content_to_position", &self.config.content_to_position)
+            .add("position_to_content", &self.config.position_to_content)
+            .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn settings_out_of_bounds_are_refused() {
+        let config = || DebertaConfig::new(8, 2);
+        for (bad, message) in [
+            (
+                DebertaConfig::new(9, 2),
+                "d_model must be a multiple of the number of heads, 2; got 9",
+            ),
+            (
+                config().with_buckets(Some(5)),
+                "buckets must be even and at least 4; got 5",
+            ),
+            (
+                config().with_buckets(Some(2)),
+                "buckets must be even and at least 4; got 2",
+            ),
+            (
+                config().with_max_distance(129),
+                "max_distance must be at least 130 and at most 1048576; got 129",
+            ),
+            (
+                config().with_buckets(None).with_max_distance(0),
+                "max_distance must be at least 1 and at most 1048576; got 0",
+            ),
+            (
+                config()
+                    .with_content_to_position(false)
+                    .with_position_to_content(false),
+                "one of content_to_position and position_to_content must be true",
+            ),
+        ] {
+            let error = bad.try_init(&Device::flex()).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    /// Past the reach the row stays what it is, up to distances that f32 does not tell apart.
+    #[test]
+    fn far_distances_share_the_last_row() {
+        for (buckets, max_distance) in [
+            (Some(256), 512),
+            (Some(4), 4),
+            (Some(4), 1 << 20),
+            (Some(32), 128),
+            (None, 1),
+            (None, 40),
+        ] {
+            let config = DebertaConfig::new(8, 2)
+                .with_buckets(buckets)
+                .with_max_distance(max_distance);
+            let (reach, last) = (config.reach(), config.rows() - 1);
+            assert!(reach <= max_distance as i64 + 2, "{config:?}: {reach}");
+            for distance in [reach, reach + 1, 1 << 30, 1 << 52] {
+                assert_eq!(config.row(distance), 0, "{config:?}: {distance}");
+                assert_eq!(config.row(-distance), last, "{config:?}: −{distance}");
+            }
+            assert_eq!(config.row(0), config.rows() / 2);
+        }
+    }
+
+    #[test]
+    fn tables_of_other_shapes_are_refused() {
+        let device = Device::flex();
+        let config = DebertaConfig::new(8, 2).with_buckets(Some(4));
+        let (x, at) = (
+            Tensor::<4>::ones([1, 2, 3, 4], &device),
+            Positions::default(),
+        );
+        let good = || Some(Tensor::<3>::ones([2, 8, 4], &device));
+        let bad = Some(Tensor::<3>::ones([2, 9, 4], &device));
+        let error = |config: &DebertaConfig, keys, queries| {
+            let result = config.score_bias_with(keys, queries, (&x, &at), (&x, &at));
+            result.unwrap_err().to_string()
+        };
+        assert_eq!(
+            error(&config, good(), bad),
+            "position_queries must be [2, 8, 4], which are heads, rows and d_head; got [2, 9, 4]"
+        );
+        assert_eq!(
+            error(&config, None, good()),
+            "position_keys must be [2, 8, 4], which are heads, rows and d_head; got none"
+        );
+        let without = config.clone().with_content_to_position(false);
+        assert_eq!(
+            error(&without, good(), good()),
+            "position_keys must be none, for its term is off; got [2, 8, 4]"
+        );
+    }
+}
