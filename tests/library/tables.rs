@@ -11,7 +11,7 @@ use pe_burn::{
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, values};
+use crate::{assert_close, cases, distance, values};
 
 #[derive(Deserialize)]
 struct Of {
@@ -78,17 +78,6 @@ fn loss(bias: Tensor<4>) -> Tensor<1> {
     let weights = (0..len).map(|i| ((7 * i) % 11) as f32 - 5.0);
     let weights = TensorData::new(weights.collect::<Vec<_>>(), shape);
     (bias.clone() * Tensor::from_data(weights, &bias.device())).sum()
-}
-
-/// Compares numbers, of which there must be as many, within parts of the largest.
-fn assert_close(ours: &[f32], theirs: &[f64], bound: f64, about: &str) {
-    assert_eq!(ours.len(), theirs.len(), "{about}");
-    let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-    assert!(largest > 0.0, "{about}");
-    for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-        let off = (f64::from(*ours) - theirs).abs() / largest;
-        assert!(off <= bound, "{about}, number {i}: {ours} for {theirs}");
-    }
 }
 
 /// A bias by its table is an entry of it, written as a decimal. The gradients are sums of whole numbers.

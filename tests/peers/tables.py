@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes `values/tables.json`: biases of two axes, their gradients, and tables resized for other windows.
+"""Writes `values/tables.json`: biases of two axes, their gradients, and tables resized for other windows; and
+`values/decomposed.json`: biases that queries take part in.
 
 A bias is what the peer adds to its scores. The gradients are those of the sum of all biases, each times the whole
 number that `weights` gives it. Everything is in float64.
@@ -18,12 +19,14 @@ import transformers
 from timm.layers import pos_embed_rel
 from timm.models import beit as timm_beit
 from timm.models import levit as timm_levit
+from timm.models import mvitv2 as timm_mvit
 from timm.models import swin_transformer as timm_swin
 from timm.models import swin_transformer_v2 as timm_swin_v2
 from torch.nn.functional import interpolate
-from transformers import BeitConfig, LevitConfig, SwinConfig, Swinv2Config
+from transformers import BeitConfig, LevitConfig, SamVisionConfig, SwinConfig, Swinv2Config
 from transformers.models.beit import modeling_beit as beit
 from transformers.models.levit import modeling_levit as levit
+from transformers.models.sam import modeling_sam as sam
 from transformers.models.swin import modeling_swin as swin
 from transformers.models.swinv2 import modeling_swinv2 as swin_v2
 
@@ -34,6 +37,7 @@ def main():
     torch.manual_seed(1)
     save()
     write("tables", [*swins(), *beits(), *levits(), *swin_v2s(), *resized()])
+    write("decomposed", [*sams(), *mvits()])
 
 
 def save():
@@ -53,13 +57,16 @@ def save():
         mlp_ratio=[1, 1],
         down_ops=[["Subsample", 4, 2, 2, 2, 2], [""]],
     )
+    sam_config = SamVisionConfig(**sizes, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, global_attn_indexes=[])
+    sam_config.window_size, sam_config.output_channels = 2, 2
     models = [
         transformers.SwinForImageClassification(SwinConfig(**swin_sizes)),
         transformers.Swinv2ForImageClassification(Swinv2Config(**swin_sizes)),
         transformers.BeitForImageClassification(beit_config),
         transformers.LevitForImageClassification(levit_config),
+        transformers.SamVisionModel(sam_config),
     ]
-    ends = ("bias_table", "attention_biases", "mlp.0.weight", "mlp.0.bias", "mlp.2.weight")
+    ends = ("bias_table", "attention_biases", "mlp.0.weight", "mlp.0.bias", "mlp.2.weight", "rel_pos_h", "rel_pos_w")
     kept = {}
     for model in models:
         filled(model.float())
@@ -92,7 +99,7 @@ def case(peer, package, kind, window, parameters, bias, **settings):
         "window": window,
         **settings,
         "parameters": [shortest(parameter.detach().numpy()) for parameter in parameters],
-        "bias": (rounded if kind == "swin_v2" else shortest)(bias.detach().numpy()),
+        "bias": (rounded if kind in ("swin_v2", "decomposed") else shortest)(bias.detach().numpy()),
         "gradients": [rounded(parameter.grad.numpy()) for parameter in parameters],
     }
 
@@ -234,6 +241,38 @@ def resizing(peer, how, old, new, extra, table, made):
         "table": shortest(table.detach().numpy()),
         "expected": rounded(made.detach().numpy()),
     }
+
+
+def sams():
+    """Sizes of queries, keys and tables; SAM's own attention has queries and keys of one size."""
+    one = [([3, 4], [3, 4], [3, 4]), ([5, 5], [5, 5], [3, 3]), ([2, 3], [2, 3], [4, 4])]
+    two = [([2, 3], [4, 6], [4, 6]), ([4, 6], [2, 3], [4, 6]), ([3, 2], [7, 5], [7, 5]), ([6, 7], [4, 3], [5, 5])]
+    config = SamVisionConfig(hidden_size=6, num_attention_heads=2, image_size=4, patch_size=2)
+    for queries, keys, window in one + two:
+        module = sam.SamVisionAttention(config, 0)
+        tables = random_tables(window, 3)
+        query = torch.randn(2, queries[0] * queries[1], 3).double().requires_grad_()
+        bias = module.get_decomposed_rel_pos(query, *tables, tuple(queries), tuple(keys))
+        bias = bias.reshape(2, queries[0] * queries[1], -1)
+        peer = "transformers SamVisionAttention"
+        yield case(
+            peer, "transformers", "decomposed", window, [query, *tables], bias, queries=queries, keys=keys, prefix=0
+        )
+
+
+def mvits():
+    """With a class token."""
+    for queries, keys, window in [([3, 3], [3, 3], [3, 3]), ([4, 2], [2, 1], [4, 2])]:
+        tables = random_tables(window, 3)
+        query = torch.randn(1, 2, 1 + queries[0] * queries[1], 3).double().requires_grad_()
+        scores = torch.zeros(1, 2, query.shape[2], 1 + keys[0] * keys[1]).double()
+        bias = timm_mvit.cal_rel_pos_type(scores, query, True, queries, keys, *tables)
+        peer = "timm MViTv2 cal_rel_pos_type"
+        yield case(peer, "timm", "decomposed", window, [query, *tables], bias, queries=queries, keys=keys, prefix=1)
+
+
+def random_tables(window, d_head):
+    return [torch.randn(2 * side - 1, d_head).double().requires_grad_() for side in window]
 
 
 main()

@@ -175,17 +175,20 @@ mod testing;
 pub use backend::autodiff;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, BeitRelativeBias, BeitRelativeBiasConfig, Bias, BiasCache,
-    Deberta, DebertaConfig, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
-    LevitRelativeBiasConfig, Resampling, ScoreBias, Shaw, ShawConfig, SwinRelativeBias,
-    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias,
-    T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
+    Deberta, DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Fire, FireConfig,
+    Kerple, KerpleConfig, KerpleShape, LevitRelativeBias, LevitRelativeBiasConfig, Resampling,
+    ScoreBias, Shaw, ShawConfig, SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias,
+    SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig, TransformerXl,
+    TransformerXlConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
 pub use embed::{
     Embed, Extension, Gain, InputScale, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, LengthLimit, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, TableInit,
+    LearnedPositionalEmbeddingConfig, LengthLimit, PositionalEncodingGenerator,
+    PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, TableInit, Wav2Vec2PositionalConv,
+    Wav2Vec2PositionalConvConfig,
 };
 pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};

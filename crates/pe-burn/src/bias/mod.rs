@@ -17,9 +17,9 @@ pub use cache::BiasCache;
 pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};
 pub use grid::{
-    BeitRelativeBias, BeitRelativeBiasConfig, LevitRelativeBias, LevitRelativeBiasConfig,
-    Resampling, SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias,
-    SwinV2RelativeBiasConfig,
+    BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
+    LevitRelativeBias, LevitRelativeBiasConfig, Resampling, SwinRelativeBias,
+    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
 };
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use shaw::{Shaw, ShawConfig};

@@ -300,6 +300,21 @@ impl<'a> Lookup<'a> {
         Ok(end.unwrap_or(0))
     }
 
+    /// Refuses all but tokens on a line, in order from position 0 on, with padding before or after them: a
+    /// convolution sees the tokens beside a token, and not their positions.
+    pub fn check_on_line(&self, needs: &'static str) -> Result<(), PositionError> {
+        let got = match (&self.rows, self.grid) {
+            (_, Some((grid, _))) => grid.kind(),
+            (Rows::Run(0), None) => return Ok(()),
+            (Rows::Device(ids), None) if ids.counts_tokens() => return Ok(()),
+            (Rows::Run(_), None) => "positions from an offset on",
+            (Rows::Ids(_), None) => "position ids or starts",
+            (Rows::Times(_), None) => "times",
+            (Rows::Device(_), None) => "positions of packed rows",
+        };
+        Err(PositionError::Grid { needs, got })
+    }
+
     /// Which tokens are prefix tokens of their grid, `[1 or batch, seq, 1]`; `None` where the grid has
     /// no prefix.
     pub fn prefix(&self, device: &Device) -> Option<Tensor<3, Bool>> {

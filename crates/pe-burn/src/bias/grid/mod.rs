@@ -1,6 +1,7 @@
 //! Biases by the rows and the columns between the tokens of a grid.
 
 mod beit;
+mod decomposed;
 mod levit;
 mod resize;
 mod swin;
@@ -8,6 +9,7 @@ mod swin_v2;
 mod window;
 
 pub use beit::{BeitRelativeBias, BeitRelativeBiasConfig};
+pub use decomposed::{DecomposedRelativeBias, DecomposedRelativeBiasConfig};
 pub use levit::{LevitRelativeBias, LevitRelativeBiasConfig};
 pub use resize::Resampling;
 pub use swin::{SwinRelativeBias, SwinRelativeBiasConfig};

@@ -54,11 +54,14 @@ pub(super) fn check_table(
     }
 }
 
+/// A row and a column for each token, none for a prefix token.
+pub(super) type Cells = Vec<Option<[i64; 2]>>;
+
 /// Queries and keys on a grid: a row and a column each, or none for a prefix token. Both have `rows` rows.
 pub(super) struct Pairs {
     rows: usize,
-    queries: Vec<Option<[i64; 2]>>,
-    keys: Vec<Option<[i64; 2]>>,
+    queries: Cells,
+    keys: Cells,
 }
 
 impl Pairs {
@@ -193,11 +196,7 @@ impl Pairs {
 }
 
 /// The row and the column of every token, times `stride`; `None` for a prefix token.
-fn cells(
-    lookup: &Lookup,
-    rows: usize,
-    stride: usize,
-) -> Result<Vec<Option<[i64; 2]>>, PositionError> {
+pub(super) fn cells(lookup: &Lookup, rows: usize, stride: usize) -> Result<Cells, PositionError> {
     let (grid, ids) = lookup.on_grid(Axes::HeightWidth)?;
     let cell = |token: usize| {
         let [_, row, column] = grid.coordinates(token);
