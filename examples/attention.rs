@@ -57,8 +57,8 @@ impl Attention {
             None => (k, v),
         };
         cache.0 = Some((k.clone(), v.clone()));
-        let all = (&Positions::default(), past + seq);
-        let bias = self.positions.bias((&positions, seq), all); // 3
+        let all = Positions::default();
+        let bias = self.positions.score_bias((&q, &positions), (&k, &all)); // 3
 
         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
         let mask = future.bool().expand([batch, HEADS, seq, past + seq]);

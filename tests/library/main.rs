@@ -5,6 +5,7 @@ mod agreement;
 mod attention;
 mod bias;
 mod checkpoints;
+mod content;
 mod convolutions;
 mod decomposed;
 mod dtypes;

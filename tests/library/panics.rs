@@ -6,9 +6,11 @@ use std::sync::Once;
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    AlibiConfig, Bias, Embed, FireConfig, KerpleConfig, LearnedPositionalEmbeddingConfig,
-    PositionalConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig, Rotate,
-    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+    AlibiConfig, Bias, CopeConfig, DebertaConfig, Embed, FireConfig, KerpleConfig,
+    LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
+    RotaryPositionalEncodingConfig, Rotate, ScoreBias, ShawConfig,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, TransformerXlConfig,
+    XPosPositionalEncodingConfig,
 };
 
 thread_local! {
@@ -70,6 +72,10 @@ fn of_a_configuration() {
     assert_points_here!(T5RelativeBiasConfig::new(0).init(&device));
     assert_points_here!(KerpleConfig::new(0).init(&device));
     assert_points_here!(FireConfig::new(0).init(&device));
+    assert_points_here!(ShawConfig::new(0).init(&device));
+    assert_points_here!(TransformerXlConfig::new(0, 1).init(&device));
+    assert_points_here!(DebertaConfig::new(0, 1).init(&device));
+    assert_points_here!(CopeConfig::new(0).init(&device));
     assert_points_here!(PositionalConfig::Alibi(AlibiConfig::new(0)).init(&device));
 }
 
@@ -96,6 +102,12 @@ fn of_an_input() {
         if ["alibi", "t5", "kerple", "fire"].contains(name) {
             let two = Positions::from_starts([1, 2]);
             assert_points_here!(scheme.bias((&two, 4), (&three, 4)));
+            assert_points_here!(scheme.score_bias((&heads(4), &three), (&heads(4), &two)));
+        }
+        if scheme.sees_content() {
+            let two = Positions::from_starts([1, 2]);
+            assert_points_here!(scheme.bias((&two, 4), (&two, 4)));
+            assert_points_here!(scheme.score_bias((&heads(3), &two), (&heads(3), &two)));
         }
     }
     let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
@@ -117,6 +129,9 @@ fn of_a_generic_function() {
     fn rotate(scheme: &impl Rotate, positions: &Positions) {
         assert_points_here!(scheme.rotate(heads(8), heads(8), positions));
     }
+    fn score_bias(scheme: &impl ScoreBias, positions: &Positions) {
+        assert_points_here!(scheme.score_bias((&heads(8), positions), (&heads(8), positions)));
+    }
     fn bias(scheme: &impl Bias, positions: &Positions) {
         assert_points_here!(scheme.bias((positions, 4), (&Positions::from_starts([1, 2]), 4)));
     }
@@ -127,4 +142,6 @@ fn of_a_generic_function() {
     rotate(&RotaryPositionalEncodingConfig::new(8).init(&device), &three);
     rotate(&XPosPositionalEncodingConfig::new(8).init(&device), &three);
     bias(&AlibiConfig::new(8).init(&device), &three);
+    score_bias(&AlibiConfig::new(8).init(&device), &three);
+    score_bias(&ShawConfig::new(8).init(&device), &three);
 }

@@ -31,7 +31,7 @@ fn by_name_and_as_data() {
     assert_eq!(
         error.to_string(),
         "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, rotary, xpos, \
-         alibi, t5, kerple, fire"
+         alibi, t5, kerple, fire, shaw, transformer_xl, deberta, cope"
     );
     for bad in [
         r#"{"kind": "rotory"}"#,
@@ -104,10 +104,16 @@ fn additive_schemes_leave_attention_alone() {
         let q = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
         let k = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
         let (rotated_q, rotated_k) = scheme.rotate(q.clone(), k.clone(), &Positions::default());
-        assert_eq!(distance(rotated_q, q) + distance(rotated_k, k), 0.0);
+        assert_eq!(distance(rotated_q, q.clone()) + distance(rotated_k, k), 0.0);
         let positions = Positions::default();
         assert!(!scheme.rotates());
+        assert!(!scheme.sees_content());
         assert!(scheme.bias((&positions, 7), (&positions, 7)).is_none());
+        assert!(
+            scheme
+                .score_bias((&q, &positions), (&q, &positions))
+                .is_none()
+        );
     }
 }
 
@@ -116,12 +122,13 @@ fn differ<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> bool {
     values(a) != values(b)
 }
 
-/// Each scheme enters a model at one place: it embeds, rotates or biases. Without positions it is none.
+/// Each scheme enters a model at one place: it embeds, rotates or adds to the scores. Without positions it is none.
 #[test]
 fn every_scheme_uses_one_hook() {
     for device in devices() {
         let x = embeddings(2, 7, 16, &device);
         let q = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
+        let keys_of_all = Tensor::<4>::random([2, 4, 10, 4], Distribution::Default, &device);
         let at = Positions::from(3);
         for name in PositionalConfig::NAMES {
             let config = PositionalConfig::by_name(name, 16, 4, 30).unwrap();
@@ -129,10 +136,26 @@ fn every_scheme_uses_one_hook() {
             let embeds = differ(scheme.embed(x.clone(), &at), x.clone());
             let (queries, keys) = scheme.rotate(q.clone(), q.clone(), &at);
             let rotates = differ(queries, q.clone()) && differ(keys, q.clone());
-            let bias = scheme.bias((&at, 7), (&Positions::default(), 10));
+            let all = Positions::default();
+            let bias = scheme.score_bias((&q, &at), (&keys_of_all, &all));
             if let Some(bias) = &bias {
-                assert_eq!(bias.dims(), [1, 4, 7, 10], "{name} on {device:?}");
+                let rows = if scheme.sees_content() { 2 } else { 1 };
+                assert_eq!(bias.dims(), [rows, 4, 7, 10], "{name} on {device:?}");
                 assert!(differ(bias.clone(), Tensor::zeros(bias.dims(), &device)));
+            }
+            // Without the content it is the same, or an error.
+            match scheme.try_bias((&at, 7), (&all, 10)) {
+                Err(error) => {
+                    assert!(scheme.sees_content(), "{name}: {error}");
+                    assert_eq!(
+                        error.to_string(),
+                        "this scheme looks at queries and keys: call `score_bias` with them in place of `bias`"
+                    );
+                }
+                Ok(alone) => {
+                    assert!(!scheme.sees_content(), "{name}");
+                    assert_eq!(alone.map(values), bias.clone().map(values), "{name}");
+                }
             }
             assert_eq!(scheme.rotates(), rotates, "{name} on {device:?}");
             let expected = match *name {
@@ -140,6 +163,7 @@ fn every_scheme_uses_one_hook() {
                 "sinusoidal" | "learned" => [true, false, false],
                 "rotary" | "xpos" => [false, true, false],
                 "alibi" | "t5" | "kerple" | "fire" => [false, false, true],
+                "shaw" | "transformer_xl" | "deberta" | "cope" => [false, false, true],
                 other => panic!("which hook does {other} use?"),
             };
             assert_eq!(

@@ -55,7 +55,9 @@ impl Model {
                 .swap_dims(1, 2)
         });
         let (q, k) = self.positions.rotate(q, k, &positions);
-        let bias = self.positions.bias((&positions, seq), (&positions, seq));
+        let bias = self
+            .positions
+            .score_bias((&q, &positions), (&k, &positions));
         let y = attention(q, k, v, None, bias, Default::default());
         x + self
             .output
@@ -64,7 +66,8 @@ impl Model {
 }
 
 /// Without positions an encoder cannot tell an order; with them it can. A bias that counts steps
-/// to the left and to the right alike (FIRE does, before its threshold) sees no direction.
+/// to the left and to the right alike (FIRE does, before its threshold) sees no direction. CoPE counts
+/// keys to the left alone.
 #[test]
 fn order_is_seen_only_with_positions() {
     for device in devices() {

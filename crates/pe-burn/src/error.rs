@@ -112,6 +112,12 @@ pub enum PositionError {
         what: &'static str,
     },
 
+    /// A bias of positions alone was asked of a scheme that computes with queries and keys.
+    #[error(
+        "this scheme looks at queries and keys: call `score_bias` with them in place of `bias`"
+    )]
+    NeedsContent,
+
     /// The rows of a list differ in length.
     #[error(
         "row {row} has {got} positions, but row 0 has {expected}: every row needs the same number"

@@ -39,7 +39,8 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of three places, so there are three traits, one per place.
+//! Position enters a transformer at one of three places, so there are three traits, one per place, and one
+//! more for what depends on the content of queries and keys.
 //! [`PositionalScheme`] has all three and does nothing where a scheme does nothing:
 //!
 //! | hook | place | schemes |
@@ -47,6 +48,7 @@
 //! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`] |
 //! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`] |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
+//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`], [`TransformerXl`] (Conformer), [`Deberta`], [`Cope`] (CoPE) |
 //!
 //! A layer of causal attention with a cache, for every scheme:
 //!
@@ -88,8 +90,8 @@
 //!             None => (k, v),
 //!         };
 //!         *cache = Some([k.clone(), v.clone()]);
-//!         let keys = (&Positions::default(), past + seq);
-//!         let bias = self.scheme.bias((&positions, seq), keys); // third hook
+//!         let all = Positions::default();
+//!         let bias = self.scheme.score_bias((&q, &positions), (&k, &all)); // third hook
 //!
 //!         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
 //!         let mask = future.bool().expand([batch, self.heads, seq, past + seq]);
@@ -175,11 +177,11 @@ mod testing;
 pub use backend::autodiff;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, BeitRelativeBias, BeitRelativeBiasConfig, Bias, BiasCache,
-    Deberta, DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Fire, FireConfig,
-    Kerple, KerpleConfig, KerpleShape, LevitRelativeBias, LevitRelativeBiasConfig, Resampling,
-    ScoreBias, Shaw, ShawConfig, SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias,
-    SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig, TransformerXl,
-    TransformerXlConfig,
+    Cope, CopeConfig, Deberta, DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
+    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
+    LevitRelativeBiasConfig, Resampling, ScoreBias, Shaw, ShawConfig, SwinRelativeBias,
+    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias,
+    T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;

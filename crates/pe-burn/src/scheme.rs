@@ -4,7 +4,7 @@
 //!
 //! 1. Its own file in `embed/`, `rotate/` or `bias/`: the configuration (`Config`, serde, setters,
 //!    `try_init`, `init!`, and `SchemeConfig`, which makes one from the sizes of a model), the module
-//!    with its hook ([`Embed`], [`Rotate`] or [`Bias`]), and its tests.
+//!    with its hook ([`Embed`], [`Rotate`], [`Bias`] or [`ScoreBias`]), and its tests.
 //! 2. One line in the table `schemes!` below. The line gives its name, its variant of
 //!    [`PositionalConfig`] and [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row
 //!    in the documentation.
@@ -21,8 +21,9 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::bias::{
-    Alibi, AlibiConfig, Bias, Fire, FireConfig, Kerple, KerpleConfig, T5RelativeBias,
-    T5RelativeBiasConfig,
+    Alibi, AlibiConfig, Bias, Cope, CopeConfig, Deberta, DebertaConfig, Fire, FireConfig, Kerple,
+    KerpleConfig, ScoreBias, Shaw, ShawConfig, T5RelativeBias, T5RelativeBiasConfig, TransformerXl,
+    TransformerXlConfig,
 };
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
@@ -128,7 +129,8 @@ macro_rules! schemes {
             }
         }
 
-        /// Any positional scheme. A model that calls its three hooks works with every scheme; a hook
+        /// Any positional scheme. A model that calls [`embed`](Embed::embed), [`rotate`](Rotate::rotate) and
+        /// [`score_bias`](Self::score_bias) works with every scheme; a hook
         /// that a scheme does not use does nothing.
         ///
         /// | scheme | module | hook |
@@ -156,7 +158,7 @@ macro_rules! schemes {
         ///     // … projections of x to queries, keys and values:
         ///     let [q, k, v] = [(); 3].map(|()| random([2, 4, 10, 16])); // [batch, heads, seq, d_head]
         ///     let (q, k) = scheme.rotate(q, k, &positions);
-        ///     let bias = scheme.bias((&positions, 10), (&positions, 10)); // an Option
+        ///     let bias = scheme.score_bias((&q, &positions), (&k, &positions)); // an Option
         ///     let y = attention(q, k, v, None, bias, Default::default());
         ///     assert_eq!((x.dims(), y.dims()), ([2, 10, 64], [2, 4, 10, 16]));
         /// }
@@ -202,6 +204,14 @@ schemes! {
         Kerple(KerpleConfig => Kerple), Bias;
     "fire", "biases from a small network":
         Fire(FireConfig => Fire), Bias;
+    "shaw", "queries against a vector per clipped distance":
+        Shaw(ShawConfig => Shaw), ScoreBias;
+    "transformer_xl", "queries against sinusoids of the distance, as in Transformer-XL and Conformers":
+        TransformerXl(TransformerXlConfig => TransformerXl), ScoreBias;
+    "deberta", "DeBERTa's disentangled attention":
+        Deberta(DebertaConfig => Deberta), ScoreBias;
+    "cope", "contextual positions, for causal attention":
+        Cope(CopeConfig => Cope), ScoreBias;
 }
 
 impl Config for PositionalConfig {}
@@ -218,6 +228,7 @@ enum Hook<'a> {
     Embed(&'a dyn Embed),
     Rotate(&'a dyn Rotate),
     Bias(&'a dyn Bias),
+    ScoreBias(&'a dyn ScoreBias),
 }
 
 impl Embed for PositionalScheme {
@@ -255,7 +266,51 @@ impl PositionalScheme {
         matches!(self.hook(), Hook::Rotate(_))
     }
 
-    /// The bias of every query and key, if the scheme has one, as [`Bias::try_bias`].
+    /// Whether the scheme computes with queries and keys what it adds to their scores. It then has no bias
+    /// of positions alone, and differs from layer to layer.
+    pub fn sees_content(&self) -> bool {
+        matches!(self.hook(), Hook::ScoreBias(_))
+    }
+
+    /// What is added to the score of every query and key, if the hook of the scheme is [`Bias`] or
+    /// [`ScoreBias`], as [`ScoreBias::try_score_bias`].
+    ///
+    /// # Shapes
+    ///
+    /// - queries: `[batch, heads, queries, d_head]`; keys: `[batch, heads, keys, d_head]`
+    /// - output: `[1 or batch, heads, queries, keys]`, to be added to the scores after they are scaled
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ScoreBias::try_score_bias`]; none if the scheme adds nothing to the scores.
+    pub fn try_score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        match self.hook() {
+            Hook::Bias(scheme) => scheme.try_score_bias(queries, keys).map(Some),
+            Hook::ScoreBias(scheme) => scheme.try_score_bias(queries, keys).map(Some),
+            Hook::None | Hook::Embed(_) | Hook::Rotate(_) => Ok(None),
+        }
+    }
+
+    /// The panicking form of [`try_score_bias`](Self::try_score_bias).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_score_bias`](Self::try_score_bias) returns an error, with its message.
+    #[track_caller]
+    pub fn score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Option<Tensor<4>> {
+        expect(self.try_score_bias(queries, keys))
+    }
+
+    /// The bias of every query and key, if the scheme has one, as [`Bias::try_bias`]. It is the same for all
+    /// layers; [`score_bias`](Self::score_bias) is the hook that every scheme has.
     ///
     /// # Shapes
     ///
@@ -263,7 +318,8 @@ impl PositionalScheme {
     ///
     /// # Errors
     ///
-    /// Those of [`Bias::try_bias`]; none if the scheme has no bias.
+    /// Those of [`Bias::try_bias`], and [`PositionError::NeedsContent`] if the scheme
+    /// [`sees_content`](Self::sees_content); none if it adds nothing to the scores.
     pub fn try_bias(
         &self,
         queries: (&Positions, usize),
@@ -271,7 +327,8 @@ impl PositionalScheme {
     ) -> Result<Option<Tensor<4>>, PositionError> {
         match self.hook() {
             Hook::Bias(scheme) => scheme.try_bias(queries, keys).map(Some),
-            _ => Ok(None),
+            Hook::ScoreBias(_) => Err(PositionError::NeedsContent),
+            Hook::None | Hook::Embed(_) | Hook::Rotate(_) => Ok(None),
         }
     }
 

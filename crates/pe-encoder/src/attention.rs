@@ -1,6 +1,6 @@
 //! Multi-head self-attention with any positional scheme.
 //!
-//! The scheme acts at two places: it rotates queries and keys, and it adds a bias to the scores.
+//! The scheme acts at two places: it rotates queries and keys, and it adds to the scores.
 
 use burn::config::Config;
 use burn::module::{Initializer, Module};
@@ -74,7 +74,7 @@ pub(crate) fn projection(inputs: usize, outputs: usize, device: &Device) -> Line
 /// with a positional scheme.
 ///
 /// One linear layer makes queries, keys and values; another one projects the heads' results. The
-/// scheme rotates `q` and `k` and gives `bias`. With a scheme that does neither, the result is that
+/// scheme rotates `q` and `k` and gives `bias`, which may depend on the rotated `q` and `k`. With a scheme that does neither, the result is that
 /// of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
 ///
 /// ```
@@ -107,9 +107,11 @@ pub(crate) struct Shared<'a> {
     scheme: &'a PositionalScheme,
     /// The positions of the input's tokens.
     positions: Positions,
+    /// The positions of all tokens that they attend to.
+    key_positions: Positions,
     /// `[batch, seq]`, true where there is no token.
     padding: Option<&'a Tensor<2, Bool>>,
-    /// The scheme's bias, `[1 or batch, heads, queries, keys]`.
+    /// The scheme's bias, `[1 or batch, heads, queries, keys]`, unless it depends on queries and keys.
     bias: Option<Tensor<4>>,
 }
 
@@ -125,9 +127,10 @@ impl<'a> Shared<'a> {
             assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
         }
         Self {
-            bias: scheme.bias((positions, seq), (positions, seq)),
+            bias: bias_of_positions(scheme, (positions, seq), (positions, seq)),
             scheme,
             positions: positions.clone(),
+            key_positions: positions.clone(),
             padding,
         }
     }
@@ -136,11 +139,35 @@ impl<'a> Shared<'a> {
     pub fn after(cached: usize, seq: usize, scheme: &'a PositionalScheme) -> Self {
         let (positions, all) = (Positions::from(cached), Positions::default());
         Self {
-            bias: scheme.bias((&positions, seq), (&all, cached + seq)),
+            bias: bias_of_positions(scheme, (&positions, seq), (&all, cached + seq)),
             scheme,
             positions,
+            key_positions: all,
             padding: None,
         }
+    }
+
+    /// What a layer adds to the scores of its queries and keys.
+    fn bias(&self, q: &Tensor<4>, k: &Tensor<4>) -> Option<Tensor<4>> {
+        match self.scheme.sees_content() {
+            true => {
+                let keys = (k, &self.key_positions);
+                self.scheme.score_bias((q, &self.positions), keys)
+            }
+            false => self.bias.clone(),
+        }
+    }
+}
+
+/// The bias that is the same in all layers.
+fn bias_of_positions(
+    scheme: &PositionalScheme,
+    queries: (&Positions, usize),
+    keys: (&Positions, usize),
+) -> Option<Tensor<4>> {
+    match scheme.sees_content() {
+        true => None,
+        false => scheme.bias(queries, keys),
     }
 }
 
@@ -249,16 +276,20 @@ impl Attention {
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, padding)
         } else {
-            let qkv = match shared.scheme.rotates() {
-                true => {
-                    let d_model = qkv.dims()[2] / 3;
-                    let v = qkv.clone().narrow(2, 2 * d_model, d_model);
-                    let [q, k, _] = self.rotated_heads(qkv, shared);
-                    Tensor::cat(vec![join_heads(q), join_heads(k), v], 2)
-                }
-                false => qkv,
+            let (qkv, bias) = if shared.scheme.rotates() {
+                let d_model = qkv.dims()[2] / 3;
+                let v = qkv.clone().narrow(2, 2 * d_model, d_model);
+                let [q, k, _] = self.rotated_heads(qkv, shared);
+                let bias = shared.bias(&q, &k);
+                let rotated = Tensor::cat(vec![join_heads(q), join_heads(k), v], 2);
+                (rotated, bias)
+            } else if shared.scheme.sees_content() {
+                let [q, k, _] = split_heads(qkv.clone(), self.heads);
+                let bias = shared.bias(&q, &k);
+                (qkv, bias)
+            } else {
+                (qkv, shared.bias.clone())
             };
-            let bias = shared.bias.clone();
             kernels::attention(qkv, shared.padding, bias, self.heads, self.kernels)
         };
         kernels::linear(y, &self.output, self.kernels)
@@ -308,7 +339,8 @@ impl Attention {
                 .reshape([1, 1, queries, keys])
         });
         let masks = padding.into_iter().chain(later_keys);
-        let weights = attention_weights(q, k, shared.bias.clone(), masks);
+        let bias = shared.bias(&q, &k);
+        let weights = attention_weights(q, k, bias, masks);
         join_heads(self.dropout.forward(weights).matmul(v))
     }
 }

@@ -1,5 +1,6 @@
 //! A transformer encoder and causal decoder for [Burn](https://burn.dev) that takes any positional
-//! encoding of [`pe_burn`]: sinusoidal, learned, RoPE, xPos, ALiBi, T5, KERPLE, FIRE, or none.
+//! encoding of [`pe_burn`]: sinusoidal, learned, RoPE, xPos, ALiBi, T5, KERPLE, FIRE, Shaw's,
+//! Transformer-XL's and DeBERTa's relative positions, CoPE, or none.
 //!
 //! On Burn's CPU backend Flex a training step takes a third to a quarter of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by

@@ -3,6 +3,7 @@
 mod alibi;
 mod cache;
 mod content;
+mod cope;
 mod deberta;
 mod distances;
 mod fire;
@@ -14,6 +15,7 @@ mod transformer_xl;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
 pub use cache::BiasCache;
+pub use cope::{Cope, CopeConfig};
 pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};
 pub use grid::{

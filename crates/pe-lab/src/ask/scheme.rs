@@ -162,6 +162,38 @@ const SCHEMES: &[Entry] = &[
         source: Source::Grid,
         adapt: on_rows_and_columns,
     },
+    Entry {
+        name: "shaw",
+        about: "queries against a trained vector for each of the nearest distances (Shaw et al. 2018)",
+        here: None,
+        encoding: "shaw",
+        source: Source::InOrder,
+        adapt: unchanged,
+    },
+    Entry {
+        name: "transformer_xl",
+        about: "queries against projected sinusoids of the distance (Dai et al. 2019; Conformer)",
+        here: None,
+        encoding: "transformer_xl",
+        source: Source::InOrder,
+        adapt: unchanged,
+    },
+    Entry {
+        name: "deberta",
+        about: "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
+        here: None,
+        encoding: "deberta",
+        source: Source::InOrder,
+        adapt: unchanged,
+    },
+    Entry {
+        name: "cope",
+        about: "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
+        here: None,
+        encoding: "cope",
+        source: Source::InOrder,
+        adapt: unchanged,
+    },
 ];
 
 fn unchanged(encoding: PositionalConfig) -> PositionalConfig {

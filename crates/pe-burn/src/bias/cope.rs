@@ -1,0 +1,354 @@
+//! CoPE: positions that count what a query looks at.
+
+use alloc::vec;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::tensor::{Bool, DType, Device, Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::ScoreBias;
+use super::content::{Sizes, of_heads, score_bias};
+use super::distances::Distances;
+use crate::display::one_line;
+use crate::error::{PositionError, check_size, init};
+use crate::positions::{Lookup, Positions, Rows};
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::tensor::{counting_type, dequantized, ids_on, indices};
+
+/// The configuration of a [`Cope`].
+///
+/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopeConfig {
+    /// The width of a head, at least 1.
+    pub d_head: usize,
+    /// The number of positions that have an embedding, the paper's `npos_max`, at least 1: all farther keys
+    /// share the last. Default: 64.
+    #[serde(default = "default_positions")]
+    pub positions: usize,
+    /// The initial embeddings. Default: N(0, 0.02).
+    #[serde(default = "default_init")]
+    pub init: Initializer,
+}
+
+fn default_positions() -> usize {
+    64
+}
+
+fn default_init() -> Initializer {
+    Initializer::Normal {
+        mean: 0.0,
+        std: 0.02,
+    }
+}
+
+impl Config for CopeConfig {}
+
+impl CopeConfig {
+    /// The paper's 64 positions for heads of width `d_head`.
+    pub fn new(d_head: usize) -> Self {
+        Self {
+            d_head,
+            positions: default_positions(),
+            init: default_init(),
+        }
+    }
+
+    /// Sets the number of positions that have an embedding.
+    pub fn with_positions(self, positions: usize) -> Self {
+        Self { positions, ..self }
+    }
+
+    /// Sets the initial embeddings.
+    pub fn with_init(self, init: Initializer) -> Self {
+        Self { init, ..self }
+    }
+
+    /// Builds the module on `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a `d_head` or a number of positions of 0.
+    pub fn try_init(&self, device: &Device) -> Result<Cope, PositionError> {
+        check_size("d_head", self.d_head)?;
+        check_size("positions", self.positions)?;
+        let (d_head, positions) = (self.d_head, self.positions);
+        let shape = [d_head, positions];
+        Ok(Cope {
+            embeddings: self
+                .init
+                .init_with(shape, Some(d_head), Some(positions), device),
+            config: self.clone(),
+        })
+    }
+}
+
+impl SchemeConfig for CopeConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.d_head()?))
+    }
+}
+
+init!(CopeConfig => Cope);
+
+/// CoPE, contextual position encoding: the position of a key is not its number of tokens from the query, but
+/// how many of the tokens between them the query looks at. Golovneva et al., [*Contextual Position Encoding:
+/// Learning to Count What's Important*](https://arxiv.org/abs/2405.18719), 2024, §4, with the scaled gates of
+/// its code (appendix A):
+///
+/// ```text
+/// gate(i, t)     = σ(q_i · k_t / √d_head)
+/// position(i, j) = min(Σ gate(i, t) for t = j ..= i, positions − 1)
+/// bias(i, j)     = q_i · e[position(i, j)]        between whole positions: interpolated
+/// ```
+///
+/// All heads share the embeddings. It is made for causal attention: all keys to the right of the query are at
+/// position 0. What the positions of this crate are needed for is the order alone: `t` runs over the keys from
+/// `j` on whose positions increase from one to the next and do not pass that of the query. A key whose
+/// position does not increase starts another document of a packed row, or is padding; padding that is marked
+/// has no gate. Made by [`CopeConfig`].
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{CopeConfig, Positions, ScoreBias};
+///
+/// let device = Device::flex();
+/// let cope = CopeConfig::new(64).init(&device);
+/// let at = Positions::default();
+/// let [q, k] = [(); 2].map(|()| Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device));
+/// let bias = cope.score_bias((&q, &at), (&k, &at)); // [batch, heads, queries, keys]
+/// assert_eq!(bias.dims(), [2, 8, 100, 100]);
+/// ```
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "CoPE")]
+pub struct Cope {
+    /// `[d_head, positions]`: the embeddings as columns, as `pos_emb` of the paper's code.
+    pub embeddings: Param<Tensor<2>>,
+    #[module(skip)]
+    config: CopeConfig,
+}
+
+impl Cope {
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &CopeConfig {
+        &self.config
+    }
+}
+
+/// Which keys come after a query, `[1 or batch, 1, queries, keys]`.
+fn later(
+    queries: &Lookup,
+    keys: &Lookup,
+    device: &Device,
+) -> Result<Tensor<4, Bool>, PositionError> {
+    Ok(match Distances::new(queries, keys, device)? {
+        Distances::Strip {
+            first,
+            queries,
+            keys,
+        } => {
+            // Where all keys come before all queries, or after them, it does not matter how far.
+            let (q, k) = (queries as f64, keys as f64);
+            let before = (-(first + q - 1.0)).clamp(-q, k);
+            let device = device.clone().without_autodiff();
+            Tensor::<2, Bool>::tril_mask([queries, keys], before as i64, &device).unsqueeze()
+        }
+        Distances::Whole(distances) => distances.greater_scalar(0).unsqueeze_dim(1),
+        Distances::Times(distances) => distances.greater_scalar(0.0).unsqueeze_dim(1),
+    })
+}
+
+/// For each key the first key after it that starts another document, or the number of keys, `[1 or batch,
+/// keys]`; `None` where all keys are one document.
+fn ends(keys: &Lookup, device: &Device) -> Option<Tensor<2, Int>> {
+    let device = device.clone().without_autodiff();
+    let seq = keys.seq;
+    let of_rows = |increases: &dyn Fn(usize, usize) -> bool, rows: usize| {
+        let mut ends = vec![seq; rows * seq];
+        for row in 0..rows {
+            for key in (row * seq..(row + 1) * seq - 1).rev() {
+                ends[key] = match increases(key, key + 1) {
+                    true => ends[key + 1],
+                    false => key + 1 - row * seq,
+                };
+            }
+        }
+        let several = ends.iter().any(|end| *end < seq);
+        several.then(|| indices(&ends, &device).reshape([rows, seq]))
+    };
+    match &keys.rows {
+        Rows::Run(_) => None,
+        Rows::Ids(ids) => of_rows(&|a, b| ids[a] < ids[b], ids.len() / seq),
+        Rows::Times(times) => of_rows(&|a, b| times[a] < times[b], times.len() / seq),
+        Rows::Device(_) if seq == 1 => None,
+        Rows::Device(ids) => {
+            let ids = ids_on(&ids.ids, &device);
+            let [rows, _] = ids.dims();
+            let dtype = DType::from(counting_type(&device));
+            let (before, after) = (
+                ids.clone().slice([0..rows, 0..seq - 1]),
+                ids.slice([0..rows, 1..seq]),
+            );
+            let index = Tensor::<1, Int>::arange(1..seq as i64, (&device, dtype));
+            let index = index.unsqueeze::<2>().expand([rows, seq - 1]);
+            let starts = index.mask_fill(after.greater(before), seq as i64);
+            let last = Tensor::full([rows, 1], seq as i64, (&device, dtype));
+            let nearest = Tensor::cat(vec![starts, last], 1).flip([1]).cummin(1);
+            Some(nearest.flip([1]))
+        }
+    }
+}
+
+impl ScoreBias for Cope {
+    fn try_score_bias(
+        &self,
+        queries: (&Tensor<4>, &Positions),
+        keys: (&Tensor<4>, &Positions),
+    ) -> Result<Tensor<4>, PositionError> {
+        let d_head = self.config.d_head;
+        let sizes = Sizes {
+            heads: None,
+            d_head,
+        };
+        let device = self.embeddings.device();
+        score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
+            let scores = q.clone().matmul(k.transpose()) / libm::sqrt(d_head as f64);
+            // σ(x) = (1 + tanh(x/2)) / 2; Burn's sigmoid computes in f32 on some backends, also in f64.
+            let gates = (scores * 0.5).tanh() * 0.5 + 0.5;
+            let mut gates = gates.mask_fill(later(&q_at, &k_at, &device)?, 0.0);
+            if let Some(padding) = k_at.padding(&device) {
+                let [rows, keys] = padding.dims();
+                gates = gates.mask_fill(padding.reshape([rows, 1, 1, keys]), 0.0);
+            }
+            let [batch, heads, queries, _] = gates.dims();
+            // The sum over a key and all after it.
+            let mut place = gates.flip([3]).cumsum(3).flip([3]);
+            if let Some(ends) = ends(&k_at, &device) {
+                let none = Tensor::zeros([batch, heads, queries, 1], (&device, place.dtype()));
+                let [rows, keys] = ends.dims();
+                let ends = ends.unsqueeze_dim::<3>(1).expand([rows, queries, keys]);
+                let beyond = Tensor::cat(vec![place.clone(), none], 3);
+                place = place - beyond.gather(3, of_heads(ends, batch, heads));
+            }
+            let last = (self.config.positions - 1) as f64;
+            let place = place.clamp(0.0, last);
+
+            let embeddings = dequantized(self.embeddings.val()).cast(q.dtype());
+            let products = q.matmul(embeddings.unsqueeze());
+            let below = place.clone().detach().floor();
+            let above = place.clone().detach().ceil();
+            let part = place - below.clone();
+            let counting = counting_type(&device);
+            let at = |whole: Tensor<4>| products.clone().gather(3, whole.int().cast(counting));
+            let (below, above) = (at(below), at(above));
+            Ok(below.clone() + (above - below) * part)
+        })
+    }
+}
+
+impl ModuleDisplay for Cope {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_head", &self.config.d_head)
+            .add("positions", &self.config.positions)
+            .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use crate::testing::values;
+
+    #[test]
+    fn sizes_of_0_are_refused() {
+        let error = |config: CopeConfig| config.try_init(&Device::flex()).unwrap_err().to_string();
+        assert_eq!(
+            error(CopeConfig::new(0)),
+            "d_head must be at least 1; got 0"
+        );
+        assert_eq!(
+            error(CopeConfig::new(4).with_positions(0)),
+            "positions must be at least 1; got 0"
+        );
+    }
+
+    /// Keys of zeros have gates of ½, so that every second token counts, and embeddings that grow evenly give
+    /// the position itself.
+    #[test]
+    fn gates_are_summed_from_the_key_to_the_query() {
+        let device = Device::flex();
+        let mut cope = CopeConfig::new(1).with_positions(3).init(&device);
+        cope.embeddings = Param::from_tensor(Tensor::from_floats([[0.0, 1.0, 2.0]], &device));
+        let (q, k) = (
+            Tensor::<4>::ones([1, 1, 2, 1], &device),
+            Tensor::<4>::zeros([1, 1, 6, 1], &device),
+        );
+        let bias = |queries: &Positions, keys: &Positions| {
+            values(cope.score_bias((&q, queries), (&k, keys)))
+        };
+        // The queries are the last two of six; the first two keys of the last query are past the end.
+        let whole = [
+            [2.0, 2.0, 1.5, 1.0, 0.5, 0.0],
+            [2.0, 2.0, 2.0, 1.5, 1.0, 0.5],
+        ];
+        let (queries, keys) = (Positions::from(4), Positions::default());
+        assert_eq!(bias(&queries, &keys), whole.concat());
+        let far = (Positions::from((1 << 40) + 4), Positions::from(1 << 40));
+        assert_eq!(bias(&far.0, &far.1), whole.concat());
+        // Two documents of three; what is said across documents is masked.
+        let ids = Positions::from_id_rows(&[[0, 1, 2, 0, 1, 2]]).unwrap();
+        let segments = Tensor::<2, Int>::from_ints([[7, 7, 7, 9, 9, 9]], &device);
+        let times = Positions::from_time_rows(&[[-0.5, 0.0, 0.5, -0.5, 0.0, 0.5]]).unwrap();
+        let at = Positions::from(1);
+        let late = Positions::from_time_rows(&[[0.0, 0.5]]).unwrap();
+        let expected = [
+            [1.0, 0.5, 0.0, 1.0, 0.5, 0.0],
+            [1.5, 1.0, 0.5, 1.5, 1.0, 0.5],
+        ];
+        for (queries, keys) in [
+            (&at, &ids),
+            (&at, &Positions::from_segment_ids(segments)),
+            (&late, &times),
+        ] {
+            assert_eq!(bias(queries, keys), expected.concat(), "{keys:?}");
+        }
+        // A row of three tokens behind three of padding, which are at position 0.
+        let mask = [[false, false, false, true, true, true]];
+        let padded = Positions::from_token_mask(Tensor::from_data(mask, &device));
+        let found = bias(&at, &padded);
+        assert_eq!(found[3..6], [1.0, 0.5, 0.0]);
+        assert_eq!(found[9..12], [1.5, 1.0, 0.5]);
+    }
+
+    /// A document of one token, and padding behind it.
+    #[test]
+    fn a_document_of_one_token() {
+        let device = Device::flex();
+        let ends = |positions: &Positions, seq| {
+            let lookup = positions.lookup(None, seq).unwrap();
+            ends(&lookup, &device).map(|ends| ends.into_data().iter::<usize>().collect::<Vec<_>>())
+        };
+        let segments = Tensor::<2, Int>::from_ints([[1, 2, 3, 3]], &device);
+        let segments = Positions::from_segment_ids(segments);
+        assert_eq!(ends(&segments, 4), Some(vec![1, 2, 4, 4]));
+        let ids = Positions::from_id_rows(&[[0, 0, 0, 1], [0, 1, 5, 9]]).unwrap();
+        assert_eq!(ends(&ids, 4), Some(vec![1, 2, 4, 4, 4, 4, 4, 4]));
+        assert_eq!(
+            ends(&Positions::from_id_rows(&[[0, 1, 5, 9]]).unwrap(), 4),
+            None
+        );
+        assert_eq!(ends(&Positions::from(9), 4), None);
+    }
+}
