@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use burn::module::Param;
-use burn::tensor::{Bool, Device, Distribution, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Distribution, FloatDType, Int, Tensor, TensorData};
 use pe_burn::{
     Embed, Grid, PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, Positions,
     Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
@@ -354,4 +354,29 @@ fn empty_input_and_bad_settings() {
     let config = PositionalEncodingGeneratorConfig::new(8).with_kernel(4);
     let error = config.try_init(&device).unwrap_err();
     assert_eq!(error.to_string(), "kernel must be odd; got 4");
+}
+
+/// The sum is computed in f32, and rounded once to the type of the input.
+#[test]
+fn inputs_of_other_types() {
+    for device in devices() {
+        let conv = Wav2Vec2PositionalConvConfig::new(16).init(&device);
+        let peg = PositionalEncodingGeneratorConfig::new(16).init(&device);
+        let grid = Positions::from(Grid::image(3, 4));
+        for dtype in [FloatDType::F16, FloatDType::BF16] {
+            if !device.supports_dtype(dtype) {
+                continue;
+            }
+            let x = embeddings(2, 12, 16, &device).cast(dtype);
+            for (scheme, at) in [(&conv as &dyn Embed, &Positions::default()), (&peg, &grid)] {
+                let y = scheme.embed(x.clone(), at);
+                assert_eq!(y.dtype(), dtype.into());
+                let wide = scheme
+                    .embed(x.clone().cast(FloatDType::F32), at)
+                    .cast(dtype);
+                let [y, wide] = [y, wide].map(|y| values(y.cast(FloatDType::F32)));
+                assert_eq!(y, wide, "{device:?} {dtype:?}");
+            }
+        }
+    }
 }

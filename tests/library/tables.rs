@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use pe_burn::{
     BeitRelativeBiasConfig, Bias, Grid, LevitRelativeBiasConfig, Positions, Resampling,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
@@ -507,4 +507,33 @@ fn raw(path: &Path, name: &str) -> Vec<f32> {
     numbers
         .map(|four| f32::from_le_bytes(four.try_into().unwrap()))
         .collect()
+}
+
+/// A bias is in the type of its table. Half precision loses digits of the entries, and none of the offsets.
+#[test]
+fn tables_in_other_types() {
+    for device in devices() {
+        let swin = SwinRelativeBiasConfig::new(2, [60, 50]).init(&device);
+        let at = Tensor::<2, Int>::from_ints([[0, 49, 2_950, 2_999, 1_234]], &device);
+        let at = Positions::from_grid_ids(Grid::image(60, 50), at).unwrap();
+        let single = swin.bias((&at, 5), (&at, 5));
+        for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
+            if !device.supports_dtype(dtype) {
+                continue;
+            }
+            let mut other = swin.clone();
+            other.weight = Param::from_tensor(swin.weight.val().cast(dtype));
+            let bias = other.bias((&at, 5), (&at, 5));
+            assert_eq!(bias.dtype(), dtype.into());
+            let rounded = single.clone().cast(dtype).cast(FloatDType::F32);
+            assert_eq!(
+                values(bias.cast(FloatDType::F32)),
+                values(rounded),
+                "{device:?}"
+            );
+
+            let resized = other.resize([6, 5], Resampling::Bicubic).unwrap();
+            assert_eq!(resized.weight.val().dtype(), dtype.into());
+        }
+    }
 }

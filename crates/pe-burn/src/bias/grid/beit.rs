@@ -16,7 +16,8 @@ use crate::bias::distances::of_pairs;
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
-use crate::positions::Positions;
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::dequantized;
 
 /// The entries of a table after those of its offsets: from the class token to a patch, from a patch to the
@@ -115,6 +116,12 @@ impl BeitRelativeBiasConfig {
             weight,
             config: self.clone(),
         }
+    }
+}
+
+impl SchemeConfig for BeitRelativeBiasConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HeightWidth)
     }
 }
 
@@ -229,5 +236,25 @@ impl ModuleDisplay for BeitRelativeBias {
             .add("heads", &self.config.heads)
             .add_debug_attribute("window", &self.config.window)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"heads": 2, "window": [2, 3]}"#;
+        let config: BeitRelativeBiasConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, BeitRelativeBiasConfig::new(2, [2, 3]));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "BeitRelativeBias {heads: 2, window: [2, 3], params: 36}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<BeitRelativeBiasConfig>(&stray).is_err());
     }
 }

@@ -21,6 +21,7 @@ use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
 use crate::interpolate::linear;
 use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::{dequantized, indices};
 
 /// The configuration of a [`DecomposedRelativeBias`].
@@ -130,6 +131,12 @@ impl DecomposedRelativeBiasConfig {
             columns,
             config: self.clone(),
         }
+    }
+}
+
+impl SchemeConfig for DecomposedRelativeBiasConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HeightWidth)
     }
 }
 
@@ -311,5 +318,25 @@ impl ModuleDisplay for DecomposedRelativeBias {
             .add("d_head", &self.config.d_head)
             .add_debug_attribute("window", &self.config.window)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"d_head": 2, "window": [2, 3]}"#;
+        let config: DecomposedRelativeBiasConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, DecomposedRelativeBiasConfig::new(2, [2, 3]));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "DecomposedRelativeBias {d_head: 2, window: [2, 3], params: 16}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<DecomposedRelativeBiasConfig>(&stray).is_err());
     }
 }

@@ -17,7 +17,8 @@ use crate::bias::distances::of_pairs;
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
-use crate::positions::Positions;
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::dequantized;
 
 /// The configuration of a [`LevitRelativeBias`].
@@ -128,6 +129,12 @@ impl LevitRelativeBiasConfig {
     }
 }
 
+impl SchemeConfig for LevitRelativeBiasConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HeightWidth)
+    }
+}
+
 init!(LevitRelativeBiasConfig => LevitRelativeBias);
 
 /// LeViT's attention bias: a trained bias per head for each distance in rows and each distance in columns,
@@ -216,5 +223,28 @@ impl ModuleDisplay for LevitRelativeBias {
             .add_debug_attribute("window", &self.config.window)
             .add("stride", &self.config.stride)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"heads": 2, "window": [2, 3], "stride": 2}"#;
+        let config: LevitRelativeBiasConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            config,
+            LevitRelativeBiasConfig::new(2, [2, 3]).with_stride(2)
+        );
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "LevitRelativeBias {heads: 2, window: [2, 3], stride: 2, params: 12}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<LevitRelativeBiasConfig>(&stray).is_err());
     }
 }

@@ -16,7 +16,8 @@ use crate::bias::distances::of_pairs;
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
-use crate::positions::Positions;
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::dequantized;
 
 /// The configuration of a [`SwinRelativeBias`].
@@ -111,6 +112,12 @@ impl SwinRelativeBiasConfig {
             weight,
             config: self.clone(),
         }
+    }
+}
+
+impl SchemeConfig for SwinRelativeBiasConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HeightWidth)
     }
 }
 
@@ -213,5 +220,25 @@ impl ModuleDisplay for SwinRelativeBias {
             .add("heads", &self.config.heads)
             .add_debug_attribute("window", &self.config.window)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"heads": 2, "window": [2, 3]}"#;
+        let config: SwinRelativeBiasConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, SwinRelativeBiasConfig::new(2, [2, 3]));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "SwinRelativeBias {heads: 2, window: [2, 3], params: 30}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<SwinRelativeBiasConfig>(&stray).is_err());
     }
 }

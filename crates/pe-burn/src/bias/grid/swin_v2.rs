@@ -22,7 +22,8 @@ use crate::bias::distances::of_pairs;
 use crate::checkpoint::{CheckpointError, parameter, tensor};
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
-use crate::positions::Positions;
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::dequantized;
 
 /// The configuration of a [`SwinV2RelativeBias`].
@@ -139,6 +140,12 @@ impl SwinV2RelativeBiasConfig {
     }
 }
 
+impl SchemeConfig for SwinV2RelativeBiasConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HeightWidth)
+    }
+}
+
 init!(SwinV2RelativeBiasConfig => SwinV2RelativeBias);
 
 /// Swin V2's log-spaced continuous position bias: a small network maps the offset of two tokens, in rows and
@@ -242,5 +249,28 @@ impl ModuleDisplay for SwinV2RelativeBias {
             .add_debug_attribute("pretrained_window", &self.config.pretrained_window)
             .add("hidden", &self.config.hidden)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"heads": 2, "window": [2, 3], "pretrained_window": [4, 4]}"#;
+        let config: SwinV2RelativeBiasConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            config,
+            SwinV2RelativeBiasConfig::new(2, [2, 3]).with_pretrained_window([4, 4])
+        );
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "SwinV2RelativeBias {heads: 2, window: [2, 3], pretrained_window: Some([4, 4]), hidden: 512, params: 2560}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<SwinV2RelativeBiasConfig>(&stray).is_err());
     }
 }

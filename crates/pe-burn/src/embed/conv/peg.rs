@@ -20,6 +20,7 @@ use crate::display::one_line;
 use crate::embed::Embed;
 use crate::error::{PositionError, check_number, check_size, init};
 use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, dequantized};
 
 /// The configuration of a [`PositionalEncodingGenerator`].
@@ -121,6 +122,12 @@ impl PositionalEncodingGeneratorConfig {
     }
 }
 
+impl SchemeConfig for PositionalEncodingGeneratorConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HeightWidth)
+    }
+}
+
 init!(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator);
 
 /// PEG, the positional encoding generator of CPVT: a small convolution over the grid of tokens, each column
@@ -216,5 +223,25 @@ impl ModuleDisplay for PositionalEncodingGenerator {
             .add("d_model", &self.config.d_model)
             .add("kernel", &self.config.kernel)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"d_model": 8}"#;
+        let config: PositionalEncodingGeneratorConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, PositionalEncodingGeneratorConfig::new(8));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "PositionalEncodingGenerator {d_model: 8, kernel: 3, params: 80}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<PositionalEncodingGeneratorConfig>(&stray).is_err());
     }
 }

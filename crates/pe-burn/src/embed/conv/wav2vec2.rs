@@ -20,6 +20,7 @@ use crate::display::one_line;
 use crate::embed::Embed;
 use crate::error::{PositionError, check_size, init};
 use crate::positions::Positions;
+use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, dequantized};
 
 /// The positions that the convolution can take, for errors.
@@ -191,6 +192,8 @@ impl Wav2Vec2PositionalConvConfig {
     }
 }
 
+impl SchemeConfig for Wav2Vec2PositionalConvConfig {}
+
 init!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv);
 
 /// The positions of wav2vec 2.0: a wide convolution over the sequence, in groups of columns. Baevski et al.,
@@ -282,5 +285,25 @@ impl ModuleDisplay for Wav2Vec2PositionalConv {
             .add("kernel", &self.config.kernel)
             .add("groups", &self.config.groups)
             .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"d_model": 32}"#;
+        let config: Wav2Vec2PositionalConvConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, Wav2Vec2PositionalConvConfig::new(32));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "Wav2Vec2PositionalConv {d_model: 32, kernel: 128, groups: 16, params: 8224}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<Wav2Vec2PositionalConvConfig>(&stray).is_err());
     }
 }
