@@ -120,12 +120,14 @@
 //! |---|---|
 //! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
 //! | encode images and video | [`Axes`] with `with_axes`, [`Grid`] as [`Positions`] |
+//! | add the relative positions of a vision model | [`SwinRelativeBias`], [`SwinV2RelativeBias`], [`BeitRelativeBias`], [`LevitRelativeBias`], [`DecomposedRelativeBias`] |
+//! | add positions by a convolution | [`Wav2Vec2PositionalConv`], [`PositionalEncodingGenerator`] |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] |
 //! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`] |
 //! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`] |
 //! | use weights of another library or layout | [`Formula`], [`convert_layout`], [`convert_heads`] |
-//! | read a trained table, fit it to other lengths and image sizes | [`LearnedPositionalEmbedding`], [`Extension`] |
+//! | read a trained table, fit it to other lengths, image sizes and windows | [`LearnedPositionalEmbedding`], [`Extension`], [`Resampling`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!
 //! # Errors
@@ -141,7 +143,8 @@
 //! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
 //! - `flex`: kernels for Burn's CPU backend Flex: sums, rotations and biases in one pass over memory, on
 //!   all threads.
-//! - `checkpoint`: reads learned tables from safetensors and PyTorch files, and writes safetensors.
+//! - `checkpoint`: reads learned tables and convolutions from safetensors and PyTorch files, and writes
+//!   tables to safetensors.
 //!
 //! The application chooses the backend, by a feature of its own `burn` dependency.
 
