@@ -3,7 +3,8 @@
 //!
 //! One file reads models whose positions enter at three different places: BERT and RoBERTa add a learned
 //! table to the embeddings, ModernBERT rotates queries and keys, with another base where attention is
-//! over a window, and T5 adds a bias to the scores. Padding on the left changes nothing.
+//! over a window, T5 adds a bias to the scores, and DeBERTa-v2 (and v3) what its queries and keys make of
+//! relative positions. Padding on the left changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +13,9 @@ use burn::module::Param;
 use burn::tensor::activation::{gelu, relu, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{
-    AttentionSpan, Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
-    ModelConfig, Positions, RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
+    AttentionSpan, Bias, DebertaConfig, Embed, LearnedPositionalEmbedding,
+    LearnedPositionalEmbeddingConfig, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
+    T5RelativeBias, T5RelativeBiasConfig,
 };
 use pe_examples::{Linear, Norm, Result, Weights, embed};
 use serde_json::Value;
@@ -52,6 +54,15 @@ const BERT: Kind = Kind {
     first_norm: "embeddings.LayerNorm",
     last_norm: "",
     tokens: "embeddings.word_embeddings",
+};
+
+const DEBERTA: Kind = Kind {
+    qkv: &[
+        "attention.self.query_proj",
+        "attention.self.key_proj",
+        "attention.self.value_proj",
+    ],
+    ..BERT
 };
 
 const MODERNBERT: Kind = Kind {
@@ -105,6 +116,8 @@ pub struct Encoder {
     token_type: Option<Tensor<1>>,
     table: Option<LearnedPositionalEmbedding>,
     bias: Option<T5RelativeBias>,
+    /// DeBERTa's relative positions, which go through the projections of each layer.
+    relative: Option<(DebertaConfig, Tensor<3>)>,
     first_norm: Option<Norm>,
     layers: Vec<Layer>,
     last_norm: Option<Norm>,
@@ -125,6 +138,7 @@ impl Encoder {
         };
         let kind = match name {
             "bert" | "roberta" => &BERT,
+            "deberta-v2" => &DEBERTA,
             "modernbert" => &MODERNBERT,
             "t5" => &T5,
             other => {
@@ -132,16 +146,11 @@ impl Encoder {
             }
         };
         let is_t5 = name == "t5";
-        let heads = size(if is_t5 {
-            "num_heads"
-        } else {
-            "num_attention_heads"
-        })?;
-        let count = size(if is_t5 {
-            "num_layers"
-        } else {
-            "num_hidden_layers"
-        })?;
+        let [heads, count] = match is_t5 {
+            true => ["num_heads", "num_layers"],
+            false => ["num_attention_heads", "num_hidden_layers"],
+        };
+        let (heads, count) = (size(heads)?, size(count)?);
         let embedding: Tensor<2> = weights.get(&format!("{}.weight", kind.tokens))?;
         let width = embedding.dims()[1];
 
@@ -198,6 +207,33 @@ impl Encoder {
                 is_centered,
             })
         };
+        // The same hook with a look at queries and keys: embeddings of relative positions.
+        let relative = match name {
+            "deberta-v2" => {
+                let own = ["pos_key_proj", "pos_query_proj"]
+                    .map(|part| format!("encoder.layer.0.attention.self.{part}.bias"));
+                let unread = [&own[0], &own[1], "encoder.conv.conv.bias"];
+                if unread.iter().any(|name| weights.find::<1>(name).is_some()) {
+                    return Err(
+                        format!("this example reads no DeBERTa with any of {unread:?}").into(),
+                    );
+                }
+                let terms = config["pos_att_type"].to_string();
+                let reach = size("max_relative_positions").or(size("max_position_embeddings"))?;
+                let relative = DebertaConfig::new(width, heads)
+                    .with_buckets(size("position_buckets").ok().filter(|buckets| *buckets > 0))
+                    .with_max_distance(reach)
+                    .with_content_to_position(terms.contains("c2p"))
+                    .with_position_to_content(terms.contains("p2c"));
+                let rows = weights.get::<2>("encoder.rel_embeddings.weight")?;
+                let rows = match norm("encoder.LayerNorm") {
+                    Some(norm) => norm.forward(rows),
+                    None => rows,
+                };
+                Some((relative, rows.unsqueeze()))
+            }
+            _ => None,
+        };
         let layers = spans
             .into_iter()
             .zip(ropes)
@@ -228,16 +264,16 @@ impl Encoder {
             });
         Ok(Self {
             heads,
-            scale: if is_t5 {
-                1.0
-            } else {
-                (width as f64 / heads as f64).powf(-0.5)
+            scale: match is_t5 {
+                true => 1.0,
+                false => (width as f64 / heads as f64).powf(-0.5),
             },
             token_type: weights
                 .find::<2>("embeddings.token_type_embeddings.weight")
                 .map(|types| types.narrow(0, 0, 1).flatten(0, 1)),
             table,
             bias,
+            relative,
             first_norm: norm(kind.first_norm),
             layers: layers.collect::<Result<_>>()?,
             last_norm: norm(kind.last_norm),
@@ -293,15 +329,25 @@ impl Layer {
         model: &Encoder,
     ) -> Tensor<3> {
         let [batch, seq, width] = x.dims();
-        let heads = |i: usize| {
-            let x = self.qkv[i].forward(x.clone());
-            x.reshape([batch, seq, model.heads, width / model.heads])
-                .swap_dims(1, 2)
+        let heads = |i: usize, x: &Tensor<3>| {
+            let y = self.qkv[i].forward(x.clone());
+            let shape = [x.dims()[0], x.dims()[1], model.heads, width / model.heads];
+            y.reshape(shape).swap_dims(1, 2)
         };
-        let (mut q, mut k, v) = (heads(0), heads(1), heads(2));
+        let (mut q, mut k, v) = (heads(0, &x), heads(1, &x), heads(2, &x));
         if let Some(rope) = &self.rope {
             (q, k) = rope.rotate(q, k, positions);
         }
+        let bias = match &model.relative {
+            Some((config, rows)) => {
+                let table = |i: usize| heads(i, rows).squeeze_dim::<3>(0);
+                let keys = config.content_to_position.then(|| table(1));
+                let queries = config.position_to_content.then(|| table(0));
+                let bias = config.score_bias_with(keys, queries, (&q, positions), (&k, positions));
+                Some(bias.expect("the tables have the rows that the config says"))
+            }
+            None => bias,
+        };
         let mut scores = q.matmul(k.transpose()) * model.scale;
         if let Some(bias) = bias {
             scores = scores + bias;

@@ -63,7 +63,7 @@ fn states(encoder: &Encoder, inputs: &[Input], pad_left: bool) -> Vec<Vec<Vec<f3
 
 #[test]
 fn states_are_those_of_transformers() {
-    for name in ["bert", "modernbert", "roberta", "t5"] {
+    for name in ["bert", "deberta-v2", "modernbert", "roberta", "t5"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../tests/peers/encoders")
             .join(name);

@@ -50,6 +50,16 @@ ENCODERS = {
     "modernbert": SIZES
     | {"local_attention": 8, "num_hidden_layers": 4, "cls_token_id": None, "sep_token_id": None},
     "t5": T5_SIZES,
+    "deberta-v2": SIZES
+    | {
+        "relative_attention": True,
+        "position_biased_input": False,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 8,
+        "max_relative_positions": 16,
+    },
 }
 
 

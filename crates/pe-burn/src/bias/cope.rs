@@ -338,7 +338,7 @@ mod tests {
         let device = Device::flex();
         let ends = |positions: &Positions, seq| {
             let lookup = positions.lookup(None, seq).unwrap();
-            ends(&lookup, &device).map(|ends| ends.into_data().iter::<usize>().collect::<Vec<_>>())
+            ends(&lookup, &device).map(|ends| ends.into_data().iter::<i64>().collect::<Vec<_>>())
         };
         let segments = Tensor::<2, Int>::from_ints([[1, 2, 3, 3]], &device);
         let segments = Positions::from_segment_ids(segments);

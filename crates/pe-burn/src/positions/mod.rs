@@ -187,7 +187,8 @@ impl Positions {
 
     /// Positions that are real numbers: times, or places between tokens. Fractions and negative
     /// numbers are fine wherever a position enters a formula (sinusoidal, RoPE, xPos, ALiBi, KERPLE,
-    /// FIRE); where it is the index of a row (learned, T5) they are refused.
+    /// FIRE, Transformer-XL) or an order (CoPE); where it is the index of a row (learned, T5, Shaw,
+    /// DeBERTa) they are refused.
     ///
     /// This reads the times back to the host once, as [`from_ids`](Self::from_ids) does.
     ///
