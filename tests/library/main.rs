@@ -6,7 +6,9 @@ mod attention;
 mod bias;
 mod checkpoints;
 mod content;
+mod convolutions;
 mod coordinates;
+mod decomposed;
 mod dtypes;
 mod errors;
 mod exactness;
@@ -24,6 +26,7 @@ mod properties;
 mod relative;
 mod rotary;
 mod scheme;
+mod tables;
 mod times;
 mod transformer;
 mod write_ups;
@@ -55,4 +58,15 @@ fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
 /// What `tests/peers` holds of other libraries.
 fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
     serde_json::from_str(json).unwrap()
+}
+
+/// Compares numbers, of which there must be as many, within parts of the largest.
+fn assert_close(ours: &[f32], theirs: &[f64], bound: f64, about: &str) {
+    assert_eq!(ours.len(), theirs.len(), "{about}");
+    let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    assert!(largest > 0.0, "{about}");
+    for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        let off = (f64::from(*ours) - theirs).abs() / largest;
+        assert!(off <= bound, "{about}, number {i}: {ours} for {theirs}");
+    }
 }

@@ -6,11 +6,13 @@ use std::sync::Once;
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    AlibiConfig, Bias, CopeConfig, DebertaConfig, Embed, FireConfig, KerpleConfig,
-    LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions,
-    RotaryPositionalEncodingConfig, Rotate, ScoreBias, ShawConfig,
-    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, TransformerXlConfig,
-    XPosPositionalEncodingConfig,
+    AlibiConfig, BeitRelativeBiasConfig, Bias, CopeConfig, DebertaConfig,
+    DecomposedRelativeBiasConfig, Embed, FireConfig, KerpleConfig,
+    LearnedPositionalEmbeddingConfig, LevitRelativeBiasConfig, PositionalConfig,
+    PositionalEncodingGeneratorConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig,
+    Rotate, ScoreBias, ShawConfig, SinusoidalPositionalEncodingConfig, SwinRelativeBiasConfig,
+    SwinV2RelativeBiasConfig, T5RelativeBiasConfig, TransformerXlConfig,
+    Wav2Vec2PositionalConvConfig, XPosPositionalEncodingConfig,
 };
 
 thread_local! {
@@ -76,6 +78,13 @@ fn of_a_configuration() {
     assert_points_here!(TransformerXlConfig::new(0, 1).init(&device));
     assert_points_here!(DebertaConfig::new(0, 1).init(&device));
     assert_points_here!(CopeConfig::new(0).init(&device));
+    assert_points_here!(SwinRelativeBiasConfig::new(0, [2, 2]).init(&device));
+    assert_points_here!(SwinV2RelativeBiasConfig::new(0, [2, 2]).init(&device));
+    assert_points_here!(BeitRelativeBiasConfig::new(0, [2, 2]).init(&device));
+    assert_points_here!(LevitRelativeBiasConfig::new(0, [2, 2]).init(&device));
+    assert_points_here!(DecomposedRelativeBiasConfig::new(0, [2, 2]).init(&device));
+    assert_points_here!(Wav2Vec2PositionalConvConfig::new(0).init(&device));
+    assert_points_here!(PositionalEncodingGeneratorConfig::new(0).init(&device));
     assert_points_here!(PositionalConfig::Alibi(AlibiConfig::new(0)).init(&device));
 }
 

@@ -5,8 +5,10 @@ use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{DType, Device, Int, Tensor};
 use pe_burn::{
-    Bias, Embed, Extension, FireConfig, Gain, KerpleConfig, LearnedPositionalEmbeddingConfig,
-    Positions, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+    Bias, DecomposedRelativeBiasConfig, Embed, Extension, FireConfig, Gain, Grid, KerpleConfig,
+    LearnedPositionalEmbeddingConfig, LevitRelativeBiasConfig, Positions, Resampling, ScoreBias,
+    SinusoidalPositionalEncodingConfig, SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
+    T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
@@ -88,6 +90,39 @@ fn quantized_parameters_give_nearly_the_same_result() {
         ];
         assert!(far.iter().all(|far| *far < 0.1), "{far:?}");
     }
+
+    let wide = burn::module::Initializer::Normal {
+        mean: 0.0,
+        std: 1.0,
+    };
+    let (window, tokens) = (Positions::from(Grid::image(3, 4)), 12);
+    let span = (&window, tokens);
+    let (swin, v2, levit) = (
+        SwinRelativeBiasConfig::new(4, [3, 4]).with_init(wide.clone()),
+        SwinV2RelativeBiasConfig::new(4, [3, 4]),
+        LevitRelativeBiasConfig::new(4, [3, 4]).with_init(wide.clone()),
+    );
+    let (swin, v2, levit) = (swin.init(&device), v2.init(&device), levit.init(&device));
+    let decomposed = DecomposedRelativeBiasConfig::new(4, [3, 4]).with_init(wide);
+    let decomposed = decomposed.init(&device);
+    let q = Tensor::<4>::ones([1, 2, tokens, 4], &device);
+    let side = (&q, &window);
+    let packed = quantized(&swin);
+    let far = [
+        distance(packed.bias(span, span), swin.bias(span, span)),
+        distance(quantized(&v2).bias(span, span), v2.bias(span, span)),
+        distance(quantized(&levit).bias(span, span), levit.bias(span, span)),
+        distance(
+            quantized(&decomposed).score_bias(side, side),
+            decomposed.score_bias(side, side),
+        ) / 8.0, // eight products
+    ];
+    assert!(far.iter().all(|far| 0.0 < *far && *far < 0.1), "{far:?}");
+    let [larger, packed] = [swin, packed].map(|swin| swin.resize([5, 5], Resampling::Bicubic));
+    let span = Positions::from(Grid::image(5, 5));
+    let [larger, packed] =
+        [larger, packed].map(|swin| swin.unwrap().bias((&span, 25), (&span, 25)));
+    assert!(distance(larger, packed) < 0.1);
 }
 
 /// A table that was fitted to another length is the one that the model computed with, what was

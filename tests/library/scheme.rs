@@ -2,8 +2,8 @@
 
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::{
-    Embed, LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme, Positions, Rotate,
-    SinusoidalPositionalEncodingConfig,
+    Axes, Embed, Grid, LearnedPositionalEmbeddingConfig, PositionalConfig, PositionalScheme,
+    Positions, Rotate, SinusoidalPositionalEncodingConfig,
 };
 use pe_tests::devices;
 
@@ -220,4 +220,105 @@ fn a_query_beyond_the_trained_length_and_keys_within_it() {
         assert_eq!(values(query), values(queries.narrow(2, 99, 1)));
         assert_eq!(values(keys), values(together));
     }
+}
+
+/// The schemes that need more than the sizes of a model: as data, through their one hook.
+#[test]
+fn schemes_of_windows_and_convolutions_are_data() {
+    let device = Device::flex();
+    let grid = Grid::image(4, 4);
+    for (json, on_grid, hooks) in [
+        (
+            r#"{"kind": "swin", "heads": 4, "window": [4, 5]}"#,
+            true,
+            [false, true, false],
+        ),
+        (
+            r#"{"kind": "swin_v2", "heads": 4, "window": [4, 5], "pretrained_window": [7, 7], "hidden": 8}"#,
+            true,
+            [false, true, false],
+        ),
+        (
+            r#"{"kind": "beit", "heads": 4, "window": [4, 5], "init": {"Constant": {"value": 2.0}}}"#,
+            true,
+            [false, true, false],
+        ),
+        (
+            r#"{"kind": "levit", "heads": 4, "window": [4, 5], "init": {"Constant": {"value": 2.0}}}"#,
+            true,
+            [false, true, false],
+        ),
+        (
+            r#"{"kind": "decomposed", "d_head": 4, "window": [4, 5], "init": {"Constant": {"value": 2.0}}}"#,
+            true,
+            [false, true, true],
+        ),
+        (
+            r#"{"kind": "wav2vec2", "d_model": 16, "kernel": 3}"#,
+            false,
+            [true, false, false],
+        ),
+        (
+            r#"{"kind": "peg", "d_model": 16}"#,
+            true,
+            [true, false, false],
+        ),
+    ] {
+        let config: PositionalConfig = serde_json::from_str(json).unwrap();
+        let again = serde_json::to_string(&config).unwrap();
+        assert_eq!(
+            serde_json::from_str::<PositionalConfig>(&again).unwrap(),
+            config
+        );
+        let name = config.name();
+        assert!(json.starts_with(&format!(r#"{{"kind": "{name}""#)));
+        assert!(
+            PositionalConfig::KINDS.contains(&name) && !PositionalConfig::NAMES.contains(&name)
+        );
+        let error = PositionalConfig::by_name(name, 16, 4, 30).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("this scheme needs more than its name"),
+            "{error}"
+        );
+        let stray = json.replacen(',', r#", "stray": 1,"#, 1);
+        assert!(
+            serde_json::from_str::<PositionalConfig>(&stray).is_err(),
+            "{stray}"
+        );
+
+        assert_eq!(
+            config.axes(),
+            on_grid.then_some(Axes::HEIGHT_WIDTH),
+            "{name}"
+        );
+        let scheme = config.init(&device);
+        let at = if on_grid {
+            Positions::from(grid)
+        } else {
+            Positions::default()
+        };
+        let x = embeddings(2, 16, 16, &device);
+        let q = Tensor::<4>::random([2, 4, 16, 4], Distribution::Default, &device);
+        let embeds = differ(scheme.embed(x.clone(), &at), x);
+        let (queries, _) = scheme.rotate(q.clone(), q.clone(), &at);
+        assert_eq!(distance(queries, q.clone()), 0.0, "{name}");
+        let bias = scheme.score_bias((&q, &at), (&q, &at));
+        assert!(
+            bias.iter()
+                .all(|bias| differ(bias.clone(), bias.zeros_like())),
+            "{name}"
+        );
+        assert_eq!(
+            [embeds, bias.is_some(), scheme.sees_content()],
+            hooks,
+            "{name}"
+        );
+    }
+    assert_eq!(
+        PositionalConfig::KINDS.len(),
+        PositionalConfig::NAMES.len() + 7
+    );
+    assert!(PositionalConfig::KINDS.starts_with(PositionalConfig::NAMES));
 }

@@ -121,12 +121,14 @@
 //! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
 //! | encode images and video | [`Axes`] with `with_axes`, [`Grid`] as [`Positions`] |
 //! | give tokens several coordinates: scaled images, points, text among images | [`Coordinates`], [`coordinates`] |
+//! | add the relative positions of a vision model | [`SwinRelativeBias`], [`SwinV2RelativeBias`], [`BeitRelativeBias`], [`LevitRelativeBias`], [`DecomposedRelativeBias`] |
+//! | add positions by a convolution | [`Wav2Vec2PositionalConv`], [`PositionalEncodingGenerator`] |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] |
 //! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`] |
 //! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`] |
 //! | use weights of another library or layout | [`Formula`], [`convert_layout`], [`convert_heads`] |
-//! | read a trained table, fit it to other lengths and image sizes | [`LearnedPositionalEmbedding`], [`Extension`] |
+//! | read a trained table, fit it to other lengths, image sizes and windows | [`LearnedPositionalEmbedding`], [`Extension`], [`Resampling`] |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!
 //! # Errors
@@ -142,7 +144,8 @@
 //! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
 //! - `flex`: kernels for Burn's CPU backend Flex: sums, rotations and biases in one pass over memory, on
 //!   all threads.
-//! - `checkpoint`: reads learned tables from safetensors and PyTorch files, and writes safetensors.
+//! - `checkpoint`: reads learned tables and convolutions from safetensors and PyTorch files, and writes
+//!   tables to safetensors.
 //!
 //! The application chooses the backend, by a feature of its own `burn` dependency.
 
@@ -157,9 +160,12 @@ extern crate std; // to detect vector instructions at run time
 #[allow(unsafe_code)] // kernels and large pages; each block says why it is sound
 mod backend;
 mod bias;
+#[cfg(feature = "checkpoint")]
+mod checkpoint;
 mod display;
 mod embed;
 mod error;
+mod interpolate;
 mod layout;
 mod positions;
 mod rotate;
@@ -174,16 +180,21 @@ mod testing;
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Cope, CopeConfig, Deberta, DebertaConfig,
-    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, ScoreBias, Shaw, ShawConfig,
-    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
+    Alibi, AlibiConfig, AlibiShape, BeitRelativeBias, BeitRelativeBiasConfig, Bias, BiasCache,
+    Cope, CopeConfig, Deberta, DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
+    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
+    LevitRelativeBiasConfig, Resampling, ScoreBias, Shaw, ShawConfig, SwinRelativeBias,
+    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias,
+    T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
 };
 #[cfg(feature = "checkpoint")]
-pub use embed::CheckpointError;
+pub use checkpoint::CheckpointError;
 pub use embed::{
     Embed, Extension, Gain, InputScale, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, LengthLimit, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, TableInit,
+    LearnedPositionalEmbeddingConfig, LengthLimit, PositionalEncodingGenerator,
+    PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, TableInit, Wav2Vec2PositionalConv,
+    Wav2Vec2PositionalConvConfig,
 };
 pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};

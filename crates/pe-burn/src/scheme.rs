@@ -7,7 +7,8 @@
 //!    with its hook ([`Embed`], [`Rotate`], [`Bias`] or [`ScoreBias`]), and its tests.
 //! 2. One line in the table `schemes!` below. The line gives its name, its variant of
 //!    [`PositionalConfig`] and [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row
-//!    in the documentation.
+//!    in the documentation. A scheme that the sizes of a model are not enough for, or that has no
+//!    positions on a line, is listed after `as data`, and `SchemeConfig` has only its axes.
 //!
 //! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in
 //! `lib.rs`, and above the table. The tests go through all names; those that list names or hooks, as in
@@ -21,13 +22,16 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::bias::{
-    Alibi, AlibiConfig, Bias, Cope, CopeConfig, Deberta, DebertaConfig, Fire, FireConfig, Kerple,
-    KerpleConfig, ScoreBias, Shaw, ShawConfig, T5RelativeBias, T5RelativeBiasConfig, TransformerXl,
-    TransformerXlConfig,
+    Alibi, AlibiConfig, BeitRelativeBias, BeitRelativeBiasConfig, Bias, Cope, CopeConfig, Deberta,
+    DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Fire, FireConfig, Kerple,
+    KerpleConfig, LevitRelativeBias, LevitRelativeBiasConfig, ScoreBias, Shaw, ShawConfig,
+    SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
+    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
 };
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
-    SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
+    PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
 };
 use crate::error::{PositionError, expect, init};
 use crate::positions::{Axes, Positions};
@@ -41,7 +45,19 @@ use crate::tensor::check_float;
 /// Makes everything that has a case per scheme: see the [module documentation](self). The scheme
 /// "none" has no hook, so it is written out here and has no line in the table.
 macro_rules! schemes {
-    ($($name:literal, $about:literal:
+    (
+        by name: $($named:literal, $about:literal:
+            $variant:ident($config:ty => $module:ty), $hook:ident;)*
+        as data: $($kind:literal, $kind_about:literal:
+            $kind_variant:ident($kind_config:ty => $kind_module:ty), $kind_hook:ident;)*
+    ) => {
+        schemes! {
+            [$($named),*]
+            $($named, $about: $variant($config => $module), $hook;)*
+            $($kind, $kind_about: $kind_variant($kind_config => $kind_module), $kind_hook;)*
+        }
+    };
+    ([$($named:literal),*] $($name:literal, $about:literal:
         $variant:ident($config:ty => $module:ty), $hook:ident;)*) => {
         /// The configuration of a [`PositionalScheme`], as data: the field `kind` names the scheme, the
         /// other fields are those of its own configuration.
@@ -68,8 +84,13 @@ macro_rules! schemes {
         }
 
         impl PositionalConfig {
-            /// The names of all schemes, as [`by_name`](Self::by_name) and the field `kind` take them.
-            pub const NAMES: &'static [&'static str] = &["none", $($name),*];
+            /// The names of the schemes that a name and the sizes of a model make, for positions on a line:
+            /// [`by_name`](Self::by_name) takes them.
+            pub const NAMES: &'static [&'static str] = &["none", $($named),*];
+
+            /// The names of all schemes, as the field `kind` takes them: [`NAMES`](Self::NAMES), and those
+            /// that need sizes of their own, such as a window.
+            pub const KINDS: &'static [&'static str] = &["none", $($name),*];
 
             /// The scheme with a name, for a transformer of width `d_model` with `heads` attention heads
             /// and sequences up to `max_len`; every other option is at its default.
@@ -77,7 +98,8 @@ macro_rules! schemes {
             /// # Errors
             ///
             /// [`PositionError::UnknownName`], which lists the known names; [`PositionError::Number`] for
-            /// a scheme that rotates, when `d_model` is not a multiple of `heads`.
+            /// a scheme that rotates, when `d_model` is not a multiple of `heads`;
+            /// [`PositionError::Config`] for one of [`KINDS`](Self::KINDS) alone.
             pub fn by_name(
                 name: &str,
                 d_model: usize,
@@ -107,7 +129,7 @@ macro_rules! schemes {
             }
 
             /// The axes of the grid that its positions have to be on; `None` for positions on a line.
-            pub fn axes(&self) -> Option<&Axes> {
+            pub fn axes(&self) -> Option<Axes> {
                 match self {
                     Self::None {} => None,
                     $(Self::$variant(config) => config.axes(),)*
@@ -188,6 +210,7 @@ macro_rules! schemes {
     };
 }
 schemes! {
+    by name:
     "sinusoidal", "the fixed sinusoidal encoding":
         Sinusoidal(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding), Embed;
     "learned", "a learned table":
@@ -212,6 +235,21 @@ schemes! {
         Deberta(DebertaConfig => Deberta), ScoreBias;
     "cope", "contextual positions, for causal attention":
         Cope(CopeConfig => Cope), ScoreBias;
+    as data:
+    "swin", "Swin's table of offsets in a window":
+        Swin(SwinRelativeBiasConfig => SwinRelativeBias), Bias;
+    "swin_v2", "Swin V2's network of log-spaced offsets":
+        SwinV2(SwinV2RelativeBiasConfig => SwinV2RelativeBias), Bias;
+    "beit", "BEiT's table of offsets, with a class token":
+        Beit(BeitRelativeBiasConfig => BeitRelativeBias), Bias;
+    "levit", "LeViT's table of distances in rows and columns":
+        Levit(LevitRelativeBiasConfig => LevitRelativeBias), Bias;
+    "decomposed", "queries against a vector per offset in rows and in columns, as in SAM":
+        Decomposed(DecomposedRelativeBiasConfig => DecomposedRelativeBias), ScoreBias;
+    "wav2vec2", "the convolution of wav2vec 2.0":
+        Wav2Vec2(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv), Embed;
+    "peg", "the convolution of CPVT, over a grid":
+        Peg(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator), Embed;
 }
 
 impl Config for PositionalConfig {}

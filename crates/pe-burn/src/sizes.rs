@@ -21,11 +21,17 @@ impl ModelSizes {
 
 /// What the table of [`scheme`](crate::scheme) needs of the configuration of a scheme.
 pub(crate) trait SchemeConfig: Sized {
-    /// The configuration for a model, with every option at its default.
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError>;
+    /// The configuration for a model, with every option at its default; an error for a scheme that needs
+    /// more than these sizes.
+    fn for_model(_sizes: ModelSizes) -> Result<Self, PositionError> {
+        Err(PositionError::config(
+            "this scheme needs more than its name and the sizes of a model, such as a window: make it from its \
+             own configuration, or from data with the field `kind`",
+        ))
+    }
 
     /// The axes of the grid that its positions have to be on; `None` for positions on a line.
-    fn axes(&self) -> Option<&Axes> {
+    fn axes(&self) -> Option<Axes> {
         None
     }
 }

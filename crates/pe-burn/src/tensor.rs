@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use burn::module::{Module, Param, ParamId};
 use burn::tensor::{Bool, DType, Device, FloatDType, Int, IntDType, Tensor};
 
 use crate::error::PositionError;
@@ -80,6 +81,21 @@ pub(crate) fn dequantized<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
         DType::QFloat(_) => parameter.dequantize(),
         _ => parameter,
     }
+}
+
+/// A changed table as a new parameter, trained if the old one is. An adapter that was trained beside the
+/// table (LoRA) is merged into it.
+pub(crate) fn changed<const D: usize>(
+    parameter: Param<Tensor<D>>,
+    change: impl FnOnce(Tensor<D>) -> Tensor<D>,
+) -> Param<Tensor<D>> {
+    let (_, table, state) = parameter.materialize().consume();
+    let trained = table.is_require_grad();
+    let mut table = change(dequantized(table).detach()).detach();
+    if trained {
+        table = table.require_grad();
+    }
+    Param::from_mapped_value(ParamId::new(), table, state)
 }
 
 /// Refuses an input on another device than the module, and a quantized one.

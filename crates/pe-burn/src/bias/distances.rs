@@ -30,9 +30,41 @@ pub(super) enum Distances {
     Space(Tensor<3>),
 }
 
+/// Checks the positions of queries and keys, and computes a bias from them. Where there is no query or
+/// no key, the result is empty and `compute` is not called.
+pub(super) fn of_pairs(
+    queries: (&Positions, usize),
+    keys: (&Positions, usize),
+    heads: usize,
+    (device, dtype): (&Device, DType),
+    compute: impl FnOnce(&Lookup, &Lookup) -> Result<Tensor<4>, PositionError>,
+) -> Result<Tensor<4>, PositionError> {
+    let (q, k) = (
+        queries.0.lookup(None, queries.1)?,
+        keys.0.lookup(None, keys.1)?,
+    );
+    let batch = match (q.batch, k.batch) {
+        (1, batch) | (batch, 1) => batch,
+        (queries, keys) if queries == keys => keys,
+        (expected, got) => {
+            return Err(PositionError::Batch {
+                what: "rows of key positions",
+                expected,
+                got,
+            });
+        }
+    };
+    let shape = [batch, heads, q.seq, k.seq];
+    if shape.contains(&0) {
+        return Ok(Tensor::zeros(shape, (device, dtype)));
+    }
+    let lines = batch.saturating_mul(heads).saturating_mul(q.seq);
+    check_room::<f32>(lines, k.seq)?;
+    compute(&q, &k)
+}
+
 impl Distances {
-    /// Checks the positions, and computes a bias from their distances. Where there is no query or no
-    /// key, the result is empty and `compute` is not called.
+    /// A bias that is computed from the distances, and the positions of the queries: see [`of_pairs`].
     pub fn bias(
         queries: (&Positions, usize),
         keys: (&Positions, usize),
@@ -40,28 +72,9 @@ impl Distances {
         (device, dtype): (&Device, DType),
         compute: impl FnOnce(Self, &Lookup) -> Result<Tensor<4>, PositionError>,
     ) -> Result<Tensor<4>, PositionError> {
-        let (q, k) = (
-            queries.0.lookup(None, queries.1)?,
-            keys.0.lookup(None, keys.1)?,
-        );
-        let batch = match (q.batch, k.batch) {
-            (1, batch) | (batch, 1) => batch,
-            (queries, keys) if queries == keys => keys,
-            (expected, got) => {
-                return Err(PositionError::Batch {
-                    what: "rows of key positions",
-                    expected,
-                    got,
-                });
-            }
-        };
-        let shape = [batch, heads, q.seq, k.seq];
-        if shape.contains(&0) {
-            return Ok(Tensor::zeros(shape, (device, dtype)));
-        }
-        let lines = batch.saturating_mul(heads).saturating_mul(q.seq);
-        check_room::<f32>(lines, k.seq)?;
-        compute(Self::new(&q, &k, device)?, &q)
+        of_pairs(queries, keys, heads, (device, dtype), |q, k| {
+            compute(Self::new(q, k, device)?, q)
+        })
     }
 
     /// The distances between at least one query and one key.

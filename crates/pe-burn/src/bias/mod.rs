@@ -7,6 +7,7 @@ mod cope;
 mod deberta;
 mod distances;
 mod fire;
+mod grid;
 mod kerple;
 mod shaw;
 mod t5;
@@ -17,6 +18,11 @@ pub use cache::BiasCache;
 pub use cope::{Cope, CopeConfig};
 pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};
+pub use grid::{
+    BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
+    LevitRelativeBias, LevitRelativeBiasConfig, Resampling, SwinRelativeBias,
+    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
+};
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};

@@ -1,10 +1,13 @@
 //! Encodings that are added to token embeddings.
 
+mod conv;
 mod learned;
 mod sinusoidal;
 
-#[cfg(feature = "checkpoint")]
-pub use learned::CheckpointError;
+pub use conv::{
+    PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConv,
+    Wav2Vec2PositionalConvConfig,
+};
 pub use learned::{
     Extension, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, TableInit,
 };

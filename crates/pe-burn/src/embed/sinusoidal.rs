@@ -271,8 +271,8 @@ impl SchemeConfig for SinusoidalPositionalEncodingConfig {
         Ok(Self::new(sizes.d_model).with_max_len(sizes.max_len))
     }
 
-    fn axes(&self) -> Option<&Axes> {
-        self.axes.as_ref()
+    fn axes(&self) -> Option<Axes> {
+        self.axes.clone()
     }
 }
 

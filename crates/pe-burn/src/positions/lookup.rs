@@ -317,6 +317,23 @@ impl<'a> Lookup<'a> {
         Err(PositionError::Grid { needs, got })
     }
 
+    /// The image whose tokens these are, and the ids of the tokens, `batch × seq` of them, unless they are all
+    /// in order.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Grid`] for all other positions.
+    pub fn on_image(&self) -> Result<(&'a Grid, Option<&'a [usize]>), PositionError> {
+        let got = match (&self.rows, self.grid) {
+            (_, Some((grid, ids))) if grid.axes() == 2 => return Ok((grid, ids)),
+            (_, Some((grid, _))) => axes::grid(grid.axes()).into(),
+            (Rows::Coordinates { axes, .. }, _) => axes::coordinates(*axes),
+            _ => "positions on a line".into(),
+        };
+        let needs = axes::grid(2).into();
+        Err(PositionError::Grid { needs, got })
+    }
+
     /// The error of a scheme on a line that was given coordinates.
     pub fn not_on_a_line(&self) -> PositionError {
         PositionError::Grid {
@@ -396,6 +413,23 @@ impl<'a> Lookup<'a> {
                 _ => grid.shape().into_iter().max().unwrap_or(0),
             },
         }
+    }
+
+    /// Refuses all but tokens on a line, in order from position 0 on, with padding before or after them: a
+    /// convolution sees the tokens beside a token, and not their positions.
+    pub fn check_on_line(&self, needs: &'static str) -> Result<(), PositionError> {
+        let got = match (&self.rows, self.grid) {
+            (_, Some((grid, _))) => axes::grid(grid.axes()).into(),
+            (Rows::Run(0), None) => return Ok(()),
+            (Rows::Device(ids), None) if ids.counts_tokens() => return Ok(()),
+            (Rows::Run(_), None) => "positions from an offset on".into(),
+            (Rows::Ids(_), None) => "position ids or starts".into(),
+            (Rows::Times(_), None) => "times".into(),
+            (Rows::Device(_), None) => "positions of packed rows".into(),
+            (Rows::Coordinates { axes, .. }, None) => axes::coordinates(*axes),
+        };
+        let needs = needs.into();
+        Err(PositionError::Grid { needs, got })
     }
 
     /// Which tokens are prefix tokens of their grid, `[1 or batch, seq, 1]`; `None` where the grid has

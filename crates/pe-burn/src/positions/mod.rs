@@ -102,6 +102,9 @@ pub(crate) struct DeviceIds {
 
 const UNKNOWN: usize = usize::MAX;
 
+/// What ids were made from that count real tokens.
+const MASK: &str = "padding mask";
+
 /// Which tokens are padding, `[batch or 1, seq]`.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // as above
@@ -302,7 +305,7 @@ impl Positions {
             (counts.cumsum(1) - 1).mask_fill(padding.clone(), 0)
         };
         Self {
-            kind: Kind::Device(DeviceIds::new(ids, "padding mask")),
+            kind: Kind::Device(DeviceIds::new(ids, MASK)),
             padding: Some(Padding::Device(padding)),
         }
     }
@@ -399,6 +402,11 @@ impl DeviceIds {
     fn new(ids: Tensor<2, Int>, source: &'static str) -> Self {
         let end = Arc::new(AtomicUsize::new(UNKNOWN));
         Self { ids, source, end }
+    }
+
+    /// Whether they number the real tokens of each row.
+    pub fn counts_tokens(&self) -> bool {
+        self.source == MASK
     }
 
     /// The ids on the host.

@@ -325,8 +325,8 @@ impl SchemeConfig for RotaryPositionalEncodingConfig {
         Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
     }
 
-    fn axes(&self) -> Option<&Axes> {
-        self.axes.as_ref()
+    fn axes(&self) -> Option<Axes> {
+        self.axes.clone()
     }
 }
 

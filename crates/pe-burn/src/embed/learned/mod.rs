@@ -4,14 +4,12 @@
 mod checkpoint;
 mod resize;
 
-#[cfg(feature = "checkpoint")]
-pub use checkpoint::CheckpointError;
 pub use resize::Extension;
 
 use alloc::{vec, vec::Vec};
 
 use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param, ParamId};
+use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
 use burn::nn::{Dropout, DropoutConfig, Initializer};
 use burn::tensor::module::embedding;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -25,7 +23,7 @@ use crate::error::{PositionError, check_size, init};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, compute_dtype, dequantized, ids_on, indices};
+use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices};
 
 /// What the rows of a learned table start as.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -257,15 +255,10 @@ impl LearnedPositionalEmbedding {
     /// is. An adapter that was trained beside the table (LoRA) is merged into it.
     fn map_table(self, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
         let offset = self.offset();
-        let (_, table, state) = self.weight.materialize().consume();
-        let trained = table.is_require_grad();
-        let mut table = change(dequantized(table).detach()).detach();
-        if trained {
-            table = table.require_grad();
-        }
-        let [rows, d_model] = table.dims();
+        let weight = changed(self.weight, change);
+        let [rows, d_model] = weight.lazy_shape().dims();
         Self {
-            weight: Param::from_mapped_value(ParamId::new(), table, state),
+            weight,
             dropout: self.dropout,
             config: LearnedPositionalEmbeddingConfig {
                 d_model,

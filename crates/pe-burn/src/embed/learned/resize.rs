@@ -8,6 +8,7 @@ use burn::tensor::{Tensor, TensorData};
 use super::LearnedPositionalEmbedding;
 use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size};
+use crate::interpolate::{bicubic, image};
 use crate::positions::{Grid, Positions};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
@@ -157,7 +158,7 @@ impl LearnedPositionalEmbedding {
         let [from_size, to_size] = [from, to].map(|grid| [grid.height(), grid.width()]);
         Ok(self.with_positions(|mut rows| {
             let patches = rows.split_off(from.prefix() * d_model);
-            rows.extend(bicubic(&patches, d_model, from_size, to_size));
+            rows.extend(image(&patches, d_model, from_size, to_size, bicubic));
             rows
         }))
     }
@@ -197,53 +198,6 @@ fn stretched(rows: &[f64], d_model: usize, len: usize) -> Vec<f64> {
             let share = rest as f64 / steps as f64;
             let lines = row(below).iter().zip(row((below + 1).min(last)));
             lines.map(move |(a, b)| a + (b - a) * share)
-        })
-        .collect()
-}
-
-/// Resizes the rows of an image, `[height][width][d_model]`: Keys, *Cubic Convolution Interpolation
-/// for Digital Image Processing*, 1981, eq. 4 with a = −0.75 as in PyTorch and OpenCV. The centre of a
-/// pixel is half a pixel from its edge, and the edge is repeated outside the image.
-fn bicubic(rows: &[f64], d_model: usize, from: [usize; 2], to: [usize; 2]) -> Vec<f64> {
-    let across = taps(from[1], to[1]);
-    let down = taps(from[0], to[0]);
-    // Along each row of the image, and then along its columns.
-    let wide = (0..from[0]).flat_map(|y| across.iter().map(move |taps| (y, taps)));
-    let wide: Vec<f64> = wide
-        .flat_map(|(y, taps)| {
-            let cell = move |x: usize| &rows[(y * from[1] + x) * d_model..][..d_model];
-            (0..d_model).map(move |i| taps.iter().map(|(x, weight)| weight * cell(*x)[i]).sum())
-        })
-        .collect();
-    let row = to[1] * d_model;
-    let wide = &wide;
-    down.iter()
-        .flat_map(|taps| {
-            (0..row).map(move |i| {
-                taps.iter()
-                    .map(|(y, weight)| weight * wide[y * row + i])
-                    .sum()
-            })
-        })
-        .collect()
-}
-
-/// For each new place along an axis, the four old places that it is a weighted sum of.
-fn taps(from: usize, to: usize) -> Vec<[(usize, f64); 4]> {
-    const A: f64 = -0.75;
-    let weight = |distance: f64| match distance.abs() {
-        x if x <= 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
-        x => ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A,
-    };
-    let ratio = from as f64 / to as f64;
-    (0..to)
-        .map(|place| {
-            let centre = (place as f64 + 0.5) * ratio - 0.5;
-            let whole = libm::floor(centre);
-            [-1.0, 0.0, 1.0, 2.0].map(|step| {
-                let tap = (whole + step).clamp(0.0, (from - 1) as f64);
-                (tap as usize, weight(centre - whole - step))
-            })
         })
         .collect()
 }

@@ -1,0 +1,250 @@
+//! LeViT's attention bias.
+
+#[cfg(feature = "checkpoint")]
+use std::path::Path;
+
+use alloc::format;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::window::{Pairs, check_window, gather};
+use crate::bias::Bias;
+use crate::bias::distances::of_pairs;
+#[cfg(feature = "checkpoint")]
+use crate::checkpoint::{CheckpointError, parameter};
+use crate::display::one_line;
+use crate::error::{PositionError, check_size, init};
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
+use crate::tensor::dequantized;
+
+/// The configuration of a [`LevitRelativeBias`].
+///
+/// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevitRelativeBiasConfig {
+    /// The number of heads, at least 1.
+    pub heads: usize,
+    /// The height and the width of the keys' grid, at least 1 each.
+    pub window: [usize; 2],
+    /// How many times as coarse the grid of the queries is, at least 1: 2 in the layers of LeViT that
+    /// halve the image. Query (y, x) is then at row `stride · y` and column `stride · x` of the keys'
+    /// grid. Default: 1.
+    #[serde(default = "default_stride")]
+    pub stride: usize,
+    /// The initial biases. Default: zeros, as in LeViT.
+    #[serde(default = "default_init")]
+    pub init: Initializer,
+}
+
+fn default_stride() -> usize {
+    1
+}
+
+fn default_init() -> Initializer {
+    Initializer::Zeros
+}
+
+impl Config for LevitRelativeBiasConfig {}
+
+impl LevitRelativeBiasConfig {
+    /// The biases of a number of heads for a grid of `[height, width]`; every option at its default.
+    pub fn new(heads: usize, window: [usize; 2]) -> Self {
+        Self {
+            heads,
+            window,
+            stride: default_stride(),
+            init: default_init(),
+        }
+    }
+
+    /// Sets how many times as coarse the grid of the queries is.
+    pub fn with_stride(self, stride: usize) -> Self {
+        Self { stride, ..self }
+    }
+
+    /// Sets the initial biases.
+    pub fn with_init(self, init: Initializer) -> Self {
+        Self { init, ..self }
+    }
+
+    /// Builds the module on `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for 0 heads, a stride of 0 and a window that is out of bounds,
+    /// [`TooLarge`](PositionError::TooLarge) when its table does not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<LevitRelativeBias, PositionError> {
+        let [heads, entries] = self.shape()?;
+        let weight = self
+            .init
+            .init_with([heads, entries], Some(entries), Some(heads), device);
+        Ok(self.with_weight(weight))
+    }
+
+    /// Builds the module with the biases of a trained model, from a safetensors file or a PyTorch one; the
+    /// content tells which. `init` is not used.
+    ///
+    /// | model | name of the biases, for each layer |
+    /// |---|---|
+    /// | LeViT in transformers | `levit.encoder.stages.0.layers.0.module.attention_biases`, those of a layer that subsamples without `.module` |
+    /// | LeViT in timm | `stages.0.blocks.0.attn.attention_biases`, `stages.1.downsample.attn_downsample.attention_biases` |
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Read`]; [`Name`](CheckpointError::Name), which lists the names that there
+    /// are; [`Shape`](CheckpointError::Shape) and [`DType`](CheckpointError::DType) for biases that do
+    /// not fit this configuration; [`Config`](CheckpointError::Config) for what
+    /// [`try_init`](Self::try_init) refuses.
+    #[cfg(feature = "checkpoint")]
+    pub fn init_from_file(
+        &self,
+        path: impl AsRef<Path>,
+        name: &str,
+        device: &Device,
+    ) -> Result<LevitRelativeBias, CheckpointError> {
+        let meaning = "heads, and height · width of the window";
+        let weight = parameter(path.as_ref(), name, self.shape()?, meaning, device)?;
+        Ok(self.with_weight(weight))
+    }
+
+    /// The shape of the biases, checked.
+    fn shape(&self) -> Result<[usize; 2], PositionError> {
+        check_size("heads", self.heads)?;
+        check_size("stride", self.stride)?;
+        check_window("window", self.window, self.heads)?;
+        let [height, width] = self.window;
+        Ok([self.heads, height * width])
+    }
+
+    fn with_weight(&self, weight: Param<Tensor<2>>) -> LevitRelativeBias {
+        LevitRelativeBias {
+            weight,
+            config: self.clone(),
+        }
+    }
+}
+
+impl SchemeConfig for LevitRelativeBiasConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HEIGHT_WIDTH)
+    }
+}
+
+init!(LevitRelativeBiasConfig => LevitRelativeBias);
+
+/// LeViT's attention bias: a trained bias per head for each distance in rows and each distance in columns,
+/// whichever of the two tokens comes first. Graham et al., [*LeViT: a Vision Transformer in ConvNet's
+/// Clothing for Faster Inference*](https://arxiv.org/abs/2104.01136), 2021, §4.2, "Attention bias instead of
+/// a positional embedding".
+///
+/// ```text
+/// bias(head, i, j) = weight[head][|stride · y_i − y_j| · width + |stride · x_i − x_j|]
+/// ```
+///
+/// for query i at row y_i and column x_i of its grid, key j likewise of its own. Made by
+/// [`LevitRelativeBiasConfig`].
+///
+/// ```
+/// use burn::tensor::Device;
+/// use pe_burn::{Bias, Grid, LevitRelativeBiasConfig, Positions};
+///
+/// let config = LevitRelativeBiasConfig::new(4, [14, 14]);
+/// let keys = Positions::from(Grid::image(14, 14));
+/// let levit = config.init(&Device::flex());
+/// assert_eq!(levit.bias((&keys, 196), (&keys, 196)).dims(), [1, 4, 196, 196]);
+///
+/// // A layer that halves the image: its queries are every other token of every other row.
+/// let halving = config.with_stride(2).init(&Device::flex());
+/// let queries = Positions::from(Grid::image(7, 7));
+/// assert_eq!(halving.bias((&queries, 49), (&keys, 196)).dims(), [1, 4, 49, 196]);
+/// ```
+///
+/// **Positions** are on a [`Grid`](crate::Grid) of height and width without prefix tokens, whole or in part
+/// ([`from_grid_ids`](Positions::from_grid_ids)), in which no query and key are farther apart than in the
+/// window.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+pub struct LevitRelativeBias {
+    /// `[heads, height · width]`, as `attention_biases` of LeViT's checkpoints.
+    pub weight: Param<Tensor<2>>,
+    #[module(skip)]
+    config: LevitRelativeBiasConfig,
+}
+
+impl LevitRelativeBias {
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &LevitRelativeBiasConfig {
+        &self.config
+    }
+}
+
+impl Bias for LevitRelativeBias {
+    fn try_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        let window = self.config.window;
+        let [height, width] = window;
+        let [_, entries] = self.weight.lazy_shape().dims();
+        if entries != height * width {
+            return Err(PositionError::number(
+                "the number of biases of a head",
+                entries as f64,
+                format!("{}, for a window of {height} × {width}", height * width),
+            ));
+        }
+        let weight = dequantized(self.weight.val());
+        let own = (&weight.device(), weight.dtype());
+        of_pairs(queries, keys, self.config.heads, own, |queries, keys| {
+            let pairs = Pairs::new(queries, keys, self.config.stride)?;
+            pairs.check_no_prefix()?;
+            pairs.check_within(window)?;
+            let apart = |axis| pairs.apart(axis, &weight.device()).abs();
+            let entries = apart(0) * width as i64 + apart(1);
+            Ok(gather(weight.transpose(), entries))
+        })
+    }
+}
+
+impl ModuleDisplay for LevitRelativeBias {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("heads", &self.config.heads)
+            .add_debug_attribute("window", &self.config.window)
+            .add("stride", &self.config.stride)
+            .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"heads": 2, "window": [2, 3], "stride": 2}"#;
+        let config: LevitRelativeBiasConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            config,
+            LevitRelativeBiasConfig::new(2, [2, 3]).with_stride(2)
+        );
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "LevitRelativeBias {heads: 2, window: [2, 3], stride: 2, params: 12}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<LevitRelativeBiasConfig>(&stray).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! Positions from convolutions: what is added to a token depends on the tokens beside it.
+
+mod peg;
+mod wav2vec2;
+
+pub use peg::{PositionalEncodingGenerator, PositionalEncodingGeneratorConfig};
+pub use wav2vec2::{Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig};
+
+use burn::tensor::{Device, Tensor};
+
+use crate::error::{PositionError, check_width};
+use crate::positions::{Lookup, Positions};
+use crate::tensor::{cast, check_device, compute_dtype};
+
+/// The input in the type that sums are computed in, with zeros for the tokens that are padding, and the
+/// lookup of its positions.
+fn input<'a>(
+    x: Tensor<3>,
+    positions: &'a Positions,
+    d_model: usize,
+    device: &Device,
+) -> Result<(Tensor<3>, Lookup<'a>), PositionError> {
+    let [batch, seq, got] = x.dims();
+    check_width("d_model", d_model, got)?;
+    check_device(&x, device)?;
+    let lookup = positions.lookup(Some(batch), seq)?;
+    let x = cast(x.clone(), compute_dtype(x.dtype().into()));
+    let x = match lookup.padding(device) {
+        Some(padding) if batch * seq > 0 => {
+            let shape = x.dims();
+            let padding = padding.unsqueeze_dim::<3>(2).expand(shape);
+            x.mask_fill(padding, 0.0)
+        }
+        _ => x,
+    };
+    Ok((x, lookup))
+}

@@ -1,0 +1,247 @@
+//! The positional encoding generator of CPVT.
+
+#[cfg(feature = "checkpoint")]
+use std::{format, path::Path};
+
+use alloc::vec;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::tensor::module::conv2d;
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::input;
+use crate::backend::memory::check_room;
+#[cfg(feature = "checkpoint")]
+use crate::checkpoint::{CheckpointError, parameter};
+use crate::display::one_line;
+use crate::embed::Embed;
+use crate::error::{PositionError, check_number, check_size, init};
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
+use crate::tensor::{cast, dequantized};
+
+/// The configuration of a [`PositionalEncodingGenerator`].
+///
+/// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PositionalEncodingGeneratorConfig {
+    /// The width of the embeddings, at least 1.
+    pub d_model: usize,
+    /// The height and the width of what the convolution sees, an odd number. Default: 3.
+    #[serde(default = "default_kernel")]
+    pub kernel: usize,
+}
+
+fn default_kernel() -> usize {
+    3
+}
+
+impl Config for PositionalEncodingGeneratorConfig {}
+
+impl PositionalEncodingGeneratorConfig {
+    /// A convolution of 3 × 3 for embeddings of width `d_model`.
+    pub fn new(d_model: usize) -> Self {
+        Self {
+            d_model,
+            kernel: default_kernel(),
+        }
+    }
+
+    /// Sets the height and the width of what the convolution sees.
+    pub fn with_kernel(self, kernel: usize) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// Builds the module on `device`. Weight and bias start as those of a convolution do in PyTorch: uniform
+    /// within ± 1/kernel.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a `d_model` of 0 and an even kernel,
+    /// [`TooLarge`](PositionError::TooLarge) when the weight does not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<PositionalEncodingGenerator, PositionError> {
+        let shape = self.shape()?;
+        let reach = 1.0 / self.kernel as f64;
+        let init = Initializer::Uniform {
+            min: -reach,
+            max: reach,
+        };
+        let bias = init.init([self.d_model], device);
+        Ok(self.with_parameters(init.init(shape, device), bias))
+    }
+
+    /// Builds the module with the convolution of a trained model, from a safetensors file or a PyTorch one;
+    /// the content tells which. `name` is what the names `….weight` and `….bias` begin with:
+    /// `pos_block.0.proj.0` for the first stage of Twins in timm and in its own code.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Read`]; [`Name`](CheckpointError::Name), which lists the names that there
+    /// are; [`Shape`](CheckpointError::Shape) and [`DType`](CheckpointError::DType) for a convolution that
+    /// does not fit this configuration; [`Config`](CheckpointError::Config) for what
+    /// [`try_init`](Self::try_init) refuses.
+    #[cfg(feature = "checkpoint")]
+    pub fn init_from_file(
+        &self,
+        path: impl AsRef<Path>,
+        name: &str,
+        device: &Device,
+    ) -> Result<PositionalEncodingGenerator, CheckpointError> {
+        let path = path.as_ref();
+        let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
+        let meaning = "d_model, 1, and twice the kernel";
+        let weight = parameter(path, &weight, self.shape()?, meaning, device)?;
+        let bias = parameter(path, &bias, [self.d_model], "d_model", device)?;
+        Ok(self.with_parameters(weight, bias))
+    }
+
+    /// The shape of the weight, checked.
+    fn shape(&self) -> Result<[usize; 4], PositionError> {
+        check_size("d_model", self.d_model)?;
+        let odd = !self.kernel.is_multiple_of(2);
+        check_number(odd, "kernel", self.kernel as f64, "odd")?;
+        let places = self.kernel.saturating_mul(self.kernel);
+        check_room::<f32>(self.d_model, places)?;
+        Ok([self.d_model, 1, self.kernel, self.kernel])
+    }
+
+    fn with_parameters(
+        &self,
+        weight: Param<Tensor<4>>,
+        bias: Param<Tensor<1>>,
+    ) -> PositionalEncodingGenerator {
+        PositionalEncodingGenerator {
+            weight,
+            bias,
+            config: self.clone(),
+        }
+    }
+}
+
+impl SchemeConfig for PositionalEncodingGeneratorConfig {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HEIGHT_WIDTH)
+    }
+}
+
+init!(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator);
+
+/// PEG, the positional encoding generator of CPVT: a small convolution over the grid of tokens, each column
+/// by itself. Chu et al., [*Conditional Positional Encodings for Vision
+/// Transformers*](https://arxiv.org/abs/2102.10882), 2021, §3.2. Twins has it too.
+///
+/// ```text
+/// y(r, c) = x(r, c) + bias + Σ_(a, b) weight[·, a, b] · x(r + a − ⌊kernel / 2⌋, c + b − ⌊kernel / 2⌋)
+/// ```
+///
+/// with zeros beyond the edges, from which the convolution knows where a token is. Made by
+/// [`PositionalEncodingGeneratorConfig`].
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{Embed, Grid, PositionalEncodingGeneratorConfig, Positions};
+///
+/// let device = Device::flex();
+/// let peg = PositionalEncodingGeneratorConfig::new(64).init(&device);
+/// let grid = Grid::image(14, 16).with_prefix(1); // a class token, and 14 × 16 patches
+/// let x = Tensor::random([2, grid.tokens(), 64], Distribution::Default, &device);
+/// assert_eq!(peg.embed(x, &Positions::from(grid)).dims(), [2, 225, 64]);
+/// ```
+///
+/// - **Positions** are the whole of a [`Grid`](crate::Grid) of height and width, of any size. Some of its
+///   tokens, and positions on a line, are refused. Prefix tokens stay as they are.
+/// - **Padding.** Tokens that are marked as padding ([`with_mask_pad`](Positions::with_mask_pad)) are set to
+///   zero first, so that an image that is padded to a larger grid, on the right and at the bottom, encodes as
+///   it would alone.
+/// - **Any float type.** It is computed in `f32` (`f64` for `f64` inputs) and rounded once.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "PEG")]
+#[doc(alias = "conditional positional encoding")]
+pub struct PositionalEncodingGenerator {
+    /// `[d_model, 1, kernel, kernel]`
+    pub weight: Param<Tensor<4>>,
+    /// `[d_model]`
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    config: PositionalEncodingGeneratorConfig,
+}
+
+impl PositionalEncodingGenerator {
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &PositionalEncodingGeneratorConfig {
+        &self.config
+    }
+}
+
+impl Embed for PositionalEncodingGenerator {
+    fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
+        let PositionalEncodingGeneratorConfig { d_model, kernel } = self.config;
+        let dtype = x.dtype();
+        let (x, lookup) = input(x, positions, d_model, &self.weight.lazy_device())?;
+        let (grid, ids) = lookup.on_image()?;
+        if ids.is_some() {
+            return Err(PositionError::Grid {
+                needs: "the whole of a grid of height × width".into(),
+                got: "some tokens of a grid".into(),
+            });
+        }
+        let (prefix, height, width) = (grid.prefix(), grid.height(), grid.width());
+        let [batch, seq, _] = x.dims();
+        if batch * (seq - prefix) == 0 {
+            return Ok(cast(x, dtype.into()));
+        }
+        let weight = cast(dequantized(self.weight.val()), x.dtype().into());
+        let bias = cast(dequantized(self.bias.val()), x.dtype().into());
+        let first = x.clone().slice([0..batch, 0..prefix, 0..d_model]);
+        let cells = x.slice([0..batch, prefix..seq, 0..d_model]);
+        let image = cells.clone().swap_dims(1, 2);
+        let image = image.reshape([batch, d_model, height, width]);
+        let options = ConvOptions::new([1, 1], [kernel / 2; 2], [1, 1], d_model);
+        let conv = conv2d(image, weight, Some(bias), options);
+        let conv = conv.reshape([batch, d_model, height * width]);
+        let y = cells + conv.swap_dims(1, 2);
+        let y = match prefix {
+            0 => y,
+            _ => Tensor::cat(vec![first, y], 1),
+        };
+        Ok(cast(y, dtype.into()))
+    }
+}
+
+impl ModuleDisplay for PositionalEncodingGenerator {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_model", &self.config.d_model)
+            .add("kernel", &self.config.kernel)
+            .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"d_model": 8}"#;
+        let config: PositionalEncodingGeneratorConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, PositionalEncodingGeneratorConfig::new(8));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "PositionalEncodingGenerator {d_model: 8, kernel: 3, params: 80}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<PositionalEncodingGeneratorConfig>(&stray).is_err());
+    }
+}

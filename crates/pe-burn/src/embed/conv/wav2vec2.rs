@@ -1,0 +1,309 @@
+//! The convolution of wav2vec 2.0.
+
+#[cfg(feature = "checkpoint")]
+use std::{format, path::Path, vec::Vec};
+
+use alloc::format as text;
+
+use burn::config::Config;
+use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::tensor::module::conv1d;
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::input;
+use crate::backend::memory::check_room;
+#[cfg(feature = "checkpoint")]
+use crate::checkpoint::{CheckpointError, parameter, tensor};
+use crate::display::one_line;
+use crate::embed::Embed;
+use crate::error::{PositionError, check_size, init};
+use crate::positions::Positions;
+use crate::sizes::SchemeConfig;
+use crate::tensor::{cast, dequantized};
+
+/// The positions that the convolution can take, for errors.
+const NEEDS: &str =
+    "tokens in order from position 0 on, as Positions::default() or a padding mask gives them";
+
+/// The configuration of a [`Wav2Vec2PositionalConv`].
+///
+/// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wav2Vec2PositionalConvConfig {
+    /// The width of the embeddings, a multiple of `groups`.
+    pub d_model: usize,
+    /// The number of tokens that the convolution sees, at least 1. Default: 128.
+    #[serde(default = "default_kernel")]
+    pub kernel: usize,
+    /// The number of groups of columns that do not see each other, at least 1. Default: 16.
+    #[serde(default = "default_groups")]
+    pub groups: usize,
+}
+
+fn default_kernel() -> usize {
+    128
+}
+
+fn default_groups() -> usize {
+    16
+}
+
+impl Config for Wav2Vec2PositionalConvConfig {}
+
+impl Wav2Vec2PositionalConvConfig {
+    /// The convolution of wav2vec 2.0 for embeddings of width `d_model`; every option at its default.
+    pub fn new(d_model: usize) -> Self {
+        Self {
+            d_model,
+            kernel: default_kernel(),
+            groups: default_groups(),
+        }
+    }
+
+    /// Sets the number of tokens that the convolution sees.
+    pub fn with_kernel(self, kernel: usize) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// Sets the number of groups of columns.
+    pub fn with_groups(self, groups: usize) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// Builds the module on `device`. The weight starts at N(0, 4/(kernel · d_model)) and the bias at 0, as
+    /// in wav2vec 2.0.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a size of 0 and for a `d_model` that groups do not divide,
+    /// [`TooLarge`](PositionError::TooLarge) when the weight does not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<Wav2Vec2PositionalConv, PositionError> {
+        let shape = self.shape()?;
+        let init = Initializer::Normal {
+            mean: 0.0,
+            std: 2.0 / libm::sqrt(self.kernel as f64 * self.d_model as f64),
+        };
+        let bias = Initializer::Zeros.init([self.d_model], device);
+        Ok(self.with_parameters(init.init(shape, device), bias))
+    }
+
+    /// Builds the module with the convolution of a trained model, from a safetensors file or a PyTorch one;
+    /// the content tells which. `name` is what the names of its weight and its bias begin with.
+    ///
+    /// | model | name of the convolution |
+    /// |---|---|
+    /// | wav2vec 2.0, HuBERT, WavLM in transformers | `wav2vec2.encoder.pos_conv_embed.conv`, with the model's name in front |
+    /// | the same in fairseq | `encoder.pos_conv.0` |
+    ///
+    /// These models train their weight by its norm and its direction (weight normalization along the last
+    /// axis: Salimans and Kingma 2016). A file has the pair as `….weight_g` and `….weight_v`, or as
+    /// `….parametrizations.weight.original0` and `….original1`, and the weight is made from it:
+    /// `v · g / ‖v‖` for each place of the kernel. A plain `….weight` is read as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Read`]; [`Name`](CheckpointError::Name), which lists the names that there
+    /// are; [`Shape`](CheckpointError::Shape) and [`DType`](CheckpointError::DType) for a convolution that
+    /// does not fit this configuration; [`Config`](CheckpointError::Config) for what
+    /// [`try_init`](Self::try_init) refuses.
+    #[cfg(feature = "checkpoint")]
+    pub fn init_from_file(
+        &self,
+        path: impl AsRef<Path>,
+        name: &str,
+        device: &Device,
+    ) -> Result<Wav2Vec2PositionalConv, CheckpointError> {
+        let path = path.as_ref();
+        let shape = self.shape()?;
+        let read = |name: &str, shape: [usize; 3]| {
+            let meaning = "d_model, d_model / groups, and kernel; 1 for what weight norm sums over";
+            tensor::<3>(path, name, shape, meaning, device)
+        };
+        let plain = format!("{name}.weight");
+        let weight = match read(&plain, shape) {
+            Err(CheckpointError::Name {
+                path: file,
+                name: asked,
+                names,
+            }) => {
+                let pairs = [
+                    ["weight_g", "weight_v"],
+                    [
+                        "parametrizations.weight.original0",
+                        "parametrizations.weight.original1",
+                    ],
+                ]
+                .map(|pair| pair.map(|end| format!("{name}.{end}")));
+                let found: Vec<_> = pairs
+                    .iter()
+                    .filter(|[norm, _]| names.contains(norm))
+                    .collect();
+                let [[norm, direction]] = found.as_slice() else {
+                    return Err(CheckpointError::Name {
+                        path: file,
+                        name: asked,
+                        names,
+                    });
+                };
+                let norm = read(norm, [1, 1, self.kernel])?;
+                let direction = read(direction, shape)?;
+                let length = direction.clone().square().sum_dim(0).sum_dim(1).sqrt();
+                direction * (norm / length)
+            }
+            other => other?,
+        };
+        let bias = parameter(
+            path,
+            &format!("{name}.bias"),
+            [self.d_model],
+            "d_model",
+            device,
+        )?;
+        Ok(self.with_parameters(Param::from_tensor(weight), bias))
+    }
+
+    /// The shape of the weight, checked.
+    fn shape(&self) -> Result<[usize; 3], PositionError> {
+        check_size("d_model", self.d_model)?;
+        check_size("kernel", self.kernel)?;
+        check_size("groups", self.groups)?;
+        if !self.d_model.is_multiple_of(self.groups) {
+            let bound = text!("a multiple of the number of groups, {}", self.groups);
+            return Err(PositionError::number("d_model", self.d_model as f64, bound));
+        }
+        let width = self.d_model / self.groups;
+        check_room::<f32>(self.d_model.saturating_mul(width), self.kernel)?;
+        Ok([self.d_model, width, self.kernel])
+    }
+
+    fn with_parameters(
+        &self,
+        weight: Param<Tensor<3>>,
+        bias: Param<Tensor<1>>,
+    ) -> Wav2Vec2PositionalConv {
+        Wav2Vec2PositionalConv {
+            weight,
+            bias,
+            config: self.clone(),
+        }
+    }
+}
+
+impl SchemeConfig for Wav2Vec2PositionalConvConfig {}
+
+init!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv);
+
+/// The positions of wav2vec 2.0: a wide convolution over the sequence, in groups of columns. Baevski et al.,
+/// [*wav2vec 2.0: A Framework for Self-Supervised Learning of Speech
+/// Representations*](https://arxiv.org/abs/2006.11477), 2020, §2 and §4.2. HuBERT and WavLM have it too.
+///
+/// ```text
+/// y_i = x_i + gelu(bias + Σ_k weight[·, ·, k] x_(i + k − ⌊kernel / 2⌋))
+/// ```
+///
+/// with zeros beyond both ends. Of an even kernel, one place more looks to the left. Made by
+/// [`Wav2Vec2PositionalConvConfig`].
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::{Embed, Positions, Wav2Vec2PositionalConvConfig};
+///
+/// let device = Device::flex();
+/// let conv = Wav2Vec2PositionalConvConfig::new(64).init(&device);
+/// let x = Tensor::random([2, 100, 64], Distribution::Default, &device);
+/// assert_eq!(conv.embed(x, &Positions::default()).dims(), [2, 100, 64]);
+/// ```
+///
+/// - **Positions.** It sees which tokens are beside a token, and no positions. It therefore takes whole
+///   sequences ([`Positions::default`]) and padded ones
+///   ([`from_token_mask`](Positions::from_token_mask)), on either side; offsets, ids, times, packed rows and
+///   grids are refused.
+/// - **Padding.** Padded tokens are set to zero first, as in the models, so that a row with padding on the
+///   left or on the right encodes as it would alone. What comes out for padded tokens is the convolution
+///   alone.
+/// - **No cache.** A token depends on tokens after it.
+/// - **Any float type.** It is computed in `f32` (`f64` for `f64` inputs) and rounded once.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "pos_conv_embed")]
+pub struct Wav2Vec2PositionalConv {
+    /// `[d_model, d_model / groups, kernel]`
+    pub weight: Param<Tensor<3>>,
+    /// `[d_model]`
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    config: Wav2Vec2PositionalConvConfig,
+}
+
+impl Wav2Vec2PositionalConv {
+    /// The configuration that this module was made from.
+    pub fn config(&self) -> &Wav2Vec2PositionalConvConfig {
+        &self.config
+    }
+}
+
+impl Embed for Wav2Vec2PositionalConv {
+    fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
+        let Wav2Vec2PositionalConvConfig {
+            d_model,
+            kernel,
+            groups,
+        } = self.config;
+        let dtype = x.dtype();
+        let (x, lookup) = input(x, positions, d_model, &self.weight.lazy_device())?;
+        lookup.check_on_line(NEEDS)?;
+        if x.dims().contains(&0) {
+            return Ok(cast(x, dtype.into()));
+        }
+        let weight = cast(dequantized(self.weight.val()), x.dtype().into());
+        let bias = cast(dequantized(self.bias.val()), x.dtype().into());
+        let padding = [(kernel / 2, (kernel - 1) / 2)];
+        let options = ConvOptions::new_with_padding([1], padding, [1], groups);
+        let conv = conv1d(x.clone().swap_dims(1, 2), weight, Some(bias), options);
+        Ok(cast(x + gelu(conv).swap_dims(1, 2), dtype.into()))
+    }
+}
+
+/// The exact one, of which Burn's `gelu` has the gradient on some backends only: on the others its backward
+/// pass is that of the approximation by tanh.
+fn gelu(x: Tensor<3>) -> Tensor<3> {
+    let share = ((x.clone() * core::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+    x * share
+}
+
+impl ModuleDisplay for Wav2Vec2PositionalConv {
+    fn custom_settings(&self) -> Option<DisplaySettings> {
+        one_line()
+    }
+
+    fn custom_content(&self, content: Content) -> Option<Content> {
+        content
+            .add("d_model", &self.config.d_model)
+            .add("kernel", &self.config.kernel)
+            .add("groups", &self.config.groups)
+            .optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    #[test]
+    fn it_is_read_from_data_and_shown() {
+        let json = r#"{"d_model": 32}"#;
+        let config: Wav2Vec2PositionalConvConfig = serde_json::from_str(json).unwrap();
+        assert_eq!(config, Wav2Vec2PositionalConvConfig::new(32));
+        assert_eq!(
+            config.init(&Device::flex()).to_string(),
+            "Wav2Vec2PositionalConv {d_model: 32, kernel: 128, groups: 16, params: 8224}"
+        );
+        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+        assert!(serde_json::from_str::<Wav2Vec2PositionalConvConfig>(&stray).is_err());
+    }
+}
