@@ -4,7 +4,7 @@
     venv5/bin/python encoders.py
 
 Each folder has `config.json` and `model.safetensors` as `save_pretrained` writes them, and `expected.json`: two inputs of
-different lengths, and the last hidden states of each alone, computed in float64.
+different sizes, and the last hidden states of each alone, computed in float64.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 import torch
-from transformers import AutoConfig, AutoModel, T5EncoderModel
+from transformers import AutoConfig, AutoModel, DINOv3ViTConfig, DINOv3ViTModel, T5EncoderModel
 
 from common import about, shortest
 
@@ -85,6 +85,45 @@ def main():
         expected = about("transformers", "transformers") | {"inputs": cases}
         (folder / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
         print(name, rows.shape if (rows := states[0]) is not None else None)
+
+
+    vision()
+
+
+def vision():
+    """Pictures of two sizes that are not square, one larger than in training."""
+    for name, gated in [("dinov3", False), ("dinov3-gated", True)]:
+        torch.manual_seed(len(name))
+        config = DINOv3ViTConfig(
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=3,
+            num_attention_heads=2,
+            image_size=16,
+            patch_size=4,
+            num_register_tokens=2,
+            use_gated_mlp=gated,
+            hidden_act="silu" if gated else "gelu",
+            layerscale_value=0.5,
+        )
+        config._attn_implementation = "eager"
+        model = DINOv3ViTModel(config)
+        with torch.no_grad():
+            for weights in model.parameters():
+                weights.copy_(torch.randn(weights.shape) * 0.25 + (weights.dim() == 1))
+        folder = OUT / name
+        model.eval().save_pretrained(folder)
+        model = model.double()
+        cases = []
+        for height, width in [(12, 16), (20, 8)]:
+            pixels = torch.randint(-9, 10, (1, 3, height, width)) / 8  # exact in float32
+            with torch.no_grad():
+                states = model(pixels.double()).last_hidden_state[0]
+            shape = {"height": height, "width": width}
+            numbers = {"pixels": shortest(pixels), "states": [shortest(row) for row in states]}
+            cases.append(shape | numbers)
+        expected = about("transformers", "transformers") | {"inputs": cases}
+        (folder / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
 
 
 main()
