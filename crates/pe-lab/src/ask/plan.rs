@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
-use crate::data;
+use crate::data::{self, Reading, Source};
 use crate::error::LabError;
 
 /// A study as a person asks for it. What is left out comes from the preset, from the tasks, and from
@@ -42,12 +42,18 @@ pub struct Plan {
     pub tasks: Option<Names>,
     /// A file of the user's own data, in place of the tasks.
     pub data: Option<PathBuf>,
+    /// A file of rows to test on, beside `data`.
+    pub test: Option<PathBuf>,
+    /// Into how many parts the rows of `data` are divided, each of which is the test of a task of its own.
+    pub folds: Option<usize>,
     /// The seeds.
     pub seeds: Option<Seeds>,
     /// Training steps.
     pub steps: Option<Steps>,
     /// The device.
     pub device: Option<String>,
+    /// How the rows of `data` are read.
+    pub reading: Option<Reading>,
     /// How to train.
     pub recipe: Option<Recipe>,
     /// The sizes of the model.
@@ -187,10 +193,38 @@ impl Plan {
         })?;
         let mut plan = Self::parse(&text)
             .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
-        if let (Some(data), Some(folder)) = (&plan.data, path.parent()) {
-            plan.data = Some(folder.join(data));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut plan.data, &mut plan.test].into_iter().flatten() {
+            *file = folder.join(&*file);
         }
         Ok(plan)
+    }
+
+    /// The files of the user's data, if the study is about them.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when the plan says how to read a file and names none.
+    pub fn source(&self) -> Result<Option<Source>, LabError> {
+        let Some(file) = self.data.clone() else {
+            let set = [
+                (self.test.is_some(), "--test"),
+                (self.folds.is_some(), "--folds"),
+                (self.reading.is_some(), "a flag that says how to read rows"),
+            ];
+            return match set.into_iter().find(|(set, _)| *set) {
+                None => Ok(None),
+                Some((_, flag)) => Err(LabError::Usage(format!(
+                    "{flag} is about data of your own; name its file with --data FILE"
+                ))),
+            };
+        };
+        Ok(Some(Source {
+            file,
+            test: self.test.clone(),
+            folds: self.folds,
+            reading: self.reading.clone().unwrap_or_default(),
+        }))
     }
 
     /// One of the [`PRESETS`].
@@ -217,8 +251,8 @@ impl Plan {
         // When a task leaves the plan, so do its steps.
         let stays = |task: &String| match (&over.tasks, &over.data) {
             (Some(Names::These(tasks)), _) => tasks.contains(task),
-            (Some(Names::All(_)), _) => task != data::NAME,
-            (None, Some(_)) => task == data::NAME,
+            (Some(Names::All(_)), _) => !data::is_own(task),
+            (None, Some(_)) => data::is_own(task),
             (None, None) => true,
         };
         let steps = self.steps.map(|mut steps| {
@@ -227,6 +261,16 @@ impl Plan {
             }
             steps
         });
+        // How a file is read goes with the file.
+        let kept = match data_or_tasks {
+            true => Self::default(),
+            false => Self {
+                test: self.test,
+                folds: self.folds,
+                reading: self.reading,
+                ..Self::default()
+            },
+        };
         Self {
             schemes: over.schemes.or(self.schemes),
             tasks: if data_or_tasks {
@@ -235,6 +279,9 @@ impl Plan {
                 self.tasks
             },
             data: if data_or_tasks { over.data } else { self.data },
+            test: over.test.or(kept.test),
+            folds: over.folds.or(kept.folds),
+            reading: over.reading.or(kept.reading),
             seeds: over.seeds.or(self.seeds),
             steps: over.steps.or(steps),
             device: over.device.or(self.device),

@@ -12,7 +12,7 @@ use super::scheme::Scheme;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::versions::Versions;
-use crate::data::DataSpec;
+use crate::data::{DataSpec, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
@@ -58,8 +58,8 @@ impl StudySpec {
     /// When a name does not exist or is given twice, when a list is empty, when a number is out of
     /// its bounds, or when the data cannot be used.
     pub fn of(plan: Plan) -> Result<(Self, Tasks), LabError> {
-        let tasks = match &plan.data {
-            Some(file) => Tasks::from_file(file)?,
+        let tasks = match plan.source()? {
+            Some(source) => Tasks::from_source(&source)?,
             None => Tasks::default(),
         };
         let model = plan.model.unwrap_or_default();
@@ -113,13 +113,18 @@ impl StudySpec {
             .tasks
             .iter()
             .map(|task| (task.name.clone(), task.steps));
+        let test = self.data.as_ref().and_then(|data| data.test.as_ref());
+        let reading = self.data.as_ref().map(|data| data.reading.clone());
         Plan {
             schemes: Some(Names::These(self.schemes.clone())),
             tasks: self.data.is_none().then_some(Names::These(tasks)),
             data: self.data.as_ref().map(StudyFolder::data_inside),
+            test: test.map(StudyFolder::test_inside),
+            folds: self.data.as_ref().and_then(|data| data.folds),
             seeds: Some(Seeds::These(self.seeds.clone())),
             steps: Some(Steps::ByTask(steps.collect())),
             device: Some(self.device.clone()),
+            reading: reading.filter(|reading| *reading != Reading::default()),
             recipe: Some(self.recipe.clone()),
             model: Some(self.model.clone()),
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::report::show;
+use super::rows::Rows;
 use super::terminal::on_stop;
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
 use crate::device::{self, Kind};
@@ -28,6 +29,8 @@ pub struct Args {
     /// a plain text (.txt) in which hidden characters are to be guessed
     #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    rows: Rows,
     /// Tasks to train on, separated by commas, or `all` (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     tasks: Option<Vec<String>>,
@@ -68,6 +71,7 @@ impl Args {
             device: self.device.clone(),
             recipe: None,
             model: None,
+            ..self.rows.plan()
         };
         Ok(base.overridden_by(flags))
     }

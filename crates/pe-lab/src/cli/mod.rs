@@ -4,6 +4,7 @@ mod compare;
 mod inspect;
 mod plot;
 mod report;
+mod rows;
 mod terminal;
 mod train;
 

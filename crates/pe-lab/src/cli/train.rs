@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use burn::train::Interrupter;
 
+use super::rows::Rows;
 use super::terminal::{on_stop, print_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
 use crate::error::LabError;
@@ -25,6 +26,8 @@ pub struct Args {
     /// Your own data in place of a task (see `pe-lab compare --help`)
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    rows: Rows,
     /// The scheme (see `pe-lab schemes`)
     #[arg(long, default_value = "sinusoidal", value_name = "NAME")]
     scheme: String,
@@ -41,7 +44,7 @@ pub struct Args {
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "data", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
@@ -117,6 +120,7 @@ impl Args {
             device: Some(self.device.clone()),
             recipe: None,
             model: None,
+            ..self.rows.plan()
         };
         let (study, tasks) = StudySpec::of(plan)?;
         let trials = study.trials(&tasks)?;

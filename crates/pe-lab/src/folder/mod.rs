@@ -6,6 +6,7 @@
 //! ├── study.toml           the same as a plan, to run the study again
 //! ├── study.lock           locked while a process works on the study
 //! ├── data/FILE            a copy of the user's data, if the study has any
+//! ├── data/test/FILE       a copy of the user's test file
 //! ├── trials/TASK-SCHEME-SEED/
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use write::{UNFINISHED, read_json, write_csv, write_json, write_whole};
 
-use crate::data::DataSpec;
+use crate::data::{DataSpec, FileSpec};
 
 /// The folder of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,17 @@ impl StudyFolder {
     /// Where the copy of a data file is, as seen from the study's folder.
     pub fn data_inside(data: &DataSpec) -> PathBuf {
         Path::new(Self::DATA).join(&data.file)
+    }
+
+    /// Where the copy of a test file is, as seen from the study's folder. It has a folder of its own, since it
+    /// may have the name of the data file.
+    pub fn test_inside(test: &FileSpec) -> PathBuf {
+        Path::new(Self::DATA).join("test").join(&test.file)
+    }
+
+    /// The copy of a test file.
+    pub fn test(&self, test: &FileSpec) -> PathBuf {
+        self.0.join(Self::test_inside(test))
     }
 
     /// The copy of a data file.
