@@ -10,6 +10,7 @@ use super::model::ModelSpec;
 use super::recipe::Recipe;
 use crate::data::{self, Reading, Source};
 use crate::error::LabError;
+use crate::names::did_you_mean;
 
 /// A study as a person asks for it. What is left out comes from the preset, from the tasks, and from
 /// the default recipe and model.
@@ -60,7 +61,7 @@ pub struct Plan {
     pub model: Option<ModelSpec>,
 }
 
-/// Names, or the word `all`.
+/// Names, or the word `all`. Among names, `all` stands for all of them too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -86,16 +87,33 @@ impl Names {
     pub fn of(self, all: impl Iterator<Item = String>) -> Vec<String> {
         match self {
             Self::All(All::All) => all.collect(),
+            Self::These(names) if names.iter().any(|name| name == ALL) => {
+                let mut every: Vec<String> = all.collect();
+                for name in names.into_iter().filter(|name| name != ALL) {
+                    if !every.contains(&name) {
+                        every.push(name);
+                    }
+                }
+                every
+            }
             Self::These(names) => names,
         }
     }
 }
 
+/// The word that stands for all names.
+const ALL: &str = "all";
+
 impl From<Vec<String>> for Names {
-    /// Names from a command line. Empty ones, which an extra comma leaves, are dropped.
-    fn from(mut names: Vec<String>) -> Self {
-        names.retain(|name| !name.trim().is_empty());
-        match names.iter().any(|name| name == "all") {
+    /// Names from a command line. Spaces around them, and empty ones, which an extra comma leaves, are
+    /// dropped.
+    fn from(names: Vec<String>) -> Self {
+        let names = names.iter().map(|name| name.trim());
+        let names: Vec<String> = names
+            .filter(|name| !name.is_empty())
+            .map(String::from)
+            .collect();
+        match names.iter().all(|name| name == ALL) && !names.is_empty() {
             true => Self::All(All::All),
             false => Self::These(names),
         }
@@ -191,13 +209,17 @@ impl Plan {
                 path.display()
             ))
         })?;
-        let mut plan = Self::parse(&text)
+        let plan = Self::parse(&text)
             .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut plan.data, &mut plan.test].into_iter().flatten() {
+        Ok(plan.inside(path.parent().unwrap_or(Path::new(""))))
+    }
+
+    /// The same plan, whose files are named relative to this folder.
+    pub fn inside(mut self, folder: &Path) -> Self {
+        for file in [&mut self.data, &mut self.test].into_iter().flatten() {
             *file = folder.join(&*file);
         }
-        Ok(plan)
+        self
     }
 
     /// The files of the user's data, if the study is about them.
@@ -237,9 +259,11 @@ impl Plan {
             .iter()
             .find(|(known, _)| *known == name)
             .ok_or_else(|| {
-                let names = PRESETS.map(|(name, _)| name).join(", ");
+                let names = PRESETS.map(|(name, _)| name.to_string());
                 LabError::Usage(format!(
-                    "there is no preset `{name}`; the presets are: {names}"
+                    "there is no preset `{name}`{}; the presets are: {}",
+                    did_you_mean(name, &names),
+                    names.join(", ")
                 ))
             })?;
         Self::parse(text)
@@ -250,7 +274,10 @@ impl Plan {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
         // When a task leaves the plan, so do its steps.
         let stays = |task: &String| match (&over.tasks, &over.data) {
-            (Some(Names::These(tasks)), _) => tasks.contains(task),
+            (Some(Names::These(tasks)), _) => {
+                let all = tasks.iter().any(|name| name == ALL) && !data::is_own(task);
+                all || tasks.contains(task)
+            }
             (Some(Names::All(_)), _) => !data::is_own(task),
             (None, Some(_)) => data::is_own(task),
             (None, None) => true,
@@ -366,6 +393,20 @@ mod tests {
         ] {
             assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
         }
+    }
+
+    #[test]
+    fn names_of_a_command_line_are_trimmed_and_none_is_lost_beside_all() {
+        let of = |text: &str| {
+            let names: Vec<String> = text.split(',').map(String::from).collect();
+            let all = ["a", "b", "c"].map(String::from).into_iter();
+            Names::from(names).of(all)
+        };
+        assert_eq!(of("b, a"), ["b", "a"]);
+        assert_eq!(of(" all "), ["a", "b", "c"]);
+        assert_eq!(of("all,b"), ["a", "b", "c"]);
+        assert_eq!(of("all,bb"), ["a", "b", "c", "bb"]);
+        assert!(of(",").is_empty());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use burn::train::Interrupter;
 
+use super::names::Known;
 use super::rows::Rows;
 use super::terminal::{on_stop, print_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
@@ -21,7 +22,7 @@ use crate::task::Task;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The task (see `pe-lab tasks`)
-    #[arg(long, default_value = "reverse", value_name = "NAME")]
+    #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task())]
     task: String,
     /// Your own data in place of a task (see `pe-lab compare --help`)
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
@@ -29,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     rows: Rows,
     /// The scheme (see `pe-lab schemes`)
-    #[arg(long, default_value = "sinusoidal", value_name = "NAME")]
+    #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::scheme())]
     scheme: String,
     /// Where the random numbers start
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -38,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Where to compute (see `pe-lab devices`)
-    #[arg(long, default_value = "flex", value_name = "NAME")]
+    #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
     device: String,
     /// Folder for the checkpoints and the result
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]

@@ -15,6 +15,7 @@
 //! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
 //! │   ├── losses.json      only with checkpoints: the loss of every step so far
 //! │   └── checkpoint/      only with checkpoints: written by `burn-train`
+//! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps, kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
 //! ├── summary.json         the numbers and sentences of the report
@@ -101,6 +102,11 @@ impl StudyFolder {
     /// The folder of the trial with this id.
     pub fn trial(&self, id: &str) -> TrialFolder {
         TrialFolder(self.0.join(Self::TRIALS).join(id))
+    }
+
+    /// Where the folder of a trial is kept while the study trains for another number of steps.
+    pub fn aside(&self, id: &str, steps: usize) -> TrialFolder {
+        self.trial(&format!("{id}-at-{steps}"))
     }
 
     /// The table of the report.

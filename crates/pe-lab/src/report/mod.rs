@@ -39,7 +39,7 @@ pub use summary::{
 use data::Data;
 
 use crate::error::LabError;
-use crate::folder::write_whole;
+use crate::folder::{StudyFolder, write_whole};
 use crate::run::{Outcomes, Study};
 
 /// The report of a study. Its intervals and tests are computed once, when it is made.
@@ -67,14 +67,23 @@ impl<'a> Report<'a> {
         table::render(&self.summary)
     }
 
-    /// Writes every file of the report into the study's folder, and returns their paths, the page
-    /// first.
+    /// The numbers and sentences of the report as JSON, which are those of its `summary.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Content`] when a number cannot be written as JSON.
+    pub fn json(&self) -> Result<String, LabError> {
+        let file = self.study.folder().summary();
+        serde_json::to_string_pretty(&self.summary).map_err(LabError::content(&file))
+    }
+
+    /// Writes every file of the report into a folder, such as the study's own, and returns their paths, the
+    /// page first.
     ///
     /// # Errors
     ///
     /// When a figure cannot be drawn or the folder cannot be written.
-    pub fn write(&self) -> Result<Vec<PathBuf>, LabError> {
-        let folder = self.study.folder();
+    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
         let charts = html::Charts::draw(&self.data, &self.summary)?;
         let encodings = encodings::figures(self.study, &self.outcomes.results)?;
         let text = html::render(&self.data, &self.summary, &charts, &encodings)?;
