@@ -35,10 +35,11 @@ pub fn meant<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     found.map(String::as_str)
 }
 
-/// A question about the name that was probably meant, to go into a message; empty if there is none.
+/// A question about the name that was probably meant, to go behind a name in a message; empty if there is
+/// none.
 pub fn did_you_mean(name: &str, known: &[String]) -> String {
     match meant(name, known) {
-        Some(meant) => format!("; did you mean `{meant}`?"),
+        Some(meant) => format!(" (did you mean `{meant}`?)"),
         None => String::new(),
     }
 }
@@ -97,6 +98,6 @@ mod tests {
         ] {
             assert_eq!(meant(name, &known), here, "{name}");
         }
-        assert_eq!(did_you_mean("rope", &known), "; did you mean `rotary`?");
+        assert_eq!(did_you_mean("rope", &known), " (did you mean `rotary`?)");
     }
 }

@@ -4,6 +4,7 @@ mod compare;
 mod inspect;
 mod names;
 mod plot;
+mod predict;
 mod report;
 mod rows;
 mod terminal;
@@ -58,6 +59,11 @@ enum Command {
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
     Report(report::Args),
+    /// Predict the labels of other rows with the best model of a study of your own data
+    ///
+    /// Prints CSV: the number of the row, its label, and the probability that the model gives to it. The
+    /// model is the one in winner.json of the study's folder.
+    Predict(predict::Args),
     /// Draw a picture of the sinusoidal encoding, as SVG or PNG
     Plot(plot::PlotArgs),
     /// Tell what positions do in a model from Hugging Face, layer by layer, from its config.json
@@ -106,6 +112,7 @@ impl Cli {
             Some(Command::Train(args)) => args.run(),
             Some(Command::Report(args)) => args.run(),
             Some(Command::Trial { folder }) => run::serve(&folder).map(|()| 0),
+            Some(Command::Predict(args)) => args.run(),
             Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Inspect(args)) => inspect::run(&args),
             Some(Command::Completions { shell }) => {

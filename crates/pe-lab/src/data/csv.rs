@@ -7,7 +7,7 @@ use csv::{ReaderBuilder, StringRecord};
 use super::error::Problem;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Tokens};
+use super::rows::{Collector, Labels, Tokens, UNLABELLED};
 
 const LABEL: &str = "label";
 
@@ -40,7 +40,8 @@ const TEXT_SHARE: f64 = 0.1;
 /// Which columns are what.
 struct Layout {
     names: Vec<String>,
-    label: usize,
+    /// The column of the label. Rows to predict need none.
+    label: Option<usize>,
     /// The columns of the tokens, in the order in which they are read.
     tokens: Vec<usize>,
     kind: TokenKind,
@@ -59,13 +60,14 @@ pub(super) fn read(
     text: &str,
     reading: &Reading,
     delimiter: Option<char>,
+    labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let delimiter = reading
         .delimiter
         .or(delimiter)
         .unwrap_or_else(|| sniffed(text));
-    let layout = layout(text, reading, delimiter)?;
+    let layout = layout(text, reading, delimiter, labels)?;
     let separator = match delimiter {
         ',' => "a comma".to_string(),
         ';' => "a semicolon".to_string(),
@@ -118,9 +120,43 @@ pub(super) fn read(
         // A row that has fewer fields than the header ends early; empty cells at its end do the same.
         let present = layout.tokens.iter().filter(|c| **c < record.len()).count();
         tokens.ended_by_empty = filled > 0 && filled < present;
-        rows.take(line, record.get(layout.label).unwrap_or("").trim(), tokens)
+        let label = match labels {
+            Labels::Ignored => UNLABELLED,
+            Labels::Needed => layout
+                .label
+                .and_then(|label| record.get(label))
+                .unwrap_or(""),
+        };
+        rows.take(line, label.trim(), tokens)
     })?;
     Ok(layout.describe(reading, &separator))
+}
+
+/// The names of the columns that hold the tokens of labelled rows, in their order, and what a token is.
+///
+/// # Errors
+///
+/// Those of [`read`], and [`Problem::Reading`] when two of these columns have one name.
+pub(super) fn token_columns(
+    text: &str,
+    reading: &Reading,
+    delimiter: Option<char>,
+) -> Result<(Vec<String>, TokenKind), Problem> {
+    let delimiter = reading.delimiter.or(delimiter);
+    let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
+    let layout = layout(text, reading, delimiter, Labels::Needed)?;
+    let names = layout.tokens.iter().map(|column| &layout.names[*column]);
+    let names: Vec<String> = names.cloned().collect();
+    for name in &names {
+        if layout.names.iter().filter(|known| *known == name).count() > 1 {
+            return Err(Problem::Reading(format!(
+                "two columns are called {}, so that rows of another file cannot be read by name; \
+                 give them names of their own",
+                shorten(name)
+            )));
+        }
+    }
+    Ok((names, layout.kind))
 }
 
 /// How many cells there are up to the last one that is not empty.
@@ -233,16 +269,24 @@ fn columns_of(
 }
 
 /// Which columns are what: as the flags say, and where they do not, as the names and the cells suggest.
-fn layout(text: &str, reading: &Reading, delimiter: char) -> Result<Layout, Problem> {
+fn layout(
+    text: &str,
+    reading: &Reading,
+    delimiter: char,
+    labels: Labels,
+) -> Result<Layout, Problem> {
     let (names, line) = names_of(text, delimiter, reading.no_header)?;
-    let label = label_column(&names, reading, line)?;
-    let others: Vec<usize> = (0..names.len()).filter(|c| *c != label).collect();
-    if others.is_empty() {
+    let label = match labels {
+        Labels::Needed => Some(label_column(&names, reading, line)?),
+        Labels::Ignored => label_column(&names, reading, line).ok(),
+    };
+    let others: Vec<usize> = (0..names.len()).filter(|c| Some(*c) != label).collect();
+    if let ([], Some(label)) = (&others[..], label) {
         let name = names[label].clone();
         return Err(Problem::NoTokenColumn { label: name });
     }
     let find = |flag: &'static str, name: &str| match column(&names, name) {
-        Some(found) if found == label => Err(Problem::Reading(format!(
+        Some(found) if Some(found) == label => Err(Problem::Reading(format!(
             "{flag} names {}, which is the column of the label; say which one the label is with \
              --label",
             shorten(name)
@@ -268,7 +312,7 @@ fn layout(text: &str, reading: &Reading, delimiter: char) -> Result<Layout, Prob
                             shorten(to)
                         )));
                     }
-                    tokens.extend((ends[0]..=ends[1]).filter(|column| *column != label));
+                    tokens.extend((ends[0]..=ends[1]).filter(|column| Some(*column) != label));
                 }
                 _ => tokens.push(find("--columns", name)?),
             }
@@ -438,15 +482,18 @@ impl Layout {
             TokenKind::Characters => "a token is a character",
         };
         let mut lines = vec![format!(
-            "label from column {}; tokens from {tokens}; {kind}; columns separated by {separator}{}",
-            name(self.label),
+            "label from {}; tokens from {tokens}; {kind}; columns separated by {separator}{}",
+            match self.label {
+                Some(label) => format!("column {}", name(label)),
+                None => "nowhere".to_string(),
+            },
             match reading.no_header {
                 true => "; no header",
                 false => "",
             }
         )];
         let unread: Vec<String> = (0..self.names.len())
-            .filter(|column| *column != self.label && !self.tokens.contains(column))
+            .filter(|column| Some(*column) != self.label && !self.tokens.contains(column))
             .map(|column| self.names[column].clone())
             .collect();
         if !unread.is_empty() {

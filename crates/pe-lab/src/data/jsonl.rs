@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::error::Problem;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Tokens};
+use super::rows::{Collector, Labels, Tokens, UNLABELLED};
 
 /// The key of the label, unless another is named.
 const LABEL: &str = "label";
@@ -32,6 +32,7 @@ const NAMED: usize = 8;
 pub(super) fn read(
     text: &str,
     reading: &Reading,
+    labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     for (set, flag) in [
@@ -88,7 +89,7 @@ pub(super) fn read(
                 false => format!("the other keys are {}", keys.join(", ")),
             }
         };
-        if found.label.is_none() && !found.others.is_empty() {
+        if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
             rows.reject(line, || {
                 format!(
                     "has no label: no key is called {}; {}; name it with --label KEY",
@@ -125,7 +126,10 @@ pub(super) fn read(
         if unread.len() < 1000 {
             unread.extend(found.others);
         }
-        let label = found.label.unwrap_or_default();
+        let label = match labels {
+            Labels::Needed => found.label.unwrap_or_default(),
+            Labels::Ignored => UNLABELLED.to_string(),
+        };
         rows.take(line, label.trim(), tokens)?;
     }
     let names = |keys: &BTreeSet<String>| {

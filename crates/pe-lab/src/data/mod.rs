@@ -44,9 +44,9 @@ pub use limits::{
 };
 pub use reading::{Reading, TokenKind};
 
-use crate::task::Task;
+use crate::task::{Answer, Sample, Task};
 use labelled::Labelled;
-use rows::{Collector, Rows};
+use rows::{Collector, Labels, Rows};
 use split::HeldOut;
 use text::MaskedText;
 
@@ -231,6 +231,86 @@ impl DataTask {
     }
 }
 
+impl DataTask {
+    /// The labels, in the order of the classes. None for a plain text.
+    pub fn labels(&self) -> &[String] {
+        match &self.made {
+            Made::Rows(tasks) => tasks[0].labels(),
+            Made::Text(_) => &[],
+        }
+    }
+
+    /// The rows of another file, read as those of this one were. Labels are not read.
+    ///
+    /// # Errors
+    ///
+    /// A [`DataError`] says what is wrong with the file, or that this data is a plain text.
+    pub fn sequences(&self, file: &Path) -> Result<Vec<Vec<String>>, DataError> {
+        let of = |path: &Path| {
+            let path = path.to_path_buf();
+            move |problem| DataError { path, problem }
+        };
+        let reading = self.reading_of_others().map_err(of(&self.source.file))?;
+        let read = || {
+            let (format, bytes) = open(file, &reading)?;
+            let mut collector = Collector::new(reading.max_len);
+            rows_of(
+                file,
+                format,
+                &text(bytes)?,
+                &reading,
+                Labels::Ignored,
+                &mut collector,
+            )?;
+            let Rows { rows, words, .. } = collector.finish();
+            let word = |token: &u32| words[*token as usize].clone();
+            let rows = rows.iter().map(|row| row.tokens.iter().map(word).collect());
+            Ok(rows.collect())
+        };
+        read().map_err(of(file))
+    }
+
+    /// How the rows of another file are read: from the columns of the same names.
+    fn reading_of_others(&self) -> Result<Reading, Problem> {
+        let (file, reading) = (&self.source.file, &self.spec.reading);
+        match self.spec.format {
+            Format::Text => Err(Problem::Reading(
+                "is plain text, and predictions are made for labelled rows".into(),
+            )),
+            Format::JsonLines => Ok(reading.clone()),
+            Format::Csv => {
+                let text = text(open(file, reading)?.1)?;
+                let (columns, kind) = csv::token_columns(&text, reading, delimiter(file))?;
+                Ok(Reading {
+                    label: None,
+                    text: None,
+                    columns: Some(columns),
+                    tokens: Some(kind),
+                    ..reading.clone()
+                })
+            }
+        }
+    }
+
+    /// Sequences as the model of a task reads them, with an answer to fill in. `None` if there is no such
+    /// task of labelled rows.
+    pub fn samples(&self, task: &str, rows: &[Vec<String>]) -> Option<Vec<Sample>> {
+        let Made::Rows(tasks) = &self.made else {
+            return None;
+        };
+        let task = tasks.iter().find(|known| known.name() == task)?;
+        let answer = Answer {
+            position: 0,
+            class: 0,
+        };
+        let sample = |row: &Vec<String>| Sample {
+            tokens: task.encode(row.iter().map(String::as_str)),
+            answers: vec![answer],
+        };
+        Some(rows.iter().map(sample).collect())
+    }
+}
+
 /// Whether a task of this name is made of the user's data.
 pub fn is_own(task: &str) -> bool {
     task == NAME || task.starts_with(FOLD)
@@ -276,13 +356,16 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         (Made::Text(Arc::new(task)), description)
     } else {
         let mut collector = Collector::new(reading.max_len);
-        let mut notes = rows_of(file, format, &text, reading, &mut collector).map_err(of(file))?;
+        let labels = Labels::Needed;
+        let mut notes =
+            rows_of(file, format, &text, reading, labels, &mut collector).map_err(of(file))?;
         let in_file = collector.len();
         if let Some(test) = test {
             let (format, bytes) = open(test, reading).map_err(of(test))?;
             let kept = FileSpec::of(test, &bytes);
             let text = self::text(bytes).map_err(of(test))?;
-            let more = rows_of(test, format, &text, reading, &mut collector).map_err(of(test))?;
+            let more = rows_of(test, format, &text, reading, labels, &mut collector);
+            let more = more.map_err(of(test))?;
             notes.push(format!("tested on the rows of {}", kept.file));
             notes.extend(
                 more.into_iter()
@@ -358,11 +441,12 @@ fn rows_of(
     format: Format,
     text: &str,
     reading: &Reading,
+    labels: Labels,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
-        Format::JsonLines => jsonl::read(text, reading, collector)?,
-        _ => csv::read(text, reading, delimiter(path), collector)?,
+        Format::JsonLines => jsonl::read(text, reading, labels, collector)?,
+        _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
     notes.extend(collector.end_file(reading.skip_bad)?);
     Ok(notes)

@@ -25,6 +25,18 @@ pub(super) struct Rows {
     pub labels: Vec<String>,
 }
 
+/// Whether every row has a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// A row without one cannot be used.
+    Needed,
+    /// Rows are to be predicted: whatever label they have is not read.
+    Ignored,
+}
+
+/// The label of a row that is to be predicted.
+pub(super) const UNLABELLED: &str = "?";
+
 /// The token of an empty cell.
 pub(super) const EMPTY: &str = "";
 

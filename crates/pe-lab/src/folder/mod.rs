@@ -13,12 +13,15 @@
 //! │   ├── failure.json     why the last attempt left no result
 //! │   ├── worker.log       what its process wrote to standard error
 //! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
+//! │   ├── weights.bpk      only on the user's data: the trained weights
 //! │   ├── losses.json      only with checkpoints: the loss of every step so far
 //! │   └── checkpoint/      only with checkpoints: written by `burn-train`
 //! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps, kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
 //! ├── summary.json         the numbers and sentences of the report
+//! ├── winner.json          the scheme that scored highest, as a configuration of pe-burn
+//! ├── winner.bpk           only on the user's data: the weights of its best model, for `pe-lab predict`
 //! ├── report.html          the report as one page
 //! └── NAME.svg             its figures
 //! ```
@@ -124,6 +127,16 @@ impl StudyFolder {
         self.0.join(Self::SUMMARY)
     }
 
+    /// The scheme that scored highest, and the model trained with it.
+    pub fn winner(&self) -> PathBuf {
+        self.0.join("winner.json")
+    }
+
+    /// The weights of that model, if they were kept.
+    pub fn winner_weights(&self) -> PathBuf {
+        self.0.join("winner.bpk")
+    }
+
     /// The page of the report.
     pub fn page(&self) -> PathBuf {
         self.0.join(Self::PAGE)
@@ -183,6 +196,11 @@ impl TrialFolder {
     /// What the trained scheme adds to the token embeddings.
     pub fn encoding(&self) -> PathBuf {
         self.0.join("encoding.csv")
+    }
+
+    /// The trained weights, kept for trials on the user's own data.
+    pub fn weights(&self) -> PathBuf {
+        self.0.join("weights.bpk")
     }
 
     /// The loss of every step up to the last checkpoint.

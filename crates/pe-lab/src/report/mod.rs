@@ -39,8 +39,8 @@ pub use summary::{
 use data::Data;
 
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_whole};
-use crate::run::{Outcomes, Study};
+use crate::folder::{StudyFolder, write_json, write_whole};
+use crate::run::{Outcomes, Study, Winner};
 
 /// The report of a study. Its intervals and tests are computed once, when it is made.
 pub struct Report<'a> {
@@ -67,6 +67,23 @@ impl<'a> Report<'a> {
         table::render(&self.summary)
     }
 
+    /// Writes the scheme that scored highest, and the weights of its best model if they were kept.
+    fn write_winner(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+        let Some(winner) = Winner::of(self.outcomes) else {
+            return Ok(Vec::new());
+        };
+        let mut written = vec![folder.winner()];
+        write_json(&written[0], &winner)?;
+        let weights = self.study.folder().trial(&winner.trial).weights();
+        if weights.exists() {
+            let bytes = std::fs::read(&weights).map_err(LabError::file(&weights))?;
+            let copy = folder.winner_weights();
+            write_whole(&copy, &bytes)?;
+            written.push(copy);
+        }
+        Ok(written)
+    }
+
     /// The numbers and sentences of the report as JSON, which are those of its `summary.json`.
     ///
     /// # Errors
@@ -90,6 +107,7 @@ impl<'a> Report<'a> {
         write_whole(&folder.page(), text.as_bytes())?;
         let mut written = vec![folder.page()];
         written.extend(files::write(folder, self.outcomes, &self.summary)?);
+        written.extend(self.write_winner(folder)?);
         for figure in charts.all().chain(&encodings) {
             let file = folder.figure(&figure.name);
             write_whole(&file, figure.svg.as_bytes())?;
