@@ -417,10 +417,14 @@ fn column(names: &[String], name: &str) -> Option<usize> {
 }
 
 fn unknown_column(flag: &'static str, name: &str, names: &[String]) -> Problem {
+    let mut columns = list(names);
+    if name.parse::<usize>().is_ok() {
+        columns.push_str("; if the first line is a row like the others, say --no-header");
+    }
     Problem::NoColumn {
         flag,
         name: name.to_string(),
-        columns: list(names),
+        columns,
     }
 }
 

@@ -198,7 +198,7 @@ pub enum Problem {
     #[error(
         "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
          nothing to learn from them; round or group numbers, take smaller tokens with --tokens words or \
-         --tokens characters, or leave columns out with --columns",
+         --tokens characters, or leave columns out with --text or --columns",
         shorten(example)
     )]
     Unknown {

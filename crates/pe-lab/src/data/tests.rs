@@ -389,6 +389,10 @@ fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
             label("klass"),
             "--label names `klass`, and there is no such column",
         ),
+        (
+            label("2"),
+            "if the first line is a row like the others, say --no-header",
+        ),
     ] {
         assert_says(&refused_as("a.csv", &numbers, named), &[said]);
     }
