@@ -104,11 +104,15 @@ impl Args {
         let folder = StudyFolder::at(&self.out);
         if folder.spec().exists() {
             let there: StudySpec = read_json(&folder.spec())?;
-            let grown = spec.clone().grown_from(&there, steps_asked);
-            // Where more differs, the run is refused with the study that was asked for.
-            if grown.obstacles(&there).is_empty() {
-                spec = grown;
+            let grown = spec.grown_from(&there, steps_asked);
+            let differs = grown.obstacles(&there);
+            if !differs.is_empty() {
+                return Err(LabError::ChangedStudy {
+                    folder: self.out.clone(),
+                    differs,
+                });
             }
+            spec = grown;
         }
         Study::new(spec, tasks, &self.out)
     }

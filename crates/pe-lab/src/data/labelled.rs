@@ -343,9 +343,12 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     }
     if split.repeated > 0 {
         lines.push(format!(
-            "rows with the sequence of an earlier one: {}; equal sequences are all in training or all \
-             in the test",
-            grouped(split.repeated)
+            "rows with the sequence of an earlier one: {}{}",
+            grouped(split.repeated),
+            match split.leaked {
+                0 => "; equal sequences are all in training or all in the test",
+                _ => "",
+            }
         ));
     }
     if split.leaked > 0 {

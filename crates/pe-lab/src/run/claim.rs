@@ -169,8 +169,9 @@ mod tests {
             fs::write(place.result(), text).unwrap();
             place.result()
         };
-        let result = leave(spec.tasks[0].steps, "own steps");
+        claim(&spec, &tasks, &folder).map(drop).unwrap();
         let own = spec.tasks[0].steps;
+        let result = leave(own, "own steps");
         let with = |spec: &mut StudySpec, steps| {
             spec.tasks[0].steps = steps;
             claim(spec, &tasks, &folder).map(drop).unwrap();

@@ -90,7 +90,8 @@ impl Estimate {
     pub fn in_words(&self) -> String {
         let minutes = self.seconds / 60.0;
         match self.seconds {
-            s if s < 90.0 => format!("{:.0} seconds", s.max(1.0)),
+            s if s < 1.5 => "a second".to_string(),
+            s if s < 90.0 => format!("{s:.0} seconds"),
             _ if minutes < 90.0 => format!("{minutes:.0} minutes"),
             _ => format!("{:.1} hours", minutes / 60.0),
         }
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "1 seconds",
+                "a second",
                 "61 seconds",
                 "2 minutes",
                 "50 minutes",

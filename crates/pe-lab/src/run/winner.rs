@@ -109,3 +109,44 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Names, Plan, Seeds, StudySpec};
+
+    #[test]
+    fn a_score_is_the_mean_over_tasks_and_a_failed_run_is_at_the_floor() {
+        let names = |list: [&str; 2]| Some(Names::These(list.map(String::from).to_vec()));
+        let plan = Plan {
+            schemes: names(["none", "rotary"]),
+            tasks: names(["reverse", "digits"]),
+            seeds: Some(Seeds::Count(2)),
+            ..Plan::default()
+        };
+        let (spec, tasks) = StudySpec::of(plan).unwrap();
+        let trials = spec.trials(&tasks).unwrap();
+        // Rotary is perfect but for one run without a score; of reverse there is only one run.
+        let scored: Vec<(&TrialSpec, f64)> = trials
+            .iter()
+            .filter(|trial| trial.task == "digits" || trial.seed == 1)
+            .map(|trial| match (trial.scheme.name.as_str(), trial.seed) {
+                ("rotary", 2) => (trial, 0.0),
+                ("rotary", _) => (trial, 1.0),
+                _ => (trial, 0.8),
+            })
+            .collect();
+        assert_eq!(scored.len(), 6);
+        assert!((score(&scored, "rotary") - (1.0 + 0.5) / 2.0).abs() < 1e-12);
+        assert!((score(&scored, "none") - 0.8).abs() < 1e-12);
+        assert_eq!(score(&scored, "alibi"), 0.0);
+        assert_eq!(
+            Winner::of(&Outcomes {
+                results: Vec::new(),
+                missing: Vec::new(),
+                resumed: 0
+            }),
+            None
+        );
+    }
+}
