@@ -213,12 +213,12 @@ fn align(rows: &[Vec<String>]) -> String {
         .collect();
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     let mut used = room + 1;
-    for column in 1..columns {
-        if used + 2 + widths[column] > room {
+    for (column, width) in widths.iter().enumerate().skip(1) {
+        if used + 2 + width > room {
             blocks.push(Vec::new());
             used = 0;
         }
-        used += 2 + widths[column];
+        used += 2 + width;
         if let Some(block) = blocks.last_mut() {
             block.push(column);
         }
