@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use pe_burn::PositionError;
 
 use crate::data::DataError;
+use crate::names::did_you_mean;
 
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A task name that does not exist.
-    #[error("there is no task `{name}`; the tasks are: {}", known.join(", "))]
+    #[error("there is no task `{name}`{}; the tasks are: {}", did_you_mean(name, known), known.join(", "))]
     UnknownTask {
         /// The name that was given.
         name: String,
@@ -18,7 +19,7 @@ pub enum LabError {
         known: Vec<String>,
     },
     /// A scheme name that does not exist.
-    #[error("there is no scheme `{name}`; the schemes are: {}", known.join(", "))]
+    #[error("there is no scheme `{name}`{}; the schemes are: {}", did_you_mean(name, known), known.join(", "))]
     UnknownScheme {
         /// The name that was given.
         name: String,
@@ -26,7 +27,7 @@ pub enum LabError {
         known: Vec<String>,
     },
     /// A device name that does not exist.
-    #[error("there is no device `{name}`; the devices are: {}", known.join(", "))]
+    #[error("there is no device `{name}`{}; the devices are: {}", did_you_mean(name, known), known.join(", "))]
     UnknownDevice {
         /// The name that was given.
         name: String,
@@ -56,8 +57,8 @@ pub enum LabError {
     Usage(String),
     /// The output folder holds another study.
     #[error(
-        "{} holds another study (it differs in: {}); results are never mixed. \
-         Choose a new folder with --out, or delete this one",
+        "{} holds another study (it differs in: {}); results are never mixed, and only schemes, tasks, \
+         seeds and steps can be added to a study. Choose a new folder with --out, or delete this one",
         folder.display(),
         differs.join(", ")
     )]

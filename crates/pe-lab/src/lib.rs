@@ -30,9 +30,10 @@
 //!
 //! ```text
 //! rng, grouped      random numbers on the host; thousands separators
+//! names             what a person may have meant
 //! task              imports rng
 //! data              imports task
-//! error             imports data
+//! error             imports data, names
 //! device            imports error
 //! folder            imports data
 //! ask               imports task, data, folder, device
@@ -58,6 +59,7 @@ pub mod folder;
 mod grouped;
 pub mod inspect;
 pub mod learn;
+pub mod names;
 pub mod plot;
 pub mod report;
 pub mod rng;

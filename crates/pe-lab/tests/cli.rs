@@ -54,6 +54,47 @@ fn wrong_use_exits_with_2_and_says_what_is_right() {
         (&["compare", "--steps", "0"], "0 steps were asked for"),
         (&["compare", "--preset", "slow"], "quick, standard, full"),
         (
+            &["compare", "--preset", "standart"],
+            "there is no preset `standart` (did you mean `standard`?)",
+        ),
+        (
+            &["compare", "--schemes", "rope"],
+            "there is no scheme `rope` (did you mean `rotary`?)",
+        ),
+        (
+            &["compare", "--schemes", "sinusodal"],
+            "(did you mean `sinusoidal`?)",
+        ),
+        (
+            &["compare", "--schemes", "all,rotarry"],
+            "there is no scheme `rotarry` (did you mean `rotary`?)",
+        ),
+        (
+            &["compare", "--tasks", "digits, revers"],
+            "there is no task `revers` (did you mean `reverse`?)",
+        ),
+        (
+            &["train", "--scheme", "rope"],
+            "there is no scheme `rope` (did you mean `rotary`?)",
+        ),
+        (
+            &["compare", "--label", "Class"],
+            "name its file with --data FILE",
+        ),
+        (
+            &["compare", "--folds", "5"],
+            "name its file with --data FILE",
+        ),
+        (&["compare", "--delimiter", "ab"], "it takes one character"),
+        (
+            &["compare", "--tokens", "letters"],
+            "cells, words, characters",
+        ),
+        (
+            &["compare", "--text", "a", "--columns", "b"],
+            "cannot be used with",
+        ),
+        (
             &["compare", "--preset", "full", "--study", "x.toml"],
             "cannot be used with",
         ),
@@ -170,7 +211,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let summary = fs::read_to_string(out.join("summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     assert_eq!(summary["tasks"][0]["schemes"].as_array().unwrap().len(), 2);
-    let svg = fs::read_to_string(out.join("chart-digits.svg")).unwrap();
+    let svg = fs::read_to_string(out.join("bars-digits.svg")).unwrap();
     assert!(
         svg.starts_with("<svg") && svg.contains("positional scheme"),
         "{svg}"
@@ -214,7 +255,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     assert_eq!(scores(&csv_again), scores(&csv));
 
     // The report alone, from the files, after the others are gone.
-    for file in ["results.csv", "summary.json", "chart-digits.svg"] {
+    for file in ["results.csv", "summary.json", "bars-digits.svg"] {
         fs::remove_file(out.join(file)).unwrap();
     }
     let out_name = out.to_string_lossy().into_owned();
@@ -225,7 +266,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         lines.map(str::to_string).collect::<Vec<_>>()
     };
     assert_eq!(table(&reported), table(&run(TINY, Some(&out)).1));
-    assert!(out.join("chart-digits.svg").exists());
+    assert!(out.join("bars-digits.svg").exists());
 
     // The study again from the file that it left, elsewhere: the same numbers.
     let elsewhere = folder.path().join("elsewhere");
@@ -235,20 +276,15 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let csv_elsewhere = fs::read_to_string(elsewhere.join("results.csv")).unwrap();
     assert_eq!(scores(&csv_elsewhere), scores(&csv));
 
-    // Another study in the same folder.
-    let changed_study = [
-        "compare",
-        "--tasks",
-        "digits",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-    ];
-    let (code, _, stderr) = run(&changed_study, Some(&out));
+    // Another recipe is another study.
+    let other = folder.path().join("other.toml");
+    let text = fs::read_to_string(&plan).unwrap();
+    fs::write(&other, text.replace("batch_size = 64", "batch_size = 8")).unwrap();
+    let name = other.to_string_lossy().into_owned();
+    let (code, _, stderr) = run(&["compare", "--study", &name], Some(&out));
     assert_eq!(code, 2);
     assert!(
-        stderr.contains("holds another study") && stderr.contains("schemes"),
+        stderr.contains("holds another study (it differs in: recipe)"),
         "{stderr}"
     );
     assert_eq!(

@@ -124,6 +124,16 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         ("bad.jsonl", b"{\"label\": 1,\n".to_vec(), "line 1: "),
         ("short.txt", b"abc".to_vec(), "2,000"),
         ("table.xlsx", b"PK".to_vec(), ".csv"),
+        (
+            "id.csv",
+            rows("\n")
+                .replace("label,text", "label,text,id")
+                .replace(",not", ",not x,1")
+                .replace(",bad", ",bad x,2")
+                .into_bytes(),
+            "--text",
+        ),
+        ("list.json", b"[{}]".to_vec(), "one object per line"),
     ] {
         let file = folder.path().join(name);
         fs::write(&file, content).unwrap();
@@ -145,6 +155,216 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         assert_eq!(code, 2, "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
     }
+}
+
+/// Runs a study of a file of the repository as its README says, but shorter.
+fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("data")
+        .join(name);
+    let mut command = lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none,learned",
+        "--seeds",
+        "1",
+        "--steps",
+        "2",
+    ]);
+    command
+        .arg("--data")
+        .arg(file)
+        .args(flags)
+        .arg("--out")
+        .arg(out);
+    let (code, stdout, stderr) = ended(&mut command);
+    assert_eq!(code, 0, "{stderr}");
+    (stdout, stderr)
+}
+
+const PROMOTERS: &[&str] = &[
+    "--no-header",
+    "--label",
+    "1",
+    "--text",
+    "3",
+    "--tokens",
+    "characters",
+];
+const SENTENCES: &[&str] = &["--no-header", "--label", "2"];
+
+#[test]
+fn three_real_files_go_from_file_to_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name);
+    let (stdout, stderr) = of_the_repository("promoters.data", PROMOTERS, &out("genes"));
+    for said in [
+        "106 rows of labelled sequences",
+        "2 labels: `+` 53, `-` 53",
+        "all sequences have 57 tokens",
+        "vocabulary: all of the 4 different tokens in training",
+        "row 1 as read: BOS t a c t a g c a a t a c g c t t … t c g t EOS (57 tokens), label `+`",
+        "columns not read: `2`",
+        "floor, the share of the most frequent label: 0.5",
+        "no test beyond the training lengths: all sequences have 57 tokens",
+    ] {
+        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
+    }
+    assert!(stdout.contains("Verdict"), "{stdout}");
+    let (_, stderr) = of_the_repository("amazon_cells_labelled.txt", SENTENCES, &out("sentences"));
+    for said in [
+        "1,000 rows of labelled sequences",
+        "a token is a word; columns separated by a tab; no header",
+        "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
+    ] {
+        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
+    }
+    let (_, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
+    for said in [
+        "characters of plain text",
+        "window 1 as read: BOS \"= CHAPTER I =",
+        "floor, the share",
+    ] {
+        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
+    }
+}
+
+#[test]
+fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let flags = [PROMOTERS, &["--folds", "3"]].concat();
+    let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
+    assert!(
+        stderr.contains("3 folds, each a task of its own"),
+        "{stderr}"
+    );
+    assert!(
+        stdout.contains("data-fold-1 (") && stdout.contains("data-fold-3 ("),
+        "{stdout}"
+    );
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(
+        csv.lines()
+            .filter(|line| line.starts_with("data-fold-2,"))
+            .count(),
+        2,
+        "{csv}"
+    );
+    let winner = fs::read_to_string(out.join("winner.json")).unwrap();
+    let winner: serde_json::Value = serde_json::from_str(&winner).unwrap();
+    // The configuration is one that pe-burn reads.
+    let encoding = winner["scheme"]["encoding"].clone();
+    let encoding: pe_burn::PositionalConfig = serde_json::from_value(encoding).unwrap();
+    encoding.try_init(&Device::flex()).unwrap();
+
+    // Rows without labels, of another file name, in other words for the same columns.
+    let rows = folder.path().join("new.csv");
+    fs::write(&rows, "?,a,tactagcaatacgct\n?,b,ttt\n").unwrap();
+    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(
+        (lines[0], lines.len()),
+        ("row,prediction,probability", 3),
+        "{stdout}"
+    );
+    for (number, line) in (1..).zip(&lines[1..]) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells[0], number.to_string());
+        assert!(["+", "-"].contains(&cells[1]), "{line}");
+        let probability: f64 = cells[2].parse().unwrap();
+        assert!((0.5..=1.0).contains(&probability), "{line}");
+    }
+    // Its report can be written elsewhere, with the winner.
+    let elsewhere = folder.path().join("elsewhere");
+    let (code, _, stderr) = ended(lab().arg("report").arg(&out).arg("--out").arg(&elsewhere));
+    assert_eq!(code, 0, "{stderr}");
+    for file in [
+        "report.html",
+        "winner.json",
+        "winner.bpk",
+        "bars-data-fold-1.svg",
+    ] {
+        assert!(elsewhere.join(file).exists(), "{file}");
+    }
+    assert!(!elsewhere.join("study.json").exists());
+
+    fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
+    let (code, _, stderr) = ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("row 1 has 58 tokens, and the longest in the study has 57"),
+        "{stderr}"
+    );
+    fs::remove_file(out.join("winner.bpk")).unwrap();
+    fs::write(&rows, "?,a,t\n").unwrap();
+    let (code, _, stderr) = ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("winner.bpk is not there"), "{stderr}");
+}
+
+/// What a model has learned is what `predict` says: on its own test rows it is right as often as its score.
+#[test]
+fn predictions_are_those_of_the_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, test) = (folder.path().join("a.csv"), folder.path().join("b.csv"));
+    let (out, text) = (folder.path().join("out"), rows_told_apart_by_order_alone());
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    let some = |lines: &[&str]| format!("label,text\n{}\n", lines.join("\n"));
+    fs::write(&file, some(&lines[..500])).unwrap();
+    fs::write(&test, some(&lines[500..])).unwrap();
+    let mut command = lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none,sinusoidal",
+        "--seeds",
+        "1",
+        "--steps",
+        "150",
+        "--quiet",
+        "--json",
+    ]);
+    command
+        .arg("--data")
+        .arg(&file)
+        .arg("--test")
+        .arg(&test)
+        .arg("--out")
+        .arg(&out);
+    let (code, stdout, stderr) = ended(&mut command);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let summary: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(summary["study"]["data"]["test"]["file"], "b.csv");
+    let winner = fs::read_to_string(out.join("winner.json")).unwrap();
+    let winner: serde_json::Value = serde_json::from_str(&winner).unwrap();
+    assert_eq!(winner["scheme"]["name"], "sinusoidal");
+    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&test).arg("--study").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let said = stdout
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).unwrap());
+    let right = said
+        .zip(&lines[500..])
+        .filter(|(said, line)| line.starts_with(said))
+        .count();
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    let scored = csv
+        .lines()
+        .filter(|line| line.starts_with("data,sinusoidal,"));
+    let (tested, correct) = scored.fold((0.0, 0.0), |(tested, correct), line| {
+        let cells: Vec<f64> = line
+            .split(',')
+            .map(|cell| cell.parse().unwrap_or(0.0))
+            .collect();
+        (tested + cells[7], correct + cells[7] * cells[8])
+    });
+    assert_eq!(tested, 100.0, "{csv}");
+    assert!((correct - right as f64).abs() < 1e-6, "{correct} {right}");
+    assert!(right > 80, "{right} of 100");
 }
 
 /// Rows of 5 to 10 tokens. The label says whether `a` is before `b`; both are anywhere among other words,

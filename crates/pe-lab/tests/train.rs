@@ -104,7 +104,10 @@ fn wrong_use_exits_with_2_and_leaves_nothing() {
     for (arguments, said) in [
         (&["--task", "sorting"][..], "there is no task `sorting`"),
         (&["--scheme", "cosine"], "there is no scheme `cosine`"),
-        (&["--task", "all"], "there is no task `all`"),
+        (
+            &["--task", "all"],
+            "train runs one task with one scheme and one seed",
+        ),
         (&["--steps", "0"], "0 steps were asked for"),
         (&["--seed", "-1"], "unexpected argument"),
         (&["--resume"], "holds no training to go on with"),

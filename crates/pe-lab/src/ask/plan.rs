@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
-use crate::data;
+use crate::data::{self, Reading, Source};
 use crate::error::LabError;
+use crate::names::did_you_mean;
 
 /// A study as a person asks for it. What is left out comes from the preset, from the tasks, and from
 /// the default recipe and model.
@@ -42,19 +43,25 @@ pub struct Plan {
     pub tasks: Option<Names>,
     /// A file of the user's own data, in place of the tasks.
     pub data: Option<PathBuf>,
+    /// A file of rows to test on, beside `data`.
+    pub test: Option<PathBuf>,
+    /// Into how many parts the rows of `data` are divided, each of which is the test of a task of its own.
+    pub folds: Option<usize>,
     /// The seeds.
     pub seeds: Option<Seeds>,
     /// Training steps.
     pub steps: Option<Steps>,
     /// The device.
     pub device: Option<String>,
+    /// How the rows of `data` are read.
+    pub reading: Option<Reading>,
     /// How to train.
     pub recipe: Option<Recipe>,
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
 }
 
-/// Names, or the word `all`.
+/// Names, or the word `all`. Among names, `all` stands for all of them too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -80,16 +87,33 @@ impl Names {
     pub fn of(self, all: impl Iterator<Item = String>) -> Vec<String> {
         match self {
             Self::All(All::All) => all.collect(),
+            Self::These(names) if names.iter().any(|name| name == ALL) => {
+                let mut every: Vec<String> = all.collect();
+                for name in names.into_iter().filter(|name| name != ALL) {
+                    if !every.contains(&name) {
+                        every.push(name);
+                    }
+                }
+                every
+            }
             Self::These(names) => names,
         }
     }
 }
 
+/// The word that stands for all names.
+const ALL: &str = "all";
+
 impl From<Vec<String>> for Names {
-    /// Names from a command line. Empty ones, which an extra comma leaves, are dropped.
-    fn from(mut names: Vec<String>) -> Self {
-        names.retain(|name| !name.trim().is_empty());
-        match names.iter().any(|name| name == "all") {
+    /// Names from a command line. Spaces around them, and empty ones, which an extra comma leaves, are
+    /// dropped.
+    fn from(names: Vec<String>) -> Self {
+        let names = names.iter().map(|name| name.trim());
+        let names: Vec<String> = names
+            .filter(|name| !name.is_empty())
+            .map(String::from)
+            .collect();
+        match names.iter().all(|name| name == ALL) && !names.is_empty() {
             true => Self::All(All::All),
             false => Self::These(names),
         }
@@ -185,12 +209,44 @@ impl Plan {
                 path.display()
             ))
         })?;
-        let mut plan = Self::parse(&text)
+        let plan = Self::parse(&text)
             .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
-        if let (Some(data), Some(folder)) = (&plan.data, path.parent()) {
-            plan.data = Some(folder.join(data));
+        Ok(plan.inside(path.parent().unwrap_or(Path::new(""))))
+    }
+
+    /// The same plan, whose files are named relative to this folder.
+    pub fn inside(mut self, folder: &Path) -> Self {
+        for file in [&mut self.data, &mut self.test].into_iter().flatten() {
+            *file = folder.join(&*file);
         }
-        Ok(plan)
+        self
+    }
+
+    /// The files of the user's data, if the study is about them.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when the plan says how to read a file and names none.
+    pub fn source(&self) -> Result<Option<Source>, LabError> {
+        let Some(file) = self.data.clone() else {
+            let set = [
+                (self.test.is_some(), "--test"),
+                (self.folds.is_some(), "--folds"),
+                (self.reading.is_some(), "a flag that says how to read rows"),
+            ];
+            return match set.into_iter().find(|(set, _)| *set) {
+                None => Ok(None),
+                Some((_, flag)) => Err(LabError::Usage(format!(
+                    "{flag} is about data of your own; name its file with --data FILE"
+                ))),
+            };
+        };
+        Ok(Some(Source {
+            file,
+            test: self.test.clone(),
+            folds: self.folds,
+            reading: self.reading.clone().unwrap_or_default(),
+        }))
     }
 
     /// One of the [`PRESETS`].
@@ -203,9 +259,11 @@ impl Plan {
             .iter()
             .find(|(known, _)| *known == name)
             .ok_or_else(|| {
-                let names = PRESETS.map(|(name, _)| name).join(", ");
+                let names = PRESETS.map(|(name, _)| name.to_string());
                 LabError::Usage(format!(
-                    "there is no preset `{name}`; the presets are: {names}"
+                    "there is no preset `{name}`{}; the presets are: {}",
+                    did_you_mean(name, &names),
+                    names.join(", ")
                 ))
             })?;
         Self::parse(text)
@@ -216,9 +274,12 @@ impl Plan {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
         // When a task leaves the plan, so do its steps.
         let stays = |task: &String| match (&over.tasks, &over.data) {
-            (Some(Names::These(tasks)), _) => tasks.contains(task),
-            (Some(Names::All(_)), _) => task != data::NAME,
-            (None, Some(_)) => task == data::NAME,
+            (Some(Names::These(tasks)), _) => {
+                let all = tasks.iter().any(|name| name == ALL) && !data::is_own(task);
+                all || tasks.contains(task)
+            }
+            (Some(Names::All(_)), _) => !data::is_own(task),
+            (None, Some(_)) => data::is_own(task),
             (None, None) => true,
         };
         let steps = self.steps.map(|mut steps| {
@@ -227,6 +288,16 @@ impl Plan {
             }
             steps
         });
+        // How a file is read goes with the file.
+        let kept = match data_or_tasks {
+            true => Self::default(),
+            false => Self {
+                test: self.test,
+                folds: self.folds,
+                reading: self.reading,
+                ..Self::default()
+            },
+        };
         Self {
             schemes: over.schemes.or(self.schemes),
             tasks: if data_or_tasks {
@@ -235,6 +306,9 @@ impl Plan {
                 self.tasks
             },
             data: if data_or_tasks { over.data } else { self.data },
+            test: over.test.or(kept.test),
+            folds: over.folds.or(kept.folds),
+            reading: over.reading.or(kept.reading),
             seeds: over.seeds.or(self.seeds),
             steps: over.steps.or(steps),
             device: over.device.or(self.device),
@@ -319,6 +393,20 @@ mod tests {
         ] {
             assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
         }
+    }
+
+    #[test]
+    fn names_of_a_command_line_are_trimmed_and_none_is_lost_beside_all() {
+        let of = |text: &str| {
+            let names: Vec<String> = text.split(',').map(String::from).collect();
+            let all = ["a", "b", "c"].map(String::from).into_iter();
+            Names::from(names).of(all)
+        };
+        assert_eq!(of("b, a"), ["b", "a"]);
+        assert_eq!(of(" all "), ["a", "b", "c"]);
+        assert_eq!(of("all,b"), ["a", "b", "c"]);
+        assert_eq!(of("all,bb"), ["a", "b", "c", "bb"]);
+        assert!(of(",").is_empty());
     }
 
     #[test]

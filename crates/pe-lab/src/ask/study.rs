@@ -12,7 +12,7 @@ use super::scheme::Scheme;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::versions::Versions;
-use crate::data::DataSpec;
+use crate::data::{DataSpec, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
@@ -58,8 +58,8 @@ impl StudySpec {
     /// When a name does not exist or is given twice, when a list is empty, when a number is out of
     /// its bounds, or when the data cannot be used.
     pub fn of(plan: Plan) -> Result<(Self, Tasks), LabError> {
-        let tasks = match &plan.data {
-            Some(file) => Tasks::from_file(file)?,
+        let tasks = match plan.source()? {
+            Some(source) => Tasks::from_source(&source)?,
             None => Tasks::default(),
         };
         let model = plan.model.unwrap_or_default();
@@ -113,13 +113,18 @@ impl StudySpec {
             .tasks
             .iter()
             .map(|task| (task.name.clone(), task.steps));
+        let test = self.data.as_ref().and_then(|data| data.test.as_ref());
+        let reading = self.data.as_ref().map(|data| data.reading.clone());
         Plan {
             schemes: Some(Names::These(self.schemes.clone())),
             tasks: self.data.is_none().then_some(Names::These(tasks)),
             data: self.data.as_ref().map(StudyFolder::data_inside),
+            test: test.map(StudyFolder::test_inside),
+            folds: self.data.as_ref().and_then(|data| data.folds),
             seeds: Some(Seeds::These(self.seeds.clone())),
             steps: Some(Steps::ByTask(steps.collect())),
             device: Some(self.device.clone()),
+            reading: reading.filter(|reading| *reading != Reading::default()),
             recipe: Some(self.recipe.clone()),
             model: Some(self.model.clone()),
         }
@@ -159,6 +164,46 @@ impl StudySpec {
         Ok(trials)
     }
 
+    /// This study together with an earlier one in the same folder: the schemes, tasks and seeds of both, the
+    /// earlier ones first. A task of both is trained for the steps of this study if they were asked for, and
+    /// otherwise for those of the earlier one.
+    pub fn grown_from(mut self, earlier: &Self, steps_asked: bool) -> Self {
+        for task in &mut self.tasks {
+            let before = earlier.tasks.iter().find(|known| known.name == task.name);
+            if let (Some(before), false) = (before, steps_asked) {
+                task.steps = before.steps;
+            }
+        }
+        let mut tasks = earlier.tasks.clone();
+        for task in self.tasks {
+            match tasks.iter_mut().find(|known| known.name == task.name) {
+                Some(known) => *known = task,
+                None => tasks.push(task),
+            }
+        }
+        self.tasks = tasks;
+        self.schemes = both(&earlier.schemes, self.schemes);
+        self.seeds = both(&earlier.seeds, self.seeds);
+        self
+    }
+
+    /// What keeps this study from taking the place of an earlier one and keeping its results: the names of
+    /// the fields that differ in more than what was added.
+    pub fn obstacles(&self, earlier: &Self) -> Vec<String> {
+        let lost = |field: &str| match field {
+            "schemes" => earlier.schemes.iter().any(|s| !self.schemes.contains(s)),
+            "seeds" => earlier.seeds.iter().any(|seed| !self.seeds.contains(seed)),
+            "tasks" => {
+                let has = |name: &str| self.tasks.iter().any(|task| task.name == name);
+                earlier.tasks.iter().any(|task| !has(&task.name))
+            }
+            _ => true,
+        };
+        let mut differs = self.differences(earlier);
+        differs.retain(|field| lost(field));
+        differs
+    }
+
     /// The names of the fields in which two specs differ.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let parts = |spec: &Self| serde_json::to_value(spec).unwrap_or_default();
@@ -169,6 +214,17 @@ impl StudySpec {
             .cloned()
             .collect()
     }
+}
+
+/// What is in either list, each thing once.
+fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
+    let mut all = earlier.to_vec();
+    for item in later {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+    all
 }
 
 /// The tasks with their steps: those of the plan, or else the task's own number.
@@ -297,6 +353,36 @@ mod tests {
             });
             assert!(said(Plan { recipe, ..good() }).contains(word));
         }
+    }
+
+    #[test]
+    fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
+        let of = |plan| StudySpec::of(plan).unwrap().0;
+        let earlier = of(Plan {
+            steps: Some(Steps::All(300)),
+            ..plan(&["none", "learned"], &["reverse"], &[1, 2])
+        });
+        let later = || of(plan(&["rotary", "none"], &["digits", "reverse"], &[2, 3]));
+        let grown = later().grown_from(&earlier, false);
+        assert_eq!(grown.schemes, ["none", "learned", "rotary"]);
+        assert_eq!(grown.seeds, [1, 2, 3]);
+        let steps = |spec: &StudySpec| -> Vec<(String, usize)> {
+            let tasks = spec.tasks.iter();
+            tasks.map(|task| (task.name.clone(), task.steps)).collect()
+        };
+        let own = steps(&later());
+        assert_eq!(steps(&grown), [("reverse".into(), 300), own[0].clone()]);
+        assert_eq!(
+            steps(&later().grown_from(&earlier, true)),
+            [own[1].clone(), own[0].clone()]
+        );
+        // What is there is kept, so nothing is in the way; without the growth, something would be lost.
+        assert!(grown.obstacles(&earlier).is_empty());
+        assert_eq!(later().obstacles(&earlier), ["schemes", "seeds"]);
+        assert_eq!(earlier.obstacles(&grown), ["schemes", "seeds", "tasks"]);
+        let mut other = grown.clone();
+        other.recipe.batch_size = 32;
+        assert_eq!(other.obstacles(&earlier), ["recipe"]);
     }
 
     #[test]

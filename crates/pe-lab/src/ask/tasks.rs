@@ -1,39 +1,32 @@
 //! Where the name of a task is looked up.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::DataTask;
+use crate::data::{DataTask, Source};
 use crate::error::LabError;
 use crate::task::{self, Task};
 
 /// The tasks that a study can name: those of the laboratory, or the one made of the user's data.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
-    data: Option<(Arc<DataTask>, PathBuf)>,
+    data: Option<Arc<DataTask>>,
 }
 
 impl Tasks {
-    /// The task made of a data file, which takes the place of the laboratory's tasks.
+    /// The task made of the user's data, or one for each fold. They take the place of the laboratory's tasks.
     ///
     /// # Errors
     ///
     /// [`LabError::Data`] when the data cannot be used.
-    pub fn from_file(path: &Path) -> Result<Self, LabError> {
-        let data = Arc::new(DataTask::load(path)?);
+    pub fn from_source(source: &Source) -> Result<Self, LabError> {
         Ok(Self {
-            data: Some((data, path.to_path_buf())),
+            data: Some(Arc::new(DataTask::read(source)?)),
         })
     }
 
-    /// The user's data, if the task is made of it.
+    /// The user's data, if the tasks are made of it.
     pub fn data(&self) -> Option<&DataTask> {
-        self.data.as_ref().map(|(data, _)| data.as_ref())
-    }
-
-    /// The file that the user's data was read from.
-    pub fn data_file(&self) -> Option<&Path> {
-        self.data.as_ref().map(|(_, path)| path.as_path())
+        self.data.as_deref()
     }
 
     /// The names, in the order in which they are listed.
@@ -43,7 +36,7 @@ impl Tasks {
 
     fn all(&self) -> Vec<Arc<dyn Task>> {
         match &self.data {
-            Some((data, _)) => vec![data.task().clone()],
+            Some(data) => data.tasks(),
             None => task::all(),
         }
     }

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::report::show;
-use super::terminal::on_stop;
+use super::names::Known;
+use super::report::{Show, show};
+use super::rows::Rows;
+use super::terminal::{on_stop, print_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
 use crate::device::{self, Kind};
 use crate::error::LabError;
-use crate::run::{Crew, Progress, Stop, Study, cores};
+use crate::folder::{StudyFolder, read_json};
+use crate::run::{Crew, Estimate, Progress, Stop, Study, cores};
 
 /// The folder of a study if none is named.
 pub const OUT: &str = "pe-lab-results";
@@ -16,23 +19,24 @@ pub const OUT: &str = "pe-lab-results";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
-    /// is enough to prove a difference among so many pairs)
-    #[arg(long, default_value = "quick", value_name = "NAME")]
-    preset: String,
+    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds)
+    /// [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
+    #[arg(long, value_name = "NAME", value_parser = Known::presets())]
+    preset: Option<String>,
     /// A file that describes the study, in place of a preset; every study writes its own as
     /// study.toml. The flags below override it
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: labelled sequences (.csv with a column `label`, or .jsonl), or
-    /// a plain text (.txt) in which hidden characters are to be guessed
+    /// Your own data in place of the tasks: labelled rows of a table (.csv, .tsv, .data) with a column
+    /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
+    /// "tokens": ["a", "b"]}; or a plain text (.txt, .log) in which hidden characters are to be guessed
     #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
     data: Option<PathBuf>,
-    /// Tasks to train on, separated by commas, or `all` (see `pe-lab tasks`)
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    /// Tasks to train on, separated by commas (see `pe-lab tasks`)
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
     tasks: Option<Vec<String>>,
-    /// Schemes to compare, separated by commas, or `all` (see `pe-lab schemes`)
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    /// Schemes to compare, separated by commas (see `pe-lab schemes`)
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::schemes())]
     schemes: Option<Vec<String>>,
     /// How often to repeat each training with other random numbers: a count (3 means the seeds 1, 2 and
     /// 3), or the seeds themselves with a comma (`7,9`, or `7,` for a single one)
@@ -41,23 +45,41 @@ pub struct Args {
     /// Training steps, for every task [default: each task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Folder for the results. A study that was stopped goes on where it stopped
+    /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
+    /// steps that the study in the folder does not have are added to it, and what it has is kept
     #[arg(long, default_value = OUT, value_name = "FOLDER")]
     out: PathBuf,
     /// Trials to run at the same time [default: one per processor core, one on a graphics card]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = Known::devices())]
     device: Option<String>,
+    /// Say what would be run and how long it would take, and stop there. Nothing is written
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    show: Show,
+    #[command(flatten)]
+    rows: Rows,
 }
 
+/// The time of a study with fewer training steps than this in all is not worth measuring.
+const SHORT: usize = 1_000;
+
 impl Args {
-    /// The plan of the preset or the file, with what the flags change.
+    /// The plan of the preset, the file or the folder, with what the flags change.
     fn plan(&self) -> Result<Plan, LabError> {
-        let base = match &self.study {
-            Some(file) => Plan::read(file)?,
-            None => Plan::preset(&self.preset)?,
+        let folder = StudyFolder::at(&self.out);
+        let base = match (&self.study, &self.preset) {
+            (Some(file), _) => Plan::read(file)?,
+            (None, Some(name)) => Plan::preset(name)?,
+            (None, None) if self.data.is_some() => Plan::preset("standard")?,
+            (None, None) if folder.spec().exists() => {
+                let there: StudySpec = read_json(&folder.spec())?;
+                there.plan().inside(folder.path())
+            }
+            (None, None) => Plan::preset("quick")?,
         };
         let flags = Plan {
             schemes: self.schemes.clone().map(Names::from),
@@ -68,14 +90,38 @@ impl Args {
             device: self.device.clone(),
             recipe: None,
             model: None,
+            ..self.rows.plan()
         };
         Ok(base.overridden_by(flags))
     }
 
+    /// The study that the flags ask for, with everything that a study in the folder already has.
+    fn study(&self) -> Result<Study, LabError> {
+        let plan = self.plan()?;
+        // The steps of a study in the folder stay unless others are asked for.
+        let steps_asked = self.steps.is_some() || (self.study.is_some() && plan.steps.is_some());
+        let (mut spec, tasks) = StudySpec::of(plan)?;
+        let folder = StudyFolder::at(&self.out);
+        if folder.spec().exists() {
+            let there: StudySpec = read_json(&folder.spec())?;
+            let grown = spec.grown_from(&there, steps_asked);
+            let differs = grown.obstacles(&there);
+            if !differs.is_empty() {
+                return Err(LabError::ChangedStudy {
+                    folder: self.out.clone(),
+                    differs,
+                });
+            }
+            spec = grown;
+        }
+        Study::new(spec, tasks, &self.out)
+    }
+
     /// Runs the study, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
-        let (spec, tasks) = StudySpec::of(self.plan()?)?;
-        let trials = spec.trials(&tasks)?.len();
+        let study = self.study()?;
+        let (spec, tasks) = (study.spec(), study.tasks());
+        let trials = spec.trials(tasks)?.len();
         let cores = cores();
         let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
             (Some(0), _) => return Err(LabError::Usage("--jobs must be at least 1".into())),
@@ -84,34 +130,72 @@ impl Args {
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
             (None, Kind::Gpu) => (1, "a graphics card runs one at a time".to_string()),
         };
+        let waiting = study.waiting()?;
+        let say = |line: &str| {
+            if !self.show.quiet {
+                eprintln!("{line}");
+            }
+        };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
-            eprintln!("{line}");
+            say(line);
         }
-        eprintln!(
-            "{} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
-            trials,
-            what_runs(&spec),
+        say(&format!(
+            "{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            what_runs(spec),
             spec.device,
             self.out.display()
-        );
+        ));
+        if waiting.len() < trials {
+            say(&format!(
+                "{} of them are there already and are kept; {} are new",
+                trials - waiting.len(),
+                waiting.len()
+            ));
+        }
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = Stop::default();
         on_stop({
             let stop = stop.clone();
             move || stop.now()
         })?;
-        let crew = Crew {
+        let crew = |progress| Crew {
             program: &program,
             jobs,
-            progress: &Progress::to_stderr(),
+            progress,
             stop: &stop,
         };
-        let study = Study::new(spec, tasks, &self.out)?;
-        let outcomes = study.run(&crew)?;
-        if outcomes.resumed > 0 {
-            eprintln!("{} of the trials were there already", outcomes.resumed);
+        let steps: usize = waiting.iter().map(|trial| trial.steps).sum();
+        if self.dry_run || (steps >= SHORT && !self.show.quiet) {
+            let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
+            let line = match estimate {
+                Some(estimate) => format!(
+                    "about {} on this machine, as {} short trials tell",
+                    estimate.in_words(),
+                    estimate.measured
+                ),
+                None if waiting.is_empty() => "nothing is left to run".to_string(),
+                None => "how long it takes cannot be told: a short trial failed".to_string(),
+            };
+            match self.dry_run {
+                true => print_line(&line),
+                false => say(&line),
+            }
         }
-        show(&study, &outcomes)
+        if self.dry_run {
+            return Ok(0);
+        }
+        let progress = match self.show.quiet {
+            true => Progress::Silent,
+            false => Progress::to_stderr(),
+        };
+        let outcomes = study.run(&crew(&progress))?;
+        if outcomes.resumed > 0 {
+            say(&format!(
+                "{} of the trials were there already",
+                outcomes.resumed
+            ));
+        }
+        show(&study, &outcomes, &self.show, study.folder())
     }
 }
 

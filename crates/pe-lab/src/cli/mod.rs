@@ -2,14 +2,17 @@
 
 mod compare;
 mod inspect;
+mod names;
 mod plot;
+mod predict;
 mod report;
+mod rows;
 mod terminal;
 mod train;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::ask::Scheme;
 use crate::device;
@@ -36,6 +39,7 @@ Words:
   study     schemes x tasks x seeds, in one folder; each combination is a trial
   step      one batch of examples, and one update of the model's weights
 
+Environment: NO_COLOR turns colours off.
 Exit codes: 0 success, 1 a trial or the study failed or was stopped, 2 wrong use.")]
 pub struct Cli {
     #[command(subcommand)]
@@ -54,11 +58,12 @@ enum Command {
     /// line is printed every 50 steps. A training that was stopped or killed goes on with --resume.
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
-    Report {
-        /// The study's folder
-        #[arg(value_name = "FOLDER", default_value = compare::OUT)]
-        folder: PathBuf,
-    },
+    Report(report::Args),
+    /// Predict the labels of other rows with the best model of a study of your own data
+    ///
+    /// Prints CSV: the number of the row, its label, and the probability that the model gives to it. The
+    /// model is the one in winner.json of the study's folder.
+    Predict(predict::Args),
     /// Draw a picture of the sinusoidal encoding, as SVG or PNG
     Plot(plot::PlotArgs),
     /// Tell what positions do in a model from Hugging Face, layer by layer, from its config.json
@@ -73,6 +78,19 @@ enum Command {
     Schemes,
     /// List the devices: where to compute
     Devices,
+    /// Print completions for a shell
+    ///
+    /// For bash: pe-lab completions bash > ~/.local/share/bash-completion/completions/pe-lab
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one for every command
+    Man {
+        /// Write pe-lab.1, pe-lab-compare.1 and so on to this folder
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Run the one trial whose spec.json lies in a folder (used by `compare`)
     #[command(hide = true)]
     Trial {
@@ -92,10 +110,18 @@ impl Cli {
             None => self.compare.run(),
             Some(Command::Compare(args)) => args.run(),
             Some(Command::Train(args)) => args.run(),
-            Some(Command::Report { folder }) => report::run(&folder),
+            Some(Command::Report(args)) => args.run(),
             Some(Command::Trial { folder }) => run::serve(&folder).map(|()| 0),
+            Some(Command::Predict(args)) => args.run(),
             Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Inspect(args)) => inspect::run(&args),
+            Some(Command::Completions { shell }) => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Self::command(), "pe-lab", &mut script);
+                print_line(String::from_utf8_lossy(&script).trim_end());
+                Ok(0)
+            }
+            Some(Command::Man { out }) => manual(out.as_deref()).map(|()| 0),
             Some(Command::Tasks) => {
                 for task in task::all() {
                     print_line(&format!(
@@ -131,10 +157,23 @@ impl Cli {
     }
 }
 
+/// Prints the manual page of the program, or writes one for every command to a folder.
+fn manual(out: Option<&Path>) -> Result<(), LabError> {
+    let command = Cli::command();
+    let Some(out) = out else {
+        let mut page = Vec::new();
+        let rendered = clap_mangen::Man::new(command).render(&mut page);
+        rendered.map_err(LabError::file("pe-lab.1".as_ref()))?;
+        print_line(String::from_utf8_lossy(&page).trim_end());
+        return Ok(());
+    };
+    std::fs::create_dir_all(out).map_err(LabError::file(out))?;
+    clap_mangen::generate_to(command, out).map_err(LabError::file(out))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {

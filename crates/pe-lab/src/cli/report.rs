@@ -1,29 +1,84 @@
 //! `pe-lab report`: the report of a study, which `compare` writes too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::terminal::print_line;
 use crate::error::LabError;
+use crate::folder::StudyFolder;
 use crate::report::Report;
 use crate::run::{Outcomes, Study};
 
-/// Writes the report of the study in a folder, and returns the exit code.
-pub(super) fn run(folder: &Path) -> Result<u8, LabError> {
-    let study = Study::load(folder)?;
-    show(&study, &study.outcomes()?)
+/// How a report is shown.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Show {
+    /// Print the numbers and sentences of the report as JSON, in place of the table
+    #[arg(long)]
+    json: bool,
+    /// Print the report and errors, and nothing else: no description of the data, no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Open the page of the report in the browser
+    #[arg(long)]
+    open: bool,
 }
 
-/// Writes the report of a study and prints its table. The exit code is 1 if a trial has no score.
-pub(super) fn show(study: &Study, outcomes: &Outcomes) -> Result<u8, LabError> {
+/// The flags of `report`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// The study's folder
+    #[arg(value_name = "FOLDER", default_value = super::compare::OUT)]
+    folder: PathBuf,
+    /// Write the report to another folder, and leave the study as it is
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Writes the report of the study in a folder, and returns the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        let study = Study::load(&self.folder)?;
+        let to = match &self.out {
+            None => study.folder().clone(),
+            Some(out) => {
+                std::fs::create_dir_all(out).map_err(LabError::file(out))?;
+                let to = StudyFolder::at(out);
+                // A report would take the place of that study's own.
+                if to.spec().exists() && to != *study.folder() {
+                    return Err(LabError::Usage(format!(
+                        "{} holds a study of its own; choose another folder with --out",
+                        out.display()
+                    )));
+                }
+                to
+            }
+        };
+        show(&study, &study.outcomes()?, &self.show, &to)
+    }
+}
+
+/// Writes the report of a study to a folder and prints it. The exit code is 1 if a trial has no score.
+pub(super) fn show(
+    study: &Study,
+    outcomes: &Outcomes,
+    how: &Show,
+    to: &StudyFolder,
+) -> Result<u8, LabError> {
     let report = Report::of(study, outcomes);
-    let files = report.write()?;
-    print_line(&report.table());
-    if let [page, others @ ..] = &files[..] {
-        print_line(&format!(
-            "wrote {} and {} files beside it",
-            page.display(),
-            others.len()
-        ));
+    let files = report.write(to)?;
+    if how.json {
+        print_line(&report.json()?);
+    } else {
+        print_line(&report.table());
+        if let [page, others @ ..] = &files[..] {
+            print_line(&format!(
+                "wrote {} and {} files beside it",
+                page.display(),
+                others.len()
+            ));
+        }
     }
     for (trial, reason) in &outcomes.missing {
         if let Some(reason) = reason {
@@ -38,5 +93,33 @@ pub(super) fn show(study: &Study, outcomes: &Outcomes) -> Result<u8, LabError> {
     if !outcomes.missing.is_empty() {
         eprintln!("run `pe-lab compare` on this folder again to try the missing trials");
     }
+    if how.open {
+        open(&to.page());
+    }
     Ok(u8::from(outcomes.without_score() > 0))
+}
+
+/// Opens a file with the program that the system has for it. A system without one gets a line that says so,
+/// since the report itself is written.
+fn open(file: &Path) {
+    let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/C", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(file);
+    // What the browser says is not ours to print.
+    let command = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => eprintln!(
+            "{} was not opened: {program} ended with {status}",
+            file.display()
+        ),
+        Err(error) => eprintln!("{} was not opened: {program}: {error}", file.display()),
+    }
 }

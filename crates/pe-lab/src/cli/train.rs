@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use burn::train::Interrupter;
 
+use super::names::Known;
+use super::rows::Rows;
 use super::terminal::{on_stop, print_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
 use crate::error::LabError;
@@ -20,13 +22,15 @@ use crate::task::Task;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The task (see `pe-lab tasks`)
-    #[arg(long, default_value = "reverse", value_name = "NAME")]
+    #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task())]
     task: String,
     /// Your own data in place of a task (see `pe-lab compare --help`)
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    rows: Rows,
     /// The scheme (see `pe-lab schemes`)
-    #[arg(long, default_value = "sinusoidal", value_name = "NAME")]
+    #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::scheme())]
     scheme: String,
     /// Where the random numbers start
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -35,13 +39,13 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Where to compute (see `pe-lab devices`)
-    #[arg(long, default_value = "flex", value_name = "NAME")]
+    #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
     device: String,
     /// Folder for the checkpoints and the result
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "data", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
@@ -117,6 +121,7 @@ impl Args {
             device: Some(self.device.clone()),
             recipe: None,
             model: None,
+            ..self.rows.plan()
         };
         let (study, tasks) = StudySpec::of(plan)?;
         let trials = study.trials(&tasks)?;

@@ -1,43 +1,85 @@
-//! CSV: a header with a column `label`; the tokens are in all the other columns.
+//! Tables: a header that names the columns, one of which is the label.
+
+use std::collections::HashSet;
 
 use csv::{ReaderBuilder, StringRecord};
 
 use super::error::Problem;
-use super::quote::shorten;
-use super::rows::{Collector, Rows, Tokens};
+use super::quote::{grouped, shorten};
+use super::reading::{Reading, TokenKind};
+use super::rows::{Collector, Labels, Tokens, UNLABELLED};
 
 const LABEL: &str = "label";
 
-/// Reads labelled sequences.
+/// Names that a label often has in files of others.
+const LABEL_NAMES: [&str; 6] = ["class", "target", "category", "y", "labels", "sentiment"];
+
+/// Names of columns that hold no tokens.
+const NOT_TOKENS: [&str; 16] = [
+    "",
+    "id",
+    "idx",
+    "index",
+    "uuid",
+    "guid",
+    "key",
+    "name",
+    "date",
+    "time",
+    "datetime",
+    "timestamp",
+    "url",
+    "split",
+    "fold",
+    "unnamed: 0",
+];
+
+/// A column with more than this share of cells that hold several words is a text.
+const TEXT_SHARE: f64 = 0.1;
+
+/// Which columns are what.
+struct Layout {
+    names: Vec<String>,
+    /// The column of the label. Rows to predict need none.
+    label: Option<usize>,
+    /// The columns of the tokens, in the order in which they are read.
+    tokens: Vec<usize>,
+    kind: TokenKind,
+}
+
+/// Reads labelled sequences, and returns in words where they were found.
 ///
-/// A field holds any number of tokens, separated by spaces, so a file may have one column of text or a
-/// column per token. A row may have fewer fields than the header, but not more.
+/// A row may have fewer fields than the header, but not more. A cell that is empty is a token of its own,
+/// unless no other cell of the row comes after it: then the row ends before it.
 ///
 /// # Errors
 ///
-/// [`Problem::Header`] unless exactly one column is called `label`; [`Problem::Lines`] lists the rows that
-/// cannot be used.
-pub(super) fn read(text: &str) -> Result<Rows, Problem> {
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text.as_bytes());
-    let mut lines = Lines::new(text);
-    let mut record = StringRecord::new();
-    let mut header: Option<(usize, usize)> = None;
-    let mut rows = Collector::default();
-    let failed = |error: csv::Error| Problem::Unreadable(error.into());
-    while reader.read_record(&mut record).map_err(failed)? {
-        let start = record.position().map_or(0, |at| at.byte() as usize);
-        let place = lines.of(start, reader.position().byte() as usize);
-        let line = place.first;
-        if record.len() == 1 && record[0].trim().is_empty() {
-            continue;
+/// A [`Problem`] that names the flag to use when the header does not say which columns are the label and the
+/// tokens; [`Problem::TooManyRows`].
+pub(super) fn read(
+    text: &str,
+    reading: &Reading,
+    delimiter: Option<char>,
+    labels: Labels,
+    rows: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    let delimiter = reading
+        .delimiter
+        .or(delimiter)
+        .unwrap_or_else(|| sniffed(text));
+    let layout = layout(text, reading, delimiter, labels)?;
+    let separator = match delimiter {
+        ',' => "a comma".to_string(),
+        ';' => "a semicolon".to_string(),
+        '\t' => "a tab".to_string(),
+        other => format!("`{other}`"),
+    };
+    let mut header = !reading.no_header;
+    each_record(text, delimiter, |record, place| {
+        if std::mem::take(&mut header) {
+            return Ok(());
         }
-        let Some((label, columns)) = header else {
-            header = Some((label_column(&record, line)?, record.len()));
-            continue;
-        };
+        let (line, columns) = (place.first, layout.names.len());
         if !place.quoted_well {
             rows.reject(line, || {
                 format!(
@@ -46,60 +88,429 @@ pub(super) fn read(text: &str) -> Result<Rows, Problem> {
                     place.last
                 )
             });
-            continue;
+            return Ok(());
         }
         if record.len() > columns {
             rows.reject(line, || {
                 format!(
-                    "{} fields, but the header has {columns}; the first one too many is {}; put \
-                     a field that holds a comma in double quotes",
+                    "{} fields, but {} {columns}; the first one too many is {}; put a field that \
+                     holds {separator} in double quotes",
                     record.len(),
+                    match reading.no_header {
+                        true => "the first row has",
+                        false => "the header has",
+                    },
                     shorten(&record[columns])
                 )
             });
-            continue;
+            return Ok(());
         }
+        let cells = || {
+            let cells = layout.tokens.iter();
+            cells.map(|column| record.get(*column).unwrap_or("").trim())
+        };
         let mut tokens = Tokens::default();
-        for (column, field) in record.iter().enumerate() {
-            if column != label {
-                field
-                    .split_whitespace()
-                    .for_each(|token| tokens.push(token));
+        let filled = up_to_the_last_filled(cells());
+        for cell in cells().take(filled) {
+            match cell {
+                "" => tokens.push_empty(),
+                _ => Reading::split(layout.kind, cell, |token| tokens.push(token)),
             }
         }
-        rows.take(line, record.get(label).unwrap_or("").trim(), &tokens)?;
+        // A row that has fewer fields than the header ends early; empty cells at its end do the same.
+        let present = layout.tokens.iter().filter(|c| **c < record.len()).count();
+        tokens.ended_by_empty = filled > 0 && filled < present;
+        let label = match labels {
+            Labels::Ignored => UNLABELLED,
+            Labels::Needed => layout
+                .label
+                .and_then(|label| record.get(label))
+                .unwrap_or(""),
+        };
+        rows.take(line, label.trim(), tokens)
+    })?;
+    Ok(layout.describe(reading, &separator))
+}
+
+/// The names of the columns that hold the tokens of labelled rows, in their order, and what a token is.
+///
+/// # Errors
+///
+/// Those of [`read`], and [`Problem::Reading`] when two of these columns have one name.
+pub(super) fn token_columns(
+    text: &str,
+    reading: &Reading,
+    delimiter: Option<char>,
+) -> Result<(Vec<String>, TokenKind), Problem> {
+    let delimiter = reading.delimiter.or(delimiter);
+    let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
+    let layout = layout(text, reading, delimiter, Labels::Needed)?;
+    let names = layout.tokens.iter().map(|column| &layout.names[*column]);
+    let names: Vec<String> = names.cloned().collect();
+    for name in &names {
+        if layout.names.iter().filter(|known| *known == name).count() > 1 {
+            return Err(Problem::Reading(format!(
+                "two columns are called {}, so that rows of another file cannot be read by name; \
+                 give them names of their own",
+                shorten(name)
+            )));
+        }
     }
-    match header {
-        None => Err(Problem::Empty),
-        Some(_) => rows.finish(),
+    Ok((names, layout.kind))
+}
+
+/// How many cells there are up to the last one that is not empty.
+fn up_to_the_last_filled<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
+    let filled = (1..).zip(cells).filter(|(_, cell)| !cell.is_empty());
+    filled.last().map_or(0, |(number, _)| number)
+}
+
+/// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds.
+fn sniffed(text: &str) -> char {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    let line = line.unwrap_or("");
+    let found = [',', '\t', ';', '|']
+        .into_iter()
+        .find(|c| line.contains(*c));
+    found.unwrap_or(',')
+}
+
+fn reader(text: &str, delimiter: char) -> csv::Reader<&[u8]> {
+    ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter as u8)
+        // Between tabs a double quote is a character like any other.
+        .quoting(delimiter != '\t')
+        .from_reader(text.as_bytes())
+}
+
+/// The names of the columns, and the line of the first record.
+fn names_of(text: &str, delimiter: char, no_header: bool) -> Result<(Vec<String>, usize), Problem> {
+    let mut reader = reader(text, delimiter);
+    let mut lines = Lines::new(text, delimiter);
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(unreadable)? {
+        let start = record.position().map_or(0, |at| at.byte() as usize);
+        let place = lines.of(start, reader.position().byte() as usize);
+        if !is_blank(&record) {
+            let names = match no_header {
+                true => (1..=record.len())
+                    .map(|number| number.to_string())
+                    .collect(),
+                false => record.iter().map(|name| name.trim().to_string()).collect(),
+            };
+            return Ok((names, place.first));
+        }
+    }
+    Err(Problem::Empty)
+}
+
+fn is_blank(record: &StringRecord) -> bool {
+    record.len() == 1 && record[0].trim().is_empty()
+}
+
+fn unreadable(error: csv::Error) -> Problem {
+    Problem::Unreadable(error.into())
+}
+
+/// Calls `each` for every record that is not blank, with its place.
+fn each_record(
+    text: &str,
+    delimiter: char,
+    mut each: impl FnMut(&StringRecord, Place) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let mut reader = reader(text, delimiter);
+    let mut lines = Lines::new(text, delimiter);
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(unreadable)? {
+        let start = record.position().map_or(0, |at| at.byte() as usize);
+        let place = lines.of(start, reader.position().byte() as usize);
+        if !is_blank(&record) {
+            each(&record, place)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is known about the cells of a column.
+#[derive(Default)]
+struct Column {
+    /// Cells that are not empty.
+    filled: usize,
+    /// Cells with a space inside.
+    texts: usize,
+    /// The different cells.
+    different: HashSet<String>,
+}
+
+fn columns_of(
+    text: &str,
+    delimiter: char,
+    no_header: bool,
+    count: usize,
+) -> Result<Vec<Column>, Problem> {
+    let mut columns: Vec<Column> = (0..count).map(|_| Column::default()).collect();
+    let mut header = !no_header;
+    each_record(text, delimiter, |record, _| {
+        if !std::mem::take(&mut header) {
+            for (column, cell) in columns.iter_mut().zip(record) {
+                let cell = cell.trim();
+                column.filled += usize::from(!cell.is_empty());
+                column.texts += usize::from(cell.contains(char::is_whitespace));
+                if !column.different.contains(cell) {
+                    column.different.insert(cell.to_string());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
+/// Which columns are what: as the flags say, and where they do not, as the names and the cells suggest.
+fn layout(
+    text: &str,
+    reading: &Reading,
+    delimiter: char,
+    labels: Labels,
+) -> Result<Layout, Problem> {
+    let (names, line) = names_of(text, delimiter, reading.no_header)?;
+    let label = match labels {
+        Labels::Needed => Some(label_column(&names, reading, line)?),
+        Labels::Ignored => label_column(&names, reading, line).ok(),
+    };
+    let others: Vec<usize> = (0..names.len()).filter(|c| Some(*c) != label).collect();
+    if let ([], Some(label)) = (&others[..], label) {
+        let name = names[label].clone();
+        return Err(Problem::NoTokenColumn { label: name });
+    }
+    let find = |flag: &'static str, name: &str| match column(&names, name) {
+        Some(found) if Some(found) == label => Err(Problem::Reading(format!(
+            "{flag} names {}, which is the column of the label; say which one the label is with \
+             --label",
+            shorten(name)
+        ))),
+        Some(found) => Ok(found),
+        None => Err(unknown_column(flag, name, &names)),
+    };
+    let columns = || columns_of(text, delimiter, reading.no_header, names.len());
+    let (tokens, kind) = if let Some(name) = &reading.text {
+        let column = find("--text", name)?;
+        (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
+    } else if let Some(named) = &reading.columns {
+        let mut tokens = Vec::new();
+        for name in named {
+            match (column(&names, name), name.split_once("..")) {
+                (None, Some((from, to))) => {
+                    let ends = [find("--columns", from)?, find("--columns", to)?];
+                    if ends[0] > ends[1] {
+                        return Err(Problem::Reading(format!(
+                            "--columns names {}, but {} comes after {} in the file",
+                            shorten(name),
+                            shorten(from),
+                            shorten(to)
+                        )));
+                    }
+                    tokens.extend((ends[0]..=ends[1]).filter(|column| Some(*column) != label));
+                }
+                _ => tokens.push(find("--columns", name)?),
+            }
+        }
+        let kind = match (reading.tokens, &tokens[..]) {
+            (Some(kind), _) => kind,
+            (None, [_]) => TokenKind::Words,
+            (None, _) => {
+                let columns = columns()?;
+                let text = tokens.iter().find(|column| is_text(&columns[**column]));
+                match text {
+                    None => TokenKind::Cells,
+                    Some(column) => {
+                        return Err(Problem::Reading(format!(
+                            "the cells of {} hold several words; say what a token is: --tokens \
+                             cells (the whole cell), words or characters",
+                            shorten(&names[*column])
+                        )));
+                    }
+                }
+            }
+        };
+        (tokens, kind)
+    } else if let [column] = others[..] {
+        (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
+    } else {
+        let columns = columns()?;
+        let doubts = doubts(&names, &others, &columns, reading);
+        if !doubts.is_empty() {
+            let longest = others.iter().copied().max_by_key(|c| columns[*c].texts);
+            let text = longest.filter(|column| is_text(&columns[*column]));
+            let text = text.unwrap_or(others[others.len() - 1]);
+            return Err(Problem::Columns {
+                doubts,
+                columns: list(&names),
+                text: names[text].clone(),
+            });
+        }
+        (others, reading.tokens.unwrap_or(TokenKind::Cells))
+    };
+    Ok(Layout {
+        names,
+        label,
+        tokens,
+        kind,
+    })
+}
+
+fn is_text(column: &Column) -> bool {
+    column.texts as f64 > TEXT_SHARE * column.filled as f64
+}
+
+/// Why some columns may not hold tokens.
+fn doubts(
+    names: &[String],
+    others: &[usize],
+    columns: &[Column],
+    reading: &Reading,
+) -> Vec<String> {
+    let different = |column: &usize| columns[*column].different.len();
+    let all_different = |column: &usize| {
+        different(column) == columns[*column].filled && columns[*column].filled >= 20
+    };
+    // Where most columns hold a different value in each row, they are measurements.
+    let few = others
+        .iter()
+        .filter(|column| !all_different(column))
+        .count();
+    let ids_stand_out = 2 * few > others.len();
+    let reason = |column: &usize| {
+        let name = names[*column].to_ascii_lowercase();
+        let named =
+            !reading.no_header && (NOT_TOKENS.contains(&name.as_str()) || name.ends_with("_id"));
+        if named {
+            Some(match name.as_str() {
+                "" => "has no name, as a column of row numbers has none",
+                _ => "sounds like no token",
+            })
+        } else if reading.tokens.is_none() && is_text(&columns[*column]) {
+            Some("holds several words beside other columns")
+        } else if ids_stand_out && all_different(column) {
+            Some("differs in every row, as the name of a row does")
+        } else {
+            None
+        }
+    };
+    let doubts = others.iter().filter_map(|column| {
+        let reason = reason(column)?;
+        Some(format!("{} {reason}", shorten(&names[*column])))
+    });
+    doubts.collect()
+}
+
+/// The column of this name, or of this name in other capitals if only one is.
+fn column(names: &[String], name: &str) -> Option<usize> {
+    let name = name.trim();
+    let exact = names.iter().position(|known| known == name);
+    exact.or_else(|| {
+        let mut alike = (0..names.len()).filter(|c| names[*c].eq_ignore_ascii_case(name));
+        alike.next().filter(|_| alike.next().is_none())
+    })
+}
+
+fn unknown_column(flag: &'static str, name: &str, names: &[String]) -> Problem {
+    let mut columns = list(names);
+    if name.parse::<usize>().is_ok() {
+        columns.push_str("; if the first line is a row like the others, say --no-header");
+    }
+    Problem::NoColumn {
+        flag,
+        name: name.to_string(),
+        columns,
     }
 }
 
-fn label_column(header: &StringRecord, line: usize) -> Result<usize, Problem> {
-    let named: Vec<usize> = (0..header.len())
-        .filter(|column| header[*column].trim() == LABEL)
-        .collect();
-    match named[..] {
-        [_] if header.len() == 1 => Err(Problem::NoTokenColumn),
-        [column] => Ok(column),
-        _ => {
-            const NAMED: usize = 8;
-            let mut columns: Vec<String> = header.iter().take(NAMED).map(shorten).collect();
-            if header.len() > NAMED {
-                columns.push(format!("and {} more", header.len() - NAMED));
+/// The names of columns, or the first and the last of them.
+fn list(names: &[String]) -> String {
+    const NAMED: usize = 8;
+    let mut columns: Vec<String> = names.iter().take(NAMED).map(|name| shorten(name)).collect();
+    if names.len() > NAMED {
+        columns.push(format!("and {} more", names.len() - NAMED));
+    }
+    columns.join(", ")
+}
+
+fn label_column(names: &[String], reading: &Reading, line: usize) -> Result<usize, Problem> {
+    if let Some(name) = &reading.label {
+        return column(names, name).ok_or_else(|| unknown_column("--label", name, names));
+    }
+    if reading.no_header {
+        return Err(Problem::NoHeader {
+            columns: names.len(),
+        });
+    }
+    let called = |same: fn(&str) -> bool| (0..names.len()).filter(move |c| same(&names[*c]));
+    let mut named: Vec<usize> = called(|name| name == LABEL).collect();
+    if named.is_empty() {
+        named = called(|name| name.eq_ignore_ascii_case(LABEL)).collect();
+    }
+    if let [column] = named[..] {
+        return Ok(column);
+    }
+    let known = |name: &&String| LABEL_NAMES.contains(&name.to_ascii_lowercase().as_str());
+    let likely = names.iter().find(known);
+    Err(Problem::Header {
+        line,
+        labels: named.len(),
+        columns: list(names),
+        likely: likely.cloned(),
+    })
+}
+
+impl Layout {
+    /// Where the label and the tokens were found, and what was not read.
+    fn describe(&self, reading: &Reading, separator: &str) -> Vec<String> {
+        let name = |column: usize| shorten(&self.names[column]);
+        let tokens = match self.tokens[..] {
+            [column] => format!("column {}", name(column)),
+            [first, second] => format!("the columns {} and {}", name(first), name(second)),
+            [first, .., last] => format!(
+                "{} columns, {} to {}",
+                grouped(self.tokens.len()),
+                name(first),
+                name(last)
+            ),
+            [] => String::new(),
+        };
+        let kind = match self.kind {
+            TokenKind::Cells => "a token is a cell",
+            TokenKind::Words => "a token is a word",
+            TokenKind::Characters => "a token is a character",
+        };
+        let mut lines = vec![format!(
+            "label from {}; tokens from {tokens}; {kind}; columns separated by {separator}{}",
+            match self.label {
+                Some(label) => format!("column {}", name(label)),
+                None => "nowhere".to_string(),
+            },
+            match reading.no_header {
+                true => "; no header",
+                false => "",
             }
-            Err(Problem::Header {
-                line,
-                labels: named.len(),
-                columns: columns.join(", "),
-            })
+        )];
+        let unread: Vec<String> = (0..self.names.len())
+            .filter(|column| Some(*column) != self.label && !self.tokens.contains(column))
+            .map(|column| self.names[column].clone())
+            .collect();
+        if !unread.is_empty() {
+            lines.push(format!("columns not read: {}", list(&unread)));
         }
+        lines
     }
 }
 
 /// Finds the line numbers of rows in a text. Rows must be asked for in ascending order.
 struct Lines<'a> {
     text: &'a [u8],
+    delimiter: u8,
     counted: usize,
     line: usize,
 }
@@ -114,9 +525,10 @@ struct Place {
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, delimiter: char) -> Self {
         Self {
             text: text.as_bytes(),
+            delimiter: delimiter as u8,
             counted: 0,
             line: 1,
         }
@@ -139,7 +551,7 @@ impl<'a> Lines<'a> {
         let (start, end) = (start + skipped, end - trailing);
         let first = self.line + lines(self.counted, start);
         let last = first + lines(start, end);
-        let quoted_well = first == last || quoted_well(&self.text[start..end]);
+        let quoted_well = first == last || quoted_well(&self.text[start..end], self.delimiter);
         (self.counted, self.line) = (end, last);
         Place {
             first,
@@ -151,24 +563,24 @@ impl<'a> Lines<'a> {
 
 /// Whether every quote that opens a field of this record is closed at the end of the field. The CSV reader
 /// does not check that: it takes whatever follows a closing quote as a part of the field.
-fn quoted_well(mut fields: &[u8]) -> bool {
+fn quoted_well(mut fields: &[u8], delimiter: u8) -> bool {
     loop {
         if let [b'"', within @ ..] = fields {
-            match behind_quotes(within) {
+            match behind_quotes(within, delimiter) {
                 Some(rest) => fields = rest,
                 None => return false,
             }
         }
-        match fields.iter().position(|byte| *byte == b',') {
-            Some(comma) => fields = &fields[comma + 1..],
+        match fields.iter().position(|byte| *byte == delimiter) {
+            Some(at) => fields = &fields[at + 1..],
             None => return true,
         }
     }
 }
 
-/// What follows a quoted field and the blanks after it, from the comma on. `None` if something else
+/// What follows a quoted field and the blanks after it, from the delimiter on. `None` if something else
 /// follows, or if the quote is not closed.
-fn behind_quotes(mut within: &[u8]) -> Option<&[u8]> {
+fn behind_quotes(mut within: &[u8], delimiter: u8) -> Option<&[u8]> {
     loop {
         let quote = within.iter().position(|byte| *byte == b'"')?;
         within = &within[quote + 1..];
@@ -182,5 +594,9 @@ fn behind_quotes(mut within: &[u8]) -> Option<&[u8]> {
         .iter()
         .take_while(|byte| matches!(byte, b' ' | b'\t'));
     let rest = &within[blanks.count()..];
-    matches!(rest.first(), None | Some(b',')).then_some(rest)
+    match rest.first() {
+        None => Some(rest),
+        Some(byte) if *byte == delimiter => Some(rest),
+        Some(_) => None,
+    }
 }

@@ -30,10 +30,20 @@ pub enum Problem {
     NotAFile,
     /// A file name that does not say what the file holds.
     #[error(
-        "cannot tell what is in this file from its name; the names of data files end in .csv \
-         (labelled rows), .jsonl or .ndjson (labelled JSON lines) or .txt (plain text)"
+        "cannot tell what is in this file from its name; the names of data files end in .csv, .tsv \
+         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), or .txt or .log \
+         (plain text). A table of any name is read if --label says which column is the label"
     )]
     Extension,
+    /// A JSON file that is not one object per line.
+    #[error(
+        "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \
+         `jq -c '.[]' FILE.json > FILE.jsonl` makes them of a list"
+    )]
+    Json,
+    /// A setting of how to read the file is wrong.
+    #[error("{0}")]
+    Reading(String),
     /// A file of more than [`MAX_BYTES`].
     #[error(
         "has {} bytes, more than the {} that are read; take a part of it",
@@ -50,11 +60,13 @@ pub enum Problem {
     /// Text in UTF-16.
     #[error("looks like UTF-16; save it as UTF-8")]
     Utf16,
-    /// The header of a CSV file has no column `label`, or more than one.
+    /// The header of a table has no column `label`, or more than one.
     #[error(
-        "{} columns of the header (line {line}) are called `label`, and it takes exactly one; \
-         the columns, separated by commas, are: {columns}",
-        if *labels == 0 { "no".to_string() } else { labels.to_string() }
+        "{} columns of the header (line {line}) are called `label`, and it takes exactly one; name it \
+         with --label {}, or say --no-header if the first line is a row like the others; the columns \
+         are: {columns}",
+        if *labels == 0 { "no".to_string() } else { labels.to_string() },
+        likely.as_deref().unwrap_or("COLUMN")
     )]
     Header {
         /// Where the header is.
@@ -63,17 +75,65 @@ pub enum Problem {
         labels: usize,
         /// The names of the columns.
         columns: String,
+        /// A column that is likely to be the label.
+        likely: Option<String>,
     },
-    /// A CSV file whose only column is `label`.
-    #[error("has no column beside `label`; the tokens are in all the other columns")]
-    NoTokenColumn,
+    /// A table without a header, and no word about the label.
+    #[error(
+        "without a header the columns are called 1 to {columns}; say which one is the label, such as \
+         --label {columns}"
+    )]
+    NoHeader {
+        /// The number of columns.
+        columns: usize,
+    },
+    /// A flag names a column that is not there.
+    #[error(
+        "{flag} names {}, and there is no such column; the columns are: {columns}",
+        shorten(name)
+    )]
+    NoColumn {
+        /// The flag.
+        flag: &'static str,
+        /// The name.
+        name: String,
+        /// The names of the columns.
+        columns: String,
+    },
+    /// A table whose only column is the label.
+    #[error(
+        "has no column beside {}; the tokens are in all the other columns. If the columns are not \
+         separated by commas, say --delimiter tab or --delimiter ';'",
+        shorten(label)
+    )]
+    NoTokenColumn {
+        /// The name of the column.
+        label: String,
+    },
+    /// Columns that may not hold tokens.
+    #[error(
+        "not every column looks like a token:\n  {}\nSay where the tokens are: --text {text} (the words \
+         of one column), or --columns A,B (a token per cell; FIRST..LAST names a range of columns); \
+         --tokens cells, words or characters says what a token is. The columns are: {columns}",
+        doubts.join("\n  ")
+    )]
+    Columns {
+        /// Each such column with the reason.
+        doubts: Vec<String>,
+        /// The names of the columns.
+        columns: String,
+        /// The column that is most likely to hold a text.
+        text: String,
+    },
     /// Lines that cannot be used.
-    #[error("{}", bad_lines(*count, shown))]
+    #[error("{}", bad_lines(*count, shown, *can_skip))]
     Lines {
         /// How many lines are bad.
         count: usize,
         /// The first of them.
         shown: Vec<BadLine>,
+        /// Whether they could be left out.
+        can_skip: bool,
     },
     /// A file without rows.
     #[error("has no row of data; it takes at least {MIN_ROWS}")]
@@ -120,12 +180,50 @@ pub enum Problem {
         /// The first of them.
         shown: Vec<SmallClass>,
     },
-    /// All sequences have one token, so there is no order to learn.
+    /// Most sequences have one token, so there is no order to learn.
     #[error(
-        "no row has more than one token, so positions cannot matter; separate tokens by spaces \
-         or columns"
+        "{} of {} rows have only one token, so positions cannot matter; if a row is one long word, such \
+         as a gene, take its characters: --tokens characters. Otherwise separate tokens by spaces or \
+         columns",
+        grouped(*single),
+        grouped(*rows)
     )]
-    OneToken,
+    OneToken {
+        /// The rows with one token.
+        single: usize,
+        /// All rows.
+        rows: usize,
+    },
+    /// Most of what is tested never occurs in training.
+    #[error(
+        "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
+         nothing to learn from them; round or group numbers, take smaller tokens with --tokens words or \
+         --tokens characters, or leave columns out with --text or --columns",
+        shorten(example)
+    )]
+    Unknown {
+        /// How many percent.
+        percent: f64,
+        /// One of them.
+        example: String,
+    },
+    /// Most characters of the end of a text do not occur before it.
+    #[error(
+        "{percent:.0} % of the characters of the last tenth of the text, which is kept for the test, do not \
+         occur before it, such as {example:?}; the end of the file is another text"
+    )]
+    UnknownCharacters {
+        /// How many percent.
+        percent: f64,
+        /// One of them.
+        example: char,
+    },
+    /// The test cannot be scored.
+    #[error("the test cannot be scored: {0}")]
+    Test(String),
+    /// The rows cannot be divided in this way.
+    #[error("{0}")]
+    Folds(String),
     /// Too little text.
     #[error(
         "has {characters} characters, too few to train on some and test on others; it takes at \
@@ -202,12 +300,17 @@ fn list<T: fmt::Display>(headline: String, count: usize, shown: &[T]) -> String 
     text
 }
 
-fn bad_lines(count: usize, shown: &[BadLine]) -> String {
+fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
     let headline = match count {
         1 => "1 bad line".to_string(),
         _ => format!("{} bad lines", grouped(count)),
     };
-    list(headline, count, shown)
+    let mut text = list(headline, count, shown);
+    if can_skip {
+        let them = if count == 1 { "it" } else { "them" };
+        text.push_str(&format!("\nTo leave {them} out, say --skip-bad {count}"));
+    }
+    text
 }
 
 fn small_classes(count: usize, shown: &[SmallClass]) -> String {

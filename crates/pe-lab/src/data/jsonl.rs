@@ -1,25 +1,58 @@
-//! JSON lines: an object with a label and tokens on every line.
+//! JSON lines: an object with a label and a sequence on every line.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::error::Problem;
 use super::quote::shorten;
-use super::rows::{Collector, Rows, Tokens};
+use super::reading::{Reading, TokenKind};
+use super::rows::{Collector, Labels, Tokens, UNLABELLED};
 
-/// Reads labelled sequences: `{"label": "x", "tokens": ["a", "b"]}` or
-/// `{"label": "x", "text": "a b"}`, one per line. Other fields and blank lines are ignored.
+/// The key of the label, unless another is named.
+const LABEL: &str = "label";
+/// The keys of a list of tokens, and those of a text, unless another is named.
+const LISTS: [&str; 2] = ["tokens", "input_ids"];
+const TEXTS: [&str; 2] = ["text", "sentence"];
+/// A message names this many keys.
+const NAMED: usize = 8;
+
+/// Reads labelled sequences, such as `{"label": "x", "tokens": ["a", "b"]}` or
+/// `{"label": "x", "text": "a b"}`, one per line, and returns in words where they were found. Other keys and
+/// blank lines are ignored.
 ///
-/// A label is a string, a number, `true` or `false`; a token is a string or a number. The tokens of
-/// a text are separated by spaces.
+/// A label is a string, a number, `true` or `false`; a token is a string or a number. The tokens of a text
+/// are its words, or its characters.
 ///
 /// # Errors
 ///
-/// [`Problem::Lines`] lists the lines that cannot be used.
-pub(super) fn read(text: &str) -> Result<Rows, Problem> {
-    let mut rows = Collector::default();
+/// [`Problem::Reading`] for a setting that is for tables, [`Problem::TooManyRows`].
+pub(super) fn read(
+    text: &str,
+    reading: &Reading,
+    labels: Labels,
+    rows: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    for (set, flag) in [
+        (reading.columns.is_some(), "--columns"),
+        (reading.delimiter.is_some(), "--delimiter"),
+        (reading.no_header, "--no-header"),
+    ] {
+        if set {
+            return Err(Problem::Reading(format!(
+                "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
+                 with --text and that of the label with --label"
+            )));
+        }
+    }
+    let keys = Keys {
+        label: reading.label.as_deref().unwrap_or(LABEL),
+        text: reading.text.as_deref(),
+    };
+    let kind = reading.tokens.unwrap_or(TokenKind::Words);
+    let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
         if text.is_empty() {
@@ -34,30 +67,89 @@ pub(super) fn read(text: &str) -> Result<Rows, Problem> {
             });
             continue;
         }
-        match serde_json::from_str::<Line>(text) {
-            Err(error) => rows.reject(line, || explain(&error, text)),
-            Ok(Line {
-                tokens: Some(_),
-                text: Some(_),
-                ..
-            }) => rows.reject(line, || {
-                "has both `tokens` and `text`; keep one of them".to_string()
-            }),
-            Ok(Line {
-                label,
-                tokens,
-                text,
-            }) => {
-                let mut tokens = tokens.map_or_else(Tokens::default, |tokens| tokens.0);
-                for token in text.as_deref().unwrap_or("").split_whitespace() {
-                    tokens.push(token);
-                }
-                let label = label.map_or_else(String::new, |label| label.0);
-                rows.take(line, label.trim(), &tokens)?;
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let read = keys.deserialize(&mut parser);
+        let read = read.and_then(|line| parser.end().map(|()| line));
+        let found = match read {
+            Err(error) => {
+                rows.reject(line, || explain(&error, text));
+                continue;
             }
+            Ok(found) => found,
+        };
+        let others = || {
+            let keys: Vec<String> = found
+                .others
+                .iter()
+                .take(NAMED)
+                .map(|k| shorten(k))
+                .collect();
+            match keys.is_empty() {
+                true => "there is no other key".to_string(),
+                false => format!("the other keys are {}", keys.join(", ")),
+            }
+        };
+        if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
+            rows.reject(line, || {
+                format!(
+                    "has no label: no key is called {}; {}; name it with --label KEY",
+                    shorten(keys.label),
+                    others()
+                )
+            });
+            continue;
         }
+        if found.sequences.is_empty() && !found.others.is_empty() {
+            rows.reject(line, || {
+                format!(
+                    "has no tokens: no key is called {}; {}; name it with --text KEY",
+                    keys.of_sequences(),
+                    others()
+                )
+            });
+            continue;
+        }
+        if let [(one, _), (other, _), ..] = &found.sequences[..] {
+            rows.reject(line, || {
+                format!("has both `{one}` and `{other}`; say which one counts with --text {one}")
+            });
+            continue;
+        }
+        let mut tokens = Tokens::default();
+        for (key, sequence) in found.sequences {
+            match sequence {
+                Sequence::List(list) => tokens = list,
+                Sequence::Text(text) => Reading::split(kind, &text, |token| tokens.push(token)),
+            }
+            used.insert(key);
+        }
+        if unread.len() < 1000 {
+            unread.extend(found.others);
+        }
+        let label = match labels {
+            Labels::Needed => found.label.unwrap_or_default(),
+            Labels::Ignored => UNLABELLED.to_string(),
+        };
+        rows.take(line, label.trim(), tokens)?;
     }
-    rows.finish()
+    let names = |keys: &BTreeSet<String>| {
+        let names: Vec<String> = keys.iter().take(NAMED).map(|key| shorten(key)).collect();
+        names.join(", ")
+    };
+    let mut lines = vec![format!(
+        "label from key {}; tokens from {}; of a text, a token is a {}",
+        shorten(keys.label),
+        names(&used),
+        match kind {
+            TokenKind::Cells => "text",
+            TokenKind::Words => "word",
+            TokenKind::Characters => "character",
+        }
+    )];
+    if !unread.is_empty() {
+        lines.push(format!("keys not read: {}", names(&unread)));
+    }
+    Ok(lines)
 }
 
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
@@ -75,11 +167,90 @@ fn explain(error: &serde_json::Error, line: &str) -> String {
     )
 }
 
-#[derive(Deserialize)]
-struct Line {
-    label: Option<Label>,
-    tokens: Option<TokenList>,
-    text: Option<String>,
+/// The keys that are read.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    label: &'a str,
+    text: Option<&'a str>,
+}
+
+impl Keys<'_> {
+    fn of_sequences(&self) -> String {
+        match self.text {
+            Some(key) => shorten(key),
+            None => format!("`{}`", [LISTS, TEXTS].concat().join("`, `")),
+        }
+    }
+}
+
+/// A sequence as JSON holds it.
+enum Sequence {
+    List(Tokens),
+    Text(String),
+}
+
+/// What was found on a line.
+#[derive(Default)]
+struct Found {
+    label: Option<String>,
+    /// Every sequence with its key.
+    sequences: Vec<(String, Sequence)>,
+    /// The keys that are not read.
+    others: Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = Found;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a label and a sequence")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+        let mut found = Found::default();
+        while let Some(key) = map.next_key::<String>()? {
+            let twice = |key: &str| Err(A::Error::custom(format!("duplicate field `{key}`")));
+            let is_sequence = match self.text {
+                Some(text) => key == text,
+                None => LISTS.contains(&key.as_str()) || TEXTS.contains(&key.as_str()),
+            };
+            if key == self.label {
+                if found.label.is_some() {
+                    return twice(&key);
+                }
+                let label: Option<Label> = map.next_value()?;
+                found.label = Some(label.map_or_else(String::new, |label| label.0));
+            } else if is_sequence {
+                if found.sequences.iter().any(|(known, _)| *known == key) {
+                    return twice(&key);
+                }
+                let sequence = if self.text.is_some() {
+                    map.next_value::<Option<Either>>()?
+                        .map(|Either(either)| either)
+                } else if LISTS.contains(&key.as_str()) {
+                    let list = map.next_value::<Option<TokenList>>()?;
+                    list.map(|TokenList(tokens)| Sequence::List(tokens))
+                } else {
+                    map.next_value::<Option<String>>()?.map(Sequence::Text)
+                };
+                found
+                    .sequences
+                    .extend(sequence.map(|sequence| (key, sequence)));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+                found.others.push(key);
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Any JSON value.
@@ -146,28 +317,55 @@ impl TryFrom<Json> for Token {
 /// a line with millions of them takes no more memory than its text.
 struct TokenList(Tokens);
 
+/// A list of tokens or a text, under a key that a person named.
+struct Either(Sequence);
+
+struct List;
+
+impl<'de> Visitor<'de> for List {
+    type Value = Tokens;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of tokens")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tokens, A::Error> {
+        let mut tokens = Tokens::default();
+        while let Some(Token(token)) = list.next_element()? {
+            if token.is_empty() {
+                let number = tokens.count() + 1;
+                return Err(A::Error::custom(format!("token {number} is empty")));
+            }
+            tokens.push(&token);
+        }
+        Ok(tokens)
+    }
+}
+
 impl<'de> Deserialize<'de> for TokenList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = TokenList;
+        deserializer.deserialize_seq(List).map(TokenList)
+    }
+}
+
+impl<'de> Deserialize<'de> for Either {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListOrText;
+        impl<'de> Visitor<'de> for ListOrText {
+            type Value = Sequence;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of tokens")
+                f.write_str("a text or a list of tokens")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TokenList, A::Error> {
-                let mut tokens = Tokens::default();
-                while let Some(Token(token)) = list.next_element()? {
-                    if token.is_empty() {
-                        let number = tokens.count() + 1;
-                        return Err(A::Error::custom(format!("token {number} is empty")));
-                    }
-                    tokens.push(&token);
-                }
-                Ok(TokenList(tokens))
+            fn visit_str<E: Error>(self, text: &str) -> Result<Sequence, E> {
+                Ok(Sequence::Text(text.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Sequence, A::Error> {
+                List.visit_seq(list).map(Sequence::List)
             }
         }
-        deserializer.deserialize_seq(List)
+        deserializer.deserialize_any(ListOrText).map(Either)
     }
 }

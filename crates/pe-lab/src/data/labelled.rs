@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
-use super::rows::{Row, Rows};
-use super::split::{Bin, Split};
+use super::rows::{Row, Rows, shown};
+use super::split::{Bin, HeldOut, Split};
 use crate::rng::{generator, permutation};
 use crate::task::{Answer, Readout, Sample, Task};
 
@@ -21,6 +21,9 @@ const USUAL_BATCH: usize = 64;
 const FEW: usize = 50;
 /// The description names this many labels and counts the rest.
 const NAMED: usize = 10;
+/// The description shows this many rows as they were read, and this many tokens at each end of a row.
+const SHOWN_ROWS: usize = 2;
+const SHOWN_TOKENS: [usize; 2] = [16, 4];
 
 /// Predict the label of a sequence, from the mean over all its tokens.
 ///
@@ -29,9 +32,12 @@ const NAMED: usize = 10;
 /// row from its mirror image. Each epoch goes through all training rows in a new order.
 #[derive(Debug)]
 pub(super) struct Labelled {
+    name: String,
     /// The rows, with their tokens as indices into the vocabulary.
     rows: Vec<Row>,
-    classes: usize,
+    labels: Vec<String>,
+    /// The number of every word of the vocabulary.
+    vocabulary: HashMap<String, u32>,
     /// The size of the vocabulary without BOS and EOS, which come after it.
     words: usize,
     split: Split,
@@ -49,34 +55,66 @@ struct Order {
 }
 
 impl Labelled {
-    /// The task, and a description of the data.
+    /// The task called `name`, and a description of the data.
     ///
     /// # Errors
     ///
-    /// The errors of [`Split::new`].
-    pub fn new(data: Rows, file: &str) -> Result<(Self, Vec<String>), Problem> {
-        let split = Split::new(&data)?;
-        let (numbers, words) = vocabulary(&data, &split.train);
-        let description = describe(&data, &split, &numbers, words);
-        let Rows {
-            mut rows, labels, ..
-        } = data;
+    /// The errors of [`Split::new`], and [`Problem::Unknown`] when more than half of the tokens of the test
+    /// do not occur in training.
+    pub fn new(
+        data: &Rows,
+        name: String,
+        file: &str,
+        held_out: HeldOut,
+        no_beyond: bool,
+    ) -> Result<(Self, Vec<String>), Problem> {
+        let split = Split::new(data, held_out, no_beyond)?;
+        let (numbers, words) = vocabulary(data, &split.train);
+        check_unknown(data, &split, &numbers)?;
+        let description = describe(data, &split, &numbers, words);
+        let mut rows = data.rows.clone();
         for token in rows.iter_mut().flat_map(|row| &mut row.tokens) {
             *token = numbers[*token as usize];
         }
+        let known = data.words.iter().zip(&numbers);
+        let known = known.filter(|(_, number)| **number != UNKNOWN);
         let task = Self {
+            name,
             about: format!(
                 "your data: which of {} labels a sequence has",
-                grouped(labels.len())
+                grouped(data.labels.len())
             ),
             source: format!("{file}, {} rows", grouped(rows.len())),
-            classes: labels.len(),
+            labels: data.labels.clone(),
+            vocabulary: known
+                .map(|(word, number)| (word.clone(), *number))
+                .collect(),
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             rows,
             split,
             order: Mutex::new(None),
         };
         Ok((task, description))
+    }
+
+    /// The rows that are tested.
+    #[cfg(test)]
+    pub fn tested_rows(&self) -> Vec<usize> {
+        tested(&self.split).copied().collect()
+    }
+
+    /// The labels, in the order of the classes.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
+    pub fn encode<'a>(&self, words: impl Iterator<Item = &'a str>) -> Vec<usize> {
+        let number = |word| self.vocabulary.get(word).copied().unwrap_or(UNKNOWN) as usize;
+        iter::once(self.words)
+            .chain(words.map(number))
+            .chain([self.words + 1])
+            .collect()
     }
 
     fn bins(&self) -> impl Iterator<Item = &Bin> {
@@ -150,6 +188,61 @@ fn most_frequent(rows: &[Row], bins: &[Bin]) -> (usize, usize) {
     )
 }
 
+/// The rows that are tested, inside the training lengths and beyond.
+fn tested(split: &Split) -> impl Iterator<Item = &usize> {
+    let bins = split.inside.iter().chain(split.beyond.iter().flatten());
+    bins.flat_map(|bin| &bin.rows)
+}
+
+/// The share of the tested tokens that are unknown, and one of them.
+fn unknown<'a>(data: &'a Rows, split: &Split, numbers: &[u32]) -> (f64, Option<&'a str>) {
+    let tokens = || tested(split).flat_map(|row| &data.rows[*row].tokens);
+    let is_unknown = |token: &&u32| numbers[**token as usize] == UNKNOWN;
+    let share = tokens().filter(is_unknown).count() as f64 / tokens().count().max(1) as f64;
+    let example = tokens().find(is_unknown);
+    (
+        share,
+        example.map(|word| data.words[*word as usize].as_str()),
+    )
+}
+
+fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Result<(), Problem> {
+    match unknown(data, split, numbers) {
+        (share, Some(example)) if share > 0.5 => Err(Problem::Unknown {
+            percent: 100.0 * share,
+            example: shown(example).to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The first rows as they were read.
+fn first_rows(data: &Rows) -> Vec<String> {
+    let rows = data.rows.iter().take(SHOWN_ROWS).zip(1..);
+    let each = rows.map(|(row, number)| {
+        let words: Vec<&str> = row
+            .tokens
+            .iter()
+            .map(|token| shown(&data.words[*token as usize]))
+            .collect();
+        let [first, last] = SHOWN_TOKENS;
+        let text = match words.len() {
+            all if all <= first + last => words.join(" "),
+            all => format!(
+                "{} … {}",
+                words[..first].join(" "),
+                words[all - last..].join(" ")
+            ),
+        };
+        format!(
+            "row {number} as read: BOS {text} EOS ({} tokens), label {}",
+            words.len(),
+            shorten(&data.labels[row.label])
+        )
+    });
+    each.collect()
+}
+
 fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
     let rows = &data.rows;
     let mut by_label = vec![0; data.labels.len()];
@@ -177,14 +270,7 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     lengths.sort_unstable();
     let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
 
-    let tested = || {
-        let bins = split.inside.iter().chain(split.beyond.iter().flatten());
-        bins.flat_map(|bin| &bin.rows)
-    };
-    let tokens = || tested().flat_map(|row| &rows[*row].tokens);
-    let unknown = tokens().filter(|token| numbers[**token as usize] == UNKNOWN);
-    let unknown = unknown.count() as f64 / tokens().count() as f64;
-
+    let (unknown, _) = unknown(data, split, numbers);
     let (tested, most) = most_frequent(rows, &split.inside);
 
     let mut lines = vec![
@@ -210,12 +296,14 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             100.0 * unknown
         ),
         format!(
-            "{} rows to train on, {} held out, drawn once from each label{}",
+            "{} rows to train on, {} held out{}",
             grouped(split.train.len()),
             grouped(split.held_out),
-            match split.held_out - tested {
-                0 => String::new(),
-                _ => format!(", {} of them tested", grouped(tested)),
+            match &split.beyond {
+                // The rows of a test file that are longer are among those held out.
+                Err(_) if split.held_out > tested =>
+                    format!(", {} of them tested", grouped(tested)),
+                _ => String::new(),
             }
         ),
         format!(
@@ -236,6 +324,7 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             ),
             Err(why) => format!("no test beyond the training lengths: {why}"),
         },
+        floors(rows, split),
     ];
     if tested < FEW {
         lines.push(format!(
@@ -254,9 +343,19 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     }
     if split.repeated > 0 {
         lines.push(format!(
-            "rows with the sequence of an earlier one: {}; equal sequences are all in training or all \
-             in the test",
-            grouped(split.repeated)
+            "rows with the sequence of an earlier one: {}{}",
+            grouped(split.repeated),
+            match split.leaked {
+                0 => "; equal sequences are all in training or all in the test",
+                _ => "",
+            }
+        ));
+    }
+    if split.leaked > 0 {
+        lines.push(format!(
+            "rows of the test file whose sequence is also in training: {}; a model may know their answers \
+             by heart",
+            grouped(split.leaked)
         ));
     }
     if split.contradictory > 0 {
@@ -265,7 +364,24 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             grouped(split.contradictory)
         ));
     }
+    lines.extend(first_rows(data));
     lines
+}
+
+/// The floors in words.
+fn floors(rows: &[Row], split: &Split) -> String {
+    let share = |bins: &[Bin]| {
+        let (tested, most) = most_frequent(rows, bins);
+        format!("{:.3}", most as f64 / tested as f64)
+    };
+    let inside = share(&split.inside);
+    match &split.beyond {
+        Ok(beyond) => format!(
+            "floor, the share of the most frequent label: {inside} inside, {} beyond",
+            share(beyond)
+        ),
+        Err(_) => format!("floor, the share of the most frequent label: {inside}"),
+    }
 }
 
 fn bins(bins: &[Bin]) -> String {
@@ -281,7 +397,7 @@ fn bins(bins: &[Bin]) -> String {
 
 impl Task for Labelled {
     fn name(&self) -> &str {
-        super::limits::NAME
+        &self.name
     }
 
     fn about(&self) -> &str {
@@ -297,7 +413,7 @@ impl Task for Labelled {
     }
 
     fn classes(&self) -> usize {
-        self.classes
+        self.labels.len()
     }
 
     fn readout(&self) -> Readout {
@@ -375,6 +491,11 @@ fn steps(rows: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn task(rows: Vec<(usize, Vec<u32>)>, words: usize) -> (Labelled, Vec<String>) {
+        let rows = data(rows, words);
+        Labelled::new(&rows, "data".into(), "a.csv", HeldOut::Fifth, false).unwrap()
+    }
+
     fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
         Rows {
             rows: rows
@@ -398,23 +519,42 @@ mod tests {
 
     #[test]
     fn rare_words_are_one_beyond_ten_thousand() {
-        let rows: Vec<_> = (0..400_u32)
-            .map(|row| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect()))
+        // Every row has 19 words of all rows, 1 that occurs nowhere else, and 20 that occur in four rows.
+        let rows: Vec<_> = (0..4_000_u32)
+            .map(|row| {
+                let common = (0..19).chain([20 + row]);
+                let some = (0..20).map(move |i| 4_020 + row / 4 * 20 + i);
+                (row as usize % 2, common.chain(some).collect())
+            })
             .collect();
-        let (task, description) = Labelled::new(data(rows, 16_000), "a.csv").unwrap();
+        let (task, description) = task(rows, 24_020);
         // And BOS and EOS.
         assert_eq!(task.vocabulary(), MAX_VOCABULARY + 3);
         assert!(
-            description[3].contains("the 10,000 most frequent of the 12,800 different tokens"),
+            description[3].contains("the 10,000 most frequent of the "),
             "{description:?}"
         );
-        // No word occurs twice, so none of those tested is known.
-        assert!(description[3].contains("100.0 % are unknown"));
         let test = task.test_set(40);
         let (bos, eos) = (MAX_VOCABULARY + 1, MAX_VOCABULARY + 2);
-        let framed = [&[bos][..], &[0; 40], &[eos]].concat();
-        assert!(test.iter().all(|sample| sample.tokens == framed));
-        assert_eq!((test.len(), task.floor(40)), (80, 0.5));
+        for sample in &test {
+            let tokens = &sample.tokens;
+            assert_eq!((tokens[0], tokens[41], tokens[20]), (bos, eos, 0));
+            assert!(tokens[1..20].iter().all(|token| (1..20).contains(token)));
+        }
+        assert_eq!((test.len(), task.floor(40)), (800, 0.5));
+    }
+
+    #[test]
+    fn a_test_of_words_that_training_never_sees_is_refused() {
+        let rows: Vec<_> = (0..400_u32)
+            .map(|row| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect()))
+            .collect();
+        let rows = data(rows, 16_000);
+        let made = Labelled::new(&rows, "data".into(), "a.csv", HeldOut::Fifth, false);
+        assert!(matches!(
+            made.unwrap_err(),
+            Problem::Unknown { percent, .. } if percent == 100.0
+        ));
     }
 
     #[test]
@@ -424,7 +564,7 @@ mod tests {
                 .map(|row| (row as usize % 2, vec![row, 0]))
                 .collect();
             let words = rows.len();
-            Labelled::new(data(rows, words), "a.csv").unwrap().0.steps()
+            task(rows, words).0.steps()
         };
         // 80 % of the rows, ten times, by 64.
         assert_eq!([steps(100), steps(4000), steps(40_000)], [200, 500, 3000]);
@@ -435,7 +575,7 @@ mod tests {
         let rows: Vec<_> = (0..100)
             .map(|row| (row as usize % 2, vec![row, 0]))
             .collect();
-        let (task, _) = Labelled::new(data(rows, 100), "a.csv").unwrap();
+        let (task, _) = task(rows, 100);
         let fresh = task.order(1, 0);
         assert_ne!(fresh, task.order(1, 1));
         assert_ne!(fresh, task.order(2, 0));

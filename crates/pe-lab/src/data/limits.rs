@@ -2,6 +2,8 @@
 
 /// The name of the task that is made of the user's data.
 pub const NAME: &str = "data";
+/// The most parts into which rows are divided by `--folds`.
+pub const MAX_FOLDS: usize = 20;
 /// The most bytes of a file.
 pub const MAX_BYTES: u64 = 256 << 20;
 /// The fewest rows of a file; a fifth of them is held out.

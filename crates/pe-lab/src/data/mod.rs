@@ -2,13 +2,18 @@
 //!
 //! | file | what it holds | the task |
 //! |---|---|---|
-//! | `.csv` | a header with a column `label`; tokens in all other columns | predict the label |
+//! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
-//! | `.txt` | plain text | predict the masked characters |
+//! | `.txt`, `.log` | plain text | predict the masked characters |
 //!
-//! The vocabulary, the lengths and the split into training and test data follow from the file. The
-//! split is the same for every seed and every scheme. [`DataTask::describe`] says what was found. A file
-//! with a line that cannot be used is refused; nothing is repaired or skipped.
+//! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
+//! what a token is. The vocabulary, the lengths and the split into training and test data follow from the
+//! file. The split is the same for every seed and every scheme. [`DataTask::describe`] says what was found and
+//! shows the first rows as they were read.
+//!
+//! Nothing is dropped or shifted in silence. A file with a line that cannot be used is refused, unless
+//! [`Reading::skip_bad`] allows for it; a column that may not hold tokens is asked about; an empty cell is a
+//! token of its own, and empty cells at the end of a row end it.
 
 mod csv;
 mod error;
@@ -16,6 +21,7 @@ mod jsonl;
 mod labelled;
 mod limits;
 mod quote;
+mod reading;
 mod rows;
 mod split;
 #[cfg(test)]
@@ -25,7 +31,7 @@ mod text;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -33,19 +39,22 @@ use sha2::{Digest, Sha256};
 
 pub use error::{BadLine, DataError, Problem, SmallClass};
 pub use limits::{
-    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY,
-    MIN_CHARACTERS, MIN_ROWS, NAME,
+    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_FOLDS, MAX_ROWS, MAX_TOKENS,
+    MAX_VOCABULARY, MIN_CHARACTERS, MIN_ROWS, NAME,
 };
+pub use reading::{Reading, TokenKind};
 
-use crate::task::Task;
+use crate::task::{Answer, Sample, Task};
 use labelled::Labelled;
+use rows::{Collector, Labels, Rows};
+use split::HeldOut;
 use text::MaskedText;
 
 /// What a data file holds, as the end of its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Labelled rows.
+    /// Labelled rows of a table.
     Csv,
     /// Labelled rows, each a line of JSON.
     JsonLines,
@@ -54,16 +63,64 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file name.
-    fn of(path: &Path) -> Option<Self> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        match extension.as_str() {
-            "csv" => Some(Self::Csv),
-            "jsonl" | "ndjson" => Some(Self::JsonLines),
-            "txt" => Some(Self::Text),
-            _ => None,
+    /// The format of a file.
+    fn of(path: &Path, reading: &Reading) -> Result<Self, Problem> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        match extension.to_ascii_lowercase().as_str() {
+            "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
+            "jsonl" | "ndjson" => Ok(Self::JsonLines),
+            "json" => Err(Problem::Json),
+            // A table may have any name if its columns are.
+            _ if reading.names_columns() => Ok(Self::Csv),
+            "txt" | "log" => match reading.about_rows() {
+                None => Ok(Self::Text),
+                Some(flag) => Err(Problem::Reading(format!(
+                    "{flag} is about labelled rows, and a file of this name is read as plain text; if it \
+                     holds rows, name the column of the label with --label"
+                ))),
+            },
+            _ => Err(Problem::Extension),
         }
     }
+}
+
+/// What separates the columns in a file of this name, if its name says so.
+fn delimiter(path: &Path) -> Option<char> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    matches!(extension.as_str(), "tsv" | "tab").then_some('\t')
+}
+
+/// The files of the user's data, and how they are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The file.
+    pub file: PathBuf,
+    /// A file of rows to test on. Without it a part of the first file is held out.
+    pub test: Option<PathBuf>,
+    /// Into how many parts the rows are divided, each of which is the test of a task of its own.
+    pub folds: Option<usize>,
+    /// How rows are read.
+    pub reading: Reading,
+}
+
+impl From<&Path> for Source {
+    fn from(file: &Path) -> Self {
+        Self {
+            file: file.to_path_buf(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A file by its name and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSpec {
+    /// The name of the file, without its folder.
+    pub file: String,
+    /// The SHA-256 digest of its bytes, in hexadecimal digits.
+    pub sha256: String,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// What identifies a data file. Two files with the same spec give the same numbers.
@@ -77,6 +134,15 @@ pub struct DataSpec {
     pub sha256: String,
     /// Its size.
     pub bytes: u64,
+    /// The file of rows to test on, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<FileSpec>,
+    /// Into how many parts the rows are divided, each of which is the test of a task of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<usize>,
+    /// How rows are read.
+    #[serde(default)]
+    pub reading: Reading,
 }
 
 /// A task made of the user's data.
@@ -96,8 +162,15 @@ pub struct DataSpec {
 /// ```
 pub struct DataTask {
     spec: DataSpec,
+    source: Source,
     description: Vec<String>,
-    task: Arc<dyn Task>,
+    made: Made,
+}
+
+/// The tasks made of a file: one of a text, and one of rows for each fold.
+enum Made {
+    Rows(Vec<Arc<Labelled>>),
+    Text(Arc<MaskedText>),
 }
 
 impl fmt::Debug for DataTask {
@@ -108,16 +181,22 @@ impl fmt::Debug for DataTask {
 }
 
 impl DataTask {
-    /// Reads a data file.
+    /// Reads a data file without further settings.
     ///
     /// # Errors
     ///
-    /// A [`DataError`] says what is wrong with the file, on which lines, and what to do.
+    /// See [`DataTask::read`].
     pub fn load(path: &Path) -> Result<Self, DataError> {
-        read(path).map_err(|problem| DataError {
-            path: path.to_path_buf(),
-            problem,
-        })
+        Self::read(&Source::from(path))
+    }
+
+    /// Reads data files.
+    ///
+    /// # Errors
+    ///
+    /// A [`DataError`] says what is wrong with which file, on which lines, and what to do.
+    pub fn read(source: &Source) -> Result<Self, DataError> {
+        read(source)
     }
 
     /// What identifies the data.
@@ -125,23 +204,213 @@ impl DataTask {
         &self.spec
     }
 
+    /// The files that it was read from, and how.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
     /// What was found in the file and how it is used, in lines for a person.
     pub fn describe(&self) -> &[String] {
         &self.description
     }
 
-    /// The task, whose name is [`NAME`].
-    pub fn task(&self) -> &Arc<dyn Task> {
-        &self.task
+    /// The task, or the first one if there are folds.
+    pub fn task(&self) -> Arc<dyn Task> {
+        match &self.made {
+            Made::Rows(tasks) => tasks[0].clone(),
+            Made::Text(task) => task.clone(),
+        }
+    }
+
+    /// The task, whose name is [`NAME`], or a task for each fold: `data-fold-1`, `data-fold-2` and so on.
+    pub fn tasks(&self) -> Vec<Arc<dyn Task>> {
+        match &self.made {
+            Made::Rows(tasks) => tasks.iter().map(|task| task.clone() as _).collect(),
+            Made::Text(task) => vec![task.clone()],
+        }
     }
 }
 
-fn read(path: &Path) -> Result<DataTask, Problem> {
+impl DataTask {
+    /// The labels, in the order of the classes. None for a plain text.
+    pub fn labels(&self) -> &[String] {
+        match &self.made {
+            Made::Rows(tasks) => tasks[0].labels(),
+            Made::Text(_) => &[],
+        }
+    }
+
+    /// The rows of another file, read as those of this one were. Labels are not read.
+    ///
+    /// # Errors
+    ///
+    /// A [`DataError`] says what is wrong with the file, or that this data is a plain text.
+    pub fn sequences(&self, file: &Path) -> Result<Vec<Vec<String>>, DataError> {
+        let of = |path: &Path| {
+            let path = path.to_path_buf();
+            move |problem| DataError { path, problem }
+        };
+        let reading = self.reading_of_others().map_err(of(&self.source.file))?;
+        let read = || {
+            let (format, bytes) = open(file, &reading)?;
+            let mut collector = Collector::new(reading.max_len);
+            rows_of(
+                file,
+                format,
+                &text(bytes)?,
+                &reading,
+                Labels::Ignored,
+                &mut collector,
+            )?;
+            let Rows { rows, words, .. } = collector.finish();
+            let word = |token: &u32| words[*token as usize].clone();
+            let rows = rows.iter().map(|row| row.tokens.iter().map(word).collect());
+            Ok(rows.collect())
+        };
+        read().map_err(of(file))
+    }
+
+    /// How the rows of another file are read: from the columns of the same names.
+    fn reading_of_others(&self) -> Result<Reading, Problem> {
+        let (file, reading) = (&self.source.file, &self.spec.reading);
+        match self.spec.format {
+            Format::Text => Err(Problem::Reading(
+                "is plain text, and predictions are made for labelled rows".into(),
+            )),
+            Format::JsonLines => Ok(reading.clone()),
+            Format::Csv => {
+                let text = text(open(file, reading)?.1)?;
+                let (columns, kind) = csv::token_columns(&text, reading, delimiter(file))?;
+                Ok(Reading {
+                    label: None,
+                    text: None,
+                    columns: Some(columns),
+                    tokens: Some(kind),
+                    ..reading.clone()
+                })
+            }
+        }
+    }
+
+    /// Sequences as the model of a task reads them, with an answer to fill in. `None` if there is no such
+    /// task of labelled rows.
+    pub fn samples(&self, task: &str, rows: &[Vec<String>]) -> Option<Vec<Sample>> {
+        let Made::Rows(tasks) = &self.made else {
+            return None;
+        };
+        let task = tasks.iter().find(|known| known.name() == task)?;
+        let answer = Answer {
+            position: 0,
+            class: 0,
+        };
+        let sample = |row: &Vec<String>| Sample {
+            tokens: task.encode(row.iter().map(String::as_str)),
+            answers: vec![answer],
+        };
+        Some(rows.iter().map(sample).collect())
+    }
+}
+
+/// Whether a task of this name is made of the user's data.
+pub fn is_own(task: &str) -> bool {
+    task == NAME || task.starts_with(FOLD)
+}
+
+/// How the name of the task of a fold begins.
+const FOLD: &str = "data-fold-";
+
+fn read(source: &Source) -> Result<DataTask, DataError> {
+    let of = |path: &Path| {
+        let path = path.to_path_buf();
+        move |problem| DataError { path, problem }
+    };
+    let Source {
+        file,
+        test,
+        folds,
+        reading,
+    } = source;
+    let (format, bytes) = open(file, reading).map_err(of(file))?;
+    let spec = FileSpec::of(file, &bytes);
+    let text = text(bytes).map_err(of(file))?;
+    let mut spec = DataSpec {
+        file: spec.file,
+        format,
+        sha256: spec.sha256,
+        bytes: spec.bytes,
+        test: None,
+        folds: *folds,
+        reading: reading.clone(),
+    };
+    let (made, description) = if format == Format::Text {
+        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
+            if set {
+                let problem = Problem::Reading(format!(
+                    "{flag} is for labelled rows; of a plain text, the last tenth is the test"
+                ));
+                return Err(of(file)(problem));
+            }
+        }
+        let made = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file);
+        let (task, description) = made.map_err(of(file))?;
+        (Made::Text(Arc::new(task)), description)
+    } else {
+        let mut collector = Collector::new(reading.max_len);
+        let labels = Labels::Needed;
+        let mut notes =
+            rows_of(file, format, &text, reading, labels, &mut collector).map_err(of(file))?;
+        let in_file = collector.len();
+        if let Some(test) = test {
+            let (format, bytes) = open(test, reading).map_err(of(test))?;
+            let kept = FileSpec::of(test, &bytes);
+            let text = self::text(bytes).map_err(of(test))?;
+            let more = rows_of(test, format, &text, reading, labels, &mut collector);
+            let more = more.map_err(of(test))?;
+            notes.push(format!("tested on the rows of {}", kept.file));
+            notes.extend(
+                more.into_iter()
+                    .map(|note| format!("{}: {note}", kept.file)),
+            );
+            spec.test = Some(kept);
+        }
+        let rows = collector.finish();
+        let tasks = labelled(&rows, &spec, in_file);
+        // What is wrong with the test is said of its file.
+        let (tasks, description) = tasks.map_err(|problem| match (&problem, test) {
+            (Problem::Test(_), Some(test)) => of(test)(problem),
+            _ => of(file)(problem),
+        })?;
+        notes.splice(0..0, description);
+        (Made::Rows(tasks), notes)
+    };
+    Ok(DataTask {
+        spec,
+        source: source.clone(),
+        description,
+        made,
+    })
+}
+
+impl FileSpec {
+    fn of(path: &Path, bytes: &[u8]) -> Self {
+        Self {
+            file: path
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            sha256: digest(bytes),
+            bytes: bytes.len() as u64,
+        }
+    }
+}
+
+/// The format and the bytes of a file.
+fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
+    reading.check()?;
     let meta = std::fs::metadata(path)?;
     if !meta.is_file() {
         return Err(Problem::NotAFile);
     }
-    let format = Format::of(path).ok_or(Problem::Extension)?;
+    let format = Format::of(path, reading)?;
     if meta.len() > MAX_BYTES {
         return Err(Problem::TooLarge { bytes: meta.len() });
     }
@@ -154,35 +423,77 @@ fn read(path: &Path) -> Result<DataTask, Problem> {
     if size > MAX_BYTES {
         return Err(Problem::TooLarge { bytes: size });
     }
-    let spec = DataSpec {
-        file: path
-            .file_name()
-            .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-        format,
-        sha256: digest(&bytes),
-        bytes: size,
-    };
+    Ok((format, bytes))
+}
+
+/// The text of a file, unless it is empty.
+fn text(bytes: Vec<u8>) -> Result<String, Problem> {
     let text = decode(bytes)?;
-    if text.trim().is_empty() {
-        return Err(Problem::Empty);
+    match text.trim().is_empty() {
+        true => Err(Problem::Empty),
+        false => Ok(text),
     }
-    let labelled = |rows| {
-        let (task, description) = Labelled::new(rows, &spec.file)?;
-        Ok::<_, Problem>((Arc::new(task) as Arc<dyn Task>, description))
+}
+
+/// Reads the rows of a file, and returns in words how.
+fn rows_of(
+    path: &Path,
+    format: Format,
+    text: &str,
+    reading: &Reading,
+    labels: Labels,
+    collector: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    let mut notes = match format {
+        Format::JsonLines => jsonl::read(text, reading, labels, collector)?,
+        _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
-    let (task, description) = match format {
-        Format::Csv => labelled(csv::read(&text)?)?,
-        Format::JsonLines => labelled(jsonl::read(&text)?)?,
-        Format::Text => {
-            let (task, description) = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file)?;
-            (Arc::new(task) as Arc<dyn Task>, description)
+    notes.extend(collector.end_file(reading.skip_bad)?);
+    Ok(notes)
+}
+
+/// The task of labelled rows, or one for each fold, and what was found in them. `in_file` rows are of the
+/// file itself, the others of the test file.
+fn labelled(
+    rows: &Rows,
+    spec: &DataSpec,
+    in_file: usize,
+) -> Result<(Vec<Arc<Labelled>>, Vec<String>), Problem> {
+    let new = |name: String, held_out| {
+        Labelled::new(rows, name, &spec.file, held_out, spec.reading.no_beyond)
+    };
+    let Some(folds) = spec.folds else {
+        let held_out = match spec.test {
+            Some(_) => HeldOut::From(in_file),
+            None => HeldOut::Fifth,
+        };
+        let (task, description) = new(NAME.to_string(), held_out)?;
+        return Ok((vec![Arc::new(task)], description));
+    };
+    if spec.test.is_some() {
+        return Err(Problem::Folds(
+            "--folds and --test both say what is tested; keep one".into(),
+        ));
+    }
+    if !(2..=MAX_FOLDS).contains(&folds) {
+        return Err(Problem::Folds(format!(
+            "--folds is {folds}; it takes from 2 to {MAX_FOLDS}"
+        )));
+    }
+    let (mut tasks, mut described) = (Vec::new(), Vec::new());
+    for fold in 0..folds {
+        let name = format!("{FOLD}{}", fold + 1);
+        let (task, description) = new(name, HeldOut::Fold { fold, folds })?;
+        tasks.push(Arc::new(task));
+        if fold == 0 {
+            described = description;
         }
-    };
-    Ok(DataTask {
-        spec,
-        description,
-        task,
-    })
+    }
+    described.push(format!(
+        "{folds} folds, each a task of its own that holds out other rows; what is said here of training and \
+         test is fold 1"
+    ));
+    Ok((tasks, described))
 }
 
 /// The SHA-256 digest of a file's bytes, as in its [`DataSpec`].
@@ -223,5 +534,9 @@ fn not_utf8(bytes: &[u8]) -> Problem {
             }
         }
     }
-    Problem::Lines { count, shown }
+    Problem::Lines {
+        count,
+        shown,
+        can_skip: false,
+    }
 }

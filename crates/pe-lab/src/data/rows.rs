@@ -25,11 +25,42 @@ pub(super) struct Rows {
     pub labels: Vec<String>,
 }
 
+/// Whether every row has a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// A row without one cannot be used.
+    Needed,
+    /// Rows are to be predicted: whatever label they have is not read.
+    Ignored,
+}
+
+/// The label of a row that is to be predicted.
+pub(super) const UNLABELLED: &str = "?";
+
+/// The token of an empty cell.
+pub(super) const EMPTY: &str = "";
+
+/// How the token of an empty cell is shown.
+const SHOWN_EMPTY: &str = "<empty>";
+
+/// A token as a person reads it: spaces and empty cells can be seen.
+pub(super) fn shown(token: &str) -> &str {
+    match token {
+        EMPTY => SHOWN_EMPTY,
+        " " => "\u{2423}",
+        other => other,
+    }
+}
+
 /// The tokens of a row that is being read. Tokens beyond the limit are only counted.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     kept: Vec<String>,
     count: usize,
+    /// The number of empty cells among them.
+    empty: usize,
+    /// Whether empty cells at the end of the row were taken for its end.
+    pub ended_by_empty: bool,
 }
 
 impl Tokens {
@@ -44,6 +75,12 @@ impl Tokens {
         }
     }
 
+    /// Adds the token of an empty cell.
+    pub fn push_empty(&mut self) {
+        self.empty += 1;
+        self.push(EMPTY);
+    }
+
     /// The number of tokens added.
     pub fn count(&self) -> usize {
         self.count
@@ -51,6 +88,7 @@ impl Tokens {
 }
 
 /// Collects rows, and notes those that cannot be used, so that one message lists several of them.
+/// One collector reads one file after the other: first the rows, then those of a test file.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     rows: Vec<Row>,
@@ -58,9 +96,28 @@ pub(super) struct Collector {
     labels: Numbers,
     bad: Vec<BadLine>,
     bad_count: usize,
+    /// Longer sequences are cut after this many tokens.
+    max_len: Option<usize>,
+    cut: usize,
+    /// The rows with empty cells between others, and those that end with empty cells.
+    with_empty: usize,
+    ended_by_empty: usize,
 }
 
 impl Collector {
+    /// Cuts sequences after `max_len` tokens, if that is given.
+    pub fn new(max_len: Option<usize>) -> Self {
+        Self {
+            max_len,
+            ..Self::default()
+        }
+    }
+
+    /// The number of rows so far.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Notes a row that cannot be used. `what` is only called if the message will show it.
     pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
         self.bad_count += 1;
@@ -74,7 +131,12 @@ impl Collector {
     /// # Errors
     ///
     /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already.
-    pub fn take(&mut self, line: usize, label: &str, tokens: &Tokens) -> Result<(), Problem> {
+    pub fn take(&mut self, line: usize, label: &str, mut tokens: Tokens) -> Result<(), Problem> {
+        let whole = tokens.count;
+        if let Some(max_len) = self.max_len {
+            tokens.kept.truncate(max_len);
+            tokens.count = whole.min(max_len);
+        }
         let too_long = |text: &&str| text.chars().nth(MAX_CHARACTERS).is_some();
         let all = || std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
         if label.is_empty() {
@@ -92,8 +154,8 @@ impl Collector {
             self.reject(line, || {
                 format!(
                     "a sequence of {} tokens, which begins with {}; at most {MAX_TOKENS}, since \
-                     the cost of attention grows with the square of the length: shorten it, or \
-                     make several rows of it",
+                     the cost of attention grows with the square of the length: cut such \
+                     sequences with --max-len {MAX_TOKENS}, or make several rows of it",
                     grouped(tokens.count),
                     shorten(&tokens.kept[..8].join(" "))
                 )
@@ -102,7 +164,7 @@ impl Collector {
             self.reject(line, || {
                 format!(
                     "{} is one label or token of more than {} characters; separate tokens by \
-                     spaces",
+                     spaces, or take its characters with --tokens characters",
                     shorten(long),
                     grouped(MAX_CHARACTERS)
                 )
@@ -110,6 +172,9 @@ impl Collector {
         } else if self.rows.len() == MAX_ROWS {
             return Err(Problem::TooManyRows);
         } else {
+            self.cut += usize::from(whole > tokens.count);
+            self.with_empty += usize::from(tokens.empty > 0);
+            self.ended_by_empty += usize::from(tokens.ended_by_empty);
             let label = self.labels.of(label) as usize;
             let tokens = tokens.kept.iter().map(|token| self.words.of(token));
             self.rows.push(Row {
@@ -120,18 +185,70 @@ impl Collector {
         Ok(())
     }
 
-    /// All rows.
+    /// Ends a file, and returns in words what was not taken as it stands.
     ///
     /// # Errors
     ///
-    /// [`Problem::Lines`] when some rows cannot be used.
-    pub fn finish(self) -> Result<Rows, Problem> {
-        if self.bad_count > 0 {
+    /// [`Problem::Lines`] when more than `skip_bad` lines cannot be used.
+    pub fn end_file(&mut self, skip_bad: usize) -> Result<Vec<String>, Problem> {
+        let (count, shown) = (self.bad_count, std::mem::take(&mut self.bad));
+        if count > skip_bad {
             return Err(Problem::Lines {
-                count: self.bad_count,
-                shown: self.bad,
+                count,
+                shown,
+                can_skip: true,
             });
         }
+        let rows = |count: usize| match count {
+            1 => "1 row".to_string(),
+            _ => format!("{} rows", grouped(count)),
+        };
+        let mut notes = Vec::new();
+        if count > 0 {
+            let lines = shown.iter().map(ToString::to_string);
+            let mut lines: Vec<String> = lines.collect();
+            if count > lines.len() {
+                lines.push(format!("and {} more", grouped(count - lines.len())));
+            }
+            notes.push(format!(
+                "{} left out, since --skip-bad allows {}: {}",
+                match count {
+                    1 => "1 bad line".to_string(),
+                    _ => format!("{} bad lines", grouped(count)),
+                },
+                grouped(skip_bad),
+                lines.join("; ")
+            ));
+        }
+        if let (Some(max_len), true) = (self.max_len, self.cut > 0) {
+            notes.push(format!(
+                "{} cut after {max_len} tokens, as --max-len says",
+                rows(self.cut)
+            ));
+        }
+        if self.with_empty > 0 {
+            notes.push(format!(
+                "{} with empty cells: an empty cell is a token of its own, shown as {SHOWN_EMPTY}",
+                rows(self.with_empty)
+            ));
+        }
+        if self.ended_by_empty > 0 {
+            notes.push(format!(
+                "{} with empty cells at the end: there the row ends",
+                rows(self.ended_by_empty)
+            ));
+        }
+        (
+            self.bad_count,
+            self.cut,
+            self.with_empty,
+            self.ended_by_empty,
+        ) = (0, 0, 0, 0);
+        Ok(notes)
+    }
+
+    /// All rows.
+    pub fn finish(self) -> Rows {
         let mut rows = self.rows;
         let found = self.labels.names();
         let mut labels = found.clone();
@@ -144,11 +261,11 @@ impl Collector {
         for row in &mut rows {
             row.label = places[&found[row.label]];
         }
-        Ok(Rows {
+        Rows {
             rows,
             words: self.words.names(),
             labels,
-        })
+        }
     }
 }
 

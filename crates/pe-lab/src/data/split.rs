@@ -1,6 +1,6 @@
 //! Divides the rows into training and test, and the test into bins of similar length.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::error::{Problem, SHOWN, SmallClass};
 use super::limits::{MAX_CLASSES, MIN_ROWS};
@@ -17,6 +17,22 @@ const MIN_TESTED: usize = 20;
 const MAX_TESTED: usize = 5_000;
 const INSIDE_BINS: usize = 4;
 const BEYOND_BINS: usize = 3;
+
+/// Which rows are held out for the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeldOut {
+    /// A fifth of each class, drawn once.
+    Fifth,
+    /// One of several parts of each class. Each row is in one part.
+    Fold {
+        /// Which part, from 0.
+        fold: usize,
+        /// How many parts there are.
+        folds: usize,
+    },
+    /// The rows from this one on, which come from a file of their own.
+    From(usize),
+}
 
 /// A fixed division of the rows, the same for every seed and scheme.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +51,8 @@ pub(super) struct Split {
     pub repeated: usize,
     /// The number of different sequences that occur under more than one label.
     pub contradictory: usize,
+    /// The number of held-out rows whose sequence is also in training. Only a test file can have such rows.
+    pub leaked: usize,
 }
 
 /// Test rows of similar length, shortest first.
@@ -58,15 +76,20 @@ impl Split {
     /// Divides the rows.
     ///
     /// The longest tenth of the rows is for the test beyond the training lengths, if there are enough of
-    /// them. Of the rest, a fifth of each class is held out, drawn by one fixed shuffle.
+    /// them and `no_beyond` does not ask for them in training. Of the rest, `held_out` says which rows are
+    /// tested.
     ///
     /// # Errors
     ///
     /// A [`Problem`] for too few rows, one class, too many classes, a class without two different sequences,
-    /// or if no sequence has more than one token.
-    pub fn new(data: &Rows) -> Result<Self, Problem> {
+    /// if most sequences have one token, or if a test has only one label.
+    pub fn new(data: &Rows, held_out: HeldOut, no_beyond: bool) -> Result<Self, Problem> {
         let rows = &data.rows;
-        match (rows.len(), data.labels.len()) {
+        let to_train = match held_out {
+            HeldOut::From(first) => first,
+            _ => rows.len(),
+        };
+        match (to_train, data.labels.len()) {
             (0, _) => return Err(Problem::NoRow),
             (few, _) if few < MIN_ROWS => return Err(Problem::TooFewRows { rows: few }),
             (rows, 1) => {
@@ -78,15 +101,31 @@ impl Split {
             }
             _ => {}
         }
+        let single = rows.iter().filter(|row| row.tokens.len() == 1).count();
+        if 2 * single > rows.len() {
+            return Err(Problem::OneToken {
+                single,
+                rows: rows.len(),
+            });
+        }
+        match held_out {
+            HeldOut::From(first) => Self::of_a_test_file(data, first),
+            _ => Self::drawn(data, held_out, no_beyond),
+        }
+    }
+
+    /// Holds out a part of the rows.
+    fn drawn(data: &Rows, part: HeldOut, no_beyond: bool) -> Result<Self, Problem> {
+        let rows = &data.rows;
         let mut lengths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
         lengths.sort_unstable();
         let longest = lengths[lengths.len() - 1];
-        if longest == 1 {
-            return Err(Problem::OneToken);
-        }
         let (groups, contradictory) = groups(rows);
         check_classes(data, &groups)?;
-        let limit = limit(data, &groups, &lengths);
+        let limit = match no_beyond {
+            true => Err("--no-beyond keeps the longest rows in training".to_string()),
+            false => limit(data, &groups, &lengths),
+        };
 
         let train_limit = *limit.as_ref().unwrap_or(&longest);
         let (mut train, mut held_out) = (Vec::new(), Vec::new());
@@ -95,11 +134,27 @@ impl Split {
             by_class[group.label].push(group);
         }
         for (class, groups) in by_class.iter().enumerate() {
-            let (to_train, to_test) = divide(groups, class);
-            train.extend(to_train);
-            held_out.extend(to_test);
+            let is_held_out = match part {
+                HeldOut::Fold { fold, folds } => in_fold(groups, class, fold, folds),
+                _ => in_a_fifth(groups, class),
+            };
+            for (group, is_held_out) in groups.iter().zip(is_held_out) {
+                let side = if is_held_out {
+                    &mut held_out
+                } else {
+                    &mut train
+                };
+                side.extend(&group.rows);
+            }
         }
         train.sort_unstable();
+        if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(rows, &held_out)) {
+            return Err(Problem::Folds(format!(
+                "--folds {folds} leaves {} rows of one label in fold {}; use fewer folds",
+                held_out.len(),
+                fold + 1
+            )));
+        }
         let beyond = limit.map(|limit| {
             let beyond = (0..rows.len()).filter(|row| rows[*row].tokens.len() > limit);
             bins(rows, beyond.collect(), BEYOND_BINS)
@@ -112,8 +167,84 @@ impl Split {
             beyond,
             repeated: rows.len() - groups.len(),
             contradictory,
+            leaked: 0,
         })
     }
+
+    /// Trains on all rows before `first`, and tests on the others. Those longer than any in training are the
+    /// test beyond the training lengths, if there are enough of them.
+    fn of_a_test_file(data: &Rows, first: usize) -> Result<Self, Problem> {
+        let rows = &data.rows;
+        let length = |row: &usize| rows[*row].tokens.len();
+        let tested: Vec<usize> = (first..rows.len()).collect();
+        if tested.is_empty() {
+            return Err(Problem::Test("the test file has no row of data".into()));
+        }
+        let mut known = vec![false; data.labels.len()];
+        for row in &rows[..first] {
+            known[row.label] = true;
+        }
+        if let Some(row) = tested.iter().find(|row| !known[rows[**row].label]) {
+            return Err(Problem::Test(format!(
+                "the label {} is only in the test file, so no model can have learned it",
+                shorten(&data.labels[rows[*row].label])
+            )));
+        }
+        if known.iter().filter(|known| **known).count() < 2 {
+            let label = data.labels[rows[0].label].clone();
+            return Err(Problem::OneClass { rows: first, label });
+        }
+        let shortest = (0..first).map(|row| length(&row)).min().unwrap_or(0);
+        let longest = (0..first).map(|row| length(&row)).max().unwrap_or(0);
+        let (mut inside, mut beyond): (Vec<_>, Vec<_>) =
+            tested.into_iter().partition(|row| length(row) <= longest);
+        let mut longest_inside = longest;
+        let beyond = match beyond.len() {
+            0 => Err("no row of the test file is longer than those in training".to_string()),
+            count if count < MIN_TESTED || has_one_label(rows, &beyond) => {
+                longest_inside = beyond.iter().map(length).max().unwrap_or(longest);
+                inside.append(&mut beyond);
+                Err(format!(
+                    "{count} rows of the test file are longer than those in training, too few or of \
+                     one label; they count as inside"
+                ))
+            }
+            _ => Ok(beyond),
+        };
+        if has_one_label(rows, &inside) {
+            return Err(Problem::Test(format!(
+                "{} rows of the test file are as long as those in training, and a score needs rows of \
+                 two labels",
+                grouped(inside.len())
+            )));
+        }
+        let trained: HashSet<&[u32]> = rows[..first].iter().map(|row| &row.tokens[..]).collect();
+        let leaked = rows[first..]
+            .iter()
+            .filter(|row| trained.contains(&row.tokens[..]));
+        let leaked = leaked.count();
+        let (groups, contradictory) = groups(rows);
+        Ok(Self {
+            train: (0..first).collect(),
+            train_lengths: (
+                shortest.min(inside.iter().map(length).min().unwrap_or(shortest)),
+                longest_inside,
+            ),
+            held_out: rows.len() - first,
+            inside: bins(rows, inside, INSIDE_BINS),
+            beyond: beyond.map(|beyond| bins(rows, beyond, BEYOND_BINS)),
+            repeated: rows.len() - groups.len(),
+            contradictory,
+            leaked,
+        })
+    }
+}
+
+/// Whether these rows have fewer than two labels.
+fn has_one_label(rows: &[Row], of: &[usize]) -> bool {
+    let mut labels = of.iter().map(|row| rows[*row].label);
+    let first = labels.next();
+    labels.all(|label| Some(label) == first)
 }
 
 /// The groups in the order of their first rows, and the number of groups with more than one label.
@@ -209,8 +340,8 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
 }
 
 /// Draws the groups of one class that are held out: as many as fit into a fifth of its rows, but at least
-/// one. Returns the rows for training and the rows for the test.
-fn divide(groups: &[&Group], class: usize) -> (Vec<usize>, Vec<usize>) {
+/// one.
+fn in_a_fifth(groups: &[&Group], class: usize) -> Vec<bool> {
     let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
     let quota = ((rows + HELD_OUT / 2) / HELD_OUT).max(1);
     let order = permutation(groups.len(), &mut generator("data/split", 0, class as u64));
@@ -228,12 +359,23 @@ fn divide(groups: &[&Group], class: usize) -> (Vec<usize>, Vec<usize>) {
     {
         is_held_out[*smallest] = true;
     }
-    let (mut train, mut test) = (Vec::new(), Vec::new());
-    for (group, held_out) in groups.iter().zip(is_held_out) {
-        let side = if held_out { &mut test } else { &mut train };
-        side.extend(&group.rows);
+    is_held_out
+}
+
+/// The groups of one class in one of several parts. The groups are dealt in a random order, each to the part
+/// with the fewest rows so far. Which part begins differs by class, so that small classes do not all fill
+/// the same parts.
+fn in_fold(groups: &[&Group], class: usize, fold: usize, folds: usize) -> Vec<bool> {
+    let order = permutation(groups.len(), &mut generator("data/folds", 0, class as u64));
+    let mut rows = vec![0; folds];
+    let mut is_in = vec![false; groups.len()];
+    for group in order {
+        let parts = (0..folds).map(|part| (part + class) % folds);
+        let part = parts.min_by_key(|part| rows[*part]).unwrap_or(0);
+        rows[part] += groups[group].rows.len();
+        is_in[group] = part == fold;
     }
-    (train, test)
+    is_in
 }
 
 /// Up to `most` bins by length, each with about the same number of rows.
@@ -326,7 +468,7 @@ mod tests {
         // 100 rows of class 0, 10 of class 1, 2 of class 2; all of three tokens.
         let labels = [vec![0; 100], vec![1; 10], vec![2; 2]].concat();
         let rows = data((0..).zip(labels).map(|(i, label)| (label, vec![i, 0, 0])));
-        let split = Split::new(&rows).unwrap();
+        let split = Split::new(&rows, HeldOut::Fifth, false).unwrap();
         let tested = held_out(&split);
         let of = |class| {
             tested
@@ -338,7 +480,7 @@ mod tests {
         let mut all = [split.train.clone(), tested].concat();
         all.sort_unstable();
         assert_eq!(all, (0..112).collect::<Vec<_>>());
-        assert_eq!(split, Split::new(&rows).unwrap());
+        assert_eq!(split, Split::new(&rows, HeldOut::Fifth, false).unwrap());
         // A shuffle, not the last rows.
         assert!(split.train.last() > Some(&100) && held_out(&split)[0] < 50);
         assert_eq!(split.beyond, Err("all sequences have 3 tokens".into()));
@@ -354,7 +496,7 @@ mod tests {
             (label as usize, vec![sequence, 1])
         });
         let rows = data(rows);
-        let split = Split::new(&rows).unwrap();
+        let split = Split::new(&rows, HeldOut::Fifth, false).unwrap();
         let sequence = |row: &usize| rows.rows[*row].tokens[0];
         let trained: std::collections::HashSet<u32> = split.train.iter().map(sequence).collect();
         let tested = held_out(&split);
@@ -368,7 +510,12 @@ mod tests {
         let large = (0..30).map(|_| (0, vec![1, 1]));
         let small = (0..7).map(|_| (0, vec![2, 2]));
         let others = (0..20).map(|row| (1, vec![3, row]));
-        let split = Split::new(&data(large.chain(small).chain(others))).unwrap();
+        let split = Split::new(
+            &data(large.chain(small).chain(others)),
+            HeldOut::Fifth,
+            false,
+        )
+        .unwrap();
         // A fifth of the 37 rows is 7: the small group, and never the large one.
         assert_eq!(held_out(&split)[..7], (30..37).collect::<Vec<_>>());
         assert_eq!(split.train[..30], (0..30).collect::<Vec<_>>());
@@ -376,7 +523,12 @@ mod tests {
         let large = (0..12).map(|_| (0, vec![1, 1]));
         let small = (0..8).map(|_| (0, vec![2, 2]));
         let others = (0..20).map(|row| (1, vec![3, row]));
-        let split = Split::new(&data(large.chain(small).chain(others))).unwrap();
+        let split = Split::new(
+            &data(large.chain(small).chain(others)),
+            HeldOut::Fifth,
+            false,
+        )
+        .unwrap();
         assert_eq!(held_out(&split)[..8], (12..20).collect::<Vec<_>>());
     }
 
@@ -389,7 +541,7 @@ mod tests {
     #[test]
     fn the_longest_tenth_is_beyond_and_bins_have_about_as_many_rows_each() {
         let rows = data(mixed());
-        let split = Split::new(&rows).unwrap();
+        let split = Split::new(&rows, HeldOut::Fifth, false).unwrap();
         assert_eq!(split.train_lengths, (1, 18));
         let length = |row: &usize| rows.rows[*row].tokens.len();
         assert!(split.train.iter().all(|row| length(row) <= 18));
@@ -420,8 +572,12 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_beyond_the_reason_is_given() {
-        let why =
-            |rows: Vec<(usize, Vec<u32>)>| Split::new(&data(rows)).unwrap().beyond.unwrap_err();
+        let why = |rows: Vec<(usize, Vec<u32>)>| {
+            Split::new(&data(rows), HeldOut::Fifth, false)
+                .unwrap()
+                .beyond
+                .unwrap_err()
+        };
         let few: Vec<_> = mixed().into_iter().take(150).collect();
         assert!(why(few).contains("only "));
         // More than a tenth of the rows are of the longest length.

@@ -11,6 +11,22 @@ fn load(name: &str, content: impl AsRef<[u8]>) -> Result<DataTask, DataError> {
     DataTask::load(&path)
 }
 
+/// Loads a file of this name and content, read as a person says.
+fn load_as(name: &str, content: impl AsRef<[u8]>, reading: Reading) -> Result<DataTask, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(name);
+    std::fs::write(&file, content).unwrap();
+    DataTask::read(&Source {
+        reading,
+        ..Source::from(file.as_path())
+    })
+}
+
+/// What is said about a bad file, read as a person says.
+fn refused_as(name: &str, content: impl AsRef<[u8]>, reading: Reading) -> String {
+    load_as(name, content, reading).unwrap_err().to_string()
+}
+
 fn good(name: &str, content: impl AsRef<[u8]>) -> DataTask {
     load(name, content).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -56,8 +72,12 @@ fn everything(data: &DataTask) -> impl PartialEq + std::fmt::Debug + use<> {
         .map(|length| (length, task.floor(length), task.test_set(length)))
         .collect();
     let batches: Vec<_> = (0..5).map(|step| task.train_batch(1, step, 16)).collect();
+    // Where the tokens were found is another place in each format.
+    let described = data.describe().iter();
+    let described =
+        described.filter(|line| !line.starts_with("label from") && !line.contains("not read"));
     (
-        (tests, batches, data.describe().to_vec()),
+        (tests, batches, described.cloned().collect::<Vec<_>>()),
         (task.vocabulary(), task.classes(), task.train_lengths()),
     )
 }
@@ -74,7 +94,12 @@ fn the_same_rows_make_the_same_task_in_every_format() {
         .iter()
         .map(|(label, t)| format!("\"{}\",{label},{},{}\n", t[0], t[1], t[2]));
     let columns = format!("t1,label,t2,t3\n{}", columns.collect::<String>());
-    assert_eq!(everything(&text), everything(&good("a.csv", &columns)));
+    let cells = Reading {
+        columns: Some(["t1", "t2", "t3"].map(String::from).to_vec()),
+        ..Reading::default()
+    };
+    let cells = load_as("a.csv", &columns, cells).unwrap();
+    assert_eq!(everything(&text), everything(&cells));
 
     let line = |row: &(&str, Vec<String>)| serde_json::json!({"label": row.0, "tokens": row.1});
     let lines: String = rows.iter().map(|row| format!("{}\n", line(row))).collect();
@@ -135,6 +160,9 @@ fn a_spec_is_the_name_the_format_and_the_bytes() {
         format: Format::Text,
         sha256: "e79ac225ade85aa61c0cde755065d0abe08d3461a99a9b2f2ae97527022f4d35".into(),
         bytes: 2000,
+        test: None,
+        folds: None,
+        reading: Reading::default(),
     };
     assert_eq!(*task.spec(), spec);
     let stored = serde_json::to_string(&spec).unwrap();
@@ -209,19 +237,548 @@ fn an_epoch_shows_every_training_row_once() {
     assert_eq!(task.steps(), 200);
 }
 
+/// The words of a row as the description shows it.
+fn shown_row(data: &DataTask, row: usize) -> String {
+    let start = format!("row {row} as read: ");
+    let line = data
+        .describe()
+        .iter()
+        .find_map(|line| line.strip_prefix(&start));
+    line.unwrap().to_string()
+}
+
 #[test]
-fn a_row_may_end_early_and_fields_may_be_empty() {
-    let mut text = String::from("t1,t2,t3,label\n");
+fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
+    let mut text = String::from("t1,t2,t3,label\n1,,2,y\n,1,2,n\n");
     for row in 0..20 {
-        text.push_str(&format!("a{row},,b c,x\nb{row},\"d\ne\",,y\n"));
+        text.push_str(&format!("{},1,2,y\n2,{},1,n\n", row % 3, row % 4));
     }
     let data = good("a.csv", &text);
+    assert_eq!(
+        shown_row(&data, 1),
+        "BOS 1 <empty> 2 EOS (3 tokens), label `y`"
+    );
+    assert_eq!(
+        shown_row(&data, 2),
+        "BOS <empty> 1 2 EOS (3 tokens), label `n`"
+    );
     assert_eq!(data.task().train_lengths(), 3..=3);
+    let lines = data.describe().join("\n");
+    assert_says(
+        &lines,
+        &["2 rows with empty cells: an empty cell is a token of its own"],
+    );
+    // The two rows differ in the numbers that a model reads, too.
+    let Made::Rows(tasks) = &data.made else {
+        panic!()
+    };
+    let row = |words: [&str; 3]| tasks[0].encode(words.into_iter());
+    assert_ne!(row(["1", "", "2"]), row(["", "1", "2"]));
+    // A file that says so with words in one column has no cells to lose.
+    let words = text.replacen("t1,t2,t3,label", "a,b,c,label", 1);
+    good("a.csv", words);
+}
+
+#[test]
+fn a_row_ends_at_its_last_cell_that_is_not_empty_and_that_is_said() {
+    let mut text = String::from("t1,t2,t3,label\n");
+    for row in 0..20 {
+        text.push_str(&format!("a,b,{},x\na,{},,y\n", row % 3, row % 4));
+    }
+    let data = good("a.csv", &text);
+    assert_eq!(data.task().train_lengths(), 2..=3);
+    assert_says(
+        &data.describe().join("\n"),
+        &["20 rows with empty cells at the end: there the row ends"],
+    );
+    // A row with fewer fields than the header ends early.
     let mut text = String::from("label,t1,t2,t3\n");
     for row in 0..20 {
-        text.push_str(&format!("x,a{row}\ny,b{row},d,e\n"));
+        text.push_str(&format!("x,a,{}\ny,b,d,{}\n", row % 3, row % 4));
     }
-    assert_eq!(good("a.csv", &text).task().train_lengths(), 1..=3);
+    let data = good("a.csv", &text);
+    assert_eq!(data.task().train_lengths(), 2..=3);
+    assert!(!data.describe().join("\n").contains("empty cells"));
+}
+
+/// A table with a column of row numbers, one of words, and a label that is called otherwise.
+fn reviews() -> String {
+    let rows = (0..40).map(|i| {
+        let label = ["good", "bad"][i % 2];
+        format!(
+            "{},2024-01-{:02},{label} it is so {},{label}\n",
+            100 + i,
+            1 + i % 28,
+            i % 5
+        )
+    });
+    format!("id,date,text,Class\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
+    let label = |name: &str| Reading {
+        label: Some(name.into()),
+        ..Reading::default()
+    };
+    assert_says(
+        &refused("a.csv", reviews()),
+        &[
+            "no columns of the header (line 1) are called `label`",
+            "--label Class",
+        ],
+    );
+    assert_says(
+        &refused_as("a.csv", reviews(), label("Class")),
+        &[
+            "`id` sounds like no token",
+            "`date` sounds like no token",
+            "`text` holds several words beside other columns",
+            "--text text (the words of one column), or --columns A,B",
+            "--tokens cells, words or characters",
+        ],
+    );
+    let text = Reading {
+        text: Some("text".into()),
+        ..label("class")
+    };
+    let data = load_as("a.csv", reviews(), text.clone()).unwrap();
+    assert_eq!(
+        shown_row(&data, 2),
+        "BOS bad it is so 1 EOS (5 tokens), label `bad`"
+    );
+    assert_says(
+        &data.describe().join("\n"),
+        &[
+            "label from column `Class`; tokens from column `text`; a token is a word",
+            "columns not read: `id`, `date`",
+        ],
+    );
+    let characters = Reading {
+        tokens: Some(TokenKind::Characters),
+        ..text
+    };
+    let data = load_as("a.csv", reviews(), characters).unwrap();
+    assert_says(&shown_row(&data, 1), &["BOS g o o d \u{2423} i t"]);
+    // A column of row numbers without a telling name.
+    let numbers = (0..40).map(|i| format!("r{i},{},{},{}\n", i % 3, i % 5, i % 2));
+    let numbers = format!("row,a,b,label\n{}", numbers.collect::<String>());
+    assert_says(
+        &refused("a.csv", &numbers),
+        &["`row` differs in every row, as the name of a row does"],
+    );
+    let columns = |names: &[&str]| Reading {
+        columns: Some(names.iter().map(|name| name.to_string()).collect()),
+        ..Reading::default()
+    };
+    let data = load_as("a.csv", &numbers, columns(&["b", "a"])).unwrap();
+    assert_eq!(shown_row(&data, 2), "BOS 1 1 EOS (2 tokens), label `1`");
+    let data = load_as("a.csv", &numbers, columns(&["a..b"])).unwrap();
+    assert_says(&data.describe().join("\n"), &["columns not read: `row`"]);
+    for (named, said) in [
+        (
+            columns(&["c"]),
+            "--columns names `c`, and there is no such column; the columns are: `row`",
+        ),
+        (columns(&["b..a"]), "`b` comes after `a` in the file"),
+        (
+            columns(&["label"]),
+            "--columns names `label`, which is the column of the label",
+        ),
+        (
+            label("klass"),
+            "--label names `klass`, and there is no such column",
+        ),
+        (
+            label("2"),
+            "if the first line is a row like the others, say --no-header",
+        ),
+    ] {
+        assert_says(&refused_as("a.csv", &numbers, named), &[said]);
+    }
+}
+
+#[test]
+fn tables_of_other_names_delimiters_and_headers_are_read_or_answered_with_the_flag() {
+    let rows = csv_of(&rows(40));
+    let plain = everything(&good("a.csv", &rows));
+    for (name, text) in [
+        ("a.tsv", rows.replace(',', "\t")),
+        ("a.csv", rows.replace(',', ";")),
+        ("a.csv", rows.replace(',', "|")),
+        ("a.csv", rows.replace(',', "\t")),
+        ("a.csv", rows.replacen("label", "Label", 1)),
+        ("a.data", rows.replacen("label", "LABEL", 1)),
+    ] {
+        assert_eq!(everything(&good(name, &text)), plain, "{name}: {text:.30}");
+    }
+    // Between tabs a quote is a character like any other.
+    let quoted = format!("{}x\t\"first_x then n0 and more\n", rows.replace(',', "\t"));
+    good("a.tsv", quoted);
+    // Without a header, and under the name of a plain text.
+    let bare = rows.replacen("label,text\n", "", 1);
+    let no_header = Reading {
+        no_header: true,
+        ..Reading::default()
+    };
+    assert_says(
+        &refused_as("a.csv", &bare, no_header.clone()),
+        &["the columns are called 1 to 2", "--label 2"],
+    );
+    let first = Reading {
+        label: Some("1".into()),
+        ..no_header
+    };
+    for name in ["a.csv", "a.txt", "a.log", "a"] {
+        let data = load_as(name, &bare, first.clone()).unwrap();
+        assert_eq!(everything(&data), plain, "{name}");
+    }
+    let delimiter = |delimiter| Reading {
+        delimiter: Some(delimiter),
+        ..Reading::default()
+    };
+    let bars = load_as("a.csv", rows.replace(',', "#"), delimiter('#')).unwrap();
+    assert_eq!(everything(&bars), plain);
+    assert_says(
+        &refused_as("a.csv", &rows, delimiter('é')),
+        &["one ASCII character"],
+    );
+    assert_says(&refused("a.json", "[]"), &["one object per line", ".jsonl"]);
+    // A log is plain text, and what is about rows is refused for it.
+    let log = "12:00 started\n12:01 stopped\n".repeat(100);
+    let characters = Reading {
+        tokens: Some(TokenKind::Characters),
+        ..Reading::default()
+    };
+    good("a.log", &log);
+    assert_says(
+        &refused_as("a.log", &log, characters),
+        &["--tokens is about labelled rows", "--label"],
+    );
+}
+
+#[test]
+fn other_keys_of_json_are_understood_or_named() {
+    let lines = |label: &str, key: &str, sequence: fn(usize) -> String| -> String {
+        let line = |i| {
+            format!(
+                "{{\"id\": {i}, \"{label}\": {}, \"{key}\": {}}}\n",
+                i % 2,
+                sequence(i)
+            )
+        };
+        (0..40).map(line).collect()
+    };
+    let list = |i: usize| format!("[101, {}, {}, 102]", i % 7, i % 5);
+    let words = |i: usize| format!("\"so {} is {}\"", i % 7, i % 5);
+    let ids = good("a.jsonl", lines("label", "input_ids", list));
+    assert_eq!(
+        shown_row(&ids, 2),
+        "BOS 101 1 1 102 EOS (4 tokens), label `1`"
+    );
+    assert_says(
+        &ids.describe().join("\n"),
+        &[
+            "label from key `label`; tokens from `input_ids`",
+            "keys not read: `id`",
+        ],
+    );
+    let sentence = good("a.jsonl", lines("label", "sentence", words));
+    assert_eq!(
+        shown_row(&sentence, 2),
+        "BOS so 1 is 1 EOS (4 tokens), label `1`"
+    );
+    assert_says(
+        &refused("a.jsonl", lines("label", "review", words)),
+        &[
+            "no key is called `tokens`, `input_ids`, `text`, `sentence`",
+            "`id`, `review`",
+            "--text KEY",
+        ],
+    );
+    assert_says(
+        &refused("a.jsonl", lines("stars", "text", words)),
+        &["no key is called `label`", "`id`, `stars`", "--label KEY"],
+    );
+    let named = |label: &str, text: &str| Reading {
+        label: Some(label.into()),
+        text: Some(text.into()),
+        ..Reading::default()
+    };
+    for sequence in [list, words] {
+        let text = lines("stars", "review", sequence);
+        load_as("a.jsonl", text, named("stars", "review")).unwrap();
+    }
+    let both = lines("label", "text", words).replace("\"id\": ", "\"tokens\": [1, 2], \"id\": ");
+    assert_says(
+        &refused("a.jsonl", &both),
+        &["has both `tokens` and `text`", "--text tokens"],
+    );
+    load_as("a.jsonl", &both, named("label", "text")).unwrap();
+    let header = Reading {
+        no_header: true,
+        ..Reading::default()
+    };
+    assert_says(
+        &refused_as("a.jsonl", both, header),
+        &["--no-header is for tables"],
+    );
+}
+
+#[test]
+fn long_sequences_are_cut_and_bad_lines_left_out_as_asked_and_it_is_said() {
+    let mut text = csv_of(&rows(30));
+    text.push_str(&format!("x,{}\nx,\n,y\n", "first_x ".repeat(600)));
+    let reading = |max_len, skip_bad| Reading {
+        max_len,
+        skip_bad,
+        ..Reading::default()
+    };
+    assert_says(
+        &refused("a.csv", &text),
+        &[
+            "3 bad lines",
+            "600 tokens",
+            "--max-len 512",
+            "To leave them out, say --skip-bad 3",
+        ],
+    );
+    assert_says(
+        &refused_as("a.csv", &text, reading(None, 2)),
+        &["3 bad lines"],
+    );
+    let data = load_as("a.csv", &text, reading(None, 3)).unwrap();
+    assert_eq!(data.describe()[0], "30 rows of labelled sequences");
+    assert_says(
+        &data.describe().join("\n"),
+        &[
+            "3 bad lines left out, since --skip-bad allows 3: line 32: a sequence of 600 tokens",
+            "; line 33: has no tokens",
+        ],
+    );
+    let data = load_as("a.csv", &text, reading(Some(3), 2)).unwrap();
+    assert_eq!(data.task().max_tokens(), 5);
+    assert_says(
+        &data.describe().join("\n"),
+        &[
+            "1 row cut after 3 tokens, as --max-len says",
+            "2 bad lines left out",
+        ],
+    );
+    for wrong in [0, 1, 513] {
+        assert_says(
+            &refused_as("a.csv", &text, reading(Some(wrong), 3)),
+            &[&format!("--max-len is {wrong}; it takes from 2 to 512")],
+        );
+    }
+}
+
+#[test]
+fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_remedy() {
+    let numbers = (0..60).map(|i| {
+        let cell = |k: usize| format!("0.{:05}", (i * 7919 + k * 104_729) % 100_000);
+        format!("{},{},{},{}\n", cell(1), cell(2), cell(3), i % 2)
+    });
+    let numbers = format!("a,b,c,label\n{}", numbers.collect::<String>());
+    assert_says(
+        &refused("a.csv", &numbers),
+        &[
+            "100 % of the tokens of the test do not occur in training, such as `0.",
+            "round or group numbers",
+            "--tokens characters",
+        ],
+    );
+    let characters = Reading {
+        tokens: Some(TokenKind::Characters),
+        ..Reading::default()
+    };
+    load_as("a.csv", &numbers, characters.clone()).unwrap();
+    let genes = (0..60).map(|i| {
+        format!(
+            "{},{}\n",
+            i % 2,
+            ["acgt", "ttga", "cca"][i % 3].repeat(3 + i % 4)
+        )
+    });
+    let genes = format!("label,gene\n{}", genes.collect::<String>());
+    assert_says(
+        &refused("a.csv", &genes),
+        &["60 of 60 rows have only one token", "--tokens characters"],
+    );
+    let data = load_as("a.csv", &genes, characters).unwrap();
+    assert_says(&shown_row(&data, 1), &["BOS a c g t a c g t"]);
+    // The end of a text in another alphabet.
+    let text = "abc ".repeat(900) + &"\u{3b1}\u{3b2}\u{3b3} ".repeat(100);
+    assert_says(
+        &refused("a.txt", text),
+        &["75 % of the characters of the last tenth"],
+    );
+}
+
+/// 200 rows of 3 to 22 tokens.
+fn mixed_lengths() -> String {
+    let rows = (0..200).map(|i: usize| {
+        let words = (0..3 + i % 20).map(|k| format!("w{}", (i * (k + 1)) % 11));
+        format!(
+            "{},{}\n",
+            ["x", "y"][i % 2],
+            words.collect::<Vec<_>>().join(" ")
+        )
+    });
+    format!("label,text\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn the_longest_rows_stay_in_training_if_asked() {
+    let beyond = |data: &DataTask| {
+        let task = data.task();
+        let inside = task.train_lengths();
+        task.test_lengths()
+            .iter()
+            .filter(|n| !inside.contains(n))
+            .count()
+    };
+    let usual = good("a.csv", mixed_lengths());
+    assert!(beyond(&usual) > 0 && *usual.task().train_lengths().end() < 22);
+    let all = Reading {
+        no_beyond: true,
+        ..Reading::default()
+    };
+    let all = load_as("a.csv", mixed_lengths(), all).unwrap();
+    assert_eq!((beyond(&all), all.task().train_lengths()), (0, 3..=22));
+    assert_says(
+        &all.describe().join("\n"),
+        &["no test beyond the training lengths: --no-beyond keeps the longest rows in training"],
+    );
+}
+
+#[test]
+fn folds_test_every_row_once_and_equal_rows_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.csv");
+    let rows: String = (0..60)
+        .map(|i: usize| {
+            format!(
+                "{},{} {} {}\n",
+                ["x", "y", "y"][i % 3],
+                i % 7,
+                i % 5,
+                i % 11
+            )
+        })
+        .collect();
+    // Each row twice.
+    std::fs::write(&file, format!("label,text\n{rows}{rows}")).unwrap();
+    let of = |folds| {
+        DataTask::read(&Source {
+            folds: Some(folds),
+            ..Source::from(file.as_path())
+        })
+    };
+    let data = of(5).unwrap();
+    let tasks = data.tasks();
+    let names: Vec<&str> = tasks.iter().map(|task| task.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "data-fold-1",
+            "data-fold-2",
+            "data-fold-3",
+            "data-fold-4",
+            "data-fold-5"
+        ]
+    );
+    assert!(names.iter().all(|name| is_own(name)) && !is_own("digits"));
+    let Made::Rows(folds) = &data.made else {
+        panic!()
+    };
+    let mut tested = Vec::new();
+    for fold in folds {
+        let held_out = fold.tested_rows();
+        assert!((18..=30).contains(&held_out.len()), "{}", held_out.len());
+        for row in &held_out {
+            // The other of two equal rows.
+            assert!(held_out.contains(&((row + 60) % 120)), "{row}");
+        }
+        tested.extend(held_out);
+    }
+    tested.sort_unstable();
+    assert_eq!(tested, (0..120).collect::<Vec<_>>());
+    for wrong in [0, 1, 21] {
+        let message = of(wrong).unwrap_err().to_string();
+        assert_says(
+            &message,
+            &[&format!("--folds is {wrong}; it takes from 2 to 20")],
+        );
+    }
+}
+
+#[test]
+fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, test) = (folder.path().join("a.csv"), folder.path().join("b.tsv"));
+    std::fs::write(&file, mixed_lengths()).unwrap();
+    let source = Source {
+        test: Some(test.clone()),
+        ..Source::from(file.as_path())
+    };
+    let of = |rows: &str| {
+        std::fs::write(&test, format!("label\ttext\n{rows}")).unwrap();
+        DataTask::read(&source)
+    };
+    let long = "w1 ".repeat(30);
+    let some: String = (0..25)
+        .map(|i| format!("{}\tw{} w2\n", ["x", "y"][i % 2], i % 9))
+        .collect();
+    let longer: String = (0..30)
+        .map(|i| format!("{}\t{long}w{}\n", ["x", "y"][i % 2], i % 9))
+        .collect();
+    let data = of(&format!("{some}{longer}")).unwrap();
+    let task = data.task();
+    // The shortest row is of the test file.
+    assert_eq!(
+        (task.train_lengths(), task.test_lengths()),
+        (2..=22, vec![2, 31])
+    );
+    assert_eq!((task.test_set(2).len(), task.test_set(31).len()), (25, 30));
+    assert_eq!(data.spec().test.as_ref().unwrap().file, "b.tsv");
+    assert_says(
+        &data.describe().join("\n"),
+        &[
+            "200 rows to train on, 55 held out",
+            "tested on the rows of b.tsv",
+            "b.tsv: label from column `label`",
+        ],
+    );
+    // A few longer ones have no test of their own, and one sequence is known by heart.
+    let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
+    assert_eq!(data.task().train_lengths(), 2..=30);
+    assert_says(
+        &data.describe().join("\n"),
+        &[
+            "1 rows of the test file are longer than those in training",
+            "whose sequence is also in training: 1;",
+        ],
+    );
+    for (rows, said) in [
+        (
+            "z\tw1 w2\nx\tw1 w2\n",
+            "the label `z` is only in the test file",
+        ),
+        ("x\tw1 w2\nx\tw3 w2\n", "a score needs rows of two labels"),
+        ("x\t\n", "1 bad line"),
+        ("", "has no row of data"),
+    ] {
+        let message = of(rows).unwrap_err().to_string();
+        assert_says(&message, &["b.tsv", said]);
+    }
+    let unknown: String = (0..25)
+        .map(|i| format!("{}\tq{} r{}\n", ["x", "y"][i % 2], i % 9, i % 4))
+        .collect();
+    assert_says(
+        &of(&unknown).unwrap_err().to_string(),
+        &["100 % of the tokens of the test"],
+    );
 }
 
 #[test]
@@ -311,12 +868,11 @@ fn a_header_needs_one_label_and_tokens() {
         &header("text,class"),
         &["no columns of the header (line 2)", "`text`, `class`"],
     );
-    assert_says(
-        &header("label;text"),
-        &["separated by commas", "`label;text`"],
-    );
     assert_says(&header("label,text,label"), &["2 columns of the header"]);
-    assert_says(&header("label"), &["no column beside `label`"]);
+    assert_says(
+        &header("label"),
+        &["no column beside `label`", "--delimiter tab"],
+    );
     assert_says(&header("a,b,c,d,e,f,g,h,i,j"), &["`h`, and 2 more"]);
     good("a.csv", csv_of(&rows(40)).replacen("label", " label ", 1));
 }
@@ -335,7 +891,8 @@ fn bad_rows_are_listed_with_their_lines_up_to_five() {
          that holds a comma in double quotes\n  \
          line 27: has no tokens beside the label `y`; write some, or delete the row\n  \
          line 29: has no label; write one, or delete the row\n  \
-         and 2 more"
+         and 2 more\n\
+         To leave them out, say --skip-bad 7"
     );
     // Lines are counted alike with Windows line ends, and after rows of several lines.
     assert_eq!(refused("a.csv", text.replace('\n', "\r\n")), message);
@@ -560,7 +1117,7 @@ fn sequences_of_one_token_have_no_order() {
     assert_says(
         &refused("a.csv", format!("label,text\n{text}")),
         &[
-            "no row has more than one token",
+            "30 of 30 rows have only one token",
             "separate tokens by spaces",
         ],
     );

@@ -46,7 +46,8 @@ impl MaskedText {
     ///
     /// # Errors
     ///
-    /// [`Problem::TooFewCharacters`], or [`Problem::OneCharacter`] if all answers of a test are the same.
+    /// [`Problem::TooFewCharacters`], [`Problem::Unknown`] if most characters of the test are not in training,
+    /// or [`Problem::OneCharacter`] if all answers of a test are the same.
     pub fn new(text: &str, file: &str) -> Result<(Self, Vec<String>), Problem> {
         let characters = text.chars().count();
         if characters < MIN_CHARACTERS {
@@ -67,6 +68,17 @@ impl MaskedText {
             tests: Vec::new(),
             source: format!("{file}, {} characters", grouped(characters)),
         };
+        let unknown = task.held_out.iter().filter(|c| **c as usize == known);
+        let unknown = unknown.count() as f64 / task.held_out.len() as f64;
+        let mut tested = text.chars().skip(to_train);
+        if unknown > 0.5
+            && let Some(example) = tested.find(|character| !numbers.contains_key(character))
+        {
+            return Err(Problem::UnknownCharacters {
+                percent: 100.0 * unknown,
+                example,
+            });
+        }
         for length in TEST_LENGTHS {
             let test = task.draw_test(length);
             let mut answers = test.iter().flat_map(|sample| &sample.answers);
@@ -81,7 +93,8 @@ impl MaskedText {
             }
             task.tests.push(test);
         }
-        let description = task.describe(found);
+        let mut description = task.describe(found);
+        description.extend(first_windows(text));
         Ok((task, description))
     }
 
@@ -130,6 +143,12 @@ impl MaskedText {
                 "tested beyond the training lengths: {}",
                 windows[inside..].join(", ")
             ),
+            format!(
+                "floor, the share of the most frequent masked character: {}",
+                TEST_LENGTHS
+                    .map(|length| format!("{:.3} at {length}", self.floor(length)))
+                    .join(", ")
+            ),
         ]
     }
 
@@ -177,6 +196,15 @@ impl MaskedText {
         let answers = answers.collect();
         Sample { tokens, answers }
     }
+}
+
+/// The first windows of the text as they are read, before characters are masked.
+fn first_windows(text: &str) -> impl Iterator<Item = String> {
+    (1..=2).map(|number| {
+        let window = text.chars().skip((number - 1) * TRAIN_LENGTHS.end());
+        let window: String = window.take(*TRAIN_LENGTHS.end()).collect();
+        format!("window {number} as read: BOS {window:?} EOS")
+    })
 }
 
 /// How many of `length` characters are masked: 15 %, rounded, and at least one.

@@ -6,17 +6,22 @@
 //! ├── study.toml           the same as a plan, to run the study again
 //! ├── study.lock           locked while a process works on the study
 //! ├── data/FILE            a copy of the user's data, if the study has any
+//! ├── data/test/FILE       a copy of the user's test file
 //! ├── trials/TASK-SCHEME-SEED/
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
 //! │   ├── failure.json     why the last attempt left no result
 //! │   ├── worker.log       what its process wrote to standard error
 //! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
+//! │   ├── weights.bpk      only on the user's data: the trained weights
 //! │   ├── losses.json      only with checkpoints: the loss of every step so far
 //! │   └── checkpoint/      only with checkpoints: written by `burn-train`
+//! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps, kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
 //! ├── summary.json         the numbers and sentences of the report
+//! ├── winner.json          the scheme that scored highest, as a configuration of pe-burn
+//! ├── winner.bpk           only on the user's data: the weights of its best model, for `pe-lab predict`
 //! ├── report.html          the report as one page
 //! └── NAME.svg             its figures
 //! ```
@@ -27,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 pub use write::{UNFINISHED, read_json, write_csv, write_json, write_whole};
 
-use crate::data::DataSpec;
+use crate::data::{DataSpec, FileSpec};
 
 /// The folder of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +86,17 @@ impl StudyFolder {
         Path::new(Self::DATA).join(&data.file)
     }
 
+    /// Where the copy of a test file is, as seen from the study's folder. It has a folder of its own, since it
+    /// may have the name of the data file.
+    pub fn test_inside(test: &FileSpec) -> PathBuf {
+        Path::new(Self::DATA).join("test").join(&test.file)
+    }
+
+    /// The copy of a test file.
+    pub fn test(&self, test: &FileSpec) -> PathBuf {
+        self.0.join(Self::test_inside(test))
+    }
+
     /// The copy of a data file.
     pub fn data(&self, data: &DataSpec) -> PathBuf {
         self.0.join(Self::data_inside(data))
@@ -89,6 +105,11 @@ impl StudyFolder {
     /// The folder of the trial with this id.
     pub fn trial(&self, id: &str) -> TrialFolder {
         TrialFolder(self.0.join(Self::TRIALS).join(id))
+    }
+
+    /// Where the folder of a trial is kept while the study trains for another number of steps.
+    pub fn aside(&self, id: &str, steps: usize) -> TrialFolder {
+        self.trial(&format!("{id}-at-{steps}"))
     }
 
     /// The table of the report.
@@ -104,6 +125,16 @@ impl StudyFolder {
     /// The numbers and sentences of the report.
     pub fn summary(&self) -> PathBuf {
         self.0.join(Self::SUMMARY)
+    }
+
+    /// The scheme that scored highest, and the model trained with it.
+    pub fn winner(&self) -> PathBuf {
+        self.0.join("winner.json")
+    }
+
+    /// The weights of that model, if they were kept.
+    pub fn winner_weights(&self) -> PathBuf {
+        self.0.join("winner.bpk")
     }
 
     /// The page of the report.
@@ -165,6 +196,11 @@ impl TrialFolder {
     /// What the trained scheme adds to the token embeddings.
     pub fn encoding(&self) -> PathBuf {
         self.0.join("encoding.csv")
+    }
+
+    /// The trained weights, kept for trials on the user's own data.
+    pub fn weights(&self) -> PathBuf {
+        self.0.join("weights.bpk")
     }
 
     /// The loss of every step up to the last checkpoint.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +110,45 @@ fn answers(
             predicted.len()
         ))),
     }
+}
+
+/// The probability of every class for each sample with one answer. Where positions are random, it is the
+/// mean over several draws of them, as in a test.
+///
+/// # Errors
+///
+/// [`LabError::Trial`] when the answers cannot be read back from the device.
+pub fn probabilities(
+    model: &Model,
+    readout: Readout,
+    samples: &[Sample],
+    device: &Device,
+) -> Result<Vec<Vec<f32>>, LabError> {
+    let longest = samples.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let mut mean: Vec<Vec<f32>> = Vec::new();
+    let sources: Vec<_> = model.scheme().for_test(longest).collect();
+    let share = 1.0 / sources.len() as f32;
+    for mut source in sources {
+        let mut done = 0;
+        for chunk in samples.chunks(chunk(longest)) {
+            let batch = TensorBatch::new(chunk, readout, device).at(chunk, &mut source)?;
+            let logits: Tensor<2> =
+                model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+            let classes = logits.dims()[1];
+            let values = softmax(logits, 1).into_data().try_to_vec::<f32>();
+            let values = values.map_err(|error| LabError::Trial(error.to_string()))?;
+            for row in values.chunks(classes.max(1)) {
+                if mean.len() == done {
+                    mean.push(vec![0.0; classes]);
+                }
+                for (sum, value) in mean[done].iter_mut().zip(row) {
+                    *sum += share * value;
+                }
+                done += 1;
+            }
+        }
+    }
+    Ok(mean)
 }
 
 /// The mean of several scores on one test set.

@@ -24,7 +24,7 @@ mod training;
 
 pub use batch::TensorBatch;
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
-pub use evaluation::{LengthScore, PositionScore, evaluate};
+pub use evaluation::{LengthScore, PositionScore, evaluate, probabilities};
 pub use losses::OnStep;
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, StepLoss, Trained, Watch, train};

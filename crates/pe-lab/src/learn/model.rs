@@ -1,10 +1,13 @@
 //! The reference model: a small transformer encoder around one positional scheme.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use burn::module::{Initializer, Module, ModuleVisitor, Param};
 use burn::nn::loss::CrossEntropyLossConfig;
+
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
+use burn::store::ModuleRecord;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Embed, PositionalScheme, Positions};
 use pe_encoder::{Encoder, EncoderConfig};
@@ -83,6 +86,32 @@ impl Model {
             readout,
             spec: scheme.clone(),
         })
+    }
+
+    /// Writes the weights to a file of Burn's own format.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Content`] when the file cannot be written.
+    pub fn save(&self, file: &Path) -> Result<(), LabError> {
+        let saved = self.clone().into_record().save(file);
+        saved.map_err(|error| LabError::Content {
+            path: file.to_path_buf(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// This model with the weights of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Content`] when the file cannot be read.
+    pub fn with_weights(self, file: &Path) -> Result<Self, LabError> {
+        let record = ModuleRecord::load(file).map_err(|error| LabError::Content {
+            path: file.to_path_buf(),
+            reason: error.to_string(),
+        })?;
+        Ok(self.load_record(record))
     }
 
     /// The scheme it was built with.

@@ -285,6 +285,51 @@ mod tests {
         render(&data, &summary, &charts, &figures).unwrap()
     }
 
+    /// In the dark the page changes the ground and the ink of its charts by their colours, which are those
+    /// that the charts are drawn in.
+    #[test]
+    fn charts_have_dark_colours_in_the_dark() {
+        let page = page(&Synthetic::large(3), Vec::new());
+        for (attribute, colour) in [
+            ("fill", "#282828"),
+            ("stroke", "#282828"),
+            ("stroke", "#5A5A5A"),
+            ("fill", "#E4E4E4"),
+        ] {
+            let drawn = format!("{attribute}=\"{colour}\"");
+            let rule = format!("figure svg [{drawn}] {{ {attribute}: var(--");
+            assert!(page.contains(&rule), "{rule}");
+            assert!(
+                page.matches(&drawn).count() > page.matches(&rule).count(),
+                "{drawn}"
+            );
+        }
+        let tree = parse(&page);
+        let charts = tree.descendants().filter(|node| node.has_tag_name("svg"));
+        let mut words = 0;
+        for chart in charts {
+            let ground = chart.children().find(Node::is_element).unwrap();
+            assert!(
+                ground.has_tag_name("rect"),
+                "the rule for the ground is for the first one"
+            );
+            assert_eq!(ground.attribute("fill"), Some("#FFFFFF"));
+            for text in chart.descendants().filter(|node| node.has_tag_name("text")) {
+                // Words are in ink, which changes, or on the coloured cells of a heat map, which do not.
+                let colour = text.attribute("fill").unwrap();
+                let changes = colour == "#282828";
+                assert!(
+                    changes || ["#000000", "#FFFFFF"].contains(&colour),
+                    "{colour}"
+                );
+                words += usize::from(changes);
+            }
+        }
+        assert!(words > 100, "{words}");
+        // On a phone a chart is as large as it is drawn, and scrolls.
+        assert!(page.contains("@media (max-width: 36rem) { figure { overflow-x: auto; }"));
+    }
+
     /// Reads the page as XML, which it is after its doctype.
     fn parse(page: &str) -> Document<'_> {
         let body = page.strip_prefix("<!DOCTYPE html>").unwrap();

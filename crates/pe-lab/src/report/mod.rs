@@ -39,8 +39,8 @@ pub use summary::{
 use data::Data;
 
 use crate::error::LabError;
-use crate::folder::write_whole;
-use crate::run::{Outcomes, Study};
+use crate::folder::{StudyFolder, write_json, write_whole};
+use crate::run::{Outcomes, Study, Winner};
 
 /// The report of a study. Its intervals and tests are computed once, when it is made.
 pub struct Report<'a> {
@@ -67,20 +67,47 @@ impl<'a> Report<'a> {
         table::render(&self.summary)
     }
 
-    /// Writes every file of the report into the study's folder, and returns their paths, the page
-    /// first.
+    /// Writes the scheme that scored highest, and the weights of its best model if they were kept.
+    fn write_winner(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+        let Some(winner) = Winner::of(self.outcomes) else {
+            return Ok(Vec::new());
+        };
+        let mut written = vec![folder.winner()];
+        write_json(&written[0], &winner)?;
+        let weights = self.study.folder().trial(&winner.trial).weights();
+        if weights.exists() {
+            let bytes = std::fs::read(&weights).map_err(LabError::file(&weights))?;
+            let copy = folder.winner_weights();
+            write_whole(&copy, &bytes)?;
+            written.push(copy);
+        }
+        Ok(written)
+    }
+
+    /// The numbers and sentences of the report as JSON, which are those of its `summary.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Content`] when a number cannot be written as JSON.
+    pub fn json(&self) -> Result<String, LabError> {
+        let file = self.study.folder().summary();
+        serde_json::to_string_pretty(&self.summary).map_err(LabError::content(&file))
+    }
+
+    /// Writes every file of the report into a folder, such as the study's own, and returns their paths, the
+    /// page first.
     ///
     /// # Errors
     ///
     /// When a figure cannot be drawn or the folder cannot be written.
-    pub fn write(&self) -> Result<Vec<PathBuf>, LabError> {
-        let folder = self.study.folder();
+    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
         let charts = html::Charts::draw(&self.data, &self.summary)?;
         let encodings = encodings::figures(self.study, &self.outcomes.results)?;
         let text = html::render(&self.data, &self.summary, &charts, &encodings)?;
         write_whole(&folder.page(), text.as_bytes())?;
         let mut written = vec![folder.page()];
         written.extend(files::write(folder, self.outcomes, &self.summary)?);
+        written.extend(self.write_winner(folder)?);
         for figure in charts.all().chain(&encodings) {
             let file = folder.figure(&figure.name);
             write_whole(&file, figure.svg.as_bytes())?;

@@ -3,16 +3,16 @@
 use std::fs::{self, File, TryLockError};
 
 use super::data_copy::keep_data;
-use crate::ask::{StudySpec, Tasks};
+use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, UNFINISHED, read_json, write_json, write_whole};
+use crate::folder::{StudyFolder, TrialFolder, UNFINISHED, read_json, write_json, write_whole};
 
 /// Makes the folder this study's, and locks it until the returned file is dropped. The operating
 /// system releases the lock when the process is killed.
 ///
 /// # Errors
 ///
-/// When the folder holds another study or other files, when another process works on it, or when it
+/// When the folder holds a study that this one does not contain, or other files, when another process works on it, or when it
 /// cannot be written.
 pub(super) fn claim(
     spec: &StudySpec,
@@ -35,12 +35,15 @@ pub(super) fn claim(
     let lock = lock(folder)?;
     if folder.spec().exists() {
         let old: StudySpec = read_json(&folder.spec())?;
-        let differs = spec.differences(&old);
+        let differs = spec.obstacles(&old);
         if !differs.is_empty() {
             return Err(LabError::ChangedStudy {
                 folder: path.to_path_buf(),
                 differs,
             });
+        }
+        if *spec != old {
+            write_json(&folder.spec(), spec)?;
         }
     } else {
         write_json(&folder.spec(), spec)?;
@@ -48,14 +51,40 @@ pub(super) fn claim(
     // The process may have been killed between these steps, so every claim writes what is missing.
     keep_data(tasks, folder)?;
     let plan = folder.plan();
-    if !plan.exists() {
-        let text = toml::to_string(&spec.plan()).map_err(|error| LabError::Content {
-            path: plan.clone(),
-            reason: error.to_string(),
-        })?;
+    let text = toml::to_string(&spec.plan()).map_err(|error| LabError::Content {
+        path: plan.clone(),
+        reason: error.to_string(),
+    })?;
+    if fs::read_to_string(&plan).ok().as_ref() != Some(&text) {
         write_whole(&plan, text.as_bytes())?;
     }
+    for trial in spec.trials(tasks)? {
+        set_aside(&trial, folder)?;
+    }
     Ok(lock)
+}
+
+/// Makes the folder of a trial that of its own number of steps. The results of another number are kept aside,
+/// and those of this number taken back from there.
+fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
+    let (id, place) = (trial.id(), folder.trial(&trial.id()));
+    let rename = |from: &TrialFolder, to: &TrialFolder| {
+        fs::rename(from.path(), to.path()).map_err(LabError::file(from.path()))
+    };
+    // A spec that cannot be read is of no trial with a result; running the trial writes it again.
+    let there = read_json::<TrialSpec>(&place.spec()).ok();
+    if let Some(there) = there.filter(|there| there.steps != trial.steps) {
+        let aside = folder.aside(&id, there.steps);
+        if aside.path().exists() {
+            fs::remove_dir_all(aside.path()).map_err(LabError::file(aside.path()))?;
+        }
+        rename(&place, &aside)?;
+    }
+    let aside = folder.aside(&id, trial.steps);
+    if aside.path().exists() && !place.path().exists() {
+        rename(&aside, &place)?;
+    }
+    Ok(())
 }
 
 /// Whether a folder without a spec may become the study's: it is empty, or it holds only what a claim
@@ -111,10 +140,51 @@ mod tests {
         assert!(matches!(busy, LabError::Busy { .. }));
         drop(lock);
         claim(&spec, &tasks, &folder).unwrap();
+        // More seeds are added to it; fewer, or another recipe, are another study.
         spec.seeds.push(3);
+        claim(&spec, &tasks, &folder).unwrap();
+        let kept: StudySpec = read_json(&folder.spec()).unwrap();
+        assert_eq!(kept.seeds, [1, 2, 3]);
+        let plan = fs::read_to_string(folder.plan()).unwrap();
+        assert!(plan.contains("seeds = [1, 2, 3]"), "{plan}");
+        spec.seeds.pop();
         spec.recipe.batch_size = 32;
         let message = claim(&spec, &tasks, &folder).unwrap_err().to_string();
         assert!(message.contains("recipe, seeds"), "{message}");
+        let kept: StudySpec = read_json(&folder.spec()).unwrap();
+        assert_eq!(kept.seeds, [1, 2, 3]);
+    }
+
+    #[test]
+    fn trials_of_other_steps_are_kept_aside_and_taken_back() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StudyFolder::at(temporary.path());
+        let (mut spec, tasks) = study();
+        let leave = |steps: usize, text: &str| {
+            let mut trial = spec.trials(&tasks).unwrap()[0].clone();
+            trial.steps = steps;
+            let place = folder.trial(&trial.id());
+            fs::create_dir_all(place.path()).unwrap();
+            write_json(&place.spec(), &trial).unwrap();
+            fs::write(place.result(), text).unwrap();
+            place.result()
+        };
+        claim(&spec, &tasks, &folder).map(drop).unwrap();
+        let own = spec.tasks[0].steps;
+        let result = leave(own, "own steps");
+        let with = |spec: &mut StudySpec, steps| {
+            spec.tasks[0].steps = steps;
+            claim(spec, &tasks, &folder).map(drop).unwrap();
+        };
+        with(&mut spec.clone(), own);
+        assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
+        with(&mut spec.clone(), 7);
+        assert!(!result.exists());
+        leave(7, "seven steps");
+        with(&mut spec.clone(), own);
+        assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
+        with(&mut spec, 7);
+        assert_eq!(fs::read_to_string(&result).unwrap(), "seven steps");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! outside of the folder.
 
 use std::fs;
+use std::path::Path;
 
 use crate::ask::Tasks;
-use crate::data::{self, DataSpec};
+use crate::data::{self, DataSpec, Source};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, write_whole};
 
@@ -13,22 +14,36 @@ use crate::folder::{StudyFolder, write_whole};
 ///
 /// # Errors
 ///
-/// [`LabError::ChangedData`] when the copy is not the file that the study was made with,
+/// [`LabError::ChangedData`] when a copy is not the file that the study was made with,
 /// [`LabError::File`] when it cannot be read.
 pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks, LabError> {
     let Some(spec) = data else {
         return Ok(Tasks::default());
     };
-    let path = folder.data(spec);
-    // The digest is compared first: another file need not even hold data.
-    let bytes = fs::read(&path).map_err(LabError::file(&path))?;
-    if data::digest(&bytes) != spec.sha256 {
-        return Err(LabError::ChangedData {
-            path,
-            file: spec.file.clone(),
-        });
+    let source = Source {
+        file: folder.data(spec),
+        test: spec.test.as_ref().map(|test| folder.test(test)),
+        folds: spec.folds,
+        reading: spec.reading.clone(),
+    };
+    check(&source.file, &spec.file, &spec.sha256)?;
+    if let (Some(path), Some(test)) = (&source.test, &spec.test) {
+        check(path, &test.file, &test.sha256)?;
     }
-    Tasks::from_file(&path)
+    Tasks::from_source(&source)
+}
+
+/// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
+/// is read as such.
+fn check(copy: &Path, file: &str, sha256: &str) -> Result<(), LabError> {
+    let bytes = fs::read(copy).map_err(LabError::file(copy))?;
+    match data::digest(&bytes) == sha256 {
+        true => Ok(()),
+        false => Err(LabError::ChangedData {
+            path: copy.to_path_buf(),
+            file: file.to_string(),
+        }),
+    }
 }
 
 /// Copies the user's data, if any, into the folder, unless it is there already.
@@ -38,10 +53,18 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
 /// [`LabError::File`] when the folder cannot be written, [`LabError::Usage`] when the file has changed
 /// since it was read.
 pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
-    let (Some(data), Some(file)) = (tasks.data(), tasks.data_file()) else {
+    let Some(data) = tasks.data() else {
         return Ok(());
     };
-    let copy = folder.data(data.spec());
+    let (source, spec) = (data.source(), data.spec());
+    keep(&source.file, &folder.data(spec), &spec.sha256)?;
+    match (&source.test, &spec.test) {
+        (Some(file), Some(test)) => keep(file, &folder.test(test), &test.sha256),
+        _ => Ok(()),
+    }
+}
+
+fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
     if copy.exists() {
         return Ok(());
     }
@@ -49,16 +72,16 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
         fs::create_dir_all(parent).map_err(LabError::file(parent))?;
     }
     let bytes = fs::read(file).map_err(LabError::file(file))?;
-    if data::digest(&bytes) != data.spec().sha256 {
+    if data::digest(&bytes) != sha256 {
         return Err(LabError::Usage(format!(
             "{} was changed while it was read; run the command again",
             file.display()
         )));
     }
-    write_whole(&copy, &bytes)?;
+    write_whole(copy, &bytes)?;
     // The copy has the permissions of the file, so that private data stays private.
-    let kept = fs::metadata(file).and_then(|of| fs::set_permissions(&copy, of.permissions()));
-    kept.map_err(LabError::file(&copy))
+    let kept = fs::metadata(file).and_then(|of| fs::set_permissions(copy, of.permissions()));
+    kept.map_err(LabError::file(copy))
 }
 
 #[cfg(all(test, unix))]
@@ -74,7 +97,7 @@ mod tests {
         let rows = (0..30).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
         fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let tasks = Tasks::from_file(&file).unwrap();
+        let tasks = Tasks::from_source(&Source::from(file.as_path())).unwrap();
         let study = StudyFolder::at(folder.path().join("study"));
         fs::create_dir(study.path()).unwrap();
         keep_data(&tasks, &study).unwrap();

@@ -5,19 +5,25 @@
 //! | `study` | [`Study`]: a spec, its tasks and its folder, and all that can be done with them |
 //! | `claim` | making a folder the study's own, for one process at a time |
 //! | `data_copy` | the study's own copy of the user's data |
+//! | `estimate` | how long the trials will take |
+//! | `winner` | the scheme that scored highest |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
 
 mod claim;
 mod data_copy;
+mod estimate;
 mod progress;
 mod study;
 mod trial;
+mod winner;
 mod worker;
 
 pub use data_copy::{keep_data, kept_tasks};
-pub use progress::Progress;
+pub use estimate::Estimate;
+pub use progress::{Bars, Progress};
 pub use study::{Outcomes, Study};
 pub use trial::{CurvePoint, Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
+pub use winner::Winner;
 pub use worker::{Crew, Stop, cores, serve};

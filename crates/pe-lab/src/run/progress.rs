@@ -1,4 +1,4 @@
-//! The progress of a study: bars on a terminal, one line per finished trial elsewhere.
+//! The progress of a study: bars on a terminal, one line per finished trial elsewhere, or nothing.
 
 use std::io::IsTerminal;
 
@@ -6,10 +6,18 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::ask::TrialSpec;
 
-/// Where the progress of a study is shown.
-pub struct Progress(Option<Bars>);
+/// How the progress of a study is shown.
+pub enum Progress {
+    /// Not at all.
+    Silent,
+    /// A line per finished trial.
+    Lines,
+    /// Bars.
+    Bars(Bars),
+}
 
-struct Bars {
+/// A bar for the study, and one for each trial that runs.
+pub struct Bars {
     all: MultiProgress,
     study: ProgressBar,
 }
@@ -17,14 +25,24 @@ struct Bars {
 impl Progress {
     /// Bars if standard error is a terminal, lines if it is not.
     pub fn to_stderr() -> Self {
-        Self(std::io::stderr().is_terminal().then(|| Bars {
-            all: MultiProgress::new(),
-            study: ProgressBar::new(0),
-        }))
+        match std::io::stderr().is_terminal() {
+            false => Self::Lines,
+            true => Self::Bars(Bars {
+                all: MultiProgress::new(),
+                study: ProgressBar::new(0),
+            }),
+        }
+    }
+
+    fn bars(&self) -> Option<&Bars> {
+        match self {
+            Self::Bars(bars) => Some(bars),
+            Self::Silent | Self::Lines => None,
+        }
     }
 
     pub(super) fn start(&self, work: u64) {
-        if let Some(bars) = &self.0 {
+        if let Some(bars) = self.bars() {
             // Added before it is styled: a bar outside of the group draws itself at once.
             bars.all.add(bars.study.clone());
             bars.study
@@ -35,7 +53,7 @@ impl Progress {
 
     /// Adds the bar of a trial that starts, above the bar of the study.
     pub(super) fn trial(&self, trial: &TrialSpec) -> Option<ProgressBar> {
-        let bars = self.0.as_ref()?;
+        let bars = self.bars()?;
         let bar = bars
             .all
             .insert_before(&bars.study, ProgressBar::new(trial.steps as u64));
@@ -45,21 +63,22 @@ impl Progress {
     }
 
     pub(super) fn advance(&self, work: u64) {
-        if let Some(bars) = &self.0 {
+        if let Some(bars) = self.bars() {
             bars.study.inc(work);
         }
     }
 
     pub(super) fn finished(&self, line: &str) {
-        match &self.0 {
+        match self {
             // A terminal that was closed does not stop the study.
-            Some(bars) => drop(bars.all.println(line)),
-            None => eprintln!("{line}"),
+            Self::Bars(bars) => drop(bars.all.println(line)),
+            Self::Lines => eprintln!("{line}"),
+            Self::Silent => {}
         }
     }
 
     pub(super) fn end(&self) {
-        if let Some(bars) = &self.0 {
+        if let Some(bars) = self.bars() {
             bars.study.finish_and_clear();
         }
     }

@@ -8,7 +8,7 @@ use super::trial::TrialResult;
 use super::worker::Crew;
 use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, read_json};
+use crate::folder::{StudyFolder, TrialFolder, read_json};
 
 /// A study: what it runs, on which tasks, and the folder that holds its files.
 #[derive(Clone, Debug)]
@@ -77,6 +77,25 @@ impl Study {
     /// Its folder.
     pub fn folder(&self) -> &StudyFolder {
         &self.folder
+    }
+
+    /// The trials that a run of the study would run: those without a result in the folder.
+    ///
+    /// # Errors
+    ///
+    /// When a task does not exist.
+    pub fn waiting(&self) -> Result<Vec<TrialSpec>, LabError> {
+        let mut waiting = self.spec.trials(&self.tasks)?;
+        waiting.retain(|trial| {
+            let id = trial.id();
+            let places = [self.folder.trial(&id), self.folder.aside(&id, trial.steps)];
+            let is_there = |place: &TrialFolder| {
+                let result = read_json::<TrialResult>(&place.result());
+                result.is_ok_and(|result| result.spec == *trial)
+            };
+            !places.iter().any(is_there)
+        });
+        Ok(waiting)
     }
 
     /// The results so far. Nothing is run.

@@ -136,6 +136,9 @@ pub fn run_trial(
             let seconds = trained.elapsed.as_secs_f64();
             let scores = evaluate(&trained.model, task.as_ref(), &plain)?;
             write_encoding(&trained.model, task.max_tokens(), folder)?;
+            if spec.data.is_some() {
+                trained.model.save(&folder.weights())?;
+            }
             Outcome::Finished(Measures {
                 scores,
                 parameters,

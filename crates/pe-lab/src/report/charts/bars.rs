@@ -1,24 +1,32 @@
-//! The scores of a task with one length: a bar for each scheme, a marker for each seed.
+//! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
-use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor, floor_key, stem};
+use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor_key, stem};
 use super::series::series;
 use crate::draw::{Axis, Lines, Rect, Side, Stroke, Words, band, line};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::report::number::fixed;
+use crate::report::stats::mean;
 
 const ROW: i32 = 40;
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+    // One number per run: the mean over the lengths. A task that is tested only beyond the training lengths
+    // has its bars there.
+    let part = usize::from(task.lengths[0].is_empty());
     let all = series(data, task, |measures| {
-        let scores = measures.scores.iter();
-        scores.map(|score| (score.length, score.accuracy)).collect()
+        let scores = measures
+            .scores
+            .iter()
+            .filter(|score| score.inside == (part == 0));
+        let mean = mean(scores.map(|score| score.accuracy));
+        mean.map(|accuracy| (0, accuracy)).into_iter().collect()
     });
     if all.is_empty() {
         return Ok(None);
     }
-    let floor = floor(data, task).first().map(|at| at.1);
+    let floor = task.floors[part];
     let rows = all.len() as i32;
     let middle = |nth: usize| f64::from(rows) - nth as f64 - 0.5;
     let names = all.iter().enumerate();
@@ -30,10 +38,15 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
             .map(|(nth, series)| (middle(nth), series.scheme.clone()))
             .collect(),
     };
-    let x = Axis::round("accuracy on held-out data (share correct)", 0.0..1.12, 6);
+    let where_tested = match (part, task.has_one_length()) {
+        (_, true) => "accuracy on held-out data (share correct)",
+        (0, _) => "accuracy at the training lengths (share correct)",
+        _ => "accuracy beyond the training lengths (share correct)",
+    };
+    let x = Axis::round(where_tested, 0.0..1.12, 6);
     let entries = [floor_key(format!("floor: {}", task.floor_about))];
     figure(
-        stem("chart", &task.name),
+        stem("bars", &task.name),
         format!("{}: accuracy after {} steps", task.name, task.steps),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."

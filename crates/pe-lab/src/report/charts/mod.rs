@@ -16,8 +16,8 @@ use crate::error::LabError;
 
 /// The charts of one task.
 pub struct TaskFigures {
-    /// Accuracy by length, or by scheme if there is one length; and by position, if answers are read at
-    /// several positions.
+    /// Accuracy by scheme; by length, if there are several; and by position, if answers are read at several
+    /// positions.
     pub scores: Vec<Figure>,
     /// The learning curve.
     pub loss: Option<Figure>,
@@ -25,14 +25,15 @@ pub struct TaskFigures {
 
 /// Draws the charts of one task. A task without any result has none.
 pub fn of_task(data: &Data<'_>, task: &TaskFacts) -> Result<TaskFigures, LabError> {
-    let first = if task.has_one_length() {
-        bars::draw(data, task)?
-    } else {
-        length::draw(data, task)?
+    let by_scheme = bars::draw(data, task)?;
+    let by_length = match task.has_one_length() {
+        true => None,
+        false => length::draw(data, task)?,
     };
     let by_position = position::draw(data, task)?;
+    let scores = [by_scheme, by_length, by_position];
     Ok(TaskFigures {
-        scores: first.into_iter().chain(by_position).collect(),
+        scores: scores.into_iter().flatten().collect(),
         loss: loss::draw(data, task)?,
     })
 }
@@ -55,12 +56,12 @@ mod tests {
         let mut figures = of_study(&summary).unwrap();
         for task in &data.tasks {
             let of_task = of_task(&data, task).unwrap();
-            let kinds = if task.name == "digits" { 1 } else { 2 };
+            let kinds = if task.name == "digits" { 1 } else { 3 };
             assert_eq!(of_task.scores.len(), kinds, "{}", task.name);
             figures.extend(of_task.scores);
             figures.extend(of_task.loss);
         }
-        assert_eq!(figures.len(), 1 + 9 * 2 + 8);
+        assert_eq!(figures.len(), 1 + 9 * 2 + 8 * 2);
         for figure in figures {
             let tree = resvg::usvg::roxmltree::Document::parse(&figure.svg).unwrap();
             let root = tree.root_element();

@@ -1,0 +1,78 @@
+//! Names on the command line: which there are, for the help and for completions.
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command, Error};
+
+use crate::ask::{PRESETS, Scheme};
+use crate::device::DEVICES;
+use crate::task;
+
+/// Takes any text, without the spaces around it. The help lists the names; one that does not exist is an
+/// error of the study, which says what may have been meant.
+#[derive(Clone)]
+pub(super) struct Known(Vec<String>);
+
+impl Known {
+    /// The schemes, and `all`.
+    pub fn schemes() -> Self {
+        Self(
+            ["all"]
+                .into_iter()
+                .chain(Scheme::names())
+                .map(String::from)
+                .collect(),
+        )
+    }
+
+    /// The schemes alone.
+    pub fn scheme() -> Self {
+        Self(Scheme::names().map(String::from).collect())
+    }
+
+    /// The tasks, and `all`.
+    pub fn tasks() -> Self {
+        let names = task::all();
+        let names = names.iter().map(|task| task.name().to_string());
+        Self(["all".to_string()].into_iter().chain(names).collect())
+    }
+
+    /// The tasks alone.
+    pub fn task() -> Self {
+        let Self(names) = Self::tasks();
+        Self(names.into_iter().skip(1).collect())
+    }
+
+    /// The presets.
+    pub fn presets() -> Self {
+        Self(PRESETS.iter().map(|(name, _)| name.to_string()).collect())
+    }
+
+    /// The devices.
+    pub fn devices() -> Self {
+        Self(
+            DEVICES
+                .iter()
+                .map(|device| device.name.to_string())
+                .collect(),
+        )
+    }
+}
+
+impl TypedValueParser for Known {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, Error> {
+        let text = clap::builder::StringValueParser::new();
+        let text = text.parse_ref(command, argument, value)?;
+        Ok(text.trim().to_string())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}

@@ -1,0 +1,91 @@
+//! `pe-lab predict`: the labels of other rows, from the best model of a study.
+
+use std::path::PathBuf;
+
+use super::terminal::print_line;
+use crate::device;
+use crate::error::LabError;
+use crate::folder::{StudyFolder, read_json};
+use crate::learn::{Model, probabilities};
+use crate::run::{Study, Winner};
+
+/// The arguments of `predict`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// The rows to predict, in a file like the one that the study was made with. It needs no labels, and
+    /// labels in it are not read
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The study's folder
+    #[arg(long, value_name = "FOLDER", default_value = super::compare::OUT)]
+    study: PathBuf,
+}
+
+impl Args {
+    /// Prints a line of CSV for every row, and returns the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        let study = Study::load(&self.study)?;
+        let folder = StudyFolder::at(&self.study);
+        let Some(data) = study.tasks().data() else {
+            return Err(LabError::Usage(format!(
+                "{} is no study of your own data; make one with `pe-lab compare --data FILE`",
+                self.study.display()
+            )));
+        };
+        let rows = data.sequences(&self.file)?;
+        for file in [folder.winner(), folder.winner_weights()] {
+            if !file.exists() {
+                return Err(LabError::Usage(format!(
+                    "{} is not there; run `pe-lab compare` on this folder again",
+                    file.display()
+                )));
+            }
+        }
+        let winner: Winner = read_json(&folder.winner())?;
+        let task = study.tasks().get(&winner.task)?;
+        let samples = data.samples(&winner.task, &rows).unwrap_or_default();
+        let most = task.max_tokens();
+        let long = samples.iter().position(|sample| sample.tokens.len() > most);
+        if let Some(row) = long {
+            return Err(LabError::Usage(format!(
+                "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",
+                row + 1,
+                rows[row].len(),
+                most - task.framing()
+            )));
+        }
+        let device = device::open("flex")?;
+        let model = Model::init(
+            &winner.model,
+            task.as_ref(),
+            &winner.scheme,
+            winner.seed,
+            &device,
+        )?;
+        let model = model.with_weights(&folder.winner_weights())?;
+        let found = probabilities(&model, task.readout(), &samples, &device)?;
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let failed = |error: csv::Error| LabError::Usage(error.to_string());
+        table
+            .write_record(["row", "prediction", "probability"])
+            .map_err(failed)?;
+        for (number, row) in (1..).zip(&found) {
+            let best = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+            let Some((class, probability)) = best else {
+                continue;
+            };
+            let number: usize = number;
+            let cells = [
+                number.to_string(),
+                data.labels()[class].clone(),
+                format!("{probability:.4}"),
+            ];
+            table.write_record(cells).map_err(failed)?;
+        }
+        let bytes = table
+            .into_inner()
+            .map_err(|error| LabError::Usage(error.to_string()))?;
+        print_line(String::from_utf8_lossy(&bytes).trim_end());
+        Ok(0)
+    }
+}

@@ -1,0 +1,95 @@
+//! The flags that say how the rows of the user's own data are read.
+
+use std::path::PathBuf;
+
+use crate::ask::Plan;
+use crate::data::{Reading, TokenKind};
+
+/// How the rows of `--data FILE` are read, where the file does not say it.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Rows of your own data")]
+pub(super) struct Rows {
+    /// The column of the label, or its key in JSON lines [default: label]
+    #[arg(long, value_name = "COLUMN")]
+    label: Option<String>,
+    /// The one column that holds the whole sequence, or its key in JSON lines [default in JSON lines: the
+    /// one of tokens, input_ids, text and sentence that is there]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "columns")]
+    text: Option<String>,
+    /// The columns that hold the tokens, in this order; A..B names all columns from A to B [default: all but
+    /// the label]
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    columns: Option<Vec<String>>,
+    /// What a token is: a cell of a table, a word, or a character [default: cells if there are several
+    /// columns, words if there is one]
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
+    tokens: Option<TokenKind>,
+    /// What separates columns: one character, or the word `tab` [default: a tab in a .tsv; otherwise the
+    /// first of , tab ; | that the first line holds]
+    #[arg(long, value_name = "C", value_parser = delimiter)]
+    delimiter: Option<char>,
+    /// The first line is a row like the others; the columns are called 1, 2, 3 and so on
+    #[arg(long)]
+    no_header: bool,
+    /// Cut sequences after this many tokens, and say how many were cut [default: a row of more than 512
+    /// tokens is an error]
+    #[arg(long, value_name = "N")]
+    max_len: Option<usize>,
+    /// Leave out up to this many lines that cannot be used, and say which [default: 0]
+    #[arg(long, value_name = "N")]
+    skip_bad: Option<usize>,
+    /// Train on rows of every length. Without this the longest tenth of the rows is only tested, as data
+    /// beyond the training lengths
+    #[arg(long)]
+    no_beyond: bool,
+    /// A file of rows to test on. Without it a fifth of the rows of --data is held out
+    #[arg(long, value_name = "FILE", conflicts_with = "folds")]
+    test: Option<PathBuf>,
+    /// Divide the rows into this many parts, and test on each of them after training on the others; each is
+    /// a task of its own
+    #[arg(long, value_name = "K")]
+    folds: Option<usize>,
+}
+
+impl Rows {
+    /// A plan that holds what these flags say and nothing else.
+    pub fn plan(&self) -> Plan {
+        let reading = Reading {
+            label: self.label.clone(),
+            text: self.text.clone(),
+            columns: self.columns.clone(),
+            tokens: self.tokens,
+            delimiter: self.delimiter,
+            no_header: self.no_header,
+            max_len: self.max_len,
+            skip_bad: self.skip_bad.unwrap_or(0),
+            no_beyond: self.no_beyond,
+        };
+        Plan {
+            test: self.test.clone(),
+            folds: self.folds,
+            reading: Some(reading).filter(|reading| *reading != Reading::default()),
+            ..Plan::default()
+        }
+    }
+}
+
+/// Reads the name of a kind of token.
+fn kinds() -> impl clap::builder::TypedValueParser<Value = TokenKind> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(TokenKind::ALL.map(|(name, _)| name)).try_map(|name| {
+        let found = TokenKind::ALL.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| kind).ok_or("no such kind of token")
+    })
+}
+
+/// Reads a delimiter: one character, or the name of one that is hard to write.
+fn delimiter(text: &str) -> Result<char, String> {
+    let mut characters = text.chars();
+    match (text, characters.next(), characters.next()) {
+        ("tab" | "\\t", ..) => Ok('\t'),
+        ("space", ..) => Ok(' '),
+        (_, Some(one), None) => Ok(one),
+        _ => Err("it takes one character, such as `;`, or one of the words tab and space".into()),
+    }
+}

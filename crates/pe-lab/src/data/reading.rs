@@ -1,0 +1,130 @@
+//! How a data file is read, where the file itself does not say it.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Problem;
+use super::limits::MAX_TOKENS;
+
+/// What one token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenKind {
+    /// A cell of a table. An empty cell is a token of its own.
+    Cells,
+    /// A word: what stands between spaces.
+    Words,
+    /// A character, spaces included.
+    Characters,
+}
+
+impl TokenKind {
+    /// Every kind with its name on the command line.
+    pub const ALL: [(&str, Self); 3] = [
+        ("cells", Self::Cells),
+        ("words", Self::Words),
+        ("characters", Self::Characters),
+    ];
+}
+
+/// How labelled rows are read. The default reads a column or key `label`, and tokens in all the other columns
+/// of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reading {
+    /// The column or the JSON key of the label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The column or the JSON key that holds the whole sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The columns that hold the tokens, in this order. `a..b` stands for all columns from `a` to `b`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+    /// What one token is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenKind>,
+    /// What stands between the columns of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<char>,
+    /// Whether the first line of a table is a row, so that the columns are called 1, 2, 3 and so on.
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_header: bool,
+    /// Longer sequences are cut after this many tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_len: Option<usize>,
+    /// How many lines that cannot be used may be left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip_bad: usize,
+    /// Whether the longest rows are trained on like all others, so that nothing is tested beyond the training
+    /// lengths.
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_beyond: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Reading {
+    /// Whether it names columns, so that a file of any name is read as a table.
+    pub(super) fn names_columns(&self) -> bool {
+        self.no_header
+            || self.delimiter.is_some()
+            || self.label.is_some()
+            || self.text.is_some()
+            || self.columns.is_some()
+    }
+
+    /// Checks what can be wrong without a file.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let wrong = |reason: String| Err(Problem::Reading(reason));
+        if let Some(length) = self.max_len
+            && !(2..=MAX_TOKENS).contains(&length)
+        {
+            return wrong(format!(
+                "--max-len is {length}; it takes from 2 to {MAX_TOKENS} tokens"
+            ));
+        }
+        if self.text.is_some() && self.columns.is_some() {
+            return wrong("--text and --columns both say where the tokens are; keep one".into());
+        }
+        match self.delimiter {
+            Some(delimiter) if !delimiter.is_ascii() || matches!(delimiter, '"' | '\n' | '\r') => {
+                wrong(format!(
+                    "--delimiter is {delimiter:?}; it takes one ASCII character, such as `;`, or the \
+                     word `tab`"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The first setting that a plain text has no use for.
+    pub(super) fn about_rows(&self) -> Option<&'static str> {
+        let set = [
+            (self.tokens.is_some(), "--tokens"),
+            (self.max_len.is_some(), "--max-len"),
+            (self.skip_bad > 0, "--skip-bad"),
+            (self.no_beyond, "--no-beyond"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+    }
+
+    /// Adds the tokens of a text.
+    pub(super) fn split(kind: TokenKind, text: &str, mut push: impl FnMut(&str)) {
+        match kind {
+            TokenKind::Cells => push(text),
+            TokenKind::Words => text.split_whitespace().for_each(push),
+            TokenKind::Characters => {
+                let mut buffer = [0; 4];
+                text.trim()
+                    .chars()
+                    .for_each(|character| push(character.encode_utf8(&mut buffer)));
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Names that a person may have meant.
+
+/// Names that others give to a scheme, and its name here.
+const OTHER_NAMES: [(&str, &str); 15] = [
+    ("rope", "rotary"),
+    ("roformer", "rotary"),
+    ("nope", "none"),
+    ("no", "none"),
+    ("sin", "sinusoidal"),
+    ("sine", "sinusoidal"),
+    ("sincos", "sinusoidal"),
+    ("vaswani", "sinusoidal"),
+    ("absolute", "learned"),
+    ("bert", "learned"),
+    ("gpt2", "learned"),
+    ("relative", "t5"),
+    ("xrope", "xpos"),
+    ("rope_2d", "rotary_2d"),
+    ("rope2d", "rotary_2d"),
+];
+
+/// The known name that was probably meant by `name`: one that others use for it, or one with a letter or
+/// two in another place.
+pub fn meant<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+    let name = name.trim().to_ascii_lowercase();
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    let other = other.and_then(|(_, here)| known.iter().find(|known| known == here));
+    let near = || {
+        let distances = known.iter().map(|known| (distance(&name, known), known));
+        let nearest = distances.min_by_key(|(distance, _)| *distance);
+        // At most a third of the letters may differ.
+        nearest.filter(|(distance, known)| 3 * distance <= known.len().max(3))
+    };
+    let found = other.or_else(|| near().map(|(_, known)| known));
+    found.map(String::as_str)
+}
+
+/// A question about the name that was probably meant, to go behind a name in a message; empty if there is
+/// none.
+pub fn did_you_mean(name: &str, known: &[String]) -> String {
+    match meant(name, known) {
+        Some(meant) => format!(" (did you mean `{meant}`?)"),
+        None => String::new(),
+    }
+}
+
+/// How many letters have to be added, left out or exchanged to make one word of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let exchanged = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = exchanged.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_counted_by_hand() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn a_typing_error_or_another_name_is_understood_and_nonsense_is_not() {
+        let known = [
+            "none",
+            "sinusoidal",
+            "learned",
+            "rotary",
+            "alibi",
+            "t5",
+            "digits",
+        ];
+        let known = known.map(String::from);
+        for (name, here) in [
+            ("rope", Some("rotary")),
+            ("RoPE", Some("rotary")),
+            ("sinusodal", Some("sinusoidal")),
+            ("rotarry", Some("rotary")),
+            ("digit", Some("digits")),
+            ("Learned", Some("learned")),
+            ("t6", Some("t5")),
+            ("sorting", None),
+            ("", None),
+            // A name that is not among the known ones is not proposed.
+            ("rope_2d", None),
+        ] {
+            assert_eq!(meant(name, &known), here, "{name}");
+        }
+        assert_eq!(did_you_mean("rope", &known), " (did you mean `rotary`?)");
+    }
+}

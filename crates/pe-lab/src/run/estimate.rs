@@ -1,0 +1,202 @@
+//! How long the trials of a study will take, measured on a few short ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::data_copy::keep_data;
+use super::trial::{Outcome, TrialResult};
+use super::worker::Crew;
+use crate::ask::{Tasks, TrialSpec};
+use crate::error::LabError;
+use crate::folder::{StudyFolder, read_json};
+
+/// The training steps of a trial that is run to measure its time.
+const STEPS: usize = 8;
+
+/// How long a study will take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Seconds until the last trial ends.
+    pub seconds: f64,
+    /// The number of short trials that were run to tell.
+    pub measured: usize,
+}
+
+/// What a trial costs: seconds for everything but the training, and for one step of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cost {
+    fixed: f64,
+    step: f64,
+}
+
+impl Estimate {
+    /// Runs a trial of a few steps for every task with the first scheme, and for every scheme on the first
+    /// task, as many at a time as the study will. The cost of every other trial follows in proportion.
+    ///
+    /// `None` if there is nothing to run, or if a short trial fails.
+    ///
+    /// # Errors
+    ///
+    /// When a temporary folder cannot be written, [`LabError::Trial`] when the crew was stopped.
+    pub fn of(
+        trials: &[TrialSpec],
+        tasks: &Tasks,
+        crew: &Crew<'_>,
+    ) -> Result<Option<Self>, LabError> {
+        let Some(first) = trials.first() else {
+            return Ok(None);
+        };
+        let mut pilots: BTreeMap<(String, String), TrialSpec> = BTreeMap::new();
+        for trial in trials {
+            if trial.task == first.task || trial.scheme.name == first.scheme.name {
+                let short = TrialSpec {
+                    steps: STEPS.min(trial.steps),
+                    ..trial.clone()
+                };
+                pilots.entry(kind(trial)).or_insert(short);
+            }
+        }
+        let temporary =
+            tempfile::tempdir().map_err(LabError::file(Path::new("a temporary folder")))?;
+        let folder = StudyFolder::at(temporary.path());
+        keep_data(tasks, &folder)?;
+        let short: Vec<TrialSpec> = pilots.values().cloned().collect();
+        let missing = crew.run_all(&short, tasks, &folder)?;
+        if crew.stop.asked() {
+            return Err(LabError::Trial("stopped before the study began".into()));
+        }
+        if !missing.is_empty() {
+            return Ok(None);
+        }
+        let mut costs = BTreeMap::new();
+        for (kind, pilot) in pilots {
+            match cost(&pilot, &folder)? {
+                Some(cost) => costs.insert(kind, cost),
+                None => return Ok(None),
+            };
+        }
+        let seconds = trials.iter().map(|trial| seconds(trial, first, &costs));
+        let (total, longest) = seconds.fold((0.0, 0.0_f64), |(total, longest), seconds| {
+            (total + seconds, longest.max(seconds))
+        });
+        Ok(Some(Self {
+            seconds: (total / crew.jobs.max(1) as f64).max(longest),
+            measured: costs.len(),
+        }))
+    }
+
+    /// The time in words.
+    pub fn in_words(&self) -> String {
+        let minutes = self.seconds / 60.0;
+        match self.seconds {
+            s if s < 1.5 => "a second".to_string(),
+            s if s < 90.0 => format!("{s:.0} seconds"),
+            _ if minutes < 90.0 => format!("{minutes:.0} minutes"),
+            _ => format!("{:.1} hours", minutes / 60.0),
+        }
+    }
+}
+
+fn kind(trial: &TrialSpec) -> (String, String) {
+    (trial.task.clone(), trial.scheme.name.clone())
+}
+
+/// What a short trial cost. The time of its process is that between its first and its last file.
+fn cost(pilot: &TrialSpec, folder: &StudyFolder) -> Result<Option<Cost>, LabError> {
+    let place = folder.trial(&pilot.id());
+    let written = |file: &Path| {
+        let written = fs::metadata(file).and_then(|file| file.modified());
+        written.map_err(LabError::file(file))
+    };
+    let result: TrialResult = read_json(&place.result())?;
+    let Outcome::Finished(measures) = result.outcome else {
+        return Ok(None);
+    };
+    let step = measures.timing.ms_per_step / 1e3;
+    let process = written(&place.result())?.duration_since(written(&place.spec())?);
+    let process = process.map_or(0.0, |process| process.as_secs_f64());
+    Ok(Some(Cost {
+        fixed: (process - step * pilot.steps as f64).max(0.0),
+        step,
+    }))
+}
+
+/// The seconds of one trial: those of its task with the first scheme, times what its scheme costs more than
+/// the first one on the first task.
+fn seconds(trial: &TrialSpec, first: &TrialSpec, costs: &BTreeMap<(String, String), Cost>) -> f64 {
+    let of = |task: &str, scheme: &str| costs.get(&(task.to_string(), scheme.to_string()));
+    let cost = match of(&trial.task, &trial.scheme.name) {
+        Some(cost) => *cost,
+        None => {
+            let task = of(&trial.task, &first.scheme.name);
+            let scheme = of(&first.task, &trial.scheme.name);
+            let base = of(&first.task, &first.scheme.name);
+            let (Some(task), Some(scheme), Some(base)) = (task, scheme, base) else {
+                return 0.0;
+            };
+            let ratio = |part: fn(&Cost) -> f64| part(scheme) / part(base).max(1e-9);
+            Cost {
+                fixed: task.fixed * ratio(|cost| cost.fixed.max(1e-9)),
+                step: task.step * ratio(|cost| cost.step.max(1e-9)),
+            }
+        }
+    };
+    cost.fixed + cost.step * trial.steps as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
+
+    #[test]
+    fn what_was_not_measured_is_in_proportion() {
+        let names = |list: [&str; 2]| Some(Names::These(list.map(String::from).to_vec()));
+        let plan = Plan {
+            schemes: names(["none", "rotary"]),
+            tasks: names(["reverse", "digits"]),
+            seeds: Some(Seeds::Count(1)),
+            steps: Some(Steps::All(100)),
+            ..Plan::default()
+        };
+        let (spec, tasks) = StudySpec::of(plan).unwrap();
+        let trials = spec.trials(&tasks).unwrap();
+        let cost = |task: &str, scheme: &str, fixed, step| {
+            ((task.to_string(), scheme.to_string()), Cost { fixed, step })
+        };
+        let costs = BTreeMap::from([
+            cost("reverse", "none", 1.0, 0.01),
+            cost("reverse", "rotary", 2.0, 0.03),
+            cost("digits", "none", 4.0, 0.05),
+        ]);
+        let all: Vec<f64> = trials
+            .iter()
+            .map(|t| seconds(t, &trials[0], &costs))
+            .collect();
+        for (seconds, expected) in all.iter().zip([2.0, 5.0, 9.0, 8.0 + 15.0]) {
+            assert!((seconds - expected).abs() < 1e-9, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_told_as_a_person_does() {
+        let told = [0.2, 61.0, 100.0, 3_000.0, 9_000.0].map(|seconds| {
+            let estimate = Estimate {
+                seconds,
+                measured: 1,
+            };
+            estimate.in_words()
+        });
+        assert_eq!(
+            told,
+            [
+                "a second",
+                "61 seconds",
+                "2 minutes",
+                "50 minutes",
+                "2.5 hours"
+            ]
+        );
+    }
+}
