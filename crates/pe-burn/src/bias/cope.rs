@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::ScoreBias;
 use super::content::{Sizes, of_heads, score_bias};
 use super::distances::Distances;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
 use crate::positions::{Lookup, Positions, Rows};
@@ -70,11 +71,13 @@ impl CopeConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for a `d_head` or a number of positions of 0.
+    /// [`PositionError::Number`] for a `d_head` or a number of positions of 0;
+    /// [`TooLarge`](PositionError::TooLarge) when the embeddings do not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<Cope, PositionError> {
         check_size("d_head", self.d_head)?;
         check_size("positions", self.positions)?;
         let (d_head, positions) = (self.d_head, self.positions);
+        check_room::<f32>(positions, d_head)?;
         let shape = [d_head, positions];
         Ok(Cope {
             embeddings: self

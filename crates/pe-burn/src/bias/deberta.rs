@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::ScoreBias;
 use super::content::{Sizes, pick, score_bias};
 use super::distances::Distances;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, init};
 use crate::layout::share_of_heads;
@@ -127,12 +128,14 @@ impl DebertaConfig {
     /// # Errors
     ///
     /// [`PositionError::Number`] for `heads` that `d_model` is not a multiple of, and for `buckets` or a
-    /// `max_distance` out of bounds; [`PositionError::Config`] when both terms are off.
+    /// `max_distance` out of bounds; [`PositionError::Config`] when both terms are off;
+    /// [`PositionError::TooLarge`] when the embeddings or a projection do not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<Deberta, PositionError> {
         self.check()?;
         let d_model = self.d_model;
         let projection = || LinearConfig::new(d_model, d_model).init(device);
         let rows = self.rows();
+        check_room::<f32>(rows.max(d_model), d_model)?;
         let shape = [rows, d_model];
         Ok(Deberta {
             embeddings: self
@@ -174,15 +177,19 @@ impl DebertaConfig {
 
     /// The number of rows of the table of embeddings: twice `buckets`, or twice `max_distance`.
     pub fn rows(&self) -> usize {
-        2 * self.buckets.unwrap_or(self.max_distance)
+        let side = self.buckets.unwrap_or(self.max_distance);
+        side.saturating_mul(2)
     }
 
     /// The row of a distance, key minus query: first those of keys to the right of the query, far ones
     /// first, then its own and those to the left.
     pub fn row(&self, distance: i64) -> usize {
-        let rows = self.rows() as i64;
+        let rows = i64::try_from(self.rows()).unwrap_or(i64::MAX);
         // DeBERTa counts from the key to the query.
-        (self.bucket(-distance) + rows / 2).clamp(0, rows - 1) as usize
+        let row = self
+            .bucket(distance.saturating_neg())
+            .saturating_add(rows / 2);
+        row.clamp(0, (rows - 1).max(0)) as usize
     }
 
     /// The signed bucket of a distance, before it is limited to the rows that there are.
@@ -191,14 +198,16 @@ impl DebertaConfig {
             return distance;
         };
         let exact = (buckets / 2) as i64;
-        if distance.abs() <= exact {
+        if distance.unsigned_abs() <= exact.unsigned_abs() {
             return distance;
         }
         // In f32, as DeBERTa's own code has it.
         let log = |distance: f64| libm::logf((distance / exact as f64) as f32);
         let part = log(distance.unsigned_abs() as f64) / log(self.max_distance as f64 - 1.0);
-        let bucket = libm::ceilf(part * (exact - 1) as f32) as i64 + exact;
-        bucket * distance.signum()
+        let bucket = libm::ceilf(part * (exact - 1) as f32) as i64;
+        bucket
+            .saturating_add(exact)
+            .saturating_mul(distance.signum())
     }
 
     /// What a model adds that has tables of its own, as one whose positions go through the projections of
@@ -495,6 +504,26 @@ mod tests {
             }
             assert_eq!(config.row(0), config.rows() / 2);
         }
+    }
+
+    /// A configuration that cannot be built has rows all the same, and no distance is too far.
+    #[test]
+    fn a_row_is_in_bounds_for_every_configuration() {
+        for buckets in [Some(0), Some(1), Some(256), Some(usize::MAX), None] {
+            for max_distance in [0, 1, 129, 512, usize::MAX] {
+                let config = DebertaConfig::new(8, 2)
+                    .with_buckets(buckets)
+                    .with_max_distance(max_distance);
+                for distance in [i64::MIN, -300, -1, 0, 1, 300, i64::MAX] {
+                    assert!(config.row(distance) <= config.rows(), "{config:?}");
+                }
+            }
+        }
+        let error = DebertaConfig::new(1 << 30, 2).try_init(&Device::flex());
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "1073741824 rows of width 1073741824 do not fit into memory"
+        );
     }
 
     #[test]

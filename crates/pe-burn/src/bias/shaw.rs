@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ScoreBias;
 use super::content::{Sizes, of_heads, pick, score_bias};
 use super::distances::Distances;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, init};
 use crate::positions::{Lookup, Positions};
@@ -100,13 +101,15 @@ impl ShawConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for a `d_head` of 0, and for a clipping distance above 2^20.
+    /// [`PositionError::Number`] for a `d_head` of 0, and for a clipping distance above 2^20;
+    /// [`TooLarge`](PositionError::TooLarge) when a table does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<Shaw, PositionError> {
         check_size("d_head", self.d_head)?;
         for (name, clip) in [("left", self.left), ("right", self.right)] {
             check_number(clip <= MAX_CLIP, name, clip as f64, "at most 1048576")?;
         }
         let rows = self.left + self.right + 1;
+        check_room::<f32>(rows, self.d_head)?;
         let table = || {
             let (inputs, outputs) = (Some(rows), Some(self.d_head));
             let shape = [rows, self.d_head];

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::ScoreBias;
 use super::content::{Sizes, score_bias};
 use super::distances::shifted;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, init};
 use crate::layout::{Layout, share_of_heads};
@@ -106,8 +107,8 @@ impl TransformerXlConfig {
     /// # Errors
     ///
     /// [`PositionError::Number`] for an odd `d_model` or one that is not a multiple of `heads`, and for a
-    /// `base` or `max_len` out of bounds; [`TooLarge`](PositionError::TooLarge) when the buffer does not
-    /// fit into memory.
+    /// `base` or `max_len` out of bounds; [`TooLarge`](PositionError::TooLarge) when the buffer or the
+    /// projection does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<TransformerXl, PositionError> {
         let (d_model, heads) = (self.d_model, self.heads);
         let d_head = share_of_heads("d_model", d_model, heads)?;
@@ -117,6 +118,7 @@ impl TransformerXlConfig {
             d_model as f64,
             "even, since every sine has a cosine",
         )?;
+        check_room::<f32>(d_model, d_model)?;
         let spectrum = Spectrum::new(d_model, self.base)?.with_layout(self.layout);
         let vectors = || {
             let (inputs, outputs) = (Some(heads), Some(d_head));
