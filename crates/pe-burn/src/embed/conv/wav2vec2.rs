@@ -1,9 +1,11 @@
 //! The convolution of wav2vec 2.0.
 
 #[cfg(feature = "checkpoint")]
-use std::{format, path::Path, vec::Vec};
+use std::path::Path;
 
-use alloc::format as text;
+use alloc::format;
+#[cfg(feature = "checkpoint")]
+use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
@@ -171,7 +173,7 @@ impl Wav2Vec2PositionalConvConfig {
         check_size("kernel", self.kernel)?;
         check_size("groups", self.groups)?;
         if !self.d_model.is_multiple_of(self.groups) {
-            let bound = text!("a multiple of the number of groups, {}", self.groups);
+            let bound = format!("a multiple of the number of groups, {}", self.groups);
             return Err(PositionError::number("d_model", self.d_model as f64, bound));
         }
         let width = self.d_model / self.groups;
