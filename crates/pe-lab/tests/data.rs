@@ -10,7 +10,7 @@ use common::{ended, lab};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
 use pe_lab::folder::TrialFolder;
-use pe_lab::learn::{Job, Model, Watch, evaluate, train};
+use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
 use pe_lab::rng::{RngExt, generator};
 
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
@@ -196,7 +196,7 @@ fn order_is_learned_with_positions_and_not_without() {
             device: &device,
         };
         let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
-        let scores = evaluate(&trained.model, task.as_ref(), &plain).unwrap();
+        let scores = evaluate(&trained.model, task.as_ref(), &plain, Keep::Rows).unwrap();
         let tested: usize = scores.iter().map(|score| score.samples).sum();
         assert_eq!(tested, 120);
         assert!(scores.iter().all(|score| score.inside));

@@ -44,6 +44,8 @@ pub struct Plan {
     pub data: Option<PathBuf>,
     /// The seeds.
     pub seeds: Option<Seeds>,
+    /// When to stop before every seed is run.
+    pub until: Option<Until>,
     /// Training steps.
     pub steps: Option<Steps>,
     /// The device.
@@ -52,6 +54,15 @@ pub struct Plan {
     pub recipe: Option<Recipe>,
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
+}
+
+/// When a study stops before every seed is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// `"decided"`: as soon as a planned look finds the headline decided, see
+    /// [`Looks`](crate::stats::Looks).
+    Decided,
 }
 
 /// Names, or the word `all`.
@@ -236,6 +247,7 @@ impl Plan {
             },
             data: if data_or_tasks { over.data } else { self.data },
             seeds: over.seeds.or(self.seeds),
+            until: over.until.or(self.until),
             steps: over.steps.or(steps),
             device: over.device.or(self.device),
             recipe: over.recipe.or(self.recipe),
@@ -269,6 +281,7 @@ mod tests {
                 "tasks = [\"digits\"]\ndata = \"x.csv\"",
                 "name one of the two",
             ),
+            ("until = \"bored\"", "expected `decided`"),
             ("[recipe]\nbatch = 3", "batch"),
             ("[model]\nd_model = -1", "d_model"),
             ("schemes = \"some\"", "such as [\"none\"], or \"all\""),

@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
-use super::plan::{All, Names, Plan, Seeds, Steps};
+use super::plan::{All, Names, Plan, Seeds, Steps, Until};
 use super::recipe::Recipe;
 use super::scheme::Scheme;
 use super::tasks::Tasks;
@@ -16,6 +16,7 @@ use crate::data::DataSpec;
 use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
+use crate::stats::Looks;
 
 /// The most steps of a training. No task gains anything from more.
 const MAX_STEPS: usize = 10_000_000;
@@ -31,6 +32,9 @@ pub struct StudySpec {
     pub data: Option<DataSpec>,
     /// The seeds.
     pub seeds: Vec<u64>,
+    /// When to stop before every seed is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// How to train.
     pub recipe: Recipe,
     /// The sizes of the model.
@@ -90,13 +94,18 @@ impl StudySpec {
         let schemes = schemes.of(all.map(str::to_string));
         unique("scheme", &schemes)?;
         schemes.iter().try_for_each(|name| fits(name))?;
-        let seeds = plan.seeds.unwrap_or(Seeds::Count(2)).list()?;
+        let count = match plan.until {
+            Some(Until::Decided) => Looks::most() as u64,
+            None => 2,
+        };
+        let seeds = plan.seeds.unwrap_or(Seeds::Count(count)).list()?;
         unique("seed", &seeds)?;
         let spec = Self {
             schemes,
             tasks: steps(&names, plan.steps, &tasks)?,
             data: tasks.data().map(|data| data.spec().clone()),
             seeds,
+            until: plan.until,
             recipe,
             model,
             device,
@@ -118,6 +127,7 @@ impl StudySpec {
             tasks: self.data.is_none().then_some(Names::These(tasks)),
             data: self.data.as_ref().map(StudyFolder::data_inside),
             seeds: Some(Seeds::These(self.seeds.clone())),
+            until: self.until,
             steps: Some(Steps::ByTask(steps.collect())),
             device: Some(self.device.clone()),
             recipe: Some(self.recipe.clone()),
@@ -159,14 +169,21 @@ impl StudySpec {
         Ok(trials)
     }
 
-    /// The names of the fields in which two specs differ.
+    /// The names of the fields in which two specs differ. Versions are told apart in words: a newer program
+    /// may give other numbers for the same spec.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let parts = |spec: &Self| serde_json::to_value(spec).unwrap_or_default();
         let (ours, theirs) = (parts(self), parts(other));
         let names = ours.as_object().into_iter().flat_map(|parts| parts.keys());
         names
             .filter(|name| ours[*name] != theirs[*name])
-            .cloned()
+            .map(|name| match name.as_str() {
+                "versions" => format!(
+                    "versions: it was made by {}, and this is {}",
+                    other.versions, self.versions
+                ),
+                _ => name.clone(),
+            })
             .collect()
     }
 }

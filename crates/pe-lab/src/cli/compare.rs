@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use super::report::show;
 use super::terminal::on_stop;
-use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
+use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, Until};
 use crate::device::{self, Kind};
 use crate::error::LabError;
+use crate::report::Report;
 use crate::run::{Crew, Progress, Stop, Study, cores};
+use crate::stats::Looks;
 
 /// The folder of a study if none is named.
 pub const OUT: &str = "pe-lab-results";
@@ -38,6 +40,10 @@ pub struct Args {
     /// 3), or the seeds themselves with a comma (`7,9`, or `7,` for a single one)
     #[arg(long, value_name = "N or LIST")]
     seeds: Option<String>,
+    /// Stop as soon as the headline is decided: the study is looked at after 3, 5, 8 and 12 seeds (or up to
+    /// --seeds), and each look has an equal share of the errors
+    #[arg(long, value_name = "WHEN", value_parser = ["decided"])]
+    until: Option<String>,
     /// Training steps, for every task [default: each task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
@@ -59,11 +65,15 @@ impl Args {
             Some(file) => Plan::read(file)?,
             None => Plan::preset(&self.preset)?,
         };
+        let until = self.until.as_ref().map(|_| Until::Decided);
+        let seeds = self.seeds.as_deref().map(seeds).transpose()?;
         let flags = Plan {
+            // A preset's number of seeds is that of a study with one look.
+            seeds: seeds.or(until.map(|_| Seeds::Count(Looks::most() as u64))),
+            until,
             schemes: self.schemes.clone().map(Names::from),
             tasks: self.tasks.clone().map(Names::from),
             data: self.data.clone(),
-            seeds: self.seeds.as_deref().map(seeds).transpose()?,
             steps: self.steps.map(Steps::All),
             device: self.device.clone(),
             recipe: None,
@@ -107,7 +117,7 @@ impl Args {
             stop: &stop,
         };
         let study = Study::new(spec, tasks, &self.out)?;
-        let outcomes = study.run(&crew)?;
+        let outcomes = study.run(&crew, |so_far| Report::of(&study, so_far).decided())?;
         if outcomes.resumed > 0 {
             eprintln!("{} of the trials were there already", outcomes.resumed);
         }

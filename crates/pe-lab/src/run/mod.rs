@@ -19,5 +19,5 @@ mod worker;
 pub use data_copy::{keep_data, kept_tasks};
 pub use progress::Progress;
 pub use study::{Outcomes, Study};
-pub use trial::{CurvePoint, Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
+pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
 pub use worker::{Crew, Stop, cores, serve};

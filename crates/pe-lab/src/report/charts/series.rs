@@ -6,8 +6,8 @@ use super::look::Look;
 use crate::draw::{Chart, Key, band, line, markers};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
-use crate::report::stats::{CURVE_RESAMPLES, Interval, mean, mean_interval};
 use crate::run::Measures;
+use crate::stats::{Interval, mean, mean_interval};
 
 /// With more schemes than this no bands are drawn: they would hide each other and the lines.
 const MOST_BANDS: usize = 6;
@@ -48,7 +48,7 @@ pub fn series(
             .filter_map(|(x, all)| Some((*x as f64, mean(all.iter().copied())?)));
         let bands = at
             .iter()
-            .filter_map(|(x, all)| Some((*x as f64, mean_interval(all, CURVE_RESAMPLES)?)));
+            .filter_map(|(x, all)| Some((*x as f64, mean_interval(all)?)));
         Series {
             scheme: scheme.clone(),
             look: Look::of(scheme, schemes),
