@@ -296,6 +296,26 @@ fn rows(seeds: usize, rows: usize, studies: usize) -> f64 {
     covered as f64 / studies as f64
 }
 
+/// The share of studies that call two schemes level although one of them fails in one run of ten.
+fn unseen(seeds: usize, studies: usize) -> f64 {
+    let called = (0..studies).into_par_iter().filter(|study| {
+        let mut rng = generator("unseen", *study as u64, seeds as u64);
+        let mut run = |failing: f64| {
+            let failure = if rng.random::<f64>() < failing {
+                0.6
+            } else {
+                0.0
+            };
+            0.9 - failure + 0.002 * normal(&mut rng)
+        };
+        let mut scheme = |failing| vec![(0..seeds).map(|_| run(failing)).collect()];
+        let schemes = vec![scheme(0.0), scheme(0.1)];
+        let answers = judge(&[schemes], Errors::default(), MARGIN);
+        answers[0].pairs[0].finding == Finding::Level
+    });
+    called.count() as f64 / studies as f64
+}
+
 fn main() {
     let studies = std::env::args()
         .skip(1)
@@ -378,6 +398,10 @@ fn main() {
             share(power.best, 2.0 * power.studies),
             with,
         );
+    }
+    println!("\nTwo schemes are called level, and one of them fails in one run of ten\n");
+    for seeds in SEEDS {
+        println!("{seeds:>5} {:>6.1}", 100.0 * unseen(seeds, studies));
     }
     println!("\nCoverage of the 95 % interval over seeds and rows\n");
     println!("{:>5} {:>6} {:>6}", "seeds", "rows", "cover");

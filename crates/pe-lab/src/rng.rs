@@ -28,8 +28,8 @@ pub fn generator(purpose: &str, seed: u64, counter: u64) -> HostRng {
 
 /// The seed of a task at a seed of the study: the first eight bytes of the SHA-256 of both.
 ///
-/// What is drawn from it, such as the initial weights, differs between tasks, so that the runs of one seed
-/// on several tasks are independent of each other.
+/// What is drawn from it, the initial weights and the training data, differs between tasks, so that the runs
+/// of one seed on several tasks are independent of each other.
 pub fn stream_of(task: &str, seed: u64) -> u64 {
     let digest = Sha256::new()
         .chain_update(seed.to_le_bytes())

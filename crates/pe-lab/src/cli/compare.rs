@@ -19,7 +19,7 @@ pub const OUT: &str = "pe-lab-results";
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
     /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
-    /// is enough to prove a difference among so many pairs)
+    /// prove smaller differences)
     #[arg(long, default_value = "quick", value_name = "NAME")]
     preset: String,
     /// A file that describes the study, in place of a preset; every study writes its own as

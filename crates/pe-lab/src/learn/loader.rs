@@ -56,13 +56,13 @@ impl Iterator for Epoch<'_> {
             ..
         } = self.batches;
         let step = next_step.fetch_add(1, Ordering::Relaxed);
-        let samples = task.train_batch(*seed, step, *batch_size);
+        let seed = stream_of(task.name(), *seed);
+        let samples = task.train_batch(seed, step, *batch_size);
         tokens.fetch_add(
             samples.iter().map(|s| s.tokens.len()).sum(),
             Ordering::Relaxed,
         );
         let batch = TensorBatch::new(&samples, task.readout(), device);
-        let seed = stream_of(task.name(), *seed);
         let batch = batch.at(&samples, &mut scheme.for_training(seed, step));
         Some(batch.map_err(DatasetError::new))
     }

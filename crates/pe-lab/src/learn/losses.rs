@@ -110,15 +110,16 @@ impl MetricLogger for LossLog {
             losses.held_out.push(point);
             self.testing.clear();
         }
-        if let Some(file) = &self.file {
-            if let Err(error) = write_json(file, &*losses) {
-                *self
-                    .unwritten
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner) = Some(error);
-                self.interrupter
-                    .stop(Some("the losses could not be written"));
-            }
+        if let Some(file) = &self.file
+            && let Err(error) = write_json(file, &*losses)
+        {
+            let mut unwritten = self
+                .unwritten
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *unwritten = Some(error);
+            self.interrupter
+                .stop(Some("the losses could not be written"));
         }
     }
 }

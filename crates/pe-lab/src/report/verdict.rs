@@ -65,14 +65,14 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
             pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
         })
         .collect();
-    let Some(nearest) = pairs.iter().max_by(|a, b| p_of(a).total_cmp(&p_of(b))) else {
+    let Some(nearest) = pairs.first() else {
         return format!("{place}: only {leader} has scores ({score} {subject}).");
     };
     let count = number(headline.order.len());
     if headline.best {
         return format!(
-            "{place}: {leader} is best of the {count} {subject} (nearest: {}).",
-            evidence(nearest)
+            "{place}: {leader} is best of the {count} {subject} ({}).",
+            evidence(nearest, &pairs)
         );
     }
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
@@ -91,8 +91,8 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     let mut text = match headline.decided {
         true => format!("{highest}), and it shares the top."),
         false => format!(
-            "{highest}), but that it is best is not established (nearest: {}).",
-            evidence(nearest)
+            "{highest}), but that it is best is not established ({}).",
+            evidence(nearest, &pairs)
         ),
     };
     let margin = fixed(summary.margin, 2);
@@ -126,20 +126,32 @@ fn difference(pair: &Comparison) -> String {
     format!("{} (+{})", pair.lower, fixed(pair.difference, 2))
 }
 
-/// `alibi, +0.09, 95 % 0.04 to 0.14, p 0.004; 5 seeds`.
-fn evidence(pair: &Comparison) -> String {
+/// `nearest: alibi, +0.09, 95 % 0.04 to 0.14, p 0.004; 5 seeds`, and the least certain of all pairs of the leader
+/// if that is another one.
+fn evidence(nearest: &Comparison, pairs: &[&Comparison]) -> String {
+    let least = pairs.iter().max_by(|a, b| p_of(a).total_cmp(&p_of(b)));
+    let least = match least {
+        Some(least) if p_of(least) > p_of(nearest) => {
+            format!("least certain: {}; ", against(least))
+        }
+        _ => String::new(),
+    };
+    let seeds = match nearest.seeds {
+        [a, b] if a == b => format!("{a} seeds"),
+        [a, b] => format!("{a} and {b} seeds"),
+    };
+    format!("nearest: {}; {least}{seeds}", against(nearest))
+}
+
+fn against(pair: &Comparison) -> String {
     let interval = pair.interval.map_or(String::new(), |interval| {
         format!(", 95 % {}", range(interval))
     });
     let p = pair
         .p
         .map_or(String::new(), |p| format!(", p {}", p_text(p)));
-    let seeds = match pair.seeds {
-        [a, b] if a == b => format!("{a} seeds"),
-        [a, b] => format!("{a} and {b} seeds"),
-    };
     format!(
-        "{}, +{}{interval}{p}; {seeds}",
+        "{}, +{}{interval}{p}",
         pair.lower,
         fixed(pair.difference, 2)
     )
@@ -191,10 +203,13 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let said: Vec<(&Comparison, OtherRows)> = pairs
         .filter_map(|pair| Some((pair, pair.other_rows?)))
         .collect();
-    let all = format!(
-        "All seeds are tested on the same {tested} rows of {}",
-        data.file
-    );
+    let all = match headline.part {
+        Part::Inside => format!(
+            "All seeds are tested on the same {tested} rows of {}",
+            data.file
+        ),
+        Part::Beyond => format!("The same {tested} longer rows"),
+    };
     let unsure = said.iter().filter(|of| !of.1.established());
     let widest = |of: &&(&Comparison, OtherRows)| of.1.interval.map_or(f64::MIN, |i| i.low);
     let closest = unsure.min_by(|a, b| widest(a).total_cmp(&widest(b)));
@@ -221,9 +236,18 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     })
 }
 
-/// The runs whose loss still fell at the end. Said first: the study then ranks speed.
+/// The schemes whose loss still fell at the end in more than half of their runs on a task. Said first: the
+/// study then ranks speed.
 fn not_converged(summary: &Summary) -> Option<String> {
-    let which = runs(summary, |scheme| scheme.not_converged.clone());
+    let which = runs(summary, |scheme| {
+        let falling = &scheme.not_converged;
+        let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
+        let seeds = tested.iter().flat_map(|group| &group.seeds);
+        match 2 * falling.len() > seeds.filter(|seed| !seed.failed).count() {
+            true => falling.clone(),
+            false => Vec::new(),
+        }
+    });
     let [first, rest @ ..] = &summary.tasks[..] else {
         return None;
     };
@@ -450,6 +474,18 @@ mod tests {
     }
 
     #[test]
+    fn the_least_certain_pair_is_said_where_it_is_not_the_nearest() {
+        let wild = [0.95, 0.40, 0.88, 0.45, 0.90];
+        let near: Vec<f64> = HIGH.iter().map(|score| score - 0.15).collect();
+        let said = verdict(&study(&[("a", HIGH), ("near", &near), ("wild", &wild)]));
+        assert!(
+            said[0].contains("(nearest: near, +0.15, 95 % ")
+                && said[0].contains("; least certain: wild, +0.19"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
     fn level_and_equal_are_told_apart_and_level_decides() {
         let a = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
         let b = [0.9002, 0.9011, 0.9004, 0.9001, 0.9006];
@@ -566,17 +602,21 @@ mod tests {
 
     #[test]
     fn what_had_not_converged_is_said_first() {
-        let study = study(&[("a", HIGH), ("b", LOW)]);
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
         let mut falling = study.measures("mine", "b", 2).clone();
         let loss = |step: usize| CurvePoint {
             step,
             loss: 2.0 - step as f64 / 1500.0,
         };
         falling.held_out = (1..=10).map(|i| loss(i * 150)).collect();
-        let said = verdict(&study.replace("mine", "b", 2, falling));
+        for seed in [2, 4] {
+            study = study.replace("mine", "b", seed, falling.clone());
+        }
+        assert!(verdict(&study)[0].contains("a is best"), "two runs of five");
+        let said = verdict(&study.replace("mine", "b", 5, falling));
         assert!(
             said[0].starts_with(
-                "This ranks speed of learning at 1500 steps: b on mine (seed 2) had not converged"
+                "This ranks speed of learning at 1500 steps: b on mine (seeds 2, 4, 5) had not converged"
             ),
             "{said:?}"
         );

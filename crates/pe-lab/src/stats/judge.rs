@@ -116,9 +116,9 @@ impl Answer {
 /// `scores[task][seed]`, see [`compare`]. Holm's correction is for the pairs of all questions together.
 ///
 /// The leader of a question is the scheme with the highest mean. It is called best if its largest p against
-/// the others is below the headline's error. That needs no correction for the number of schemes: to call the
-/// leader best falsely, one must find it above a scheme that is as good or better, and that is one test
-/// (Gutmann and Maymin 1987; Hung and Fithian 2019). It is also best if every pair with it is proven, which
+/// the others is below the headline's error. That needs no correction for the number of schemes: for Gaussian
+/// means the two-sided test against the scheme with the smallest standardized difference is enough (Gutmann
+/// and Maymin 1987; Hung and Fithian, arXiv:1610.03944; Sood, arXiv:2503.01065). It is also best if every pair with it is proven, which
 /// the errors of the pairs pay for.
 pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> Vec<Answer> {
     let mut answers: Vec<Answer> = questions.iter().map(|schemes| unjudged(schemes)).collect();

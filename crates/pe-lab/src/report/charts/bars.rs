@@ -11,7 +11,7 @@ use crate::report::number::fixed;
 const ROW: i32 = 40;
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, |measures| {
+    let all = series(data, task, 1.0, |measures| {
         let scores = measures.scores.iter();
         scores.map(|score| (score.length, score.accuracy)).collect()
     });

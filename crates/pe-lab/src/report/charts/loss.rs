@@ -45,18 +45,19 @@ fn chart(
     caption: &str,
     axis: &str,
 ) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, |measures| {
+    let points = data.runs.iter().filter(|run| run.task == task.name);
+    let points = points.filter_map(|run| run.outcome.ok()).flat_map(curve);
+    let highest = points
+        .map(|point| point.loss)
+        .filter(|loss| loss.is_finite());
+    let highest = highest.fold(0.0, f64::max);
+    let all = series(data, task, highest, |measures| {
         let points = curve(measures).iter();
         points.map(|point| (point.step, point.loss)).collect()
     });
-    let means = || all.iter().flat_map(|series| &series.mean);
-    let bands = all.iter().flat_map(|series| &series.band);
-    let steps = means().map(|at| at.0).fold(0.0, f64::max);
-    let highest = means().map(|at| at.1).fold(0.0, f64::max);
-    // With two or three seeds a band may be many times as high as the lines.
-    let tops = bands.map(|at| at.1.high.min(1.5 * highest));
-    let loss = tops.fold(highest, f64::max);
-    if steps == 0.0 || loss == 0.0 {
+    let means = all.iter().flat_map(|series| &series.mean);
+    let steps = means.map(|at| at.0).fold(0.0, f64::max);
+    if steps == 0.0 || highest == 0.0 {
         return Ok(None);
     }
     figure(
@@ -69,7 +70,7 @@ fn chart(
         &legend(&all),
         |page, top| {
             let x = Axis::round("training step", 0.0..steps, 9);
-            let y = Axis::round(axis, 0.0..loss * 1.05, 6);
+            let y = Axis::round(axis, 0.0..highest * 1.05, 6);
             let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
             for series in &all {
                 series.draw_band(&mut chart)?;
