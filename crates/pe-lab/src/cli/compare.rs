@@ -98,8 +98,8 @@ impl Args {
             eprintln!("{line}");
         }
         eprintln!(
-            "{} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
-            trials,
+            "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            if spec.until.is_some() { "up to " } else { "" },
             what_runs(&spec),
             spec.device,
             self.out.display()
