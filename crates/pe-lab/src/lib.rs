@@ -22,6 +22,7 @@
 //! - [`draw`] draws pages, axes and lines, in one set of colours; [`plot`] draws the pictures that
 //!   explain an encoding.
 //! - [`inspect`] tells what positions do in a model from Hugging Face.
+//! - [`stats`] says what the numbers show and how sure that is, apart from any study.
 //! - [`cli`] is the command line on top of all of it.
 //!
 //! # Imports go one way
@@ -30,6 +31,7 @@
 //!
 //! ```text
 //! rng, grouped      random numbers on the host; thousands separators
+//! stats             imports rng
 //! names             what a person may have meant
 //! task              imports rng
 //! data              imports task
@@ -42,7 +44,7 @@
 //! draw              imports folder
 //! plot              imports draw
 //! inspect           imports draw
-//! report            imports run, learn, plot, draw
+//! report            imports run, learn, plot, draw, stats
 //! cli               imports everything
 //! ```
 
@@ -64,4 +66,5 @@ pub mod plot;
 pub mod report;
 pub mod rng;
 pub mod run;
+pub mod stats;
 pub mod task;

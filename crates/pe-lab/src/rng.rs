@@ -3,6 +3,7 @@
 use rand::SeedableRng;
 pub use rand::{Rng, RngExt};
 pub use rand_chacha::ChaCha8Rng as HostRng;
+use sha2::{Digest, Sha256};
 
 /// A generator for one `purpose`, `seed` and `counter`.
 ///
@@ -23,6 +24,20 @@ pub fn generator(purpose: &str, seed: u64, counter: u64) -> HostRng {
     let mut rng = HostRng::from_seed(key);
     rng.set_stream(counter);
     rng
+}
+
+/// The seed of a task at a seed of the study: the first eight bytes of the SHA-256 of both.
+///
+/// What is drawn from it, the initial weights and the training data, differs between tasks, so that the runs
+/// of one seed on several tasks are independent of each other.
+pub fn stream_of(task: &str, seed: u64) -> u64 {
+    let digest = Sha256::new()
+        .chain_update(seed.to_le_bytes())
+        .chain_update(task)
+        .finalize();
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&digest[..8]);
+    u64::from_le_bytes(bytes)
 }
 
 /// The numbers `0..n` in a random order (Fisher and Yates).
@@ -48,6 +63,14 @@ mod tests {
         assert_ne!(first("a", 1, 2), first("b", 1, 2));
         assert_ne!(first("a", 1, 2), first("a", 2, 2));
         assert_ne!(first("a", 1, 2), first("a", 1, 3));
+    }
+
+    #[test]
+    fn every_task_has_a_seed_of_its_own() {
+        // The first eight bytes of sha256 of 8 bytes "01 00 …" and "digits", by Python's hashlib.
+        assert_eq!(stream_of("digits", 1), 0x2552_defa_aaaf_b03b);
+        assert_ne!(stream_of("digits", 1), stream_of("digits", 2));
+        assert_ne!(stream_of("digits", 1), stream_of("reverse", 1));
     }
 
     #[test]

@@ -294,6 +294,86 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
 }
 
 #[test]
+fn results_of_other_numbers_are_never_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    assert_eq!(run(TINY, Some(&out)).0, 0);
+    // A study of an older program has no generation of its numbers.
+    let edit = |file: &Path| {
+        let text = fs::read_to_string(file).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let versions = json["versions"].as_object_mut().unwrap();
+        assert!(versions.remove("numbers").is_some());
+        fs::write(file, json.to_string()).unwrap();
+    };
+    let result = out.join("trials/digits-none-1/result.json");
+    edit(&result);
+    let (code, _, stderr) = run(TINY, Some(&out));
+    assert_eq!(code, 1);
+    assert!(
+        stderr.contains("numbers 0") && stderr.contains("their numbers differ"),
+        "{stderr}"
+    );
+    edit(&out.join("study.json"));
+    let (code, _, stderr) = run(TINY, Some(&out));
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("versions: it was made by pe-lab")
+            && stderr.contains("numbers 0, and this is"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_study_stops_at_the_look_that_decides_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let study = ["compare", "--tasks", "digits", "--until", "decided"];
+    // After one step nothing is known of digits: no look decides, and every seed is run.
+    let blind = [
+        "--schemes",
+        "none,sinusoidal",
+        "--steps",
+        "1",
+        "--seeds",
+        "4",
+    ];
+    let (code, stdout, stderr) = run(&[&study[..], &blind].concat(), Some(&out));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stdout.contains("4 seeds, the last planned look") && stdout.contains("(3 and 4 seeds)"),
+        "{stdout}"
+    );
+    assert!(out.join("trials/digits-none-4/result.json").exists());
+    // Positions tell digits apart after some steps, and three seeds show it.
+    let out = folder.path().join("clear");
+    let clear = ["--schemes", "none,sinusoidal", "--steps", "100"];
+    let clear = [&study[..], &clear].concat();
+    let (code, stdout, stderr) = run(&clear, Some(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let verdict = stdout.split("Verdict").nth(1).unwrap();
+    assert!(
+        verdict.contains("sinusoidal is best of the two on digits"),
+        "{verdict}"
+    );
+    assert!(
+        verdict.contains("Decided after") && verdict.contains("of up to 12 seeds"),
+        "{verdict}"
+    );
+    assert!(!out.join("trials/digits-none-12/result.json").exists());
+    // Again, and as a report alone: the same look, and no trial is missed.
+    let (code, again, stderr) = run(&clear, Some(&out));
+    assert_eq!((code, again), (0, stdout.clone()), "{stderr}");
+    let name = out.to_string_lossy().into_owned();
+    let (code, report, stderr) = run(&["report", &name], None);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(report.contains(verdict.lines().nth(1).unwrap()), "{report}");
+    let (code, _, stderr) = run(&["compare", "--until", "bored"], Some(&out));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("decided"), "{stderr}");
+}
+
+#[test]
 fn a_study_file_is_read_and_its_faults_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");

@@ -10,7 +10,7 @@ use common::{ended, lab};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
 use pe_lab::folder::TrialFolder;
-use pe_lab::learn::{Job, Model, Watch, evaluate, train};
+use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
 use pe_lab::rng::{RngExt, generator};
 
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
@@ -37,7 +37,22 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let (code, stdout, stderr) = compare(&file, &out);
     assert_eq!(code, 0, "{stderr}");
     assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
-    assert!(stdout.contains("data"), "{stdout}");
+    assert!(stdout.contains("on reviews.csv"), "{stdout}");
+    assert!(
+        stdout.contains("All seeds are tested on the same 16 rows of reviews.csv"),
+        "{stdout}"
+    );
+    // Every tested row has its answer.
+    let result = fs::read_to_string(out.join("trials/data-none-1/result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    for score in result["outcome"]["finished"]["scores"].as_array().unwrap() {
+        let right = score["rows"]["right"].as_array().unwrap();
+        let sum: u64 = right.iter().map(|right| right.as_u64().unwrap()).sum();
+        assert_eq!(score["samples"], right.len());
+        assert_eq!(score["rows"]["asked"], 1);
+        let accuracy = sum as f64 / right.len() as f64;
+        assert!((score["accuracy"].as_f64().unwrap() - accuracy).abs() < 1e-12);
+    }
     let kept = fs::read_to_string(out.join("data/reviews.csv")).unwrap();
     assert_eq!(kept, rows("\n"));
 
@@ -416,7 +431,7 @@ fn order_is_learned_with_positions_and_not_without() {
             device: &device,
         };
         let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
-        let scores = evaluate(&trained.model, task.as_ref(), &plain).unwrap();
+        let scores = evaluate(&trained.model, task.as_ref(), &plain, Keep::Rows).unwrap();
         let tested: usize = scores.iter().map(|score| score.samples).sum();
         assert_eq!(tested, 120);
         assert!(scores.iter().all(|score| score.inside));

@@ -7,7 +7,7 @@ use burn::train::Interrupter;
 use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks, TrialSpec};
 use pe_lab::error::LabError;
 use pe_lab::folder::TrialFolder;
-use pe_lab::learn::{Checkpoints, EPOCH, Watch, last_checkpoint};
+use pe_lab::learn::{Checkpoints, EPOCH, Model, Watch, last_checkpoint, parameter_bits};
 use pe_lab::run::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
 
 fn spec(task: &str, scheme: &str) -> TrialSpec {
@@ -114,6 +114,56 @@ fn scores_cover_every_length_and_position_and_progress_every_step() {
         assert!((mean - score.accuracy).abs() < 1e-9);
     }
     assert_eq!(measures.curve.last().unwrap().step, 61);
+    // Held-out sequences are tested after every epoch of so short a training, and after the last step.
+    let held_out: Vec<usize> = measures.held_out.iter().map(|point| point.step).collect();
+    assert_eq!(held_out, [EPOCH, 61]);
+}
+
+#[test]
+fn the_held_out_loss_follows_a_training_of_any_length_in_few_points() {
+    let with = |steps| {
+        measures(&TrialSpec {
+            steps,
+            recipe: Recipe {
+                batch_size: 2,
+                ..Recipe::default()
+            },
+            model: ModelSpec {
+                layers: 1,
+                ..ModelSpec::default()
+            },
+            ..spec("digits", "learned")
+        })
+    };
+    assert_eq!(
+        with(3).held_out.iter().map(|p| p.step).collect::<Vec<_>>(),
+        [3]
+    );
+    let long = with(11 * EPOCH + 7);
+    let steps: Vec<usize> = long.held_out.iter().map(|point| point.step).collect();
+    let mut expected: Vec<usize> = (1..=5).map(|nth| 2 * nth * EPOCH).collect();
+    expected.push(11 * EPOCH + 7);
+    assert_eq!(steps, expected);
+    // Ten digits, so a model that guesses has ln 10; this one has learned something.
+    let (first, last) = (long.held_out[0].loss, long.held_out[5].loss);
+    assert!(last < first && last < 10f64.ln(), "{first}, {last}");
+}
+
+#[test]
+fn initial_weights_differ_by_task_and_not_by_scheme() {
+    let weights = |task: &str, scheme: &str, seed| {
+        let device = burn::tensor::Device::flex();
+        let task = Tasks::default().get(task).unwrap();
+        let scheme = Scheme::by_name(scheme, 64, 4, 82).unwrap();
+        let model = Model::init(&ModelSpec::default(), task.as_ref(), &scheme, seed, &device);
+        parameter_bits(&model.unwrap())
+    };
+    // The two tasks have the same vocabulary and the same number of classes.
+    let reverse = weights("reverse", "none", 1);
+    assert_ne!(reverse, weights("shift3", "none", 1));
+    assert_eq!(reverse.len(), weights("shift3", "none", 1).len());
+    assert_eq!(reverse, weights("reverse", "rotary", 1));
+    assert_ne!(reverse, weights("reverse", "none", 2));
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod trial;
 mod versions;
 
 pub use model::ModelSpec;
-pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps};
+pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
 pub use scheme::{PositionSource, Scheme};
 pub use study::{StudySpec, TaskSteps};

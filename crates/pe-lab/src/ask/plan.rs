@@ -49,6 +49,8 @@ pub struct Plan {
     pub folds: Option<usize>,
     /// The seeds.
     pub seeds: Option<Seeds>,
+    /// When to stop before every seed is run.
+    pub until: Option<Until>,
     /// Training steps.
     pub steps: Option<Steps>,
     /// The device.
@@ -59,6 +61,15 @@ pub struct Plan {
     pub recipe: Option<Recipe>,
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
+}
+
+/// When a study stops before every seed is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// `"decided"`: as soon as a planned look finds the headline decided, see
+    /// [`Looks`](crate::stats::Looks).
+    Decided,
 }
 
 /// Names, or the word `all`. Among names, `all` stands for all of them too.
@@ -310,6 +321,7 @@ impl Plan {
             folds: over.folds.or(kept.folds),
             reading: over.reading.or(kept.reading),
             seeds: over.seeds.or(self.seeds),
+            until: over.until.or(self.until),
             steps: over.steps.or(steps),
             device: over.device.or(self.device),
             recipe: over.recipe.or(self.recipe),
@@ -343,6 +355,7 @@ mod tests {
                 "tasks = [\"digits\"]\ndata = \"x.csv\"",
                 "name one of the two",
             ),
+            ("until = \"bored\"", "expected `decided`"),
             ("[recipe]\nbatch = 3", "batch"),
             ("[model]\nd_model = -1", "d_model"),
             ("schemes = \"some\"", "such as [\"none\"], or \"all\""),

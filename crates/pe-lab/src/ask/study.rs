@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
-use super::plan::{All, Names, Plan, Seeds, Steps};
+use super::plan::{All, Names, Plan, Seeds, Steps, Until};
 use super::recipe::Recipe;
 use super::scheme::Scheme;
 use super::tasks::Tasks;
@@ -16,6 +16,7 @@ use crate::data::{DataSpec, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
+use crate::stats::Looks;
 
 /// The most steps of a training. No task gains anything from more.
 const MAX_STEPS: usize = 10_000_000;
@@ -31,6 +32,9 @@ pub struct StudySpec {
     pub data: Option<DataSpec>,
     /// The seeds.
     pub seeds: Vec<u64>,
+    /// When to stop before every seed is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// How to train.
     pub recipe: Recipe,
     /// The sizes of the model.
@@ -90,13 +94,18 @@ impl StudySpec {
         let schemes = schemes.of(all.map(str::to_string));
         unique("scheme", &schemes)?;
         schemes.iter().try_for_each(|name| fits(name))?;
-        let seeds = plan.seeds.unwrap_or(Seeds::Count(2)).list()?;
+        let count = match plan.until {
+            Some(Until::Decided) => Looks::most() as u64,
+            None => 2,
+        };
+        let seeds = plan.seeds.unwrap_or(Seeds::Count(count)).list()?;
         unique("seed", &seeds)?;
         let spec = Self {
             schemes,
             tasks: steps(&names, plan.steps, &tasks)?,
             data: tasks.data().map(|data| data.spec().clone()),
             seeds,
+            until: plan.until,
             recipe,
             model,
             device,
@@ -122,6 +131,7 @@ impl StudySpec {
             test: test.map(StudyFolder::test_inside),
             folds: self.data.as_ref().and_then(|data| data.folds),
             seeds: Some(Seeds::These(self.seeds.clone())),
+            until: self.until,
             steps: Some(Steps::ByTask(steps.collect())),
             device: Some(self.device.clone()),
             reading: reading.filter(|reading| *reading != Reading::default()),
@@ -188,11 +198,15 @@ impl StudySpec {
     }
 
     /// What keeps this study from taking the place of an earlier one and keeping its results: the names of
-    /// the fields that differ in more than what was added.
+    /// the fields that differ in more than what was added. The looks of a study that stops when it is decided
+    /// are divided over its seeds, so none can be added.
     pub fn obstacles(&self, earlier: &Self) -> Vec<String> {
         let lost = |field: &str| match field {
             "schemes" => earlier.schemes.iter().any(|s| !self.schemes.contains(s)),
-            "seeds" => earlier.seeds.iter().any(|seed| !self.seeds.contains(seed)),
+            "seeds" => {
+                let is_gone = |seed: &u64| !self.seeds.contains(seed);
+                earlier.until.is_some() || earlier.seeds.iter().any(is_gone)
+            }
             "tasks" => {
                 let has = |name: &str| self.tasks.iter().any(|task| task.name == name);
                 earlier.tasks.iter().any(|task| !has(&task.name))
@@ -204,14 +218,21 @@ impl StudySpec {
         differs
     }
 
-    /// The names of the fields in which two specs differ.
+    /// The names of the fields in which two specs differ. Versions are told apart in words: a newer program
+    /// may give other numbers for the same spec.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let parts = |spec: &Self| serde_json::to_value(spec).unwrap_or_default();
         let (ours, theirs) = (parts(self), parts(other));
         let names = ours.as_object().into_iter().flat_map(|parts| parts.keys());
         names
             .filter(|name| ours[*name] != theirs[*name])
-            .cloned()
+            .map(|name| match name.as_str() {
+                "versions" => format!(
+                    "versions: it was made by {}, and this is {}",
+                    other.versions, self.versions
+                ),
+                _ => name.clone(),
+            })
             .collect()
     }
 }
@@ -380,6 +401,14 @@ mod tests {
         assert!(grown.obstacles(&earlier).is_empty());
         assert_eq!(later().obstacles(&earlier), ["schemes", "seeds"]);
         assert_eq!(earlier.obstacles(&grown), ["schemes", "seeds", "tasks"]);
+        // The looks of a study that stops when it is decided are divided over its seeds.
+        let decided = |seeds: &[u64]| StudySpec {
+            until: Some(Until::Decided),
+            seeds: seeds.to_vec(),
+            ..earlier.clone()
+        };
+        assert!(decided(&[1, 2]).obstacles(&decided(&[1, 2])).is_empty());
+        assert_eq!(decided(&[1, 2, 3]).obstacles(&decided(&[1, 2])), ["seeds"]);
         let mut other = grown.clone();
         other.recipe.batch_size = 32;
         assert_eq!(other.obstacles(&earlier), ["recipe"]);

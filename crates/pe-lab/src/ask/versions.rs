@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 /// The version of Burn in the lock file. Burn itself does not say which version it is.
 const BURN: &str = "0.22.1";
 
+/// The generation of the numbers: it is raised whenever the same spec gives other numbers than before.
+///
+/// 1: initial weights, training data and random positions are drawn from the task's name and the seed.
+const NUMBERS: u32 = 1;
+
 /// The versions of what computes a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
@@ -12,6 +17,20 @@ pub struct Versions {
     pub pe_lab: String,
     /// The framework.
     pub burn: String,
+    /// The generation of the numbers. Results of different generations are never mixed.
+    #[serde(default)]
+    pub numbers: u32,
+}
+
+impl std::fmt::Display for Versions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            pe_lab,
+            burn,
+            numbers,
+        } = self;
+        write!(f, "pe-lab {pe_lab} with Burn {burn}, numbers {numbers}")
+    }
 }
 
 impl Versions {
@@ -20,6 +39,7 @@ impl Versions {
         Self {
             pe_lab: env!("CARGO_PKG_VERSION").into(),
             burn: BURN.into(),
+            numbers: NUMBERS,
         }
     }
 }

@@ -6,11 +6,13 @@ use super::names::Known;
 use super::report::{Show, show};
 use super::rows::Rows;
 use super::terminal::{on_stop, print_line};
-use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
+use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, Until};
 use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
+use crate::report::Report;
 use crate::run::{Crew, Estimate, Progress, Stop, Study, cores};
+use crate::stats::Looks;
 
 /// The folder of a study if none is named.
 pub const OUT: &str = "pe-lab-results";
@@ -19,8 +21,9 @@ pub const OUT: &str = "pe-lab-results";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds)
-    /// [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
+    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
+    /// prove smaller differences) [default: the study in the folder of --out if there is one, standard with
+    /// --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]
     preset: Option<String>,
     /// A file that describes the study, in place of a preset; every study writes its own as
@@ -42,6 +45,10 @@ pub struct Args {
     /// 3), or the seeds themselves with a comma (`7,9`, or `7,` for a single one)
     #[arg(long, value_name = "N or LIST")]
     seeds: Option<String>,
+    /// Stop as soon as the headline is decided: the study is looked at after 3, 5, 8 and 12 seeds (or up to
+    /// --seeds), and each look has an equal share of the errors
+    #[arg(long, value_name = "WHEN", value_parser = ["decided"])]
+    until: Option<String>,
     /// Training steps, for every task [default: each task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
@@ -81,11 +88,15 @@ impl Args {
             }
             (None, None) => Plan::preset("quick")?,
         };
+        let until = self.until.as_ref().map(|_| Until::Decided);
+        let seeds = self.seeds.as_deref().map(seeds).transpose()?;
         let flags = Plan {
+            // A preset's number of seeds is that of a study with one look.
+            seeds: seeds.or(until.map(|_| Seeds::Count(Looks::most() as u64))),
+            until,
             schemes: self.schemes.clone().map(Names::from),
             tasks: self.tasks.clone().map(Names::from),
             data: self.data.clone(),
-            seeds: self.seeds.as_deref().map(seeds).transpose()?,
             steps: self.steps.map(Steps::All),
             device: self.device.clone(),
             recipe: None,
@@ -140,7 +151,8 @@ impl Args {
             say(line);
         }
         say(&format!(
-            "{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            if spec.until.is_some() { "up to " } else { "" },
             what_runs(spec),
             spec.device,
             self.out.display()
@@ -188,7 +200,9 @@ impl Args {
             true => Progress::Silent,
             false => Progress::to_stderr(),
         };
-        let outcomes = study.run(&crew(&progress))?;
+        let outcomes = study.run(&crew(&progress), |so_far| {
+            Report::of(&study, so_far).decided()
+        })?;
         if outcomes.resumed > 0 {
             say(&format!(
                 "{} of the trials were there already",

@@ -110,6 +110,7 @@ impl Args {
     /// Starts a new training in an empty folder.
     fn started(&self, folder: &TrialFolder) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
         let plan = Plan {
+            until: None,
             schemes: Some(Names::These(vec![self.scheme.clone()])),
             tasks: match self.data {
                 Some(_) => None,

@@ -7,6 +7,7 @@ use burn::optim::OptimizerRecord;
 use burn::store::ModuleRecord;
 use burn::train::checkpoint::Checkpoint;
 
+use super::losses::Losses;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, read_json};
 
@@ -24,7 +25,7 @@ pub enum Checkpoints {
 }
 
 /// The losses up to the last checkpoint.
-pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Vec<f64>, LabError> {
+pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
     read_json(&folder.losses())
 }
 
@@ -46,7 +47,7 @@ pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> usize {
         })
         .collect();
     epochs.sort_unstable();
-    let losses = stored_losses(folder).map_or(0, |losses| losses.len());
+    let losses = stored_losses(folder).map_or(0, |losses| losses.training.len());
     let whole = |epoch: usize| {
         let file = |part: &str| checkpoints.join(format!("{part}-{epoch}.bpk"));
         epoch * EPOCH <= losses

@@ -41,6 +41,27 @@ pub struct LengthScore {
     pub floor: f64,
     /// The share of correct answers by the position at which they are read. Empty under mean pooling.
     pub by_position: Vec<PositionScore>,
+    /// The correct answers of every row, kept for a person's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowsRight>,
+}
+
+/// What a model answers to every row of a test set, in the order of the set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowsRight {
+    /// The correct answers of each row, over all draws of positions.
+    pub right: Vec<u32>,
+    /// The answers that each row was asked for, over all draws of positions.
+    pub asked: u32,
+}
+
+/// What is kept of a test beyond its scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The scores alone.
+    Scores,
+    /// The correct answers of every row too.
+    Rows,
 }
 
 /// The score at one position.
@@ -71,6 +92,7 @@ pub fn evaluate(
     model: &Model,
     task: &dyn Task,
     device: &Device,
+    keep: Keep,
 ) -> Result<Vec<LengthScore>, LabError> {
     task.test_lengths()
         .into_iter()
@@ -78,7 +100,7 @@ pub fn evaluate(
             let set = task.test_set(length);
             let scores = model.scheme().for_test(length).map(|mut source| {
                 let predicted = answers(model, task, &set, &mut source, device)?;
-                Ok(score(task, length, &set, &predicted))
+                Ok(score(task, length, &set, &predicted, keep))
             });
             Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
         })
@@ -165,16 +187,32 @@ fn mean(scores: Vec<LengthScore>) -> LengthScore {
     for (place, accuracy) in all.by_position.iter_mut().zip(by_position) {
         place.accuracy = accuracy;
     }
+    for other in &scores[1..] {
+        if let (Some(sum), Some(rows)) = (&mut all.rows, &other.rows) {
+            sum.asked += rows.asked;
+            for (sum, right) in sum.right.iter_mut().zip(&rows.right) {
+                *sum += right;
+            }
+        }
+    }
     all
 }
 
 /// Compares predictions with the correct classes. Both are in the order of the answers.
-fn score(task: &dyn Task, length: usize, set: &[Sample], predicted: &[usize]) -> LengthScore {
+fn score(
+    task: &dyn Task,
+    length: usize,
+    set: &[Sample],
+    predicted: &[usize],
+    keep: Keep,
+) -> LengthScore {
     let mut predictions = predicted.iter();
     let (mut right, mut asked, mut exact) = (0, 0, 0);
     let mut by_position: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    let mut rows = Vec::new();
     for sample in set {
         let mut all_right = true;
+        let before = right;
         for (answer, predicted) in sample.answers.iter().zip(predictions.by_ref()) {
             let hit = answer.class == *predicted;
             let place = by_position.entry(answer.position).or_default();
@@ -185,6 +223,7 @@ fn score(task: &dyn Task, length: usize, set: &[Sample], predicted: &[usize]) ->
             all_right &= hit;
         }
         exact += usize::from(all_right);
+        rows.push((right - before) as u32);
     }
     let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
     let by_position = by_position
@@ -205,6 +244,10 @@ fn score(task: &dyn Task, length: usize, set: &[Sample], predicted: &[usize]) ->
             Readout::PerToken => by_position,
             Readout::MeanPooled => Vec::new(),
         },
+        rows: (keep == Keep::Rows).then(|| RowsRight {
+            right: rows,
+            asked: set.first().map_or(0, |sample| sample.answers.len() as u32),
+        }),
     }
 }
 
@@ -228,7 +271,9 @@ mod tests {
             .map(|a| a.class)
             .collect();
         predicted[3] = (predicted[3] + 1) % 8;
-        let score = score(&Reverse, 10, &set, &predicted);
+        let score = score(&Reverse, 10, &set, &predicted, Keep::Rows);
+        let rows = score.rows.clone().unwrap();
+        assert_eq!((rows.right, rows.asked), (vec![9, 10], 10));
         assert_eq!((score.accuracy, score.exact, score.samples), (0.95, 0.5, 2));
         assert!(score.inside);
         assert_eq!(score.by_position.len(), 10);
@@ -250,7 +295,8 @@ mod tests {
             .collect();
         let mut wrong = right.clone();
         wrong[3] = (wrong[3] + 1) % 8;
-        let scores = [right, wrong].map(|predicted| score(&Reverse, 10, &set, &predicted));
+        let scores =
+            [right, wrong].map(|predicted| score(&Reverse, 10, &set, &predicted, Keep::Rows));
         let [best, other] = scores.clone();
         let both = mean(scores.to_vec());
         assert_eq!((both.accuracy, both.exact), (0.975, 0.75));
@@ -259,6 +305,8 @@ mod tests {
         for (mean, (a, b)) in both.by_position.iter().zip(places) {
             assert_eq!(mean.accuracy, (a.accuracy + b.accuracy) / 2.0);
         }
+        let rows = both.rows.unwrap();
+        assert_eq!((rows.right, rows.asked), (vec![19, 20], 20));
         assert_eq!(mean(vec![other.clone()]), other);
     }
 }

@@ -1,7 +1,8 @@
 //! The batches of a task as a data loader for `burn-train`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
@@ -10,7 +11,8 @@ use burn::tensor::Device;
 use super::batch::TensorBatch;
 use super::checkpoints::EPOCH;
 use crate::ask::Scheme;
-use crate::task::Task;
+use crate::rng::stream_of;
+use crate::task::{Sample, Task};
 
 /// The training batches of a task. An epoch is [`EPOCH`] batches, or what is left of them.
 #[derive(Clone)]
@@ -54,13 +56,14 @@ impl Iterator for Epoch<'_> {
             ..
         } = self.batches;
         let step = next_step.fetch_add(1, Ordering::Relaxed);
-        let samples = task.train_batch(*seed, step, *batch_size);
+        let seed = stream_of(task.name(), *seed);
+        let samples = task.train_batch(seed, step, *batch_size);
         tokens.fetch_add(
             samples.iter().map(|s| s.tokens.len()).sum(),
             Ordering::Relaxed,
         );
         let batch = TensorBatch::new(&samples, task.readout(), device);
-        let batch = batch.at(&samples, &mut scheme.for_training(*seed, step));
+        let batch = batch.at(&samples, &mut scheme.for_training(seed, step));
         Some(batch.map_err(DatasetError::new))
     }
 }
@@ -98,40 +101,141 @@ impl DataLoader<TensorBatch> for Batches {
     }
 }
 
-/// An empty loader for validation: the model is tested after training, not during it.
-pub(super) struct NoBatches;
+/// The most held-out sequences of a test along training.
+const HELD_OUT: usize = 256;
 
-/// No batch.
-struct Nothing;
+/// The number of tests along a training of enough steps.
+const TESTS: usize = 10;
 
-impl Iterator for Nothing {
+/// Held-out sequences of the training lengths, for the loss along training. They are the first of each test
+/// set inside the training lengths, so nothing new is held out for them, and no choice depends on them.
+///
+/// `burn-train` asks for them after every epoch. They are handed out about [`TESTS`] times, and always after
+/// the last step.
+#[derive(Clone)]
+pub(super) struct HeldOut {
+    /// The samples of each batch.
+    batches: Vec<Vec<Sample>>,
+    task: Arc<dyn Task>,
+    scheme: Scheme,
+    steps: usize,
+    next_step: Arc<AtomicUsize>,
+    /// The nanoseconds that these tests took.
+    took: Arc<AtomicU64>,
+    device: Device,
+}
+
+impl HeldOut {
+    pub fn new(
+        task: Arc<dyn Task>,
+        scheme: Scheme,
+        steps: usize,
+        next_step: Arc<AtomicUsize>,
+        took: Arc<AtomicU64>,
+        device: &Device,
+    ) -> Self {
+        let trained = task.train_lengths();
+        let lengths: Vec<usize> = task
+            .test_lengths()
+            .into_iter()
+            .filter(|length| trained.contains(length))
+            .collect();
+        let share = HELD_OUT / lengths.len().max(1);
+        let batches = lengths.iter().map(|length| {
+            let mut set = task.test_set(*length);
+            // Evenly over the set, whose samples may be sorted.
+            let every = set.len().div_ceil(share.max(1)).max(1);
+            let mut index = 0;
+            set.retain(|_| {
+                index += 1;
+                (index - 1) % every == 0
+            });
+            set
+        });
+        Self {
+            batches: batches.filter(|batch| !batch.is_empty()).collect(),
+            task,
+            scheme,
+            steps,
+            next_step,
+            took,
+            device: device.clone(),
+        }
+    }
+
+    /// Whether there is a test after this many steps.
+    fn is_due(&self, done: usize) -> bool {
+        let epochs = self.steps.div_ceil(EPOCH).div_ceil(TESTS);
+        done == self.steps || done.is_multiple_of(epochs * EPOCH)
+    }
+}
+
+/// One test along training.
+struct Test<'a> {
+    held_out: &'a HeldOut,
+    due: bool,
+    done: usize,
+    started: Option<Instant>,
+}
+
+impl Iterator for Test<'_> {
     type Item = Result<TensorBatch, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        None
+        let HeldOut {
+            batches,
+            task,
+            scheme,
+            took,
+            device,
+            ..
+        } = self.held_out;
+        let started = *self.started.get_or_insert_with(Instant::now);
+        let samples = batches.get(self.done).filter(|_| self.due);
+        let Some(samples) = samples else {
+            let nanoseconds = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            took.fetch_add(nanoseconds, Ordering::Relaxed);
+            return None;
+        };
+        self.done += 1;
+        let batch = TensorBatch::new(samples, task.readout(), device);
+        // The first draw of random positions, the same at every test.
+        Some(match scheme.for_test(0).next() {
+            Some(mut source) => batch.at(samples, &mut source).map_err(DatasetError::new),
+            None => Ok(batch),
+        })
     }
 }
 
-impl DataLoaderIterator<TensorBatch> for Nothing {
+impl DataLoaderIterator<TensorBatch> for Test<'_> {
     fn progress(&self) -> Progress {
-        Progress::new(0, 0, None)
+        Progress::new(self.done, self.held_out.batches.len(), None)
     }
 }
 
-impl DataLoader<TensorBatch> for NoBatches {
+impl DataLoader<TensorBatch> for HeldOut {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<TensorBatch> + 'a> {
-        Box::new(Nothing)
+        Box::new(Test {
+            held_out: self,
+            due: self.is_due(self.next_step.load(Ordering::Relaxed)),
+            done: 0,
+            started: None,
+        })
     }
 
     fn num_items(&self) -> usize {
-        0
+        self.batches.len()
     }
 
-    fn to_device(&self, _device: &Device) -> Arc<dyn DataLoader<TensorBatch>> {
-        Arc::new(NoBatches)
+    fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<TensorBatch>> {
+        Arc::new(Self {
+            device: device.clone(),
+            ..self.clone()
+        })
     }
 
+    /// The whole loader, as for the training.
     fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<TensorBatch>> {
-        Arc::new(NoBatches)
+        Arc::new(self.clone())
     }
 }

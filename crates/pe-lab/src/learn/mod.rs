@@ -7,7 +7,7 @@
 //! | `training` | the training loop, which is `burn-train`'s |
 //! | `schedule` | the learning rate of every step |
 //! | `loader` | the batches of a task as a data loader |
-//! | `losses` | the loss of every step: reported, kept, and checked |
+//! | `losses` | the loss of every step and on held-out sequences: reported, kept, and checked |
 //! | `checkpoints` | from which checkpoint a training can go on |
 //! | `silent` | a renderer that leaves the terminal alone |
 //! | `evaluation` | scores by length and by position |
@@ -24,7 +24,7 @@ mod training;
 
 pub use batch::TensorBatch;
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
-pub use evaluation::{LengthScore, PositionScore, evaluate, probabilities};
-pub use losses::OnStep;
+pub use evaluation::{Keep, LengthScore, PositionScore, RowsRight, evaluate, probabilities};
+pub use losses::{CurvePoint, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, StepLoss, Trained, Watch, train};

@@ -15,6 +15,7 @@ use pe_encoder::{Encoder, EncoderConfig};
 use super::batch::TensorBatch;
 use crate::ask::{ModelSpec, Scheme};
 use crate::error::LabError;
+use crate::rng::stream_of;
 use crate::task::Task;
 
 /// The standard deviation of the initial token embeddings. It is smaller than what a scheme adds to
@@ -47,7 +48,8 @@ impl Model {
     /// Builds the model for a task.
     ///
     /// At one seed, everything but the scheme starts with the same values for every scheme: each part
-    /// is seeded separately, and its values are drawn before the next part is seeded.
+    /// is seeded separately, and its values are drawn before the next part is seeded. The task's name goes
+    /// into the seed, so the values of one task say nothing about those of another.
     ///
     /// # Errors
     ///
@@ -62,7 +64,8 @@ impl Model {
         let _alone = GENERATOR
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let seeded = |part: u64| device.seed(seed.wrapping_mul(1_000_003).wrapping_add(part));
+        let stream = stream_of(task.name(), seed);
+        let seeded = |part: u64| device.seed(stream.wrapping_add(part));
 
         seeded(1);
         let tokens = EmbeddingConfig::new(task.vocabulary(), spec.d_model).with_initializer(

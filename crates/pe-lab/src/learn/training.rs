@@ -1,6 +1,6 @@
 //! Training on `burn-train`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use pe_encoder::{Adam, Kernels};
 
 use super::batch::TensorBatch;
 use super::checkpoints::{Checkpoints, EPOCH, stored_losses};
-use super::loader::{Batches, NoBatches};
-use super::losses::{LossLog, Losses, OnStep};
+use super::loader::{Batches, HeldOut};
+use super::losses::{CurvePoint, LossLog, Losses, OnStep};
 use super::model::Model;
 use super::schedule::schedule;
 use super::silent::SilentRenderer;
@@ -31,11 +31,13 @@ pub struct Trained {
     pub model: Model,
     /// The loss of every step.
     pub losses: Vec<f64>,
+    /// The loss on held-out sequences of the training lengths, at about a tenth of the steps each.
+    pub held_out: Vec<CurvePoint>,
     /// The number of steps run now. Steps before the checkpoint that it went on from do not count.
     pub steps: usize,
     /// The number of input tokens in these steps.
     pub tokens: usize,
-    /// From the start of the first step to the end of the last.
+    /// From the start of the first step to the end of the last, without the held-out sequences.
     pub elapsed: Duration,
 }
 
@@ -95,16 +97,23 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         device,
     } = job;
     let interrupter = watch.interrupter;
-    let (first, mut losses) = match watch.checkpoints {
-        Checkpoints::None | Checkpoints::After(0) => (0, Vec::new()),
+    let (first, losses) = match watch.checkpoints {
+        Checkpoints::None | Checkpoints::After(0) => (0, Losses::default()),
         Checkpoints::After(epochs) => (epochs * EPOCH, stored_losses(folder)?),
     };
-    losses.truncate(first);
-    let losses = Arc::new(Mutex::new(Losses {
-        values: losses,
-        unwritten: None,
-    }));
+    let losses = Arc::new(Mutex::new(losses.up_to(first)));
+    let unwritten = Arc::new(Mutex::new(None));
     let tokens = Arc::new(AtomicUsize::new(0));
+    let next_step = Arc::new(AtomicUsize::new(first));
+    let testing = Arc::new(AtomicU64::new(0));
+    let held_out = Arc::new(HeldOut::new(
+        task.clone(),
+        model.scheme().clone(),
+        steps,
+        next_step.clone(),
+        testing.clone(),
+        device,
+    ));
     let training = Arc::new(Batches {
         task,
         scheme: model.scheme().clone(),
@@ -112,7 +121,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         steps,
         seed,
         device: device.clone(),
-        next_step: Arc::new(AtomicUsize::new(first)),
+        next_step,
         tokens: tokens.clone(),
     });
     let optimizer = ModuleOptimizer::from(Adam {
@@ -124,10 +133,13 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
     });
     let schedule = schedule(recipe, steps)?;
 
-    let mut training = SupervisedTraining::new(folder.path(), training, Arc::new(NoBatches))
+    let mut training = SupervisedTraining::new(folder.path(), training, held_out)
         .metric_train_numeric(LossMetric::new())
+        .metric_valid_numeric(LossMetric::new())
         .with_metric_logger(LossLog {
             losses: losses.clone(),
+            testing: Vec::new(),
+            unwritten: unwritten.clone(),
             loss: None,
             file: (watch.checkpoints != Checkpoints::None).then(|| folder.losses()),
             on_step: watch.on_step,
@@ -150,16 +162,21 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
     }
     let started = Instant::now();
     let result = training.launch(Learner::new(model, optimizer, schedule));
-    let elapsed = started.elapsed();
+    let testing = Duration::from_nanos(testing.load(Ordering::Relaxed));
+    let elapsed = started.elapsed().saturating_sub(testing);
 
     if let Some(error) = result.error {
         return Err(LabError::Trial(error.to_string()));
     }
-    let mut kept = losses.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = kept.unwritten.take() {
+    let mut unwritten = unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = unwritten.take() {
         return Err(error);
     }
-    let losses = std::mem::take(&mut kept.values);
+    let mut kept = losses.lock().unwrap_or_else(PoisonError::into_inner);
+    let Losses {
+        training: losses,
+        held_out,
+    } = std::mem::take(&mut *kept);
     if let Some(index) = losses.iter().position(|loss| !loss.is_finite()) {
         let (loss, step) = (losses[index], index + 1);
         let reason = format!("diverged: the loss is {loss} at step {step}");
@@ -174,6 +191,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
     Ok(Trained {
         model: result.model,
         losses,
+        held_out,
         steps: steps - first,
         tokens: tokens.load(Ordering::Relaxed),
         elapsed,

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::stats::mean;
 use crate::ask::{StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
+use crate::stats::{Errors, mean};
 use crate::task::Task;
 
 /// One trial as the report sees it.
@@ -15,7 +15,26 @@ pub struct Run<'a> {
     pub scheme: &'a str,
     pub seed: u64,
     /// The measures, or the reason why there are none.
-    pub outcome: Result<&'a Measures, &'a str>,
+    pub outcome: Result<&'a Measures, Loss<'a>>,
+}
+
+/// Why a run has no measures.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss<'a> {
+    /// The reason.
+    pub reason: &'a str,
+    /// Whether the training itself failed, as when it diverges. Otherwise something around it did, such as
+    /// a full disk, and the run is tried again.
+    pub failed: bool,
+}
+
+/// The planned looks at a study that stops when it is decided.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The number of seeds of every look.
+    pub planned: Vec<usize>,
+    /// The number of seeds of the last complete look. `None` before the first.
+    pub reached: Option<usize>,
 }
 
 /// What a report says about a task, apart from its scores.
@@ -29,6 +48,8 @@ pub struct TaskFacts {
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths inside the training lengths, and those beyond.
     pub lengths: [Vec<usize>; 2],
+    /// The largest length that counts as a little beyond: 1.5 times the longest training length.
+    pub near: usize,
     /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
     /// The number of sequences tested inside and beyond; 0 if nothing was tested yet.
@@ -43,6 +64,10 @@ pub struct TaskFacts {
 pub struct Data<'a> {
     pub spec: &'a StudySpec,
     pub tasks: Vec<TaskFacts>,
+    /// The seeds that are reported: those of the study, or those up to the last complete look.
+    pub seeds: Vec<u64>,
+    /// The looks, if the study stops when it is decided.
+    pub look: Option<Look>,
     /// What was found in the user's data, if the task is made of it.
     pub description: Vec<String>,
     /// The trials that were run, also those without a score.
@@ -60,7 +85,10 @@ impl<'a> Data<'a> {
             seed: result.spec.seed,
             outcome: match &result.outcome {
                 Outcome::Finished(measures) => Ok(measures),
-                Outcome::Failed(reason) => Err(reason),
+                Outcome::Failed(reason) => Err(Loss {
+                    reason,
+                    failed: true,
+                }),
             },
         });
         let missing = outcomes.missing.iter().filter_map(|(trial, reason)| {
@@ -68,7 +96,10 @@ impl<'a> Data<'a> {
                 task: &trial.task,
                 scheme: &trial.scheme.name,
                 seed: trial.seed,
-                outcome: Err(reason.as_deref()?),
+                outcome: Err(Loss {
+                    reason: reason.as_deref()?,
+                    failed: false,
+                }),
             })
         });
         let mut versions: Vec<&Versions> = Vec::new();
@@ -78,7 +109,16 @@ impl<'a> Data<'a> {
             }
         }
         let runs = done.chain(missing).collect();
-        Self::new(study.spec(), runs, versions, study.tasks())
+        let waiting = outcomes.missing.iter().any(|missing| missing.1.is_none());
+        let look = study.looks().map(|looks| Look {
+            reached: looks.reached(outcomes.seeds.len()).filter(|_| !waiting),
+            planned: looks.seeds().to_vec(),
+        });
+        Self {
+            seeds: outcomes.seeds.clone(),
+            look,
+            ..Self::new(study.spec(), runs, versions, study.tasks())
+        }
     }
 
     pub fn new(
@@ -99,6 +139,8 @@ impl<'a> Data<'a> {
         Self {
             spec,
             tasks: facts.collect(),
+            seeds: spec.seeds.clone(),
+            look: None,
             description: tasks
                 .data()
                 .map_or(Vec::new(), |data| data.describe().to_vec()),
@@ -116,6 +158,20 @@ impl<'a> Data<'a> {
         self.runs
             .iter()
             .filter(move |run| run.task == task && run.scheme == scheme)
+    }
+
+    /// The errors that the claims of this report may use.
+    pub fn errors(&self) -> Errors {
+        let none = Errors {
+            headline: 0.0,
+            pairs: 0.0,
+            level: 0.0,
+        };
+        match &self.look {
+            None => Errors::default(),
+            Some(Look { reached: None, .. }) => none,
+            Some(look) => Errors::default().divided(look.planned.len()),
+        }
     }
 
     /// The measures of one scheme on one task, each with its seed.
@@ -149,6 +205,10 @@ impl TaskFacts {
         }
         let (inside, beyond): (Vec<_>, Vec<_>) = tested.into_iter().partition(|tested| tested.1);
         let groups = [inside, beyond];
+        let longest = match task {
+            Some(task) => *task.train_lengths().end(),
+            None => groups[0].last().map_or(0, |tested| tested.0),
+        };
         let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
         Self {
             name: name.to_string(),
@@ -163,6 +223,7 @@ impl TaskFacts {
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
             samples: [0, 1].map(|part| groups[part].iter().map(|t| t.3).sum()),
             floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
+            near: longest * 3 / 2,
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
             solved_at: task.and_then(|task| task.solved_at()),
         }

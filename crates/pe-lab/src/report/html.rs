@@ -9,18 +9,19 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::charts::{self, TaskFigures};
-use super::comparison::{Comparison, FEWEST, Finding, Part, seeds_needed};
+use super::comparison::{Comparison, Part};
+use super::convergence::STILL_FALLING;
 use super::data::Data;
 use super::figure::Figure;
 use super::number::fixed;
-use super::stats::smallest_p;
 use super::summary::Summary;
-use super::verdict::{self, p_text};
+use super::verdict::p_text;
 use crate::ask::Scheme;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::grouped::grouped;
 use crate::learn::TOKEN_STD;
+use crate::stats::Finding;
 
 const TEMPLATE: &str = include_str!("report.html");
 
@@ -41,7 +42,7 @@ impl Charts {
 
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         let of_tasks = self.tasks.iter();
-        let of_tasks = of_tasks.flat_map(|task| task.scores.iter().chain(&task.loss));
+        let of_tasks = of_tasks.flat_map(|task| task.scores.iter().chain(&task.losses));
         self.study.iter().chain(of_tasks)
     }
 }
@@ -85,7 +86,7 @@ struct Row<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
     place: &'static str,
-    finding: String,
+    finding: &'static str,
 }
 
 fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
@@ -96,15 +97,12 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
             (Part::Inside, false) => "held-out",
             (Part::Beyond, _) => "beyond",
         },
-        finding: match comparison.finding() {
-            Finding::Nothing => "no seed in common".into(),
-            Finding::OneSeed => "one observation".into(),
-            Finding::Different => "a difference".into(),
-            Finding::Agreeing => "every seed agrees; too few seeds to prove it".into(),
-            Finding::Few => "a few sequences".into(),
-            Finding::Failing => "ahead; failed runs left out".into(),
-            Finding::Same => "no difference".into(),
-            Finding::Unclear => "unclear".into(),
+        finding: match comparison.finding {
+            Finding::Proven => "better",
+            Finding::Level => "level",
+            Finding::Same => "equal in every run",
+            Finding::Undecided => "undecided",
+            Finding::OneSeed => "one seed",
         },
     };
     comparisons.iter().map(row).collect()
@@ -114,7 +112,6 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
 #[derive(Serialize)]
 struct TaskPart<'a> {
     figures: Vec<Shown<'a>>,
-    comparisons: Vec<Row<'a>>,
     two_parts: bool,
     /// Whether a sequence has several answers.
     has_exact: bool,
@@ -127,6 +124,8 @@ struct Failure<'a> {
     scheme: &'a str,
     seed: u64,
     reason: &'a str,
+    /// What that means for the averages.
+    what: &'static str,
 }
 
 /// Renders the page.
@@ -145,11 +144,6 @@ pub fn render(
     let parts: Vec<TaskPart<'_>> = parts
         .map(|(task, figures)| TaskPart {
             figures: Shown::all(&figures.scores),
-            // If there is one task, its comparisons are those of the study and are shown there.
-            comparisons: match summary.tasks.len() {
-                1 => Vec::new(),
-                _ => rows(&task.comparisons, task.has(Part::Beyond)),
-            },
             two_parts: task.has(Part::Beyond),
             has_exact: !task.has_one_answer(),
         })
@@ -162,7 +156,11 @@ pub fn render(
                 task: run.task,
                 scheme: run.scheme,
                 seed: run.seed,
-                reason: run.outcome.err()?,
+                reason: run.outcome.err()?.reason,
+                what: match run.outcome.err()?.failed {
+                    true => "scores the floor",
+                    false => "left out; tried again",
+                },
             })
         })
         .collect();
@@ -170,8 +168,8 @@ pub fn render(
     let schemes: Vec<(&str, String)> = schemes
         .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
         .collect();
-    let tests = verdict::tested(&summary.comparisons);
-    let most = verdict::most_seeds(&summary.comparisons);
+    let tests = summary.comparisons.iter().filter(|pair| pair.p.is_some());
+    let tests = tests.count();
     let context = json!({
         "summary": summary,
         "parts": parts,
@@ -180,14 +178,11 @@ pub fn render(
         "failures": failures,
         "schemes": schemes,
         "overview": Shown::all(&charts.study),
-        "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.loss)),
+        "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
         "figures": Shown::all(encodings),
         "versions": data.versions,
-        "fewest": FEWEST,
         "tests": tests,
-        "smallest_p": smallest_p(most),
-        "most_seeds": most,
-        "seeds_needed": seeds_needed(tests),
+        "still_falling": STILL_FALLING * 100.0,
         "token_std": TOKEN_STD,
         "script": SCRIPT,
         "files": {
@@ -276,6 +271,7 @@ fn thousands(number: f64) -> String {
 mod tests {
     use super::*;
     use crate::report::synthetic::Synthetic;
+    use crate::report::verdict;
     use resvg::usvg::roxmltree::{Document, Node};
 
     fn page(study: &Synthetic, figures: Vec<Figure>) -> String {

@@ -4,8 +4,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `data` | the results of a study, laid out by task, scheme and seed |
-//! | `stats` | means, intervals and tests |
-//! | `comparison` | two schemes compared, seed by seed |
+//! | `convergence` | whether a training had come to its end |
+//! | `comparison` | two schemes compared, by name |
 //! | `summary` | every number of the report |
 //! | `verdict` | the sentences about these numbers |
 //! | `table` | the report in a terminal |
@@ -15,13 +15,13 @@
 
 mod charts;
 mod comparison;
+mod convergence;
 mod data;
 mod encodings;
 mod figure;
 mod files;
 mod html;
 mod number;
-pub mod stats;
 mod summary;
 #[cfg(test)]
 mod synthetic;
@@ -30,7 +30,7 @@ mod verdict;
 
 use std::path::PathBuf;
 
-pub use comparison::{Comparison, Part};
+pub use comparison::{Comparison, Headline, Part};
 pub use figure::Figure;
 pub use summary::{
     Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, Summary, TaskSummary,
@@ -60,6 +60,12 @@ impl<'a> Report<'a> {
             summary: verdict::judged(Summary::of(&data)),
             data,
         }
+    }
+
+    /// Whether every headline is decided, so that a study that stops then needs no more seeds.
+    pub fn decided(&self) -> bool {
+        let headlines = &self.summary.headlines;
+        !headlines.is_empty() && headlines.iter().all(|headline| headline.decided)
     }
 
     /// The table for a terminal, with the verdict below it.

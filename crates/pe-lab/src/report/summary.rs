@@ -4,14 +4,16 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::comparison::{Comparison, Paired, Part, family};
+use super::comparison::{Comparison, Headline, Part};
+use super::convergence::is_falling;
 use super::data::{Data, TaskFacts};
-use super::stats::{
-    Interval, RESAMPLES, interquartile_mean, interquartile_mean_interval, mean, mean_interval,
-};
 use crate::ask::StudySpec;
 use crate::learn::LengthScore;
 use crate::run::Measures;
+use crate::stats::{
+    Answer, Errors, Interval, MARGIN, RowScores, interquartile_mean, judge, mean, mean_interval,
+    other_rows, overall_interval,
+};
 
 /// A study in numbers, with the sentences about them.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +22,17 @@ pub struct Summary {
     pub study: StudySpec,
     /// What the numbers show, one sentence per line, the answer first. Empty until the verdict is made.
     pub verdict: Vec<String>,
-    /// The number of trials of the study.
+    /// The seeds that are reported: those of the study, or those up to the last complete look.
+    pub seeds: Vec<u64>,
+    /// The planned looks, if the study stops when it is decided: the number of seeds of each.
+    pub looks: Option<Vec<usize>>,
+    /// The number of seeds of the last complete look.
+    pub look: Option<usize>,
+    /// The largest shares of studies in which a claim of each kind is false.
+    pub errors: Errors,
+    /// Two schemes are level if their means differ by less than this.
+    pub margin: f64,
+    /// The number of trials of these seeds.
     pub trials: usize,
     /// The number of trials with scores.
     pub finished: usize,
@@ -30,6 +42,8 @@ pub struct Summary {
     pub data: Vec<String>,
     /// The schemes over all tasks, in the order of the study.
     pub schemes: Vec<SchemeOverall>,
+    /// Which scheme is best inside, and beyond.
+    pub headlines: Vec<Headline>,
     /// Every pair of schemes over all tasks. Holm's correction is for all of them together.
     pub comparisons: Vec<Comparison>,
     /// The tasks.
@@ -45,6 +59,10 @@ pub struct SchemeOverall {
     pub inside: Option<Aggregate>,
     /// Its normalized scores beyond the training lengths.
     pub beyond: Option<Aggregate>,
+    /// The part of `beyond` up to 1.5 times the longest training length.
+    pub near: Option<Aggregate>,
+    /// The rest of `beyond`.
+    pub far: Option<Aggregate>,
     /// The number of parameters of the model: the smallest and the largest over tasks.
     pub parameters: Option<[usize; 2]>,
     /// The number of parameters of the scheme alone: the smallest and the largest over tasks.
@@ -55,24 +73,27 @@ pub struct SchemeOverall {
     pub tokens_per_second: Option<f64>,
     /// The number of trials with scores.
     pub finished: usize,
-    /// The number of trials that were run and have no scores.
+    /// The number of trials whose training failed. They score the floor.
     pub failed: usize,
+    /// The number of trials that ended without a result for another reason. They are left out.
+    pub lost: usize,
 }
 
-/// Normalized scores over tasks.
+/// Normalized scores over tasks. A seed counts if it has a score on every task; a failed training scores the
+/// floor.
 #[derive(Clone, Debug, Serialize)]
 pub struct Aggregate {
-    /// The interquartile mean of all runs, pooled over tasks and seeds.
-    pub iqm: f64,
-    /// The 95 % interval of `iqm`, with seeds drawn within each task.
-    pub interval: Option<Interval>,
-    /// The mean over tasks of the means over seeds.
+    /// The mean over tasks and seeds.
     pub mean: f64,
+    /// The 95 % interval of `mean` over seeds.
+    pub interval: Option<Interval>,
+    /// The interquartile mean of all runs, pooled over tasks and seeds. It hides failures.
+    pub iqm: f64,
     /// The number of tasks in it.
     pub tasks: usize,
     /// The number of runs in it.
     pub runs: usize,
-    /// The score of every seed: the mean over the tasks that it finished.
+    /// The score of every seed: the mean over tasks.
     pub seeds: Vec<SeedMean>,
 }
 
@@ -90,6 +111,8 @@ pub struct SeedMean {
 pub struct TaskSummary {
     /// The task's name.
     pub task: String,
+    /// What it is called on a page: the name of the person's file, or the task's name.
+    pub title: String,
     /// What it asks for.
     pub about: String,
     /// Where it comes from.
@@ -110,12 +133,8 @@ pub struct TaskSummary {
     pub floor_about: String,
     /// The accuracy inside the training lengths from which on the task counts as solved, if it has one.
     pub solved_at: Option<f64>,
-    /// What the numbers show about this task. Empty until the verdict is made.
-    pub verdict: Vec<String>,
     /// The schemes, in the order of the study.
     pub schemes: Vec<SchemeSummary>,
-    /// Every pair of schemes on this task. Holm's correction is for all of them together.
-    pub comparisons: Vec<Comparison>,
 }
 
 /// One scheme on one task.
@@ -127,6 +146,10 @@ pub struct SchemeSummary {
     pub inside: Option<Group>,
     /// The score beyond the training lengths.
     pub beyond: Option<Group>,
+    /// The part of `beyond` up to 1.5 times the longest training length.
+    pub near: Option<Group>,
+    /// The rest of `beyond`.
+    pub far: Option<Group>,
     /// The number of parameters of the model.
     pub parameters: Option<usize>,
     /// The number of parameters of the scheme alone.
@@ -137,23 +160,30 @@ pub struct SchemeSummary {
     pub tokens_per_second: Option<f64>,
     /// The seeds that did not solve the task inside the training lengths, if it can be solved.
     pub unsolved_inside: Vec<u64>,
-    /// The seeds without a score, each with the reason.
+    /// The seeds whose held-out loss still fell at the end of the training.
+    pub not_converged: Vec<u64>,
+    /// The seeds whose training failed, each with the reason. They score the floor.
     pub failed: Vec<(u64, String)>,
+    /// The seeds that ended without a result for another reason. They are left out.
+    pub lost: Vec<(u64, String)>,
 }
 
-/// The score of one scheme on a group of lengths.
+/// The score of one scheme on a group of lengths. A failed training scores the floor.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// The mean accuracy over seeds.
     pub mean: f64,
-    /// The mean share of sequences with every answer correct.
-    pub exact: f64,
+    /// The mean share of sequences with every answer correct, over the seeds that did not fail.
+    pub exact: Option<f64>,
     /// The mean normalized score: 0 at the floor, 1 if every answer is correct.
     pub normalized: f64,
     /// The 95 % interval of `normalized` over seeds.
     pub interval: Option<Interval>,
     /// The score of every seed: the mean over the sequences of all lengths of the group.
     pub seeds: Vec<SeedScore>,
+    /// Whether every sequence has one answer: then it is as often fully correct as an answer.
+    #[serde(skip)]
+    pub has_one_answer: bool,
 }
 
 /// The score of one seed.
@@ -165,6 +195,8 @@ pub struct SeedScore {
     pub accuracy: f64,
     /// The normalized score: 0 at the floor, 1 if every answer is correct.
     pub normalized: f64,
+    /// Whether the training failed, so that this is the floor.
+    pub failed: bool,
 }
 
 impl Summary {
@@ -179,34 +211,148 @@ impl Summary {
         let overall = schemes
             .iter()
             .map(|scheme| SchemeOverall::of(data, scheme, &tasks));
-        let parts = Part::ALL.map(|part| (part, tasks.iter().any(|task| task.has(part))));
-        let parts: Vec<Part> = parts.iter().filter(|p| p.1).map(|p| p.0).collect();
-        let comparisons = match &tasks[..] {
-            [task] => task.comparisons.clone(),
-            _ => family(schemes, &parts, |part, a, b| {
-                // For every seed the mean over the tasks that both schemes finished at this seed.
-                let seeds = data.spec.seeds.iter().filter_map(|seed| {
-                    mean(tasks.iter().filter_map(|task| {
-                        let score = |scheme| Some(task.score(part, scheme, *seed)?.normalized);
-                        Some(score(a)? - score(b)?)
-                    }))
-                });
-                seeds.collect::<Vec<_>>().into()
-            }),
-        };
-        let trials = tasks.len() * schemes.len() * data.spec.seeds.len();
+        let errors = data.errors();
+        let questions: Vec<Question<'_>> = Part::ALL
+            .into_iter()
+            .map(|part| Question::of(part, &tasks, schemes))
+            .filter(|question| !question.names.is_empty())
+            .collect();
+        let scores: Vec<_> = questions
+            .iter()
+            .map(|question| question.scores.clone())
+            .collect();
+        let answers = judge(&scores, errors, MARGIN);
+        let answered = || questions.iter().zip(&answers);
+        let headlines = answered().map(|(question, answer)| {
+            Headline::of(question.part, &question.tasks, &question.names, answer)
+        });
+        let comparisons =
+            answered().flat_map(|(question, answer)| question.comparisons(data, answer));
+        let trials = tasks.len() * schemes.len() * data.seeds.len();
         Self {
             study: data.spec.clone(),
             verdict: Vec::new(),
+            seeds: data.seeds.clone(),
+            looks: data.look.as_ref().map(|look| look.planned.clone()),
+            look: data.look.as_ref().and_then(|look| look.reached),
+            errors,
+            margin: MARGIN,
             trials,
             not_run: trials.saturating_sub(data.runs.len()),
             data: data.description.clone(),
             finished: data.runs.iter().filter(|run| run.outcome.is_ok()).count(),
             schemes: overall.collect(),
-            comparisons,
+            headlines: headlines.collect(),
+            comparisons: comparisons.collect(),
             tasks,
         }
     }
+}
+
+/// One question: which scheme is best inside, or beyond, the training lengths.
+struct Question<'a> {
+    part: Part,
+    /// The tasks on which some scheme has a score.
+    tasks: Vec<&'a TaskSummary>,
+    /// The schemes with at least one seed that has a score on each of these tasks.
+    names: Vec<&'a str>,
+    /// The scores of each, by task and seed.
+    scores: Vec<Vec<Vec<f64>>>,
+}
+
+impl<'a> Question<'a> {
+    fn of(part: Part, tasks: &'a [TaskSummary], schemes: &'a [String]) -> Self {
+        let has_one = |task: &&TaskSummary| task.schemes.iter().any(|s| s.part(part).is_some());
+        let tasks: Vec<&TaskSummary> = tasks.iter().filter(has_one).collect();
+        let complete = schemes.iter().filter_map(|scheme| {
+            let groups: Option<Vec<&Group>> = tasks
+                .iter()
+                .map(|task| task.scheme(scheme)?.part(part))
+                .collect();
+            let (_, scores) = complete_seeds(&groups?);
+            let has_seeds = scores.first().is_some_and(|seeds| !seeds.is_empty());
+            has_seeds.then_some((scheme.as_str(), scores))
+        });
+        let (names, scores) = complete.unzip();
+        Self {
+            part,
+            tasks,
+            names,
+            scores,
+        }
+    }
+
+    fn comparisons(&self, data: &Data<'_>, answer: &Answer) -> Vec<Comparison> {
+        let rows = |scheme: &str| {
+            let task = self.tasks.first().filter(|_| data.spec.data.is_some())?;
+            row_scores(data, &task.task, scheme, self.part)
+        };
+        let leader = answer
+            .order
+            .first()
+            .map_or("", |leader| self.names[*leader]);
+        let of_leader = rows(leader);
+        let pairs = answer.pairs.iter().map(|pair| {
+            let mut comparison = Comparison::of(self.part, &self.names, pair);
+            if comparison.higher == leader
+                && let (Some(a), Some(b)) = (&of_leader, rows(&comparison.lower))
+            {
+                comparison.other_rows = Some(other_rows(a, &b));
+            }
+            comparison
+        });
+        pairs.collect()
+    }
+}
+
+/// The seeds that all of these groups have, and the scores of each group at these seeds.
+fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
+    let Some(first) = groups.first() else {
+        return (Vec::new(), Vec::new());
+    };
+    let score = |group: &Group, seed: u64| {
+        let of_seed = group.seeds.iter().find(|of| of.seed == seed);
+        of_seed.map(|of| of.normalized)
+    };
+    let seeds = first.seeds.iter().map(|of| of.seed);
+    let seeds: Vec<u64> = seeds
+        .filter(|seed| groups.iter().all(|group| score(group, *seed).is_some()))
+        .collect();
+    let scores = groups.iter().map(|group| {
+        seeds
+            .iter()
+            .filter_map(|seed| score(group, *seed))
+            .collect()
+    });
+    let scores = scores.collect();
+    (seeds, scores)
+}
+
+/// The normalized score of every test row of a part at every seed of a scheme. `None` if the results do not
+/// have them: they were kept only since a later version, and are not there for a failed training.
+fn row_scores(data: &Data<'_>, task: &str, scheme: &str, part: Part) -> Option<RowScores> {
+    let of_run = |measures: &Measures| {
+        let inside = part == Part::Inside;
+        let of_part = measures
+            .scores
+            .iter()
+            .filter(|score| score.inside == inside);
+        let rows: Option<Vec<Vec<f64>>> = of_part
+            .map(|score| {
+                let rows = score.rows.as_ref()?;
+                let share = |right: &u32| f64::from(*right) / f64::from(rows.asked.max(1));
+                let normalized = |right| (share(right) - score.floor) / (1.0 - score.floor);
+                Some(rows.right.iter().map(normalized).collect())
+            })
+            .collect();
+        rows.map(|rows| rows.concat())
+            .filter(|rows| !rows.is_empty())
+    };
+    let runs: Option<RowScores> = data
+        .measured(task, scheme)
+        .map(|run| of_run(run.1))
+        .collect();
+    runs.filter(|runs| !runs.is_empty())
 }
 
 impl SchemeOverall {
@@ -217,20 +363,25 @@ impl SchemeOverall {
             .filter(|run| run.scheme == scheme)
             .collect();
         let measured: Vec<&Measures> = runs.iter().filter_map(|run| run.outcome.ok()).collect();
+        let failed = runs.iter().filter_map(|run| run.outcome.err());
+        let failed = failed.filter(|loss| loss.failed).count();
         let range = |part: fn(&Measures) -> usize| {
             let of_runs = || measured.iter().map(|measures| part(measures));
             Some([of_runs().min()?, of_runs().max()?])
         };
         Self {
             scheme: scheme.to_string(),
-            inside: Aggregate::of(tasks, scheme, Part::Inside),
-            beyond: Aggregate::of(tasks, scheme, Part::Beyond),
+            inside: Aggregate::of(tasks, scheme, |of| of.inside.as_ref()),
+            beyond: Aggregate::of(tasks, scheme, |of| of.beyond.as_ref()),
+            near: Aggregate::of(tasks, scheme, |of| of.near.as_ref()),
+            far: Aggregate::of(tasks, scheme, |of| of.far.as_ref()),
             parameters: range(|measures| measures.parameters),
             position_parameters: range(|measures| measures.position_parameters),
             ms_per_step: mean(measured.iter().map(|m| m.timing.ms_per_step)),
             tokens_per_second: mean(measured.iter().map(|m| m.timing.tokens_per_second)),
             finished: measured.len(),
-            failed: runs.len() - measured.len(),
+            failed,
+            lost: runs.len() - measured.len() - failed,
         }
     }
 
@@ -244,37 +395,34 @@ impl SchemeOverall {
 }
 
 impl Aggregate {
-    fn of(tasks: &[TaskSummary], scheme: &str, part: Part) -> Option<Self> {
-        let groups: Vec<&Group> = tasks
+    fn of(
+        tasks: &[TaskSummary],
+        scheme: &str,
+        pick: fn(&SchemeSummary) -> Option<&Group>,
+    ) -> Option<Self> {
+        // Only a task on which some scheme has a score takes part.
+        let has_one = |task: &&TaskSummary| task.schemes.iter().any(|of| pick(of).is_some());
+        let groups: Option<Vec<&Group>> = tasks
             .iter()
-            .filter_map(|task| task.scheme(scheme)?.part(part))
+            .filter(has_one)
+            .map(|task| pick(task.scheme(scheme)?))
             .collect();
-        let strata: Vec<Vec<f64>> = groups
-            .iter()
-            .map(|group| group.normalized_seeds())
-            .collect();
-        let runs = strata.concat();
-        let mut seeds: Vec<u64> = groups
-            .iter()
-            .flat_map(|group| group.seeds.iter().map(|seed| seed.seed))
-            .collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        let of_seed = |seed: u64| {
-            let scores = groups.iter().flat_map(|group| &group.seeds);
-            mean(scores.filter(|s| s.seed == seed).map(|s| s.normalized))
-        };
+        let groups = groups?;
+        let (seeds, scores) = complete_seeds(&groups);
+        let runs = scores.concat();
+        let at = |nth: usize| mean(scores.iter().map(|task| task[nth])).unwrap_or(0.0);
         Some(Self {
+            mean: mean(runs.iter().copied())?,
+            interval: overall_interval(&scores),
             iqm: interquartile_mean(&runs)?,
-            interval: interquartile_mean_interval(&strata, RESAMPLES),
-            mean: mean(groups.iter().map(|group| group.normalized))?,
             tasks: groups.len(),
             runs: runs.len(),
             seeds: seeds
-                .into_iter()
-                .filter_map(|seed| {
-                    let normalized = of_seed(seed)?;
-                    Some(SeedMean { seed, normalized })
+                .iter()
+                .enumerate()
+                .map(|(nth, seed)| SeedMean {
+                    seed: *seed,
+                    normalized: at(nth),
                 })
                 .collect(),
         })
@@ -285,8 +433,10 @@ impl TaskSummary {
     fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
         let schemes = data.spec.schemes.iter();
         let schemes = schemes.map(|scheme| SchemeSummary::of(data, facts, scheme));
-        let mut summary = Self {
+        let title = data.spec.data.as_ref().map_or(&facts.name, |of| &of.file);
+        Self {
             task: facts.name.clone(),
+            title: title.clone(),
             about: facts.about.clone(),
             source: facts.source.clone(),
             steps: facts.steps,
@@ -297,39 +447,8 @@ impl TaskSummary {
             floors: facts.floors,
             floor_about: facts.floor_about.clone(),
             solved_at: facts.solved_at,
-            verdict: Vec::new(),
             schemes: schemes.collect(),
-            comparisons: Vec::new(),
-        };
-        let parts: Vec<Part> = Part::ALL
-            .into_iter()
-            .filter(|part| summary.has(*part))
-            .collect();
-        // If sequences have several answers, a difference is not a number of sequences.
-        let has_one_answer = summary.has_one_answer();
-        summary.comparisons = family(&data.spec.schemes, &parts, |part, a, b| {
-            let pairs: Vec<_> = data
-                .spec
-                .seeds
-                .iter()
-                .filter_map(|seed| {
-                    let score = |scheme| summary.score(part, scheme, *seed);
-                    Some((score(a)?, score(b)?))
-                })
-                .collect();
-            let accuracy = mean(pairs.iter().map(|(a, b)| a.accuracy - b.accuracy));
-            let sequences = has_one_answer.then_some(summary.samples[part as usize] as f64);
-            Paired {
-                differences: pairs
-                    .iter()
-                    .map(|(a, b)| a.normalized - b.normalized)
-                    .collect(),
-                sequences: accuracy
-                    .zip(sequences)
-                    .map(|(difference, all)| difference * all),
-            }
-        });
-        summary
+        }
     }
 
     /// Whether any test of the task is in this part.
@@ -347,24 +466,43 @@ impl TaskSummary {
     pub fn has_one_answer(&self) -> bool {
         let groups = |of: &'_ SchemeSummary| {
             [&of.inside, &of.beyond]
-                .map(|group| group.as_ref().is_none_or(|group| group.exact == group.mean))
+                .map(|group| group.as_ref().is_none_or(|group| group.has_one_answer))
         };
         self.schemes.iter().flat_map(groups).all(|one| one)
-    }
-
-    /// The score of one run.
-    fn score(&self, part: Part, scheme: &str, seed: u64) -> Option<&SeedScore> {
-        let seeds = &self.scheme(scheme)?.part(part)?.seeds;
-        seeds.iter().find(|s| s.seed == seed)
     }
 }
 
 impl SchemeSummary {
     fn of(data: &Data<'_>, task: &TaskFacts, scheme: &str) -> Self {
+        let runs: Vec<(u64, Option<&Measures>)> = data
+            .runs_of(&task.name, scheme)
+            .filter_map(|run| match run.outcome {
+                Ok(measures) => Some((run.seed, Some(measures))),
+                Err(loss) => loss.failed.then_some((run.seed, None)),
+            })
+            .collect();
         let measured: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
-        let inside = Group::of(&measured, |score| score.inside);
-        let unsolved = |seed: &&SeedScore| task.solved_at.is_some_and(|at| seed.accuracy < at);
-        let failed = data.runs_of(&task.name, scheme);
+        let [floor, floor_beyond] = task.floors;
+        let inside = Group::of(&runs, floor, |score| score.inside);
+        let beyond = |belongs: fn(usize, usize) -> bool| {
+            let is_tested = task.lengths[1]
+                .iter()
+                .any(|length| belongs(*length, task.near));
+            Group::of(&runs, floor_beyond.filter(|_| is_tested), |score| {
+                !score.inside && belongs(score.length, task.near)
+            })
+        };
+        let unsolved =
+            |seed: &&SeedScore| !seed.failed && task.solved_at.is_some_and(|at| seed.accuracy < at);
+        let without = |failed: bool| {
+            let runs = data.runs_of(&task.name, scheme);
+            let losses = runs.filter_map(move |run| Some((run.seed, run.outcome.err()?)));
+            let losses = losses.filter(move |(_, loss)| loss.failed == failed);
+            losses
+                .map(|(seed, loss)| (seed, loss.reason.to_string()))
+                .collect()
+        };
+        let falling = measured.iter().filter(|(_, m)| is_falling(&m.held_out));
         Self {
             scheme: scheme.to_string(),
             unsolved_inside: inside
@@ -372,14 +510,16 @@ impl SchemeSummary {
                 .flat_map(|group| group.seeds.iter().filter(unsolved).map(|s| s.seed))
                 .collect(),
             inside,
-            beyond: Group::of(&measured, |score| !score.inside),
+            beyond: beyond(|_, _| true),
+            near: beyond(|length, near| length <= near),
+            far: beyond(|length, near| length > near),
+            not_converged: falling.map(|run| run.0).collect(),
+            failed: without(true),
+            lost: without(false),
             parameters: measured.first().map(|(_, m)| m.parameters),
             position_parameters: measured.first().map(|(_, m)| m.position_parameters),
             ms_per_step: mean(measured.iter().map(|(_, m)| m.timing.ms_per_step)),
             tokens_per_second: mean(measured.iter().map(|(_, m)| m.timing.tokens_per_second)),
-            failed: failed
-                .filter_map(|run| Some((run.seed, run.outcome.err()?.to_string())))
-                .collect(),
         }
     }
 
@@ -393,7 +533,13 @@ impl SchemeSummary {
 }
 
 impl Group {
-    fn of(measured: &[(u64, &Measures)], belongs: impl Fn(&LengthScore) -> bool) -> Option<Self> {
+    /// The score of runs on the lengths that belong to the group. A run without measures failed, and scores
+    /// the floor, or the lowest score of the other runs if that is below it: no scheme gains by failing.
+    fn of(
+        runs: &[(u64, Option<&Measures>)],
+        floor: Option<f64>,
+        belongs: impl Fn(&LengthScore) -> bool,
+    ) -> Option<Self> {
         // Every sequence has the same weight.
         let of_lengths = |measures: &Measures, pick: fn(&LengthScore) -> f64| {
             let of_group = || measures.scores.iter().filter(|score| belongs(score));
@@ -401,31 +547,47 @@ impl Group {
             let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
             (samples > 0).then(|| sum / samples as f64)
         };
-        let seeds: Vec<SeedScore> = measured
+        let normalized =
+            |measures: &Option<&Measures>| of_lengths((*measures)?, LengthScore::normalized);
+        let lowest = runs
+            .iter()
+            .filter_map(|run| normalized(&run.1))
+            .fold(0.0, f64::min);
+        let seeds: Vec<SeedScore> = runs
             .iter()
             .filter_map(|(seed, measures)| {
-                Some(SeedScore {
-                    seed: *seed,
-                    accuracy: of_lengths(measures, |score| score.accuracy)?,
-                    normalized: of_lengths(measures, LengthScore::normalized)?,
+                Some(match measures {
+                    Some(of_run) => SeedScore {
+                        seed: *seed,
+                        accuracy: of_lengths(of_run, |score| score.accuracy)?,
+                        normalized: normalized(measures)?,
+                        failed: false,
+                    },
+                    None => SeedScore {
+                        seed: *seed,
+                        accuracy: floor?,
+                        normalized: lowest,
+                        failed: true,
+                    },
                 })
             })
             .collect();
-        let exact = measured
+        let exact = runs
             .iter()
-            .filter_map(|(_, measures)| of_lengths(measures, |score| score.exact));
-        let normalized: Vec<f64> = seeds.iter().map(|seed| seed.normalized).collect();
+            .filter_map(|run| of_lengths(run.1?, |score| score.exact));
+        let scores: Vec<f64> = seeds.iter().map(|seed| seed.normalized).collect();
+        let mut tested = runs
+            .iter()
+            .filter_map(|run| run.1)
+            .flat_map(|of| &of.scores);
         Some(Self {
             mean: mean(seeds.iter().map(|seed| seed.accuracy))?,
-            exact: mean(exact)?,
-            normalized: mean(normalized.iter().copied())?,
-            interval: mean_interval(&normalized, RESAMPLES),
+            exact: mean(exact),
+            normalized: mean(scores.iter().copied())?,
+            interval: mean_interval(&scores),
+            has_one_answer: tested.all(|score| score.exact == score.accuracy),
             seeds,
         })
-    }
-
-    fn normalized_seeds(&self) -> Vec<f64> {
-        self.seeds.iter().map(|seed| seed.normalized).collect()
     }
 }
 
@@ -464,13 +626,30 @@ mod tests {
         assert_eq!(none.unsolved_inside, [1, 2]);
         assert!(learned.unsolved_inside.is_empty());
         assert_eq!(learned.failed, [(2, "diverged".to_string())]);
-        assert_eq!(learned.inside.as_ref().unwrap().seeds.len(), 1);
-        assert!(learned.inside.as_ref().unwrap().interval.is_none());
+        // The failed training scores the floor, which is 0.25 inside and 0.2 beyond.
+        let inside = learned.inside.as_ref().unwrap();
+        let seeds: Vec<_> = inside
+            .seeds
+            .iter()
+            .map(|s| (s.accuracy, s.failed))
+            .collect();
+        assert_eq!(seeds, [(0.99, false), (0.25, true)]);
+        close(inside.normalized, (0.99 - 0.25) / 0.75 / 2.0);
         close(none.beyond.as_ref().unwrap().mean, 0.18);
-        // Only seed 1 has both.
-        assert_eq!(task.comparisons[0].seeds, 1);
-        assert_eq!(task.comparisons[0].higher, "learned");
-        assert_eq!(summary.schemes[1].failed, 1);
+        // The finished run is below the floor beyond, and the failed one gains nothing by failing.
+        let beyond = learned.beyond.as_ref().unwrap();
+        close(beyond.seeds[1].normalized, beyond.seeds[0].normalized);
+        assert!(beyond.seeds[1].normalized < 0.0);
+        let inside: Vec<_> = summary
+            .comparisons
+            .iter()
+            .filter(|c| c.part == Part::Inside)
+            .collect();
+        assert_eq!(
+            (inside[0].seeds, inside[0].higher.as_str()),
+            ([2, 2], "learned")
+        );
+        assert_eq!((summary.schemes[1].failed, summary.schemes[1].lost), (1, 0));
     }
 
     #[test]
@@ -486,8 +665,9 @@ mod tests {
         close(inside.seeds[1].normalized, 0.25);
         close(inside.normalized, 0.5);
         let interval = inside.interval.unwrap();
-        close(interval.low, 0.25);
-        close(interval.high, 0.75);
+        // Student's t with one degree of freedom: 12.706 standard errors of 0.25.
+        close(interval.low, 0.5 - 12.706_204_736_174_7 * 0.25);
+        close(interval.high, 0.5 + 12.706_204_736_174_7 * 0.25);
         close(scheme.beyond.as_ref().unwrap().normalized, 0.25);
         // A task that is not known takes its floors from the results, and has no bound for "solved".
         assert!(scheme.unsolved_inside.is_empty());
@@ -495,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_pooled_for_the_interquartile_mean_and_paired_by_seed() {
+    fn a_seed_counts_if_it_has_a_score_on_every_task() {
         // Normalized scores are (accuracy − 0.25) / 0.75.
         let at = |normalized: f64| [(10, 0.25 + 0.75 * normalized)];
         let mut study = Synthetic::new(&["t", "u"], &["a", "b"], 4);
@@ -513,25 +693,47 @@ mod tests {
                 study = study.score(task, scheme, seed, &at(score));
             }
         }
-        // Seed 4 has no `u` for `b`, and is paired on `t` alone.
+        // Seed 4 has no `u` for `b`, so it counts for `a` alone.
         let study = study
             .score("t", "a", 4, &at(0.8))
             .score("u", "a", 4, &at(0.6))
             .score("t", "b", 4, &at(0.7));
         let summary = Summary::of(&study.data());
         let a = summary.schemes[0].inside.as_ref().unwrap();
+        close(a.mean, (0.875 + 0.525) / 2.0);
         // 0.4 0.5 | 0.6 0.6 0.8 0.8 | 0.9 1.0
         close(a.iqm, 0.7);
-        close(a.mean, (0.875 + 0.525) / 2.0);
         assert_eq!((a.tasks, a.runs, a.seeds.len()), (2, 8, 4));
         close(a.seeds[3].normalized, 0.7);
+        let b = summary.schemes[1].inside.as_ref().unwrap();
+        assert_eq!((b.runs, b.seeds.len()), (6, 3));
         let [pair] = &summary.comparisons[..] else {
             panic!("one pair, nothing beyond")
         };
-        assert_eq!((pair.seeds, pair.above, pair.below), (4, 4, 0));
-        close(pair.difference.unwrap(), (0.1 + 0.3 + 0.5 + 0.1) / 4.0);
-        assert_eq!(pair.p, Some(0.125));
+        assert_eq!((pair.higher.as_str(), pair.seeds), ("a", [4, 3]));
+        close(pair.difference, 0.7 - 0.4);
         assert!(summary.schemes[0].beyond.is_none());
+        let [headline] = &summary.headlines[..] else {
+            panic!("one part")
+        };
+        assert_eq!((headline.order[0].as_str(), headline.p), ("a", pair.p));
+    }
+
+    #[test]
+    fn beyond_is_told_apart_up_to_one_and_a_half_times_and_further() {
+        let study = Synthetic::new(&["reverse"], &["a"], 1).score(
+            "reverse",
+            "a",
+            1,
+            &[(20, 1.0), (21, 1.0), (30, 0.6), (31, 0.2), (80, 0.2)],
+        );
+        let summary = Summary::of(&study.data());
+        let scheme = &summary.schemes[0];
+        let mean = |of: &Option<Aggregate>| of.as_ref().unwrap().mean;
+        // The floor beyond is 0.2.
+        close(mean(&scheme.near), (1.0 + 0.5) / 2.0);
+        close(mean(&scheme.far), 0.0);
+        close(mean(&scheme.beyond), 1.5 / 4.0);
     }
 
     #[test]

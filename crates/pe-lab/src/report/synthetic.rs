@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::data::{Data, Run};
+use super::data::{Data, Loss, Run};
 use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
-use crate::learn::{LengthScore, PositionScore};
+use crate::learn::{CurvePoint, LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
-use crate::run::{CurvePoint, Measures, Timing};
+use crate::run::{Measures, Timing};
 
 /// A study and its runs. Lengths up to 20 are inside training and have the floor 0.25; longer ones have
 /// the floor 0.2. Only the task `mine` has one answer per sequence.
@@ -26,6 +26,7 @@ impl Synthetic {
             tasks: tasks.iter().map(steps).collect(),
             data: None,
             seeds: (1..=seeds).collect(),
+            until: None,
             recipe: Recipe::default(),
             model: ModelSpec::default(),
             device: "flex".into(),
@@ -45,6 +46,7 @@ impl Synthetic {
             accuracy: *accuracy,
             exact: if task == "mine" { *accuracy } else { 0.0 },
             floor: if *length <= 20 { 0.25 } else { 0.2 },
+            rows: None,
             by_position: (1..=*length)
                 .filter(|_| task != "digits")
                 .map(|position| PositionScore {
@@ -63,6 +65,12 @@ impl Synthetic {
                     loss: 0.1 + 2.0 * (-(i as f64) / (20.0 + seed as f64)).exp(),
                 })
                 .collect(),
+            held_out: (1..=10)
+                .map(|i| CurvePoint {
+                    step: i * 150,
+                    loss: 0.1 + 2.0 * (-(i as f64)).exp(),
+                })
+                .collect(),
             timing: Timing {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,
@@ -71,6 +79,21 @@ impl Synthetic {
         };
         self.runs
             .push((task.into(), scheme.into(), seed, Ok(measures)));
+        self
+    }
+
+    /// The measures of a run.
+    pub fn measures(&self, task: &str, scheme: &str, seed: u64) -> &Measures {
+        let mut runs = self.runs.iter();
+        let run = runs.find(|run| (run.0.as_str(), run.1.as_str(), run.2) == (task, scheme, seed));
+        run.unwrap().3.as_ref().unwrap()
+    }
+
+    /// The study with other measures of a run.
+    pub fn replace(mut self, task: &str, scheme: &str, seed: u64, measures: Measures) -> Self {
+        let mut runs = self.runs.iter_mut();
+        let run = runs.find(|run| (run.0.as_str(), run.1.as_str(), run.2) == (task, scheme, seed));
+        run.unwrap().3 = Ok(measures);
         self
     }
 
@@ -87,7 +110,10 @@ impl Synthetic {
             seed: *seed,
             outcome: match outcome {
                 Ok(measures) => Ok(measures),
-                Err(reason) => Err(reason),
+                Err(reason) => Err(Loss {
+                    reason,
+                    failed: true,
+                }),
             },
         });
         Data::new(

@@ -2,9 +2,9 @@
 
 use super::comparison::Part;
 use super::number::fixed;
-use super::stats::Interval;
-use super::summary::{Group, SchemeSummary, Summary, TaskSummary};
+use super::summary::{Aggregate, Group, SchemeSummary, Summary, TaskSummary};
 use super::verdict::seeds_text;
+use crate::stats::Interval;
 
 /// Stands for a number that does not exist.
 const DASH: &str = "-";
@@ -29,30 +29,38 @@ pub fn render(summary: &Summary) -> String {
 
 fn render_overall(summary: &Summary) -> String {
     let two_parts = summary.schemes.iter().any(|s| s.beyond.is_some());
-    let mut header = vec!["scheme", "inside", "95 %"];
+    let mut header = vec!["scheme", "inside", "95 %", "IQM"];
     if two_parts {
-        header.extend(["beyond", "95 %"]);
+        header.extend(["beyond", "95 %", "IQM", "to 1.5x", "further"]);
     }
-    header.extend(["ms/step", "tokens/s", "failed"]);
+    header.extend(["failed", "ms/step"]);
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
     for scheme in &summary.schemes {
         let mut row = vec![scheme.scheme.clone()];
         for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
             row.extend(match scheme.part(part) {
-                Some(score) => [fixed(score.iqm, 2), interval(score.interval)],
-                None => [DASH.into(), DASH.into()],
+                Some(score) => [
+                    fixed(score.mean, 2),
+                    interval(score.interval),
+                    fixed(score.iqm, 2),
+                ],
+                None => [DASH; 3].map(String::from),
             });
         }
+        if two_parts {
+            let mean = |of: &Option<Aggregate>| {
+                of.as_ref()
+                    .map_or(DASH.into(), |score| fixed(score.mean, 2))
+            };
+            row.extend([mean(&scheme.near), mean(&scheme.far)]);
+        }
         let number = |value: Option<f64>, digits| value.map_or(DASH.into(), |v| fixed(v, digits));
-        row.extend([
-            number(scheme.ms_per_step, 1),
-            number(scheme.tokens_per_second, 0),
-            scheme.failed.to_string(),
-        ]);
+        row.extend([scheme.failed.to_string(), number(scheme.ms_per_step, 1)]);
         rows.push(row);
     }
     format!(
-        "all tasks: interquartile mean of the normalized scores (0 at the floor, 1 for all correct)\n{}",
+        "all tasks: mean of the normalized scores (0 at the floor, 1 for all correct; a failed training\n\
+         scores the floor), its 95 % interval over seeds, and the interquartile mean\n{}",
         align(&rows)
     )
 }
@@ -67,7 +75,7 @@ fn render_task(task: &TaskSummary) -> String {
             .join(", ")
     };
     let upto = if task.mixes_lengths { "up to " } else { "" };
-    let mut out = format!("{} ({}; {} steps)\n", task.task, task.about, task.steps);
+    let mut out = format!("{} ({}; {} steps)\n", task.title, task.about, task.steps);
     if two_parts {
         out.push_str(&format!(
             "  inside training: lengths {upto}{}; beyond: lengths {upto}{}\n",
@@ -100,9 +108,6 @@ fn render_task(task: &TaskSummary) -> String {
         "  floor: {}; norm.: 0 at the floor, 1 for all correct\n",
         task.floor_about
     ));
-    for line in &task.verdict {
-        out.push_str(&format!("  {line}\n"));
-    }
     for scheme in &task.schemes {
         if !scheme.unsolved_inside.is_empty() {
             out.push_str(&format!(
@@ -111,18 +116,27 @@ fn render_task(task: &TaskSummary) -> String {
                 seeds_text(&scheme.unsolved_inside)
             ));
         }
-        // One line per reason, not per seed: in a study that has just started there are many seeds.
-        let mut reasons: Vec<&str> = scheme.failed.iter().map(|of| of.1.as_str()).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        for reason in reasons {
-            let of_reason = scheme.failed.iter().filter(|of| of.1 == reason);
-            let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
+        if !scheme.not_converged.is_empty() {
             out.push_str(&format!(
-                "  ! {} has no score at {}: {reason}\n",
+                "  ! {} had not converged at {}\n",
                 scheme.scheme,
-                seeds_text(&seeds)
+                seeds_text(&scheme.not_converged)
             ));
+        }
+        // One line per reason, not per seed: in a study that has just started there are many seeds.
+        for (what, runs) in [("failed", &scheme.failed), ("has no result", &scheme.lost)] {
+            let mut reasons: Vec<&str> = runs.iter().map(|of| of.1.as_str()).collect();
+            reasons.sort_unstable();
+            reasons.dedup();
+            for reason in reasons {
+                let of_reason = runs.iter().filter(|of| of.1 == reason);
+                let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
+                out.push_str(&format!(
+                    "  ! {} {what} at {}: {reason}\n",
+                    scheme.scheme,
+                    seeds_text(&seeds)
+                ));
+            }
         }
     }
     out
@@ -153,7 +167,11 @@ fn group_cells(group: Option<&Group>) -> [String; 4] {
     let Some(group) = group else {
         return [DASH; 4].map(String::from);
     };
-    let seeds: Vec<String> = group.seeds.iter().map(|s| fixed(s.accuracy, 3)).collect();
+    let seeds = group.seeds.iter().map(|seed| match seed.failed {
+        true => "failed".to_string(),
+        false => fixed(seed.accuracy, 3),
+    });
+    let seeds: Vec<String> = seeds.collect();
     [
         fixed(group.mean, 3),
         seeds.join(" "),

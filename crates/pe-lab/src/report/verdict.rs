@@ -1,9 +1,11 @@
-//! The verdict: sentences that say what the numbers show, and nothing beyond that.
+//! The verdict: sentences that say what the numbers show, and nothing beyond that. The terminal, the page and
+//! `summary.json` all take them from here.
 
-use super::comparison::{Comparison, Finding, LEVEL, Part, seeds_needed};
+use super::comparison::{Comparison, Headline, Part};
+use super::convergence::STILL_FALLING;
 use super::number::fixed;
-use super::stats::smallest_p;
-use super::summary::{Summary, TaskSummary};
+use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
+use crate::stats::{Finding, Interval, OtherRows};
 
 /// A normalized score below this counts as not above the floor.
 const ABOVE_THE_FLOOR: f64 = 0.05;
@@ -11,459 +13,356 @@ const ABOVE_THE_FLOOR: f64 = 0.05;
 /// A list names this many schemes and counts the rest.
 const NAMED: usize = 4;
 
-/// One question: which scheme is best inside, or beyond, the training lengths of one task or of all.
-struct Question<'a> {
-    /// Inside or beyond, in words.
-    place: &'static str,
-    /// The tasks with a score.
-    tasks: Vec<&'a str>,
-    /// The schemes with a score, the highest first, each with its normalized score: the interquartile
-    /// mean over several tasks, or the mean on one.
-    standings: Vec<(&'a str, f64)>,
-    comparisons: Vec<&'a Comparison>,
-    /// The number of comparisons that are corrected together, also those of the other part.
-    family: usize,
-    /// The schemes with a failed trial. Their score leaves the failed trials out.
-    failing: Vec<&'a str>,
-}
-
-/// The summary with its verdicts: on the study, and on each task.
+/// The summary with its verdict.
 pub fn judged(mut summary: Summary) -> Summary {
-    for task in &mut summary.tasks {
-        task.verdict = of_task(task);
-    }
     summary.verdict = of_study(&summary);
     summary
 }
 
-/// The verdict on a study: the answer, its two halves, and what to be careful about.
+/// The verdict on a study: what had not converged, the answers, and what to be careful about.
 fn of_study(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return vec!["No trial has a score, so nothing can be said.".into()];
     }
-    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
-    let questions: Vec<Question<'_>> = Part::ALL
-        .into_iter()
-        .map(|part| Question {
-            place: place(part, two_parts),
-            tasks: scored(&summary.tasks, part),
-            standings: standings(summary.schemes.iter().filter_map(|scheme| {
-                let score = scheme.part(part)?;
-                let score = match scored(&summary.tasks, part).len() {
-                    1 => score.mean,
-                    _ => score.iqm,
-                };
-                Some((scheme.scheme.as_str(), score))
-            })),
-            comparisons: of_part(&summary.comparisons, part),
-            family: tested(&summary.comparisons),
-            failing: summary
-                .tasks
-                .iter()
-                .filter(|task| task.has(part))
-                .flat_map(failing)
-                .collect(),
-        })
-        .filter(|question| !question.standings.is_empty())
-        .collect();
-    let mut lines = vec![headline(&questions)];
-    lines.extend(questions.iter().map(Question::sentence));
-    lines.extend(caution(&summary.comparisons));
-    lines.extend(one_split(summary));
-    lines.extend(without_score(summary));
+    let mut lines: Vec<String> = not_converged(summary).into_iter().collect();
+    for headline in &summary.headlines {
+        lines.push(answer(summary, headline));
+        lines.extend(rows(summary, headline));
+    }
+    if summary.headlines.is_empty() {
+        lines.push(
+            "No seed of any scheme has a score on every task, so nothing is compared.".into(),
+        );
+    }
+    lines.extend(looks(summary));
+    lines.extend(failed(summary));
+    lines.extend(left_out(summary));
     lines.extend(unsolved(summary));
     lines
 }
 
-/// The verdict on one task: a sentence for each part.
-fn of_task(task: &TaskSummary) -> Vec<String> {
-    let two_parts = task.has(Part::Beyond);
-    Part::ALL
-        .into_iter()
-        .map(|part| Question {
-            place: place(part, two_parts),
-            tasks: vec![&task.task],
-            standings: standings(task.schemes.iter().filter_map(|scheme| {
-                Some((scheme.scheme.as_str(), scheme.part(part)?.normalized))
-            })),
-            comparisons: of_part(&task.comparisons, part),
-            family: tested(&task.comparisons),
-            failing: failing(task).collect(),
-        })
-        .filter(|question| !question.standings.is_empty())
-        .map(|question| question.sentence())
-        .collect()
-}
-
-/// The schemes of which a run of this task failed.
-fn failing(task: &TaskSummary) -> impl Iterator<Item = &str> {
-    let failing = task.schemes.iter().filter(|of| !of.failed.is_empty());
-    failing.map(|scheme| scheme.scheme.as_str())
-}
-
-/// The tasks on which some scheme has a score in this part.
-fn scored(tasks: &[TaskSummary], part: Part) -> Vec<&str> {
-    let has_one = |task: &&TaskSummary| task.schemes.iter().any(|s| s.part(part).is_some());
-    let scored = tasks.iter().filter(has_one);
-    scored.map(|task| task.task.as_str()).collect()
-}
-
-fn place(part: Part, two_parts: bool) -> &'static str {
-    match (part, two_parts) {
-        (Part::Inside, true) => "inside the training lengths",
-        (Part::Inside, false) => "on held-out data",
-        (Part::Beyond, _) => "beyond the training lengths",
-    }
-}
-
-fn standings<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, f64)> {
-    let mut standings: Vec<_> = scores.collect();
-    standings.sort_by(|a, b| b.1.total_cmp(&a.1));
-    standings
-}
-
-/// The number of comparisons with a p.
-pub fn tested(comparisons: &[Comparison]) -> usize {
-    comparisons.iter().filter(|c| c.p.is_some()).count()
-}
-
-fn of_part(comparisons: &[Comparison], part: Part) -> Vec<&Comparison> {
-    let of_part = comparisons.iter().filter(|c| c.part == part);
-    of_part.collect()
-}
-
-impl Question<'_> {
-    fn leader(&self) -> &str {
-        self.standings.first().map_or("", |standing| standing.0)
-    }
-
-    fn nobody_above_the_floor(&self) -> bool {
-        self.standings
-            .iter()
-            .all(|(_, mean)| *mean < ABOVE_THE_FLOOR)
-    }
-
-    /// What the comparison of the leader with every other scheme shows, in the order of the standings.
-    fn findings(&self) -> Vec<(&str, Finding, &Comparison)> {
-        let others = self.standings.iter().skip(1);
-        others
-            .filter_map(|(other, _)| {
-                let of_both = |c: &&&Comparison| c.is_of(self.leader(), other);
-                let comparison = *self.comparisons.iter().find(of_both)?;
-                let finding = match comparison.finding() {
-                    same @ (Finding::Nothing | Finding::Same | Finding::Unclear) => same,
-                    // If trials are missing, the seeds in common may favour the scheme that is lower overall.
-                    _ if comparison.higher != self.leader() => Finding::Unclear,
-                    _ if self.failing.contains(&self.leader()) => Finding::Failing,
-                    finding => finding,
-                };
-                Some((*other, finding, comparison))
-            })
-            .collect()
-    }
-
-    /// The leader, and the schemes that are not clearly below it.
-    fn top(&self) -> Vec<&str> {
-        let level = self
-            .findings()
-            .into_iter()
-            .filter_map(|(other, finding, _)| {
-                matches!(finding, Finding::Same | Finding::Unclear | Finding::Few).then_some(other)
-            });
-        std::iter::once(self.leader()).chain(level).collect()
-    }
-
-    /// Which scheme is ahead, for the first sentence of the verdict.
-    fn answer(&self) -> String {
-        let top = self.top();
-        let who = match top.len() {
-            _ if self.nobody_above_the_floor() => {
-                return format!("no scheme got above the floor {}", self.place);
-            }
-            _ if self.standings.len() == 1 => format!("only {} has a score", self.leader()),
-            1 => format!("{} scored highest", self.leader()),
-            2 | 3 => format!("{} are too close to call at the top", list(&top)),
-            n => format!("{n} schemes are too close to call at the top"),
-        };
-        format!("{who} {}", self.place)
-    }
-
-    fn sentence(&self) -> String {
-        let mut place = self.place.to_string();
-        place[..1].make_ascii_uppercase();
-        if self.nobody_above_the_floor() {
-            return format!("{place}, no scheme got above the floor.");
-        }
-        let findings = self.findings();
-        let (_, mean) = self.standings[0];
-        // The differences are of means; those of interquartile means may be others.
-        let above = match self.tasks.len() {
-            1 => "above",
-            _ => "on average above",
-        };
-        let mut clauses = Vec::new();
-        for (finding, seeds) in [
-            Finding::Different,
-            Finding::Agreeing,
-            Finding::OneSeed,
-            Finding::Few,
-            Finding::Failing,
-            Finding::Unclear,
-            Finding::Same,
-            Finding::Nothing,
-        ]
-        .into_iter()
-        .flat_map(|finding| {
-            (0..=most_seeds(self.comparisons.iter().copied()))
-                .rev()
-                .map(move |n| (finding, n))
-        }) {
-            let members: Vec<_> = findings
-                .iter()
-                .filter(|(_, of, comparison)| *of == finding && comparison.seeds == seeds)
-                .collect();
-            if members.is_empty() {
-                continue;
-            }
-            let names: Vec<&str> = members.iter().map(|(name, ..)| *name).collect();
-            let names = list(&names);
-            let with_difference = |(name, _, comparison): &&(&str, Finding, &Comparison)| {
-                let difference = comparison.difference.unwrap_or(0.0);
-                format!("{name} by {}", fixed(difference, 2))
-            };
-            let by = list(&members.iter().map(with_difference).collect::<Vec<_>>());
-            clauses.push(match finding {
-                Finding::Different => {
-                    let p = members.iter().filter_map(|m| m.2.p_holm).fold(0.0, f64::max);
-                    format!(
-                        "{above} {by}, which is more than chance explains (corrected p {} or less, {seeds} \
-                         seeds)",
-                        p_text(p)
-                    )
-                }
-                Finding::Agreeing => format!(
-                    "{above} {by}, and at every seed, but {seeds} seeds cannot prove it ({})",
-                    smallest(seeds, self.family)
-                ),
-                Finding::OneSeed => format!("{above} {by} at the one seed there is"),
-                Finding::Few => {
-                    let sequences = members.iter().filter_map(|m| m.2.sequences);
-                    format!(
-                        "{above} {by}, which amounts to {} or fewer of the tested sequences",
-                        sequences.fold(1.0, f64::max).ceil()
-                    )
-                }
-                Finding::Failing => {
-                    format!("{above} {by} where it has scores: its failed runs are left out")
-                }
-                Finding::Unclear => format!("not reliably above {names}"),
-                Finding::Same => format!("level with {names}"),
-                Finding::Nothing => format!("without a seed in common with {names}"),
-            });
-        }
-        let clauses = match clauses.is_empty() {
-            true => String::new(),
-            false => format!(": {}", clauses.join("; ")),
-        };
-        format!(
-            "{place}, {} scored {} on a scale from 0 (the floor) to 1 (all correct){clauses}.",
-            self.leader(),
-            fixed(mean, 2)
-        )
-    }
-}
-
-fn headline(questions: &[Question<'_>]) -> String {
-    let subject = |tasks: &[&str]| match tasks.len() {
-        0..=3 => format!("on {}", list(tasks)),
-        n => format!("over these {n} tasks"),
+/// Which scheme is best inside, or beyond.
+fn answer(summary: &Summary, headline: &Headline) -> String {
+    let place = place(summary, headline.part);
+    let subject = subject(summary, headline);
+    let [leader, others @ ..] = &headline.order[..] else {
+        return String::new();
     };
-    // If both parts have the same tasks, they are named once.
-    let mut named: &[&str] = &[];
-    let mut answers = Vec::new();
-    for question in questions {
-        let answer = question.answer();
-        answers.push(match named == question.tasks {
-            true => answer,
-            false => format!("{}, {answer}", subject(&question.tasks)),
-        });
-        named = &question.tasks;
-    }
-    let mut answers = answers.join(", and ");
-    if let Some(first) = answers.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    let findings: Vec<(Finding, usize)> = questions
+    let means = summary
+        .schemes
         .iter()
-        .filter(|question| !question.nobody_above_the_floor())
-        .flat_map(|question| {
-            question
-                .findings()
-                .into_iter()
-                .map(|(_, f, c)| (f, c.seeds))
+        .filter_map(|of| part(of, headline.part));
+    if means.clone().all(|score| score < ABOVE_THE_FLOOR) {
+        return format!("{place}: no scheme got above the floor {subject}.");
+    }
+    let own = summary.schemes.iter().find(|of| of.scheme == *leader);
+    let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
+    let score = format!("{} of 1", fixed(score, 2));
+    let pairs: Vec<&Comparison> = others
+        .iter()
+        .filter_map(|other| {
+            let mut pairs = summary.comparisons.iter();
+            pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
         })
         .collect();
-    let seeds = findings.iter().map(|finding| finding.1).max().unwrap_or(0);
-    let all = |of: &[Finding]| findings.iter().all(|(finding, _)| of.contains(finding));
-    let strength = if findings.is_empty() {
-        "."
-    } else if seeds <= 1 {
-        ". One seed cannot tell that from chance."
-    } else if all(&[Finding::Different]) {
-        ". That is more than chance explains."
-    } else if all(&[Finding::Different, Finding::Agreeing]) {
-        let proven = findings.iter().any(|f| f.0 == Finding::Different);
-        let family = questions.iter().map(|question| question.family).max();
-        &format!(
-            ". Every seed agrees, but {seeds} seeds cannot prove {} ({}).",
-            if proven { "all of it" } else { "it" },
-            smallest(seeds, family.unwrap_or(1))
-        )
-    } else {
-        &match findings.iter().any(|f| f.0 == Finding::Different) {
-            true => format!(". With {seeds} seeds, part of that is more than chance explains."),
-            false => format!(". With {seeds} seeds this is a hint, not a proof."),
+    let Some(nearest) = pairs.first() else {
+        return format!("{place}: only {leader} has scores ({score} {subject}).");
+    };
+    let count = number(headline.order.len());
+    if headline.best {
+        return format!(
+            "{place}: {leader} is best of the {count} {subject} ({}).",
+            evidence(nearest, &pairs)
+        );
+    }
+    let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
+    if headline.p.is_none() {
+        let next = pairs.first().map_or(String::new(), |pair| difference(pair));
+        return format!("{highest}; next: {next}). One seed cannot tell that from chance.");
+    }
+    let of = |findings: &[Finding]| -> Vec<String> {
+        let pairs = pairs.iter().filter(|pair| findings.contains(&pair.finding));
+        pairs.map(|pair| difference(pair)).collect()
+    };
+    let names = |finding: Finding| -> Vec<&str> {
+        let pairs = pairs.iter().filter(|pair| pair.finding == finding);
+        pairs.map(|pair| pair.lower.as_str()).collect()
+    };
+    let mut text = match headline.decided {
+        true => format!("{highest}), and it shares the top."),
+        false => format!(
+            "{highest}), but that it is best is not established ({}).",
+            evidence(nearest, &pairs)
+        ),
+    };
+    let margin = fixed(summary.margin, 2);
+    for (what, names) in [
+        ("Proven below it".to_string(), of(&[Finding::Proven])),
+        (
+            "Undecided".to_string(),
+            of(&[Finding::Undecided, Finding::OneSeed]),
+        ),
+        (
+            format!("Level within {margin}"),
+            names(Finding::Level)
+                .into_iter()
+                .map(String::from)
+                .collect(),
+        ),
+        (
+            "Equal in every run".to_string(),
+            names(Finding::Same).into_iter().map(String::from).collect(),
+        ),
+    ] {
+        if !names.is_empty() {
+            text.push_str(&format!(" {what}: {}.", list(&names)));
         }
-    };
-    format!("{answers}{strength}")
+    }
+    text
 }
 
-/// The smallest p that is possible with these seeds, before and after the correction for a family of
-/// comparisons.
-fn smallest(seeds: usize, family: usize) -> String {
-    let smallest = smallest_p(seeds);
-    let corrected = (smallest * family as f64).min(1.0);
-    match family {
-        0 | 1 => format!("smallest p {}", p_text(smallest)),
-        _ => format!(
-            "smallest p {}, {} after the correction for {family} comparisons",
-            p_text(smallest),
-            p_text(corrected)
-        ),
+/// `alibi (+0.09)`.
+fn difference(pair: &Comparison) -> String {
+    format!("{} (+{})", pair.lower, fixed(pair.difference, 2))
+}
+
+/// `nearest: alibi, +0.09, 95 % 0.04 to 0.14, p 0.004; 5 seeds`, and the least certain of all pairs of the leader
+/// if that is another one.
+fn evidence(nearest: &Comparison, pairs: &[&Comparison]) -> String {
+    let least = pairs.iter().max_by(|a, b| p_of(a).total_cmp(&p_of(b)));
+    let least = match least {
+        Some(least) if p_of(least) > p_of(nearest) => {
+            format!("least certain: {}; ", against(least))
+        }
+        _ => String::new(),
+    };
+    let seeds = match nearest.seeds {
+        [a, b] if a == b => format!("{a} seeds"),
+        [a, b] => format!("{a} and {b} seeds"),
+    };
+    format!("nearest: {}; {least}{seeds}", against(nearest))
+}
+
+fn against(pair: &Comparison) -> String {
+    let interval = pair.interval.map_or(String::new(), |interval| {
+        format!(", 95 % {}", range(interval))
+    });
+    let p = pair
+        .p
+        .map_or(String::new(), |p| format!(", p {}", p_text(p)));
+    format!(
+        "{}, +{}{interval}{p}",
+        pair.lower,
+        fixed(pair.difference, 2)
+    )
+}
+
+fn range(interval: Interval) -> String {
+    format!("{} to {}", fixed(interval.low, 2), fixed(interval.high, 2))
+}
+
+/// For ordering: the pair that keeps the leader from being best comes last.
+fn p_of(pair: &Comparison) -> f64 {
+    pair.p.unwrap_or(1.0)
+}
+
+fn part(scheme: &SchemeOverall, part: Part) -> Option<f64> {
+    scheme.part(part).map(|score| score.mean)
+}
+
+/// `Inside`, `Beyond`, or what was held out if there is one part.
+fn place(summary: &Summary, part: Part) -> &'static str {
+    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
+    match (part, two_parts) {
+        (Part::Inside, true) => "Inside the training lengths",
+        (Part::Inside, false) => "On held-out data",
+        (Part::Beyond, _) => "Beyond",
     }
 }
 
-/// A caution for the user's own data: every seed is tested on the same held-out rows.
-fn one_split(summary: &Summary) -> Option<String> {
-    summary.study.data.as_ref()?;
-    let [inside, beyond] = summary.tasks.first()?.samples;
-    let beyond = match beyond {
-        0 => String::new(),
-        n => format!(" and {n} longer ones"),
-    };
-    Some(format!(
-        "All seeds are tested on the same part of the data, {inside} sequences{beyond}: intervals and p \
-         say what other seeds would change, not what other data would."
-    ))
+/// Over what the mean is taken.
+fn subject(summary: &Summary, headline: &Headline) -> String {
+    match (&summary.study.data, &headline.tasks[..]) {
+        (Some(data), _) => format!("on {}", data.file),
+        (None, [task]) => format!("on {task}"),
+        (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
+        (None, tasks) => format!("on the mean over these {} tasks", tasks.len()),
+    }
 }
 
-/// A caution about the number of seeds: what it can prove, and how many would be needed.
-fn caution(comparisons: &[Comparison]) -> Option<String> {
-    let seeds = most_seeds(comparisons);
-    let tests = tested(comparisons);
-    if tests == 0 {
+/// Whether other rows of a person's data would say the same. Every seed is tested on the same ones.
+fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
+    let data = summary.study.data.as_ref()?;
+    let task = summary.tasks.first()?;
+    let tested = task.samples[headline.part as usize];
+    let [leader, ..] = &headline.order[..] else {
         return None;
-    }
-    let needed = seeds_needed(tests);
-    let smallest = smallest_p(seeds);
-    let corrected = (smallest * tests as f64).min(1.0);
-    let family = match tests {
-        1 => String::new(),
-        _ => format!(
-            ", and {} after the correction for {tests} comparisons",
-            p_text(corrected)
-        ),
     };
-    Some(match seeds {
-        1 => format!(
-            "With 1 seed this is one observation: nothing is known about chance. {needed} seeds or more \
-             can show a difference."
+    let of_leader = |pair: &&Comparison| pair.part == headline.part && pair.higher == *leader;
+    let pairs = summary.comparisons.iter().filter(of_leader);
+    let said: Vec<(&Comparison, OtherRows)> = pairs
+        .filter_map(|pair| Some((pair, pair.other_rows?)))
+        .collect();
+    let all = match headline.part {
+        Part::Inside => format!(
+            "All seeds are tested on the same {tested} rows of {}",
+            data.file
         ),
-        _ if corrected >= LEVEL => format!(
-            "{seeds} seeds can show no difference: the smallest p that a paired test can give with them is \
-             {}{family}. {needed} seeds or more can get below {LEVEL}.",
-            p_text(smallest)
-        ),
-        _ => format!(
-            "With {seeds} seeds the smallest p that a paired test can give is {}{family}.",
-            p_text(smallest)
+        Part::Beyond => format!("The same {tested} longer rows"),
+    };
+    let unsure = said.iter().filter(|of| !of.1.established());
+    let widest = |of: &&(&Comparison, OtherRows)| of.1.interval.map_or(f64::MIN, |i| i.low);
+    let closest = unsure.min_by(|a, b| widest(a).total_cmp(&widest(b)));
+    let closest = closest.or_else(|| said.iter().min_by(|a, b| widest(a).total_cmp(&widest(b))));
+    let Some((pair, rows)) = closest else {
+        return Some(format!("{all}: what other rows would say is not known."));
+    };
+    let [for_leader, against] = rows.rows;
+    let evidence = format!(
+        "{} against {}: {}{}; {for_leader} rows for it, {against} against, sign test p {}",
+        leader,
+        pair.lower,
+        fixed(rows.difference, 2),
+        rows.interval.map_or(String::new(), |interval| {
+            format!(", 95 % {} over seeds and rows", range(interval))
+        }),
+        p_text(rows.p)
+    );
+    Some(match rows.established() {
+        true => format!("{all}; other rows like these would also put {leader} first ({evidence})."),
+        false => format!(
+            "{all}: that other rows like these would put {leader} first is not established ({evidence})."
         ),
     })
 }
 
-/// The largest number of seeds of any comparison.
-pub fn most_seeds<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> usize {
-    let seeds = comparisons.into_iter().map(|comparison| comparison.seeds);
-    seeds.max().unwrap_or(0)
+/// The schemes whose loss still fell at the end in more than half of their runs on a task. Said first: the
+/// study then ranks speed.
+fn not_converged(summary: &Summary) -> Option<String> {
+    let which = runs(summary, |scheme| {
+        let falling = &scheme.not_converged;
+        let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
+        let seeds = tested.iter().flat_map(|group| &group.seeds);
+        match 2 * falling.len() > seeds.filter(|seed| !seed.failed).count() {
+            true => falling.clone(),
+            false => Vec::new(),
+        }
+    });
+    let [first, rest @ ..] = &summary.tasks[..] else {
+        return None;
+    };
+    let steps = match rest.iter().all(|task| task.steps == first.steps) {
+        true => format!("at {} steps", first.steps),
+        false => "at these numbers of steps".into(),
+    };
+    (!which.is_empty()).then(|| {
+        format!(
+            "This ranks speed of learning {steps}: {} had not converged (the held-out loss still fell by more \
+             than {} % of its first value over the last quarter).",
+            list(&which),
+            fixed(STILL_FALLING * 100.0, 0)
+        )
+    })
 }
 
-fn without_score(summary: &Summary) -> Option<String> {
-    let failed = summary.trials - summary.finished - summary.not_run;
-    let trials = summary.trials;
-    let have = |n: usize| if n == 1 { "has" } else { "have" };
-    let not_run = match summary.not_run {
-        0 => None,
-        n => Some(format!(
-            "{n} of {trials} trials {} not been run yet",
-            have(n)
-        )),
-    };
-    if failed == 0 {
-        return not_run.map(|not_run| format!("{not_run}. The averages leave that out."));
-    }
-    let mut which = Vec::new();
-    for task in &summary.tasks {
-        for scheme in task
-            .schemes
-            .iter()
-            .filter(|scheme| !scheme.failed.is_empty())
-        {
-            let seeds: Vec<u64> = scheme.failed.iter().map(|failed| failed.0).collect();
-            which.push(format!(
-                "{} on {} ({})",
-                scheme.scheme,
-                task.task,
-                seeds_text(&seeds)
-            ));
+/// How far a study is that stops when it is decided.
+fn looks(summary: &Summary) -> Option<String> {
+    let looks = summary.looks.as_ref()?;
+    let most = looks.last()?;
+    let decided = !summary.headlines.is_empty() && summary.headlines.iter().all(|of| of.decided);
+    let planned: Vec<String> = looks.iter().map(usize::to_string).collect();
+    let shared = format!(
+        "each of the {} planned looks ({} seeds) has an equal share of the errors",
+        looks.len(),
+        list(&planned)
+    );
+    Some(match (summary.look, decided) {
+        (None, _) => format!(
+            "Before the first planned look, at {} seeds, nothing is established; {shared}.",
+            looks[0]
+        ),
+        (Some(look), true) => format!("Decided after {look} of up to {most} seeds; {shared}."),
+        (Some(look), false) if look == *most => {
+            format!("Not decided after {most} seeds, the last planned look; {shared}.")
         }
+        (Some(look), false) => format!("Not decided after {look} of up to {most} seeds; {shared}."),
+    })
+}
+
+/// The trainings that failed.
+fn failed(summary: &Summary) -> Option<String> {
+    let count: usize = summary.schemes.iter().map(|scheme| scheme.failed).sum();
+    let which = runs(summary, |scheme| {
+        scheme.failed.iter().map(|of| of.0).collect()
+    });
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} trainings failed: {}. A failed training scores the floor, or the scheme's lowest \
+             score on the task if that is below it.",
+            summary.trials,
+            list(&which)
+        )
+    })
+}
+
+/// The trials without a result.
+fn left_out(summary: &Summary) -> Option<String> {
+    let lost: usize = summary.schemes.iter().map(|scheme| scheme.lost).sum();
+    let have = |n: usize| if n == 1 { "has" } else { "have" };
+    let mut parts = Vec::new();
+    if summary.not_run > 0 {
+        let n = summary.not_run;
+        parts.push(format!(
+            "{n} of {} trials {} not been run yet",
+            summary.trials,
+            have(n)
+        ));
     }
-    let which = match which.is_empty() {
-        true => String::new(),
-        false => format!(": {}", list(&which)),
-    };
-    Some(format!(
-        "{failed} of {trials} trials failed{which}{}. The averages leave that out.",
-        not_run.map_or(String::new(), |not_run| format!("; {not_run}"))
-    ))
+    if lost > 0 {
+        let which = runs(summary, |scheme| {
+            scheme.lost.iter().map(|of| of.0).collect()
+        });
+        parts.push(format!(
+            "{lost} of {} trials ended without a result: {}",
+            summary.trials,
+            list(&which)
+        ));
+    }
+    (!parts.is_empty()).then(|| {
+        format!(
+            "{}. Of a scheme, only seeds with a score on every task count.",
+            parts.join("; ")
+        )
+    })
 }
 
 /// The runs that did not even solve the task inside the training lengths.
 fn unsolved(summary: &Summary) -> Option<String> {
-    let mut which = Vec::new();
-    for task in &summary.tasks {
-        for scheme in task
-            .schemes
-            .iter()
-            .filter(|s| !s.unsolved_inside.is_empty())
-        {
-            let seeds = &scheme.unsolved_inside;
-            let which_seeds = match seeds.len() == summary.study.seeds.len() {
-                true => "every seed".into(),
-                false => seeds_text(seeds),
-            };
-            which.push(format!(
-                "{} on {} ({which_seeds})",
-                scheme.scheme, task.task
-            ));
-        }
-    }
+    let which = runs(summary, |scheme| scheme.unsolved_inside.clone());
     (!which.is_empty()).then(|| {
         format!(
-            "Not solved even inside the training lengths: {}. The scores of these runs beyond say \
-             nothing about the encoding.",
+            "Not solved even inside the training lengths: {}. The scores of these runs beyond say nothing \
+             about the encoding.",
             list(&which)
         )
     })
+}
+
+/// Runs in words, such as `none on reverse (seed 2)`: those at the seeds that `pick` names.
+fn runs(summary: &Summary, pick: impl Fn(&SchemeSummary) -> Vec<u64>) -> Vec<String> {
+    let of_task = |task: &TaskSummary| {
+        let named = task.schemes.iter().filter_map(|scheme| {
+            let seeds = pick(scheme);
+            let which = match seeds.len() {
+                0 => return None,
+                n if n == summary.seeds.len() => "every seed".into(),
+                _ => seeds_text(&seeds),
+            };
+            Some(format!("{} on {} ({which})", scheme.scheme, task.title))
+        });
+        named.collect::<Vec<_>>()
+    };
+    summary.tasks.iter().flat_map(of_task).collect()
 }
 
 /// `seed 3`, or `seeds 1, 2`.
@@ -480,6 +379,16 @@ pub fn p_text(p: f64) -> String {
     }
     let text = format!("{p:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// A small number as a word.
+fn number(n: usize) -> String {
+    let words = [
+        "none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    ];
+    words
+        .get(n)
+        .map_or_else(|| n.to_string(), |word| word.to_string())
 }
 
 /// For example `a, b and c`. A long list ends with a count.
@@ -500,232 +409,307 @@ fn list<T: AsRef<str>>(names: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{DataSpec, Format, Reading};
+    use crate::learn::{CurvePoint, RowsRight};
+    use crate::report::data::{Data, Look};
     use crate::report::synthetic::Synthetic;
 
-    /// Two schemes on one task: normalized scores inside, one a seed.
-    fn two(a: &[f64], b: &[f64]) -> Vec<String> {
-        let mut study = Synthetic::new(&["mine"], &["a", "b"], a.len() as u64);
-        for (scheme, scores) in [("a", a), ("b", b)] {
+    /// Schemes on one task: normalized scores inside, one a seed.
+    fn study(schemes: &[(&str, &[f64])]) -> Synthetic {
+        let names: Vec<&str> = schemes.iter().map(|of| of.0).collect();
+        let mut study = Synthetic::new(&["mine"], &names, schemes[0].1.len() as u64);
+        for (scheme, scores) in schemes {
             for (i, normalized) in scores.iter().enumerate() {
                 let at = [(10, 0.25 + 0.75 * normalized)];
                 study = study.score("mine", scheme, i as u64 + 1, &at);
             }
         }
-        judged(Summary::of(&study.data())).verdict
+        study
+    }
+
+    fn verdict(study: &Synthetic) -> Vec<String> {
+        of_data(&study.data())
+    }
+
+    fn of_data(data: &Data<'_>) -> Vec<String> {
+        judged(Summary::of(data)).verdict
+    }
+
+    const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];
+    const LOW: &[f64] = &[0.50, 0.46, 0.52, 0.49, 0.51];
+
+    #[test]
+    fn the_best_of_several_is_said_with_its_nearest() {
+        let said = verdict(&study(&[
+            ("b", LOW),
+            ("a", HIGH),
+            ("c", &[0.1, 0.12, 0.09, 0.11, 0.1]),
+        ]));
+        // scipy.stats.ttest_ind(HIGH, LOW, equal_var=False): p = 4.9e-9, 95 % 0.3845 to 0.4435.
+        assert_eq!(
+            said,
+            [
+                "On held-out data: a is best of the three on mine (nearest: b, +0.41, 95 % 0.38 to 0.44, \
+              p < 0.0001; 5 seeds)."
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_established_is_called_so_and_the_others_are_sorted() {
+        let near: Vec<f64> = HIGH.iter().rev().map(|score| score - 0.01).collect();
+        let said = verdict(&study(&[("a", HIGH), ("near", &near), ("low", LOW)]));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].starts_with(
+                "On held-out data: a is highest of the three on mine (0.91 of 1), but that it is best is not \
+                 established (nearest: near, +0.01, 95 % -0.01 to 0.03, p 0.3"
+            ),
+            "{said:?}"
+        );
+        assert!(
+            said[0].ends_with("5 seeds). Proven below it: low (+0.41). Undecided: near (+0.01)."),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn the_least_certain_pair_is_said_where_it_is_not_the_nearest() {
+        let wild = [0.95, 0.40, 0.88, 0.45, 0.90];
+        let near: Vec<f64> = HIGH.iter().map(|score| score - 0.15).collect();
+        let said = verdict(&study(&[("a", HIGH), ("near", &near), ("wild", &wild)]));
+        assert!(
+            said[0].contains("(nearest: near, +0.15, 95 % ")
+                && said[0].contains("; least certain: wild, +0.19"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn level_and_equal_are_told_apart_and_level_decides() {
+        let a = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
+        let b = [0.9002, 0.9011, 0.9004, 0.9001, 0.9006];
+        let said = verdict(&study(&[("a", &a), ("b", &b), ("low", LOW)]));
+        assert_eq!(
+            said,
+            [
+                "On held-out data: a is highest of the three on mine (0.90 of 1), and it shares the top. \
+              Proven below it: low (+0.40). Level within 0.02: b."
+            ]
+        );
+        let said = verdict(&study(&[("a", &[1.0; 5]), ("b", &[1.0; 5])]));
+        assert!(said[0].ends_with("Equal in every run: b."), "{said:?}");
+        assert!(said[0].contains("not established"), "{said:?}");
     }
 
     #[test]
     fn one_seed_is_one_observation() {
-        let verdict = two(&[0.9], &[0.5]);
         assert_eq!(
-            verdict[0],
-            "On mine, a scored highest on held-out data. One seed cannot tell that from chance."
+            verdict(&study(&[("a", &[0.9]), ("b", &[0.5])])),
+            [
+                "On held-out data: a is highest of the two on mine (0.90 of 1; next: b (+0.40)). One seed cannot \
+              tell that from chance."
+            ]
         );
+        let only_a =
+            Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.925)]);
         assert_eq!(
-            verdict[1],
-            "On held-out data, a scored 0.90 on a scale from 0 (the floor) to 1 (all correct): above b by \
-             0.40 at the one seed there is."
+            verdict(&only_a)[0],
+            "On held-out data: only a has scores (0.90 of 1 on mine)."
         );
-        assert!(
-            verdict[2].starts_with("With 1 seed this is one observation"),
-            "{verdict:?}"
-        );
-        assert!(verdict[2].contains("6 seeds or more"), "{verdict:?}");
-    }
-
-    #[test]
-    fn the_leader_is_that_of_the_interquartile_mean_and_an_opposed_mean_is_unclear() {
-        let mut study = Synthetic::new(&["x", "y", "z"], &["a", "b"], 8);
-        for seed in 1..=8 {
-            for (task, of_a) in [("x", 1.0), ("y", 0.3), ("z", 0.3)] {
-                for (scheme, normalized) in [("a", of_a), ("b", 0.5)] {
-                    let at = [(10, 0.25 + 0.75 * normalized)];
-                    study = study.score(task, scheme, seed, &at);
-                }
-            }
-        }
-        // Interquartile means 0.42 and 0.50, means 0.53 and 0.50 at every seed.
-        let verdict = judged(Summary::of(&study.data())).verdict;
-        assert!(
-            verdict[0].starts_with("On x, y and z, b and a are too close to call"),
-            "{verdict:?}"
-        );
-        assert!(
-            verdict[1].contains("b scored 0.50") && verdict[1].contains("not reliably above a"),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn a_part_is_said_of_the_tasks_that_have_it() {
-        let mut study = Synthetic::new(&["x", "y"], &["a", "b"], 1);
-        for (scheme, normalized) in [("a", 0.9), ("b", 0.5)] {
-            let accuracy = 0.2 + 0.8 * normalized;
-            study = study.score("x", scheme, 1, &[(10, accuracy)]);
-            study = study.score("y", scheme, 1, &[(10, accuracy), (40, accuracy)]);
-        }
-        let verdict = judged(Summary::of(&study.data())).verdict;
-        assert!(
-            verdict[0].starts_with(
-                "On x and y, a scored highest inside the training lengths, and on y, a scored \
-                 highest beyond the training lengths."
-            ),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn two_and_five_seeds_that_agree_cannot_prove_it() {
-        let verdict = two(&[0.9, 0.8], &[0.5, 0.4]);
-        assert_eq!(
-            verdict[0],
-            "On mine, a scored highest on held-out data. Every seed agrees, but 2 seeds cannot prove it \
-             (smallest p 0.5)."
-        );
-        let verdict = two(&[0.9, 0.8, 0.9, 0.8, 0.9], &[0.5, 0.4, 0.5, 0.4, 0.5]);
-        assert!(
-            verdict[0].contains("5 seeds cannot prove it (smallest p 0.0625)"),
-            "{verdict:?}"
-        );
-        assert!(
-            verdict[2].starts_with("5 seeds can show no difference"),
-            "{verdict:?}"
-        );
-        assert!(
-            verdict[2].ends_with("6 seeds or more can get below 0.05."),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn six_seeds_that_agree_can() {
-        let verdict = two(
-            &[0.9, 0.8, 0.9, 0.8, 0.9, 0.9],
-            &[0.5, 0.4, 0.5, 0.4, 0.5, 0.5],
-        );
-        assert_eq!(
-            verdict[0],
-            "On mine, a scored highest on held-out data. That is more than chance explains."
-        );
-        assert!(
-            verdict[1].contains("(corrected p 0.0312 or less, 6 seeds)"),
-            "{verdict:?}"
-        );
-        assert_eq!(
-            verdict[2],
-            "With 6 seeds the smallest p that a paired test can give is 0.0312."
-        );
-    }
-
-    #[test]
-    fn one_task_goes_by_the_mean_and_a_seed_that_failed_counts() {
-        // The interquartile mean of the first would leave the last seed out: 0.95.
-        let verdict = two(&[0.95, 0.95, 0.95, 0.0], &[0.9; 4]);
-        assert!(verdict[1].contains("b scored 0.90"), "{verdict:?}");
-    }
-
-    #[test]
-    fn a_difference_of_a_few_sequences_claims_nothing() {
-        // Of 512 sequences 0.01 of the normalized score is 3.84.
-        let verdict = two(&[0.91; 6], &[0.9; 6]);
-        assert!(
-            verdict[0].starts_with("On mine, a and b are too close to call")
-                && verdict[0].ends_with("this is a hint, not a proof."),
-            "{verdict:?}"
-        );
-        assert!(
-            verdict[1]
-                .ends_with("above b by 0.01, which amounts to 4 or fewer of the tested sequences."),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn a_leader_with_failed_runs_is_ahead_where_it_has_scores() {
-        let mut study = Synthetic::new(&["mine", "reverse"], &["a", "b"], 6);
-        for seed in 1..=6 {
-            for (scheme, normalized) in [("a", 0.9), ("b", 0.5)] {
-                let (inside, beyond) = (0.25 + 0.75 * normalized, 0.2 + 0.8 * normalized);
-                study = study.score("reverse", scheme, seed, &[(10, inside), (40, beyond)]);
-                study = match (scheme, seed) {
-                    ("a", 3) => study.fail("mine", scheme, seed, "diverged"),
-                    _ => study.score("mine", scheme, seed, &[(10, inside)]),
-                };
-            }
-        }
-        let verdict = judged(Summary::of(&study.data())).verdict;
-        assert!(
-            verdict[0].starts_with("On mine and reverse, a scored highest inside the training"),
-            "{verdict:?}"
-        );
-        assert!(
-            verdict[1].ends_with(
-                "on average above b by 0.40 where it has scores: its failed runs are left out."
-            ),
-            "{verdict:?}"
-        );
-        // Nothing failed beyond, which `mine` does not have.
-        assert!(
-            verdict[2].contains("above b by 0.40, and at every seed")
-                || verdict[2].contains("more than chance"),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn six_seeds_that_disagree_claim_nothing() {
-        let verdict = two(
-            &[0.9, 0.3, 0.9, 0.8, 0.2, 0.9],
-            &[0.5, 0.4, 0.5, 0.4, 0.5, 0.5],
-        );
-        assert!(
-            verdict[0].contains("a and b are too close to call at the top"),
-            "{verdict:?}"
-        );
-        assert!(verdict[1].contains("not reliably above b"), "{verdict:?}");
-        assert!(
-            !verdict.join(" ").contains("more than chance explains ("),
-            "{verdict:?}"
-        );
-    }
-
-    #[test]
-    fn equal_scores_are_level() {
-        let verdict = two(&[0.9, 0.8], &[0.9, 0.8]);
-        assert!(
-            verdict[0].contains("a and b are too close to call"),
-            "{verdict:?}"
-        );
-        assert!(verdict[1].contains("level with b"), "{verdict:?}");
     }
 
     #[test]
     fn a_floor_is_called_a_floor() {
-        let verdict = two(&[0.01, 0.0], &[-0.02, 0.0]);
         assert_eq!(
-            verdict[0],
-            "On mine, no scheme got above the floor on held-out data."
+            verdict(&study(&[("a", &[0.01, 0.0]), ("b", &[-0.02, 0.0])])),
+            ["On held-out data: no scheme got above the floor on mine."]
         );
     }
 
     #[test]
-    fn missing_and_failed_trials_are_counted_and_named() {
-        let study = Synthetic::new(&["mine", "yours"], &["a", "b"], 2)
-            .score("mine", "a", 1, &[(10, 0.9)])
-            .score("mine", "b", 1, &[(10, 0.5)])
-            .fail("mine", "b", 2, "diverged");
-        let verdict = judged(Summary::of(&study.data())).verdict;
-        let said = verdict.last().unwrap();
-        assert_eq!(
-            said,
-            "1 of 8 trials failed: b on mine (seed 2); 5 of 8 trials have not been run yet. The averages \
-             leave that out."
+    fn a_failed_training_scores_the_floor_and_the_leader_loses_by_it() {
+        let mut study = Synthetic::new(&["mine", "yours"], &["a", "b"], 5);
+        for seed in 1..=5 {
+            for task in ["mine", "yours"] {
+                for (scheme, scores) in [("a", HIGH), ("b", LOW)] {
+                    let at = [(10, 0.25 + 0.75 * scores[seed as usize - 1])];
+                    study = match (task, scheme, seed) {
+                        ("mine", "a", 3) => study.fail(task, scheme, seed, "diverged"),
+                        _ => study.score(task, scheme, seed, &at),
+                    };
+                }
+            }
+        }
+        let said = verdict(&study);
+        // a: 0.91 but for one run at 0, so its mean is 0.819 and its spread is large.
+        assert!(
+            said[0].starts_with(
+                "On held-out data: a is best of the two on the mean over mine and yours (nearest: b, +0.32"
+            ),
+            "{said:?}"
         );
-        assert!(verdict[0].contains("One seed cannot tell"), "{verdict:?}");
+        assert_eq!(
+            said[1],
+            "1 of 20 trainings failed: a on mine (seed 3). A failed training scores the floor, or the scheme's \
+             lowest score on the task if that is below it."
+        );
+    }
 
-        let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.9)]);
-        let verdict = judged(Summary::of(&only_a.data())).verdict;
-        assert_eq!(verdict[0], "On mine, only a has a score on held-out data.");
+    #[test]
+    fn a_task_that_is_not_finished_leaves_its_seeds_out() {
+        let mut study = Synthetic::new(&["x", "y"], &["a", "b"], 3);
+        for seed in 1..=3 {
+            for (scheme, normalized) in [("a", 0.9), ("b", 0.5)] {
+                let accuracy = 0.25 + 0.75 * (normalized + seed as f64 / 100.0);
+                study = study.score("x", scheme, seed, &[(10, accuracy)]);
+                if (scheme, seed) != ("a", 3) {
+                    study = study.score("y", scheme, seed, &[(10, accuracy)]);
+                }
+            }
+        }
+        let said = verdict(&study);
+        assert!(said[0].contains("2 and 3 seeds"), "{said:?}");
+        assert_eq!(
+            said[1],
+            "1 of 12 trials has not been run yet. Of a scheme, only seeds with a score on every task count."
+        );
+    }
+
+    #[test]
+    fn inside_and_beyond_are_two_answers_each_on_its_own_tasks() {
+        let mut study = Synthetic::new(&["x", "y"], &["a", "b"], 5);
+        for seed in 1..=5 {
+            for (scheme, inside, beyond) in [("a", HIGH, LOW), ("b", LOW, HIGH)] {
+                let inside = 0.25 + 0.75 * inside[seed as usize - 1];
+                let beyond = 0.2 + 0.8 * beyond[seed as usize - 1];
+                study = study.score("x", scheme, seed, &[(10, inside)]);
+                study = study.score("y", scheme, seed, &[(10, inside), (40, beyond)]);
+            }
+        }
+        let said = verdict(&study);
+        assert!(
+            said[0].starts_with(
+                "Inside the training lengths: a is best of the two on the mean over x and y ("
+            ),
+            "{said:?}"
+        );
+        assert!(
+            said[1].starts_with("Beyond: b is best of the two on y ("),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn what_had_not_converged_is_said_first() {
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
+        let mut falling = study.measures("mine", "b", 2).clone();
+        let loss = |step: usize| CurvePoint {
+            step,
+            loss: 2.0 - step as f64 / 1500.0,
+        };
+        falling.held_out = (1..=10).map(|i| loss(i * 150)).collect();
+        for seed in [2, 4] {
+            study = study.replace("mine", "b", seed, falling.clone());
+        }
+        assert!(verdict(&study)[0].contains("a is best"), "two runs of five");
+        let said = verdict(&study.replace("mine", "b", 5, falling));
+        assert!(
+            said[0].starts_with(
+                "This ranks speed of learning at 1500 steps: b on mine (seeds 2, 4, 5) had not converged"
+            ),
+            "{said:?}"
+        );
+        assert!(said[1].contains("a is best"), "{said:?}");
+    }
+
+    #[test]
+    fn looks_share_the_errors_and_say_when_it_is_decided() {
+        // p is 0.0070: below 0.0125, and above a quarter of every error.
+        let near: Vec<f64> = HIGH.iter().rev().map(|score| score - 0.036).collect();
+        let study = study(&[("a", HIGH), ("b", &near)]);
+        assert!(verdict(&study)[0].contains("a is best"));
+        let looked = |reached| Data {
+            look: Some(Look {
+                planned: vec![3, 5, 8, 12],
+                reached,
+            }),
+            ..study.data()
+        };
+        let said = of_data(&looked(Some(5)));
+        assert!(said[0].contains("not established"), "{said:?}");
+        assert_eq!(
+            said[1],
+            "Not decided after 5 of up to 12 seeds; each of the 4 planned looks (3, 5, 8 and 12 seeds) has an \
+             equal share of the errors."
+        );
+        let said = of_data(&looked(None));
+        assert!(said[0].contains("not established"), "{said:?}");
+        assert!(
+            said[1].starts_with("Before the first planned look, at 3 seeds"),
+            "{said:?}"
+        );
+        let clear = self::study(&[("a", HIGH), ("b", LOW)]);
+        let said = of_data(&Data {
+            look: looked(Some(5)).look,
+            ..clear.data()
+        });
+        assert!(said[0].contains("a is best"), "{said:?}");
+        assert!(
+            said[1].starts_with("Decided after 5 of up to 12 seeds"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_persons_file_is_named_and_its_rows_are_asked() {
+        // Every seed agrees; 30 rows of 100 speak for a, and `against` rows for b.
+        let said = |against: usize| {
+            let mut study = study(&[("a", &[0.9; 5]), ("b", &[0.5; 5])]);
+            study.spec.data = Some(DataSpec {
+                file: "reviews.csv".into(),
+                format: Format::Csv,
+                sha256: String::new(),
+                bytes: 1,
+                test: None,
+                folds: None,
+                reading: Reading::default(),
+            });
+            for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
+                for seed in 1..=5 {
+                    let mut measures = study.measures("mine", scheme, seed).clone();
+                    // One row differs between seeds.
+                    let right: Vec<u32> = (0..100)
+                        .map(|row| u32::from(!rows.contains(&row) && row != 90 + seed as usize))
+                        .collect();
+                    let accuracy = right.iter().sum::<u32>() as f64 / 100.0;
+                    let score = &mut measures.scores[0];
+                    (score.accuracy, score.exact, score.samples) = (accuracy, accuracy, 100);
+                    score.rows = Some(RowsRight { right, asked: 1 });
+                    study = study.replace("mine", scheme, seed, measures);
+                }
+            }
+            verdict(&study)
+        };
+        let clear = said(2);
+        assert!(
+            clear[0].contains("a is highest of the two on reviews.csv")
+                || clear[0].contains("a is best of the two on reviews.csv"),
+            "{clear:?}"
+        );
+        assert!(
+            clear[1].starts_with(
+                "All seeds are tested on the same 100 rows of reviews.csv; other rows like these would also put \
+                 a first (a against b: 0.37"
+            ) && clear[1].contains("30 rows for it, 2 against"),
+            "{clear:?}"
+        );
+        let close = said(24);
+        assert!(
+            close[1].contains("rows of reviews.csv: that other rows like these would put a first is not established")
+                && close[1].contains("30 rows for it, 24 against, sign test p 0.49"),
+            "{close:?}"
+        );
     }
 
     #[test]
@@ -733,31 +717,29 @@ mod tests {
         let study = Synthetic::new(&["reverse"], &["none", "learned"], 1)
             .score("reverse", "none", 1, &[(10, 0.3), (40, 0.2)])
             .score("reverse", "learned", 1, &[(10, 1.0), (40, 0.2)]);
-        let verdict = judged(Summary::of(&study.data())).verdict;
+        let said = verdict(&study);
         assert!(
-            verdict[0].contains("learned scored highest inside the training lengths, and no scheme got above the floor beyond the training lengths"),
-            "{verdict:?}"
+            said[0].starts_with("Inside the training lengths: learned is highest"),
+            "{said:?}"
         );
-        let last = verdict.last().unwrap();
+        assert_eq!(said[1], "Beyond: no scheme got above the floor on reverse.");
         assert!(
-            last.starts_with(
+            said[2].starts_with(
                 "Not solved even inside the training lengths: none on reverse (every seed)."
             ),
-            "{last}"
+            "{said:?}"
         );
     }
 
     #[test]
-    fn a_study_without_any_result_has_a_verdict() {
-        let study = Synthetic::new(&["reverse", "mine"], &["a", "b"], 3);
-        assert!(!judged(Summary::of(&study.data())).verdict.is_empty());
-    }
-
-    #[test]
-    fn no_result_is_no_verdict() {
-        let study = Synthetic::new(&["mine"], &["a"], 2).fail("mine", "a", 1, "diverged");
-        let verdict = judged(Summary::of(&study.data())).verdict;
-        assert_eq!(verdict, ["No trial has a score, so nothing can be said."]);
+    fn a_study_without_scores_has_a_verdict() {
+        let nothing = ["No trial has a score, so nothing can be said."];
+        assert_eq!(
+            verdict(&Synthetic::new(&["reverse", "mine"], &["a", "b"], 3)),
+            nothing
+        );
+        let failed = Synthetic::new(&["mine"], &["a"], 2).fail("mine", "a", 1, "diverged");
+        assert_eq!(verdict(&failed), nothing);
     }
 
     #[test]

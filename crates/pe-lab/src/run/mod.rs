@@ -24,6 +24,6 @@ pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::Estimate;
 pub use progress::{Bars, Progress};
 pub use study::{Outcomes, Study};
-pub use trial::{CurvePoint, Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
+pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
 pub use winner::Winner;
 pub use worker::{Crew, Stop, cores, serve};

@@ -6,9 +6,10 @@ use super::claim::claim;
 use super::data_copy::kept_tasks;
 use super::trial::TrialResult;
 use super::worker::Crew;
-use crate::ask::{StudySpec, Tasks, TrialSpec};
+use crate::ask::{StudySpec, Tasks, TrialSpec, Until};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, read_json};
+use crate::stats::Looks;
 
 /// A study: what it runs, on which tasks, and the folder that holds its files.
 #[derive(Clone, Debug)]
@@ -23,7 +24,11 @@ pub struct Study {
 pub struct Outcomes {
     /// The results, in the order of [`StudySpec::trials`].
     pub results: Vec<TrialResult>,
-    /// The trials without a result, each with the reason why it failed, or `None` if it has not been run.
+    /// The seeds that these results are about: those of the study, or the first of them up to the last look
+    /// that is complete, see [`Looks`].
+    pub seeds: Vec<u64>,
+    /// The trials of these seeds without a result, each with the reason why it failed, or `None` if it has
+    /// not been run.
     /// Running the study again tries them again.
     pub missing: Vec<(TrialSpec, Option<String>)>,
     /// How many of the results were there before.
@@ -110,45 +115,96 @@ impl Study {
             let reason = self.failure(&trial)?;
             missing.push((trial, reason));
         }
-        Ok(Outcomes {
-            missing,
-            resumed: results.len(),
-            results,
-        })
+        let resumed = results.len();
+        Ok(self.so_far(results, missing, resumed))
     }
 
-    /// Runs the trials without a result. A trial that fails is no error.
+    /// The planned looks at the study, if it stops when it is decided.
+    pub fn looks(&self) -> Option<Looks> {
+        let Until::Decided = self.spec.until?;
+        Some(Looks::up_to(self.spec.seeds.len()))
+    }
+
+    /// The results up to the last look that is complete, or up to the first look if none is.
+    fn so_far(
+        &self,
+        mut results: Vec<TrialResult>,
+        mut missing: Vec<(TrialSpec, Option<String>)>,
+        resumed: usize,
+    ) -> Outcomes {
+        let mut seeds = self.spec.seeds.clone();
+        if let Some(looks) = self.looks() {
+            let waits = |seed: &u64| missing.iter().any(|m| m.0.seed == *seed && m.1.is_none());
+            let done = seeds.iter().take_while(|seed| !waits(seed)).count();
+            seeds.truncate(looks.reached(done).unwrap_or(looks.seeds()[0]));
+            results.retain(|result| seeds.contains(&result.spec.seed));
+            missing.retain(|missing| seeds.contains(&missing.0.seed));
+        }
+        Outcomes {
+            results,
+            seeds,
+            missing,
+            resumed,
+        }
+    }
+
+    /// Runs the trials without a result. A trial that fails is no error. A study that stops when it is
+    /// decided is run look by look, until `decided` says so of its results.
     ///
     /// # Errors
     ///
     /// When the folder holds another study, is in use or cannot be written;
     /// [`LabError::StudyStopped`] when the study was stopped.
-    pub fn run(&self, crew: &Crew<'_>) -> Result<Outcomes, LabError> {
+    pub fn run(
+        &self,
+        crew: &Crew<'_>,
+        decided: impl Fn(&Outcomes) -> bool,
+    ) -> Result<Outcomes, LabError> {
         let _lock = claim(&self.spec, &self.tasks, &self.folder)?;
-        let (before, waiting) = self.sort_out()?;
-        let missing = crew.run_all(&waiting, &self.tasks, &self.folder)?;
+        let (before, mut waiting) = self.sort_out()?;
+        let rounds = match self.looks() {
+            Some(looks) => looks.seeds().to_vec(),
+            None => vec![self.spec.seeds.len()],
+        };
+        let mut failed = Vec::new();
+        for seeds in rounds {
+            let seeds = &self.spec.seeds[..seeds];
+            let (now, later): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .partition(|trial| seeds.contains(&trial.seed));
+            failed.extend(crew.run_all(&now, &self.tasks, &self.folder)?);
+            self.check_folder()?;
+            let (results, left) = self.sort_out()?;
+            if crew.stop.asked() && !left.is_empty() {
+                return Err(LabError::StudyStopped {
+                    finished: results.len(),
+                    total: results.len() + left.len(),
+                    folder: self.folder.path().to_path_buf(),
+                });
+            }
+            let missing = failed
+                .iter()
+                .cloned()
+                .map(|(trial, why)| (trial, Some(why)));
+            let missing = missing.chain(later.iter().cloned().map(|trial| (trial, None)));
+            let outcomes = self.so_far(results, missing.collect(), before.len());
+            if later.is_empty() || decided(&outcomes) {
+                return Ok(outcomes);
+            }
+            waiting = later;
+        }
+        self.outcomes()
+    }
+
+    /// Checks that the folder is still there.
+    fn check_folder(&self) -> Result<(), LabError> {
         if !self.folder.spec().exists() {
             return Err(LabError::Usage(format!(
                 "{} was deleted while its study ran; run it again, there or elsewhere",
                 self.folder.path().display()
             )));
         }
-        let (results, left) = self.sort_out()?;
-        if crew.stop.asked() && !left.is_empty() {
-            return Err(LabError::StudyStopped {
-                finished: results.len(),
-                total: results.len() + left.len(),
-                folder: self.folder.path().to_path_buf(),
-            });
-        }
-        let missing = missing
-            .into_iter()
-            .map(|(trial, reason)| (trial, Some(reason)));
-        Ok(Outcomes {
-            resumed: before.len(),
-            results,
-            missing: missing.collect(),
-        })
+        Ok(())
     }
 
     /// The results there are, and the trials that have none.
@@ -173,6 +229,11 @@ impl Study {
         let task = self.tasks.get(&trial.task)?;
         let damage = if result.spec != *trial {
             Some("it holds the result of another trial".to_string())
+        } else if result.versions.numbers != self.spec.versions.numbers {
+            Some(format!(
+                "it was computed by {}, and the study is one of {}: their numbers differ",
+                result.versions, self.spec.versions
+            ))
         } else {
             let measures = result.measures();
             measures.and_then(|measures| measures.damage(task.as_ref()))

@@ -9,7 +9,7 @@ use crate::ask::{TrialSpec, Versions};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, write_csv};
-use crate::learn::{Job, LengthScore, Model, Watch, evaluate, train};
+use crate::learn::{CurvePoint, Job, Keep, LengthScore, Model, Watch, evaluate, train};
 use crate::task::Task;
 
 /// The most rows of a stored encoding.
@@ -48,8 +48,11 @@ pub struct Measures {
     pub parameters: usize,
     /// The number of parameters of the positional scheme.
     pub position_parameters: usize,
-    /// The training loss, averaged over groups of consecutive steps.
+    /// The training loss, averaged over groups of consecutive steps; `step` is the last of a group.
     pub curve: Vec<CurvePoint>,
+    /// The loss on held-out sequences of the training lengths, at a few steps.
+    #[serde(default)]
+    pub held_out: Vec<CurvePoint>,
     /// How long it took. Only this differs when the trial is run again.
     pub timing: Timing,
 }
@@ -73,15 +76,6 @@ impl Measures {
             bad.length, bad.accuracy, bad.floor
         ))
     }
-}
-
-/// The mean loss of a group of consecutive steps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CurvePoint {
-    /// The last step of the group.
-    pub step: usize,
-    /// The mean loss.
-    pub loss: f64,
 }
 
 /// How long a trial took.
@@ -134,7 +128,11 @@ pub fn run_trial(
     let outcome = match train(model, job, watch) {
         Ok(trained) => {
             let seconds = trained.elapsed.as_secs_f64();
-            let scores = evaluate(&trained.model, task.as_ref(), &plain)?;
+            let keep = match spec.data {
+                Some(_) => Keep::Rows,
+                None => Keep::Scores,
+            };
+            let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
             write_encoding(&trained.model, task.max_tokens(), folder)?;
             if spec.data.is_some() {
                 trained.model.save(&folder.weights())?;
@@ -144,6 +142,7 @@ pub fn run_trial(
                 parameters,
                 position_parameters,
                 curve: curve(&trained.losses),
+                held_out: trained.held_out,
                 timing: Timing {
                     ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
                     tokens_per_second: trained.tokens as f64 / seconds,

@@ -143,6 +143,7 @@ mod tests {
         assert_eq!(
             Winner::of(&Outcomes {
                 results: Vec::new(),
+                seeds: Vec::new(),
                 missing: Vec::new(),
                 resumed: 0
             }),

@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::report::number::fixed;
-use crate::report::stats::mean;
+use crate::stats::mean;
 
 const ROW: i32 = 40;
 
@@ -15,7 +15,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     // One number per run: the mean over the lengths. A task that is tested only beyond the training lengths
     // has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
-    let all = series(data, task, |measures| {
+    let all = series(data, task, 1.0, |measures| {
         let scores = measures
             .scores
             .iter()

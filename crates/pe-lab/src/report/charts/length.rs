@@ -10,7 +10,7 @@ use crate::report::figure::Figure;
 const HEIGHT: i32 = 330;
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, |measures| {
+    let all = series(data, task, 1.0, |measures| {
         let scores = measures.scores.iter();
         scores.map(|score| (score.length, score.accuracy)).collect()
     });

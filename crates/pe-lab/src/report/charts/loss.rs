@@ -1,38 +1,76 @@
-//! Learning curves: the training loss by step.
+//! Learning curves: the loss by step, on the training batches and on held-out sequences.
 
 use super::panel::{figure, panel, stem};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
+use crate::learn::CurvePoint;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
+use crate::run::Measures;
 
 const HEIGHT: i32 = 300;
 
-pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, |measures| {
-        let points = measures.curve.iter();
+/// The training loss, and that on held-out sequences, each if there is one.
+pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> {
+    let name = &task.name;
+    let training = chart(
+        data,
+        task,
+        |measures| &measures.curve,
+        (stem("loss", name), format!("{name}: training loss by step")),
+        "The cross-entropy on the training batches; each point is the mean of consecutive steps.",
+        "training loss (nats per answer)",
+    )?;
+    let held_out = chart(
+        data,
+        task,
+        |measures| &measures.held_out,
+        (
+            stem("held-out-loss", name),
+            format!("{name}: held-out loss by step"),
+        ),
+        "The cross-entropy on sequences of the training lengths that no training saw. A line that still \
+         falls at its end has not converged.",
+        "held-out loss (nats per answer)",
+    )?;
+    Ok(training.into_iter().chain(held_out).collect())
+}
+
+fn chart(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    curve: fn(&Measures) -> &[CurvePoint],
+    (name, title): (String, String),
+    caption: &str,
+    axis: &str,
+) -> Result<Option<Figure>, LabError> {
+    let points = data.runs.iter().filter(|run| run.task == task.name);
+    let points = points.filter_map(|run| run.outcome.ok()).flat_map(curve);
+    let highest = points
+        .map(|point| point.loss)
+        .filter(|loss| loss.is_finite());
+    let highest = highest.fold(0.0, f64::max);
+    let all = series(data, task, highest, |measures| {
+        let points = curve(measures).iter();
         points.map(|point| (point.step, point.loss)).collect()
     });
-    let means = || all.iter().flat_map(|series| &series.mean);
-    let bands = all.iter().flat_map(|series| &series.band);
-    let steps = means().map(|at| at.0).fold(0.0, f64::max);
-    let tops = means().map(|at| at.1).chain(bands.map(|at| at.1.high));
-    let loss = tops.fold(0.0, f64::max);
-    if steps == 0.0 || loss == 0.0 {
+    let means = all.iter().flat_map(|series| &series.mean);
+    let steps = means.map(|at| at.0).fold(0.0, f64::max);
+    if steps == 0.0 || highest == 0.0 {
         return Ok(None);
     }
     figure(
-        stem("loss", &task.name),
-        format!("{}: training loss by step", task.name),
-        "The cross-entropy on the training batches; each point is the mean of consecutive steps. Line: \
-         the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds."
-            .into(),
+        name,
+        title,
+        format!(
+            "{caption} Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds."
+        ),
         HEIGHT,
         &legend(&all),
         |page, top| {
             let x = Axis::round("training step", 0.0..steps, 9);
-            let y = Axis::round("training loss (nats per answer)", 0.0..loss * 1.05, 6);
+            let y = Axis::round(axis, 0.0..highest * 1.05, 6);
             let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
             for series in &all {
                 series.draw_band(&mut chart)?;

@@ -19,8 +19,8 @@ pub struct TaskFigures {
     /// Accuracy by scheme; by length, if there are several; and by position, if answers are read at several
     /// positions.
     pub scores: Vec<Figure>,
-    /// The learning curve.
-    pub loss: Option<Figure>,
+    /// The learning curves.
+    pub losses: Vec<Figure>,
 }
 
 /// Draws the charts of one task. A task without any result has none.
@@ -34,7 +34,7 @@ pub fn of_task(data: &Data<'_>, task: &TaskFacts) -> Result<TaskFigures, LabErro
     let scores = [by_scheme, by_length, by_position];
     Ok(TaskFigures {
         scores: scores.into_iter().flatten().collect(),
-        loss: loss::draw(data, task)?,
+        losses: loss::draw(data, task)?,
     })
 }
 
@@ -59,9 +59,10 @@ mod tests {
             let kinds = if task.name == "digits" { 1 } else { 3 };
             assert_eq!(of_task.scores.len(), kinds, "{}", task.name);
             figures.extend(of_task.scores);
-            figures.extend(of_task.loss);
+            assert_eq!(of_task.losses.len(), 2, "{}", task.name);
+            figures.extend(of_task.losses);
         }
-        assert_eq!(figures.len(), 1 + 9 * 2 + 8 * 2);
+        assert_eq!(figures.len(), 1 + 9 * 3 + 8 * 2);
         for figure in figures {
             let tree = resvg::usvg::roxmltree::Document::parse(&figure.svg).unwrap();
             let root = tree.root_element();

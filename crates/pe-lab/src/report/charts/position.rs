@@ -22,7 +22,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let panels: Vec<Curves> = lengths(task)
         .into_iter()
         .map(|length| {
-            let all = series(data, task, |measures| {
+            let all = series(data, task, 1.0, |measures| {
                 let scores = measures
                     .scores
                     .iter()

@@ -6,8 +6,8 @@ use super::look::Look;
 use crate::draw::{Chart, Key, band, line, markers};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
-use crate::report::stats::{CURVE_RESAMPLES, Interval, mean, mean_interval};
 use crate::run::Measures;
+use crate::stats::{Interval, mean, mean_interval};
 
 /// With more schemes than this no bands are drawn: they would hide each other and the lines.
 const MOST_BANDS: usize = 6;
@@ -24,10 +24,12 @@ pub struct Series {
     pub band: Vec<(f64, Interval)>,
 }
 
-/// The series of every scheme that has results on a task. `curve` gives the points of one run.
+/// The series of every scheme that has results on a task. `curve` gives the points of one run. Their values
+/// lie from 0 to `most`, and so does what is shown of their intervals.
 pub fn series(
     data: &Data<'_>,
     task: &TaskFacts,
+    most: f64,
     curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
     let schemes = &data.spec.schemes;
@@ -46,9 +48,13 @@ pub fn series(
         let means = at
             .iter()
             .filter_map(|(x, all)| Some((*x as f64, mean(all.iter().copied())?)));
+        let within = |interval: Interval| Interval {
+            low: interval.low.clamp(0.0, most),
+            high: interval.high.clamp(0.0, most),
+        };
         let bands = at
             .iter()
-            .filter_map(|(x, all)| Some((*x as f64, mean_interval(all, CURVE_RESAMPLES)?)));
+            .filter_map(|(x, all)| Some((*x as f64, within(mean_interval(all)?))));
         Series {
             scheme: scheme.clone(),
             look: Look::of(scheme, schemes),
@@ -138,7 +144,7 @@ mod tests {
             .score("mine", "b", 1, &[(10, 0.9)])
             .fail("mine", "c", 1, "diverged");
         let data = study.data();
-        let all = series(&data, &data.tasks[0], |measures| {
+        let all = series(&data, &data.tasks[0], 1.0, |measures| {
             measures
                 .scores
                 .iter()
@@ -149,6 +155,9 @@ mod tests {
         assert_eq!(all[0].points, [(10.0, 0.5), (10.0, 0.7), (40.0, 0.3)]);
         assert_eq!(all[0].mean, [(10.0, 0.6), (40.0, 0.3)]);
         assert_eq!(all[0].band.len(), 1, "one seed has no interval");
+        // Student's interval of 0.5 and 0.7 reaches from −0.67 to 1.87, and a share does not.
+        let interval = all[0].band[0].1;
+        assert_eq!((interval.low, interval.high), (0.0, 1.0));
         assert!(all[1].band.is_empty());
     }
 }

@@ -1,0 +1,60 @@
+//! Whether a training had come to its end.
+
+use crate::learn::CurvePoint;
+
+/// A run whose held-out loss falls by more than this share of its first value over the last quarter of the
+/// steps has not converged.
+pub const STILL_FALLING: f64 = 0.02;
+
+/// By which share of its first value the held-out loss falls over the last quarter of the training. `None`
+/// without a value before that quarter and one at its end.
+pub fn last_fall(points: &[CurvePoint]) -> Option<f64> {
+    let (first, last) = (points.first()?, points.last()?);
+    let start = last.step as f64 * 0.75;
+    let after = points.iter().position(|point| point.step as f64 > start)?;
+    let (before, after) = (points.get(after.checked_sub(1)?)?, &points[after]);
+    // Between two points the loss is taken to fall evenly.
+    let share = (start - before.step as f64) / (after.step - before.step) as f64;
+    let at_start = before.loss + share * (after.loss - before.loss);
+    (first.loss > 0.0).then(|| (at_start - last.loss) / first.loss)
+}
+
+/// Whether the held-out loss still falls at the end of the training.
+pub fn is_falling(points: &[CurvePoint]) -> bool {
+    last_fall(points).is_some_and(|fall| fall > STILL_FALLING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(points: &[(usize, f64)]) -> Vec<CurvePoint> {
+        let points = points.iter();
+        points
+            .map(|(step, loss)| CurvePoint {
+                step: *step,
+                loss: *loss,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_fall_is_that_of_the_last_quarter_as_a_share_of_the_first_loss() {
+        // At step 300 of 400, between 250 and 350, the loss is 1.0.
+        let falling = curve(&[(50, 2.0), (250, 1.5), (350, 0.5), (400, 0.4)]);
+        assert!((last_fall(&falling).unwrap() - 0.3).abs() < 1e-12);
+        assert!(is_falling(&falling));
+        let flat = curve(&[(50, 2.0), (250, 0.51), (300, 0.50), (400, 0.47)]);
+        assert!((last_fall(&flat).unwrap() - 0.015).abs() < 1e-12);
+        assert!(!is_falling(&flat));
+        let rising = curve(&[(50, 2.0), (200, 0.5), (400, 0.9)]);
+        assert!(!is_falling(&rising));
+    }
+
+    #[test]
+    fn too_few_points_say_nothing() {
+        for points in [&[][..], &[(30, 2.0)], &[(390, 2.0), (400, 0.1)]] {
+            assert_eq!(last_fall(&curve(points)), None, "{points:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Means, variances, percentiles, the interquartile mean.
+
+/// The arithmetic mean. `None` if there are no values.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for value in values {
+        sum += value;
+        count += 1;
+    }
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The variance of a sample, `Σ(x − x̄)² / (n − 1)`. `None` for fewer than two values.
+pub fn variance(values: &[f64]) -> Option<f64> {
+    let center = mean(values.iter().copied())?;
+    let squares: f64 = values.iter().map(|value| (value - center).powi(2)).sum();
+    (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
+}
+
+/// The value below which `percent` of a sorted list lies, interpolated between neighbours.
+///
+/// At rank `h = (n − 1) · percent / 100`, counted from 0: `x[⌊h⌋] + (h − ⌊h⌋) · (x[⌊h⌋+1] − x[⌊h⌋])`.
+/// This is type 7 of Hyndman and Fan (1996), the default of NumPy and of R. `None` if the list is empty.
+pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
+    let rank = sorted.len().checked_sub(1)? as f64 * percent.clamp(0.0, 100.0) / 100.0;
+    let below = sorted.get(rank.floor() as usize)?;
+    let above = sorted.get(rank.ceil() as usize)?;
+    Some(below + rank.fract() * (above - below))
+}
+
+/// The interquartile mean: the mean of the middle half.
+///
+/// A quarter of the values, rounded down, is cut from each end of the sorted list, and the rest is
+/// averaged. It hides what happens in fewer than a quarter of the runs, so it stands beside the mean and
+/// decides nothing. Agarwal et al., "Deep RL at the edge of the statistical precipice", NeurIPS 2021, use
+/// it to aggregate runs over tasks. `None` if there are no values.
+pub fn interquartile_mean(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let cut = sorted.len() / 4;
+    mean(sorted[cut..sorted.len() - cut].iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn close(value: f64, expected: f64) {
+        assert!(
+            (value - expected).abs() < 1e-12,
+            "{value} is not {expected}"
+        );
+    }
+
+    #[test]
+    fn percentiles_are_those_of_numpy() {
+        // numpy.percentile(x, …) of NumPy 2.4.6.
+        let mut x = [3.1, 0.2, 5.5, 1.7, 4.4, 2.9, 8.0];
+        x.sort_by(f64::total_cmp);
+        for (percent, expected) in [
+            (0.0, 0.2),
+            (2.5, 0.425),
+            (25.0, 2.3),
+            (50.0, 3.1),
+            (90.0, 6.5),
+            (97.5, 7.625),
+            (100.0, 8.0),
+        ] {
+            close(percentile(&x, percent).unwrap(), expected);
+        }
+        assert_eq!(percentile(&[], 50.0), None);
+        assert_eq!(percentile(&[4.0], 97.5), Some(4.0));
+    }
+
+    #[test]
+    fn the_interquartile_mean_is_that_of_scipy() {
+        // scipy.stats.trim_mean(x, 0.25) of SciPy 1.17.1.
+        for (values, expected) in [
+            (&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0][..], 4.5),
+            (&[1.0, 2.0, 3.0, 4.0, 100.0], 3.0),
+            (&[0.1, 0.9, 0.4], 0.466_666_666_666_666_6),
+            (&[5.0], 5.0),
+            (&[3.1, 0.2, 5.5, 1.7, 4.4, 2.9, 8.0], 3.52),
+            (&[9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0], 1.0),
+        ] {
+            close(interquartile_mean(values).unwrap(), expected);
+        }
+        assert_eq!(interquartile_mean(&[]), None);
+    }
+
+    #[test]
+    fn a_variance_takes_two_values() {
+        close(variance(&[1.0, 2.0, 4.0]).unwrap(), 7.0 / 3.0);
+        assert_eq!(variance(&[1.0]), None);
+        assert_eq!(variance(&[]), None);
+    }
+}

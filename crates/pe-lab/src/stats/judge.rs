@@ -1,0 +1,294 @@
+//! The procedure: which scheme is best, which pairs differ, which are level.
+
+use serde::{Deserialize, Serialize};
+
+use super::holm::holm;
+use super::welch::{Difference, compare};
+
+/// Two schemes are level if their means differ by less than this normalized score. It is fixed before any
+/// study is run.
+pub const MARGIN: f64 = 0.02;
+
+/// The largest shares of studies that make a false claim.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Errors {
+    /// Of each headline: "the leader is best".
+    pub headline: f64,
+    /// Of all pairs together: "these two differ".
+    pub pairs: f64,
+    /// Of all pairs together: "these two are level".
+    pub level: f64,
+}
+
+impl Default for Errors {
+    /// Two headlines, inside and beyond, and the pairs make 5 % of false differences in all.
+    fn default() -> Self {
+        Self {
+            headline: 0.0125,
+            pairs: 0.025,
+            level: 0.05,
+        }
+    }
+}
+
+impl Errors {
+    /// The errors of each of several looks at a study: whatever the looks have in common, the claims of all
+    /// of them together are wrong at most as often as those of one look with the whole errors.
+    pub fn divided(self, looks: usize) -> Self {
+        let share = |error: f64| error / looks.max(1) as f64;
+        Self {
+            headline: share(self.headline),
+            pairs: share(self.pairs),
+            level: share(self.level),
+        }
+    }
+}
+
+/// What a pair of schemes shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// The higher one is better, after the correction for all pairs.
+    Proven,
+    /// They differ by less than the margin, after the correction for all pairs.
+    Level,
+    /// Every run of both has the same score.
+    Same,
+    /// Neither is established.
+    Undecided,
+    /// One of them has fewer than two seeds, so nothing is known about chance.
+    OneSeed,
+}
+
+/// A pair of schemes. They are numbered as they were given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The scheme with the higher mean, or the first of two equal ones.
+    pub higher: usize,
+    /// The other.
+    pub lower: usize,
+    /// The higher minus the lower.
+    pub difference: Difference,
+    /// The p of "they are equally good", see [`Difference::p`].
+    pub p: Option<f64>,
+    /// `p` after Holm's correction for all pairs of all questions.
+    pub p_holm: Option<f64>,
+    /// The p of "they differ by the margin or more", after Holm's correction for all pairs.
+    pub p_level: Option<f64>,
+    /// What that shows.
+    pub finding: Finding,
+}
+
+/// The answer to one question: which scheme is best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The schemes, the highest mean first.
+    pub order: Vec<usize>,
+    /// Every pair.
+    pub pairs: Vec<Pair>,
+    /// The largest p of the leader against any other, uncorrected. `None` if a p is missing, or if there is
+    /// no other scheme.
+    pub p: Option<f64>,
+    /// Whether the leader is best: `p` is below the headline's error, or every pair with it is proven.
+    pub best: bool,
+}
+
+impl Answer {
+    /// The pairs of the leader with every other scheme, in the order of their means.
+    pub fn of_leader(&self) -> impl Iterator<Item = &Pair> {
+        let leader = self.order.first().copied();
+        let others = self.order.iter().skip(1);
+        others.filter_map(move |other| {
+            let is_of = |pair: &&Pair| Some(pair.higher) == leader && pair.lower == *other;
+            self.pairs.iter().find(is_of)
+        })
+    }
+
+    /// Whether the top is known: the leader is best, or every other scheme is proven below it or level with
+    /// it.
+    pub fn decided(&self) -> bool {
+        let known = |pair: &Pair| matches!(pair.finding, Finding::Proven | Finding::Level);
+        self.best || (self.order.len() > 1 && self.of_leader().all(known))
+    }
+}
+
+/// Judges one or more questions, such as "inside" and "beyond". Each holds the scores of every scheme as
+/// `scores[task][seed]`, see [`compare`]. Holm's correction is for the pairs of all questions together.
+///
+/// The leader of a question is the scheme with the highest mean. It is called best if its largest p against
+/// the others is below the headline's error. That needs no correction for the number of schemes: for Gaussian
+/// means the two-sided test against the scheme with the smallest standardized difference is enough (Gutmann
+/// and Maymin 1987; Hung and Fithian, arXiv:1610.03944; Sood, arXiv:2503.01065). It is also best if every pair with it is proven, which
+/// the errors of the pairs pay for.
+pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> Vec<Answer> {
+    let mut answers: Vec<Answer> = questions.iter().map(|schemes| unjudged(schemes)).collect();
+    let pairs = |answers: &mut Vec<Answer>, p: fn(&Pair) -> Option<f64>| {
+        let all = answers.iter().flat_map(|answer| &answer.pairs);
+        holm(&all.filter_map(p).collect::<Vec<_>>()).into_iter()
+    };
+    for pair in answers.iter_mut().flat_map(|answer| &mut answer.pairs) {
+        pair.p_level = pair.difference.p_level(margin);
+    }
+    let mut different = pairs(&mut answers, |pair| pair.p);
+    let mut level = pairs(&mut answers, |pair| pair.p_level);
+    for answer in &mut answers {
+        for pair in &mut answer.pairs {
+            pair.p_holm = pair.p.and_then(|_| different.next());
+            pair.p_level = pair.p_level.and_then(|_| level.next());
+            let below = |p: Option<f64>, error: f64| p.is_some_and(|p| p < error);
+            pair.finding = match pair.p {
+                None => Finding::OneSeed,
+                _ if below(pair.p_holm, errors.pairs) => Finding::Proven,
+                _ if pair.difference.is_same() => Finding::Same,
+                _ if below(pair.p_level, errors.level) => Finding::Level,
+                _ => Finding::Undecided,
+            };
+        }
+        let p: Option<Vec<f64>> = answer.of_leader().map(|pair| pair.p).collect();
+        answer.p = p.and_then(|p| p.into_iter().reduce(f64::max));
+        let below = answer.p.is_some_and(|p| p < errors.headline);
+        let is_proven = |pair: &Pair| pair.finding == Finding::Proven;
+        let proven = answer.p.is_some() && answer.of_leader().all(is_proven);
+        answer.best = below || proven;
+    }
+    answers
+}
+
+fn unjudged(schemes: &[Vec<Vec<f64>>]) -> Answer {
+    let mut pairs = Vec::new();
+    for (a, of_a) in schemes.iter().enumerate() {
+        for (b, of_b) in schemes.iter().enumerate().skip(a + 1) {
+            let difference = compare(of_a, of_b);
+            let (higher, lower, difference) = match difference.value >= 0.0 {
+                true => (a, b, difference),
+                false => (b, a, difference.reversed()),
+            };
+            pairs.push(Pair {
+                higher,
+                lower,
+                p: difference.p(),
+                difference,
+                p_holm: None,
+                p_level: None,
+                finding: Finding::OneSeed,
+            });
+        }
+    }
+    // By the number of others that a scheme is above: the same comparisons decide the order and the pairs.
+    let above = |scheme: usize| pairs.iter().filter(|pair| pair.higher == scheme).count();
+    let mut order: Vec<usize> = (0..schemes.len()).collect();
+    order.sort_by_key(|scheme| std::cmp::Reverse(above(*scheme)));
+    Answer {
+        order,
+        pairs,
+        p: None,
+        best: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_task(runs: &[&[f64]]) -> Vec<Vec<Vec<f64>>> {
+        runs.iter().map(|seeds| vec![seeds.to_vec()]).collect()
+    }
+
+    fn judged(runs: &[&[f64]]) -> Answer {
+        let mut answers = judge(&[one_task(runs)], Errors::default(), MARGIN);
+        answers.remove(0)
+    }
+
+    const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];
+    const MIDDLE: &[f64] = &[0.70, 0.73, 0.71, 0.75, 0.69];
+    const LOW: &[f64] = &[0.10, 0.12, 0.09, 0.11, 0.13];
+
+    #[test]
+    fn three_clear_schemes_are_ordered_and_proven_at_five_seeds() {
+        let answer = judged(&[MIDDLE, LOW, HIGH]);
+        assert_eq!(answer.order, [2, 0, 1]);
+        assert!(answer.best && answer.decided());
+        assert!(
+            answer
+                .pairs
+                .iter()
+                .all(|pair| pair.finding == Finding::Proven)
+        );
+        // The headline's p is the largest of the leader's, which is that of the nearest.
+        let nearest = answer.of_leader().next().unwrap();
+        assert_eq!((nearest.lower, nearest.p), (0, answer.p));
+    }
+
+    #[test]
+    fn one_close_rival_takes_the_headline_away() {
+        let rival: Vec<f64> = HIGH.iter().map(|score| score - 0.005).collect();
+        let answer = judged(&[HIGH, LOW, &rival]);
+        assert_eq!(answer.order, [0, 2, 1]);
+        assert!(!answer.best && !answer.decided());
+        let findings: Vec<Finding> = answer.of_leader().map(|pair| pair.finding).collect();
+        assert_eq!(findings, [Finding::Undecided, Finding::Proven]);
+    }
+
+    #[test]
+    fn level_takes_a_proof_and_the_same_is_not_one() {
+        let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
+        let other = [0.9020, 0.9015, 0.9012, 0.9018, 0.9011];
+        let answer = judged(&[&tight, &other]);
+        assert_eq!(answer.pairs[0].higher, 1);
+        assert!(matches!(
+            answer.pairs[0].finding,
+            Finding::Level | Finding::Proven
+        ));
+        let answer = judged(&[&[0.90, 0.95, 0.92], &[0.92, 0.90, 0.96]]);
+        assert_eq!(answer.pairs[0].finding, Finding::Undecided, "three seeds");
+        let answer = judged(&[&[1.0; 5], &[1.0; 5]]);
+        assert_eq!(answer.pairs[0].finding, Finding::Same);
+        assert!(!answer.decided());
+    }
+
+    #[test]
+    fn the_margin_decides_what_is_level() {
+        let a = [0.90, 0.91, 0.92, 0.90, 0.91, 0.92, 0.90, 0.92];
+        let b: Vec<f64> = a.iter().rev().map(|score| score - 0.003).collect();
+        let finding = |margin| {
+            let runs = one_task(&[&a, &b]);
+            judge(&[runs], Errors::default(), margin)[0].pairs[0].finding
+        };
+        assert_eq!(finding(0.02), Finding::Level);
+        assert_eq!(finding(0.005), Finding::Undecided);
+    }
+
+    #[test]
+    fn the_pairs_of_both_questions_are_corrected_together() {
+        let questions = [one_task(&[HIGH, MIDDLE]), one_task(&[MIDDLE, LOW, HIGH])];
+        let answers = judge(&questions, Errors::default(), MARGIN);
+        let mut all: Vec<&Pair> = answers.iter().flat_map(|answer| &answer.pairs).collect();
+        all.sort_by(|a, b| a.p.unwrap().total_cmp(&b.p.unwrap()));
+        assert_eq!(all.len(), 4);
+        assert_eq!(all[0].p_holm, Some(4.0 * all[0].p.unwrap()));
+    }
+
+    #[test]
+    fn one_seed_says_nothing_and_one_scheme_has_no_rival() {
+        let answer = judged(&[&[0.9], &[0.1]]);
+        assert_eq!(answer.order, [0, 1]);
+        assert_eq!((answer.p, answer.best), (None, false));
+        assert_eq!(answer.pairs[0].finding, Finding::OneSeed);
+        let alone = judged(&[HIGH]);
+        assert_eq!((alone.p, alone.best, alone.decided()), (None, false, false));
+        assert!(
+            judge(&[Vec::new()], Errors::default(), MARGIN)[0]
+                .order
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn the_errors_of_several_looks_add_up_to_those_of_one() {
+        let each = Errors::default().divided(4);
+        assert_eq!(
+            (each.headline, each.pairs, each.level),
+            (0.003_125, 0.006_25, 0.0125)
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! The arithmetic of the statistics is that of SciPy. The values are in `tests/peers` of the repository, with
+//! the script that wrote them.
+
+use pe_lab::stats::{Estimate, compare, mean_interval, quantile, sign_test, two_sided};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Values {
+    pairs: Vec<Pair>,
+    tails: Vec<Tail>,
+    signs: Vec<Sign>,
+    means: Vec<Mean>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    a: Vec<Vec<f64>>,
+    b: Vec<Vec<f64>>,
+    margin: f64,
+    difference: f64,
+    by_seed: Test,
+    by_task: Test,
+}
+
+#[derive(Deserialize)]
+struct Test {
+    t: f64,
+    df: f64,
+    p: f64,
+    low: f64,
+    high: f64,
+    p_level: f64,
+}
+
+#[derive(Deserialize)]
+struct Tail {
+    t: f64,
+    df: f64,
+    p: f64,
+}
+
+#[derive(Deserialize)]
+struct Sign {
+    above: usize,
+    below: usize,
+    p: f64,
+}
+
+#[derive(Deserialize)]
+struct Mean {
+    x: Vec<f64>,
+    low: f64,
+    high: f64,
+}
+
+fn values() -> Values {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/peers/values/statistics.json"
+    );
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn close(value: f64, expected: f64) {
+    let within = 1e-9 * expected.abs().max(1e-3);
+    assert!(
+        (value - expected).abs() <= within,
+        "{value} is not {expected}"
+    );
+}
+
+#[test]
+fn welch_and_its_stratified_form_are_those_of_scipy() {
+    let values = values();
+    assert_eq!(values.pairs.len(), 10);
+    for pair in values.pairs {
+        let difference = compare(&pair.a, &pair.b);
+        close(difference.value, pair.difference);
+        let check = |estimate: Option<Estimate>, test: &Test| {
+            let estimate = estimate.unwrap();
+            close(estimate.value / estimate.error, test.t);
+            close(estimate.df, test.df);
+            close(two_sided(test.t, estimate.df), test.p);
+            let half = quantile(0.05, estimate.df) * estimate.error;
+            close(estimate.value - half, test.low);
+            close(estimate.value + half, test.high);
+        };
+        check(difference.by_seed, &pair.by_seed);
+        check(difference.by_task, &pair.by_task);
+        // The procedure takes the larger p and the wider interval.
+        let tests = [&pair.by_seed, &pair.by_task];
+        let largest = |p: fn(&Test) -> f64| tests.iter().map(|test| p(test)).fold(0.0, f64::max);
+        close(difference.p().unwrap(), largest(|test| test.p));
+        close(
+            difference.p_level(pair.margin).unwrap(),
+            largest(|test| test.p_level),
+        );
+        let interval = difference.interval().unwrap();
+        close(
+            interval.high - interval.low,
+            largest(|test| test.high - test.low),
+        );
+        let reversed = difference.reversed();
+        assert_eq!(reversed.p(), difference.p());
+        close(reversed.interval().unwrap().high, -interval.low);
+    }
+}
+
+#[test]
+fn students_tails_are_those_of_scipy() {
+    for tail in values().tails {
+        let p = two_sided(tail.t, tail.df);
+        assert!(
+            (p - tail.p).abs() <= 1e-11 * tail.p,
+            "t {}, df {}: {p} is not {}",
+            tail.t,
+            tail.df,
+            tail.p
+        );
+        assert_eq!(two_sided(-tail.t, tail.df), p);
+    }
+}
+
+#[test]
+fn the_sign_test_and_the_interval_of_a_mean_are_those_of_scipy() {
+    let values = values();
+    for sign in values.signs {
+        close(sign_test(sign.above, sign.below), sign.p);
+    }
+    for mean in values.means {
+        let interval = mean_interval(&mean.x).unwrap();
+        close(interval.low, mean.low);
+        close(interval.high, mean.high);
+    }
+}
+
+#[test]
+fn without_a_spread_the_smallest_p_is_that_of_a_permutation() {
+    let p = |a: &[f64], b: &[f64]| compare(&[a.to_vec()], &[b.to_vec()]).p();
+    // 2 / C(6, 3), 2 / C(10, 5), 2 / C(7, 3).
+    assert_eq!(p(&[1.0; 3], &[0.9; 3]), Some(0.1));
+    close(p(&[1.0; 5], &[0.9; 5]).unwrap(), 2.0 / 252.0);
+    close(p(&[1.0; 4], &[0.9; 3]).unwrap(), 2.0 / 35.0);
+    assert_eq!(p(&[1.0; 5], &[1.0; 5]), Some(1.0));
+    assert_eq!(p(&[1.0], &[0.9]), None);
+    let still = compare(&[vec![0.3; 5]], &[vec![0.1; 5]]);
+    assert_eq!((still.interval(), still.p_level(0.5)), (None, None));
+    assert_eq!(mean_interval(&[0.4]), None);
+    assert_eq!(
+        mean_interval(&[0.5; 3]).map(|of| (of.low, of.high)),
+        Some((0.5, 0.5))
+    );
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Writes `values/statistics.json`: what SciPy says about made-up scores, for `crates/pe-lab/tests/statistics.rs`.
+
+SciPy has Welch's test of two samples, but not of contrasts of many means, so the stratified test is computed here
+from the general formula: for an estimate `Σ c_i x̄_i` of independent groups, `V = Σ c_i² s_i² / n_i` and
+`df = V² / Σ (c_i² s_i² / n_i)² / (n_i − 1)` (Satterthwaite 1946), with SciPy's Student distribution.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+
+def contrast(groups, coefficients):
+    groups = [np.asarray(group) for group in groups]
+    estimate = sum(c * group.mean() for c, group in zip(coefficients, groups))
+    parts = [c * c * group.var(ddof=1) / len(group) for c, group in zip(coefficients, groups)]
+    variance = sum(parts)
+    df = variance**2 / sum(part**2 / (len(group) - 1) for part, group in zip(parts, groups))
+    return estimate, np.sqrt(variance), df
+
+
+def level(a, b, margin):
+    """Two one-sided Welch tests: the larger p."""
+    above = stats.ttest_ind(a, b - margin, equal_var=False, alternative="greater").pvalue
+    below = stats.ttest_ind(a, b + margin, equal_var=False, alternative="less").pvalue
+    return max(above, below)
+
+
+def pair(a, b, margin=0.02):
+    """Scores by task and seed."""
+    a, b = np.asarray(a), np.asarray(b)
+    s_a, s_b = a.mean(axis=0), b.mean(axis=0)
+    welch = stats.ttest_ind(s_a, s_b, equal_var=False)
+    interval = welch.confidence_interval(0.95)
+    tasks = len(a)
+    value, error, df = contrast([*a, *b], [1 / tasks] * tasks + [-1 / tasks] * tasks)
+    t = stats.t(df)
+    half = t.ppf(0.975) * error
+    return {
+        "a": a.tolist(),
+        "b": b.tolist(),
+        "margin": margin,
+        "difference": s_a.mean() - s_b.mean(),
+        "by_seed": {
+            "t": welch.statistic,
+            "df": welch.df,
+            "p": welch.pvalue,
+            "low": interval.low,
+            "high": interval.high,
+            "p_level": level(s_a, s_b, margin),
+        },
+        "by_task": {
+            "t": value / error,
+            "df": df,
+            "p": 2 * t.sf(abs(value / error)),
+            "low": value - half,
+            "high": value + half,
+            "p_level": t.sf((margin - abs(value)) / error),
+        },
+    }
+
+
+def main():
+    rng = np.random.default_rng(17)
+    pairs = []
+    for tasks, seeds_a, seeds_b, shift, spread in [
+        (1, 5, 5, 0.1, 0.05),
+        (1, 2, 2, 0.3, 0.05),
+        (1, 3, 8, 0.05, 0.02),
+        (4, 3, 3, 0.05, 0.03),
+        (8, 5, 5, 0.01, 0.05),
+        (8, 5, 4, 0.0, 0.01),
+        (9, 12, 12, 0.004, 0.02),
+        (2, 30, 25, 0.001, 0.002),
+    ]:
+        a = rng.normal(0.8 + shift, spread, (tasks, seeds_a))
+        b = rng.normal(0.8, spread * rng.uniform(0.3, 3), (tasks, seeds_b))
+        pairs.append(pair(a.round(6), b.round(6)))
+    # One scheme does not vary, or varies on one task only.
+    pairs.append(pair([[1.0] * 5], [[0.9, 0.95, 0.91, 0.99, 0.97]]))
+    pairs.append(pair([[1.0] * 4, [0.5, 0.6, 0.55, 0.7]], [[1.0] * 4, [1.0] * 4]))
+
+    tails = [
+        {"t": t, "df": df, "p": 2 * stats.t.sf(t, df)}
+        for df in [0.5, 1, 1.7, 4, 7.3, 30, 1000]
+        for t in [0.01, 0.5, 1, 2.5, 6, 20, 300]
+    ]
+    signs = [
+        {"above": above, "below": below, "p": stats.binomtest(above, above + below, 0.5).pvalue}
+        for above, below in [(5, 0), (6, 0), (30, 24), (12, 40), (1, 1), (300, 250), (4000, 4200)]
+    ]
+    means = []
+    for n in [2, 3, 5, 12]:
+        x = rng.normal(0.7, 0.1, n).round(6)
+        interval = stats.ttest_1samp(x, 0).confidence_interval(0.95)
+        means.append({"x": x.tolist(), "low": interval.low, "high": interval.high})
+    values = {"pairs": pairs, "tails": tails, "signs": signs, "means": means}
+    file = Path(__file__).parent / "values" / "statistics.json"
+    file.write_text(json.dumps(values, indent=1) + "\n")
+
+
+main()
