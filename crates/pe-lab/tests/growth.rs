@@ -173,13 +173,17 @@ fn a_dry_run_says_what_and_how_long_and_leaves_nothing() {
         flags[7] = steps;
         let (stdout, _) = good(&flags, &out);
         let mut words = stdout.split_whitespace().skip(1);
-        let number: f64 = words.next().unwrap().parse().unwrap();
-        let unit = words.next().unwrap();
+        let number: f64 = match words.next().unwrap() {
+            "a" => 1.0, // a second
+            number => number.parse().unwrap(),
+        };
         number
-            * [1.0, 60.0, 3600.0][["seconds", "minutes", "hours"]
-                .iter()
-                .position(|u| *u == unit)
-                .unwrap()]
+            * match words.next().unwrap() {
+                "second" | "seconds" => 1.0,
+                "minutes" => 60.0,
+                "hours" => 3600.0,
+                unit => panic!("{unit}"),
+            }
     };
     let (short, long) = (seconds("2"), seconds("20000"));
     assert!(long > 10.0 * short, "{short} {long}");

@@ -284,8 +284,9 @@ impl<'a> Question<'a> {
 
     fn comparisons(&self, data: &Data<'_>, answer: &Answer) -> Vec<Comparison> {
         let rows = |scheme: &str| {
-            let task = self.tasks.first().filter(|_| data.spec.data.is_some())?;
-            row_scores(data, &task.task, scheme, self.part)
+            data.spec.data.as_ref()?;
+            let of_task = |task: &&TaskSummary| row_scores(data, &task.task, scheme, self.part);
+            side_by_side(self.tasks.iter().map(of_task).collect::<Option<_>>()?)
         };
         let leader = answer
             .order
@@ -303,6 +304,14 @@ impl<'a> Question<'a> {
         });
         pairs.collect()
     }
+}
+
+/// The rows of all parts of a person's data, seed by seed. `None` where a training of a part is missing.
+fn side_by_side(parts: Vec<RowScores>) -> Option<RowScores> {
+    let seeds = parts.first()?.len();
+    let is_whole = parts.iter().all(|part| part.len() == seeds);
+    let of_seed = |seed: usize| parts.iter().flat_map(|part| part[seed].clone()).collect();
+    is_whole.then(|| (0..seeds).map(of_seed).collect())
 }
 
 /// The seeds that all of these groups have, and the scores of each group at these seeds.
@@ -433,10 +442,14 @@ impl TaskSummary {
     fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
         let schemes = data.spec.schemes.iter();
         let schemes = schemes.map(|scheme| SchemeSummary::of(data, facts, scheme));
-        let title = data.spec.data.as_ref().map_or(&facts.name, |of| &of.file);
+        let title = match &data.spec.data {
+            None => facts.name.clone(),
+            Some(of) if of.folds.is_some() => format!("{}, {}", of.file, facts.name),
+            Some(of) => of.file.clone(),
+        };
         Self {
             task: facts.name.clone(),
-            title: title.clone(),
+            title,
             about: facts.about.clone(),
             source: facts.source.clone(),
             steps: facts.steps,

@@ -59,7 +59,7 @@ fn render_overall(summary: &Summary) -> String {
         rows.push(row);
     }
     format!(
-        "all tasks: mean of the normalized scores (0 at the floor, 1 for all correct; a failed training\n\
+        "all tasks: mean of the normalized scores (0 at the floor, 1 for all correct; a failed training \
          scores the floor), its 95 % interval over seeds, and the interquartile mean\n{}",
         align(&rows)
     )

@@ -193,8 +193,11 @@ fn subject(summary: &Summary, headline: &Headline) -> String {
 /// Whether other rows of a person's data would say the same. Every seed is tested on the same ones.
 fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let data = summary.study.data.as_ref()?;
-    let task = summary.tasks.first()?;
-    let tested = task.samples[headline.part as usize];
+    // The parts of the data, each of which is the test of a task of its own, or one test for all.
+    let of_tasks = summary.tasks.iter();
+    let tested: usize = of_tasks
+        .map(|task| task.samples[headline.part as usize])
+        .sum();
     let [leader, ..] = &headline.order[..] else {
         return None;
     };
@@ -203,12 +206,16 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let said: Vec<(&Comparison, OtherRows)> = pairs
         .filter_map(|pair| Some((pair, pair.other_rows?)))
         .collect();
-    let all = match headline.part {
-        Part::Inside => format!(
+    let all = match (headline.part, data.folds) {
+        (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
             data.file
         ),
-        Part::Beyond => format!("The same {tested} longer rows"),
+        (Part::Inside, Some(folds)) => format!(
+            "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",
+            data.file
+        ),
+        (Part::Beyond, _) => format!("The same {tested} longer rows"),
     };
     let unsure = said.iter().filter(|of| !of.1.established());
     let widest = |of: &&(&Comparison, OtherRows)| of.1.interval.map_or(f64::MIN, |i| i.low);
@@ -664,34 +671,44 @@ mod tests {
     #[test]
     fn a_persons_file_is_named_and_its_rows_are_asked() {
         // Every seed agrees; 30 rows of 100 speak for a, and `against` rows for b.
-        let said = |against: usize| {
-            let mut study = study(&[("a", &[0.9; 5]), ("b", &[0.5; 5])]);
+        let said = |against: usize, folds: Option<usize>| {
+            let tasks: &[&str] = match folds {
+                None => &["mine"],
+                Some(_) => &["mine-1", "mine-2"],
+            };
+            let mut study = Synthetic::new(tasks, &["a", "b"], 5);
             study.spec.data = Some(DataSpec {
                 file: "reviews.csv".into(),
                 format: Format::Csv,
                 sha256: String::new(),
                 bytes: 1,
                 test: None,
-                folds: None,
+                folds,
                 reading: Reading::default(),
             });
             for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
                 for seed in 1..=5 {
-                    let mut measures = study.measures("mine", scheme, seed).clone();
                     // One row differs between seeds.
                     let right: Vec<u32> = (0..100)
                         .map(|row| u32::from(!rows.contains(&row) && row != 90 + seed as usize))
                         .collect();
-                    let accuracy = right.iter().sum::<u32>() as f64 / 100.0;
-                    let score = &mut measures.scores[0];
-                    (score.accuracy, score.exact, score.samples) = (accuracy, accuracy, 100);
-                    score.rows = Some(RowsRight { right, asked: 1 });
-                    study = study.replace("mine", scheme, seed, measures);
+                    for (task, right) in tasks.iter().zip(right.chunks(100 / tasks.len())) {
+                        let samples = right.len();
+                        let accuracy = right.iter().sum::<u32>() as f64 / samples as f64;
+                        study = study.score(task, scheme, seed, &[(10, accuracy)]);
+                        let mut measures = study.measures(task, scheme, seed).clone();
+                        let score = &mut measures.scores[0];
+                        (score.accuracy, score.exact, score.samples) =
+                            (accuracy, accuracy, samples);
+                        let right = right.to_vec();
+                        score.rows = Some(RowsRight { right, asked: 1 });
+                        study = study.replace(task, scheme, seed, measures);
+                    }
                 }
             }
             verdict(&study)
         };
-        let clear = said(2);
+        let clear = said(2, None);
         assert!(
             clear[0].contains("a is highest of the two on reviews.csv")
                 || clear[0].contains("a is best of the two on reviews.csv"),
@@ -704,7 +721,13 @@ mod tests {
             ) && clear[1].contains("30 rows for it, 2 against"),
             "{clear:?}"
         );
-        let close = said(24);
+        let parts = said(2, Some(2));
+        assert!(
+            parts[1].starts_with("Every seed is tested once on each of 100 rows of reviews.csv, in 2 parts; other rows")
+                && parts[1].contains("30 rows for it, 2 against"),
+            "{parts:?}"
+        );
+        let close = said(24, None);
         assert!(
             close[1].contains("rows of reviews.csv: that other rows like these would put a first is not established")
                 && close[1].contains("30 rows for it, 24 against, sign test p 0.49"),
