@@ -287,7 +287,7 @@ fn rows(seeds: usize, rows: usize, studies: usize) -> f64 {
             let (a, b) = (scheme(1), scheme(2));
             // Both schemes are drawn alike, so the true difference is zero.
             usize::from(
-                other_rows(&a, &b)
+                other_rows(&a, &b, 0.05)
                     .interval
                     .is_some_and(|i| i.low <= 0.0 && 0.0 <= i.high),
             )

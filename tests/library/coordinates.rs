@@ -3,7 +3,7 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Distribution, Tensor};
-use pe_burn::axes::Axis;
+use pe_burn::axes::{Axis, AxisFrequencies};
 use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::scaling::Dynamic;
 use pe_burn::{
@@ -491,6 +491,32 @@ fn positions_and_axes_that_do_not_fit_are_refused() {
         ),
         "no scaling applies to given frequencies: scale the numbers instead"
     );
+    let based = Axes::new([Axis::new(0).with_base(100.0), Axis::new(1)]);
+    assert_eq!(
+        said(plain.clone().with_frequencies([1.0, 0.1]).with_axes(based)),
+        "no base of an axis applies to given frequencies: leave it out"
+    );
+    assert_eq!(
+        said(
+            plain
+                .clone()
+                .with_frequencies([1.0; 4])
+                .with_axes(Axes::HEIGHT_WIDTH)
+        ),
+        "the number of frequencies must be 2, one for each pair of an axis; got 4"
+    );
+    // An axis without pairs is passed over.
+    let none = Axes::of_widths([0, 8]).with_frequencies(AxisFrequencies::Dealt);
+    let rope = plain.clone().with_axes(none).init(&device);
+    let turned = rope.rotate_queries(heads.clone(), &places);
+    let one = plain.clone().init(&device).rotate_queries(
+        heads.clone(),
+        &Positions::from_times(Tensor::from_data([[2.0; 6]], &device)).unwrap(),
+    );
+    assert!(distance(turned, one) < 1e-6);
+    let wide = RotaryPositionalEncodingConfig::new(1 << 50)
+        .with_axes(Axes::HEIGHT_WIDTH.with_frequencies(AxisFrequencies::Dealt));
+    assert!(said(wide).contains("do not fit into memory"));
     let fast = Axes::new([Axis::new(0).with_scale(2e6), Axis::new(1)]);
     assert_eq!(
         said(plain.clone().with_axes(fast)),
@@ -506,6 +532,18 @@ fn positions_and_axes_that_do_not_fit_are_refused() {
         error.to_string(),
         "tiled angles are no rotation and have no inverse"
     );
+}
+
+/// An empty batch of a multimodal model has three axes too.
+#[test]
+fn an_empty_batch_of_parts() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(8)
+        .with_axes(Axes::mrope([1, 1, 2]))
+        .init(&device);
+    let (positions, next) = Positions::from_parts::<[Part; 0]>(&[]).unwrap();
+    let empty = rope.rotate_queries(Tensor::ones([0, 2, 0, 8], &device), &positions);
+    assert_eq!((empty.dims(), next), ([0, 2, 0, 8], vec![]));
 }
 
 /// A checkpoint's own frequencies are those that a base gives.

@@ -128,7 +128,8 @@ macro_rules! schemes {
                 }
             }
 
-            /// The axes of the grid that its positions have to be on; `None` for positions on a line.
+            /// The axes that its positions need; `None` for positions on a line, and for axes of text and
+            /// images, which take positions on a line too.
             pub fn axes(&self) -> Option<Axes> {
                 match self {
                     Self::None {} => None,

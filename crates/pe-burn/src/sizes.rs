@@ -30,7 +30,7 @@ pub(crate) trait SchemeConfig: Sized {
         ))
     }
 
-    /// The axes of the grid that its positions have to be on; `None` for positions on a line.
+    /// The axes that its positions need; `None` where positions on a line will do.
     fn axes(&self) -> Option<Axes> {
         None
     }

@@ -58,7 +58,7 @@ pub enum LabError {
     /// The output folder holds another study.
     #[error(
         "{} holds another study (it differs in: {}); results are never mixed, and only schemes, tasks, \
-         seeds and steps can be added to a study. Choose a new folder with --out, or delete this one",
+         seeds and steps can be added to a study, and nothing to one with --until decided. Choose a new folder with --out, or delete this one",
         folder.display(),
         differs.join(", ")
     )]

@@ -56,6 +56,9 @@ pub struct Axes {
     unturned: usize,
 }
 
+/// The most pairs whose axes are listed one by one: more than any head has.
+const MAX_LISTED: usize = 1 << 20;
+
 /// One of the [`Axes`] of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,9 +190,37 @@ impl Axes {
             .with_frequencies(AxisFrequencies::Line)
     }
 
-    /// As [`mrope`](Self::mrope) with the pairs dealt to the axes in turn, as in Qwen3-VL.
-    pub fn mrope_interleaved<const N: usize>(sections: [usize; N]) -> Self {
-        Self::mrope(sections).with_order(PairOrder::Dealt)
+    /// As [`mrope`](Self::mrope) with the pairs of time, height and width in turn, as in Qwen3-VL: of three
+    /// pairs the second is for height and the third for width, as far as their numbers go; all others are for
+    /// time.
+    pub fn mrope_interleaved(sections: [usize; 3]) -> Self {
+        let [time, height, width] = sections;
+        let pairs = time.saturating_add(height).saturating_add(width);
+        Self::in_turn([height, width], pairs)
+    }
+
+    /// The rule of [`mrope_interleaved`](Self::mrope_interleaved) for this many pairs.
+    pub(crate) fn in_turn([height, width]: [usize; 2], pairs: usize) -> Self {
+        // The pairs of each number that come up before the last pair.
+        let within =
+            |number: usize, offset: usize| number.min(pairs.saturating_sub(offset).div_ceil(3));
+        let (height, width) = (within(height, 1), within(width, 2));
+        let time = pairs - height - width;
+        let dealt = Self::mrope([time, height, width]).with_order(PairOrder::Dealt);
+        if pairs > MAX_LISTED {
+            return dealt; // refused where its columns are compared with those of a head
+        }
+        let owner = |pair: usize| match pair % 3 {
+            1 if pair / 3 < height => 1,
+            2 if pair / 3 < width => 2,
+            _ => 0,
+        };
+        let owners: Vec<usize> = (0..pairs).map(owner).collect();
+        // Dealing goes on among two where one has all its pairs; the rule leaves the others to time.
+        match dealt.owners(&[time, height, width]) == owners {
+            true => dealt,
+            false => dealt.with_order(PairOrder::Given(owners)),
+        }
     }
 
     /// Sets which pair belongs to which axis.
@@ -205,9 +236,9 @@ impl Axes {
         }
     }
 
-    /// Sets the number of columns, an even number, that come before those of the axes and are not
-    /// rotated, as in LTX-Video. For columns after them see
-    /// [`with_rotary_dim`](crate::RotaryPositionalEncodingConfig::with_rotary_dim).
+    /// Sets the number of columns, an even number, that are not rotated: the first pairs of the layout, before
+    /// those of the axes, as in LTX-Video. An attention factor multiplies them like all others. For columns
+    /// after the rotated ones see [`with_rotary_dim`](crate::RotaryPositionalEncodingConfig::with_rotary_dim).
     pub fn with_unturned(self, unturned: usize) -> Self {
         Self { unturned, ..self }
     }
@@ -227,7 +258,7 @@ impl Axes {
         self.frequencies
     }
 
-    /// The number of columns before those of the axes that are not rotated.
+    /// The number of columns that are not rotated: the first pairs of the layout.
     pub fn unturned(&self) -> usize {
         self.unturned
     }
@@ -264,6 +295,12 @@ impl Axes {
                 axis.scale,
                 "finite and above 0",
             )?;
+            if axis.scale != 1.0 && self.take_lines() {
+                return Err(PositionError::config(
+                    "an axis cannot have a scale where pairs have the frequencies of a line: text would be \
+                     encoded otherwise than on a line",
+                ));
+            }
             if axis.base.is_some() && self.frequencies != AxisFrequencies::Own {
                 return Err(PositionError::config(
                     "an axis can have a base of its own only where it has frequencies of its own",
@@ -302,8 +339,11 @@ impl Axes {
         {
             0 if shared.is_multiple_of(2 * count) => Ok(vec![shared / 2 / count; count]),
             0 => Err(PositionError::number(
-                "rotary_dim",
-                width as f64,
+                match unturned {
+                    0 => "rotary_dim",
+                    _ => "rotary_dim without the columns left unturned",
+                },
+                shared as f64,
                 format!(
                     "a multiple of {}, so that each of {count} axes has the same number of pairs",
                     2 * count
@@ -365,7 +405,10 @@ impl Axes {
         for (i, (pairs, axis)) in pairs.iter().zip(self.axes.iter()).enumerate() {
             let is_short = *pairs == 0 && self.frequencies == AxisFrequencies::Own;
             if is_short || axis.columns.is_some_and(|columns| columns != 2 * pairs) {
-                let columns = axis.columns.map_or("at least 2".into(), |n| format!("{n}"));
+                let columns = match axis.columns {
+                    Some(columns) if !is_short => format!("{columns}"),
+                    _ => "at least 2".into(),
+                };
                 let name = format!("the number of columns whose pairs are given axis {i}");
                 return Err(PositionError::number(name, 2.0 * *pairs as f64, columns));
             }
@@ -509,6 +552,36 @@ mod tests {
         };
         let expected: Vec<usize> = (0..64).map(by_rule).collect();
         assert_eq!(qwen3.owners(&qwen3.pairs(128).unwrap()), expected);
+        assert_eq!(qwen3.order(), &PairOrder::Dealt);
+        // Where height or width have more pairs than time, dealing is another rule.
+        for sections in [
+            [16, 24, 24],
+            [8, 12, 12],
+            [20, 24, 20],
+            [12, 20, 8],
+            [11, 11, 10],
+            [0, 2, 1],
+        ] {
+            let [_, height, width] = sections;
+            let pairs: usize = sections.iter().sum();
+            let by_rule = |i: usize| match i % 3 {
+                1 if i < 3 * height => 1,
+                2 if i < 3 * width => 2,
+                _ => 0,
+            };
+            let axes = Axes::mrope_interleaved(sections);
+            let expected: Vec<usize> = (0..pairs).map(by_rule).collect();
+            assert_eq!(
+                axes.owners(&axes.pairs(2 * pairs).unwrap()),
+                expected,
+                "{sections:?}"
+            );
+        }
+        assert!(
+            Axes::mrope_interleaved([usize::MAX, 1, 1])
+                .pairs(128)
+                .is_err()
+        );
     }
 
     #[test]
@@ -564,6 +637,14 @@ mod tests {
         assert_eq!(
             said(given(&[0, 0]), 4),
             "the number of columns whose pairs are given axis 1 must be at least 2; got 0"
+        );
+        let scaled = Axes::new([Axis::new(0).with_scale(2.0), Axis::new(1)]);
+        assert!(scaled.pairs(12).is_ok());
+        let scaled = scaled.with_frequencies(AxisFrequencies::Line);
+        assert!(said(scaled, 12).starts_with("an axis cannot have a scale where"));
+        assert_eq!(
+            said(Axes::FRAMES_HEIGHT_WIDTH.with_unturned(2), 66),
+            "rotary_dim without the columns left unturned must be a multiple of 6, so that each of 3 axes has the same number of pairs; got 64"
         );
         let based = Axes::new([Axis::new(0).with_base(100.0)]);
         assert!(based.pairs(12).is_ok());

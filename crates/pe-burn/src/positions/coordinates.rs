@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Grid, Positions, axes, check_times};
+use super::{Grid, MAX_POSITION, Positions, axes, check_times};
 use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_number, check_size};
 
@@ -65,14 +65,16 @@ impl Coordinates {
         Self::checked(AXES, tokens.as_ref().as_flattened().to_vec())
     }
 
-    /// All `tokens` at the same place: at 0 a rotation leaves them as they are, as class tokens need.
+    /// All `tokens` at the same place: at 0 a rotation leaves them as they are, as class tokens need. A
+    /// sinusoid encodes them as position 0.
     ///
     /// # Panics
     ///
-    /// Where [`new`](Self::new) of this place returns an error.
+    /// Where [`new`](Self::new) of this place returns an error, and where they do not fit into memory.
     #[track_caller]
     pub fn at<const AXES: usize>(place: [f64; AXES], tokens: usize) -> Self {
         crate::error::expect(Self::new([place]));
+        crate::error::expect(check_room::<f64>(tokens, AXES));
         let values = core::iter::repeat_n(place, tokens).flatten().collect();
         Self { axes: AXES, values }
     }
@@ -83,6 +85,7 @@ impl Coordinates {
     ///
     /// Those of [`new`](Self::new), and [`PositionError::TooLarge`] when they do not fit into memory.
     pub fn text(start: usize, tokens: usize, axes: usize) -> Result<Self, PositionError> {
+        check_size("the number of axes", axes)?;
         check_room::<f64>(tokens, axes)?;
         let numbers = (0..tokens).map(|i| start as f64 + i as f64);
         let values = numbers.flat_map(|number| core::iter::repeat_n(number, axes));
@@ -90,7 +93,8 @@ impl Coordinates {
     }
 
     /// The tokens of a grid: row and column of an image; frame, row and column of a video. Prefix tokens
-    /// are at 0.
+    /// are at 0: a rotation leaves them as they are, and a sinusoid encodes them as position 0, where
+    /// `Positions::from(grid)` encodes them as zeros.
     ///
     /// # Errors
     ///
@@ -109,10 +113,12 @@ impl Coordinates {
     /// it with [`at`](Self::at); [`TooLarge`](PositionError::TooLarge) when they do not fit into memory.
     pub fn normalized(grid: Grid, by: Normalization) -> Result<Self, PositionError> {
         if grid.prefix() > 0 {
-            return Err(PositionError::config(
+            return Err(PositionError::config(format!(
                 "prefix tokens have no normalized coordinates: leave them out of the grid, and put \
-                 Coordinates::at([0.0, 0.0], prefix) before it",
-            ));
+                 Coordinates::at([0.0; {}], {}) before it",
+                grid.axes(),
+                grid.prefix()
+            )));
         }
         let lengths = grid.lengths();
         let (longest, shortest) = (lengths.iter().max(), lengths.iter().min());
@@ -265,16 +271,22 @@ impl CoordinateJitter {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for a `shift` that is not finite or negative, and for a `jitter` or
-    /// `rescale` that is not finite or below 1.
+    /// [`PositionError::Number`] for a `shift` that is negative or past the largest position, and for a
+    /// `jitter` or `rescale` that is not finite or below 1; [`TimeOutOfRange`](PositionError::TimeOutOfRange)
+    /// where a coordinate then is too far from 0.
     pub fn apply(
         &self,
         coordinates: Coordinates,
         rng: &mut impl Rng,
     ) -> Result<Coordinates, PositionError> {
         let is_factor = |factor: f64| factor.is_finite() && factor >= 1.0;
-        let fits = self.shift.is_finite() && self.shift >= 0.0;
-        check_number(fits, "shift", self.shift, "finite and at least 0")?;
+        let fits = (0.0..=MAX_POSITION as f64).contains(&self.shift);
+        check_number(
+            fits,
+            "shift",
+            self.shift,
+            "at least 0 and at most the largest position",
+        )?;
         check_number(
             is_factor(self.jitter),
             "jitter",

@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Coordinates, Grid, Kind, Padding, Positions};
+use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_number};
 
 /// A part of a multimodal sequence, for [`Positions::from_parts`].
@@ -68,13 +69,18 @@ impl Part {
                 )));
             };
             let expected = part.tokens();
+            if expected == 0 {
+                return Err(PositionError::config(format!(
+                    "the image or video at token {i} has a grid without tokens"
+                )));
+            }
             let rest = &tokens[i..];
             let got = rest
                 .iter()
                 .take(expected)
                 .take_while(|token| *token == id)
                 .count();
-            if got < expected || expected == 0 {
+            if got < expected {
                 return Err(PositionError::config(format!(
                     "the image or video at token {i} needs {expected} tokens with the id {id}, but has {got}"
                 )));
@@ -168,7 +174,8 @@ impl Positions {
     ///
     /// [`PositionError::Ragged`] when the rows differ in their number of tokens,
     /// [`Number`](PositionError::Number) for an interval that is negative or not finite,
-    /// [`Config`](PositionError::Config) for a grid with prefix tokens, and
+    /// [`Config`](PositionError::Config) for a grid with prefix tokens,
+    /// [`TooLarge`](PositionError::TooLarge) when they do not fit into memory, and
     /// [`TimeOutOfRange`](PositionError::TimeOutOfRange) past [`MAX_POSITION`](crate::MAX_POSITION).
     pub fn from_parts<R: AsRef<[Part]>>(rows: &[R]) -> Result<(Self, Vec<usize>), PositionError> {
         let mut next = Vec::with_capacity(rows.len());
@@ -178,6 +185,7 @@ impl Positions {
             let (mut start, mut all) = (0, Coordinates::at([0.0; 3], 0));
             for part in row.as_ref() {
                 let here = part.coordinates(start)?;
+                check_room::<f64>(part.tokens(), 3)?;
                 padding.extend(vec![here.is_none(); part.tokens()]);
                 if let Some(here) = &here {
                     let largest = here
@@ -193,7 +201,10 @@ impl Positions {
             next.push(start);
             coordinates.push(all);
         }
-        let mut positions = Self::from_coordinate_rows(&coordinates)?;
+        let mut positions = match coordinates.is_empty() {
+            true => Self::of_coordinates(Vec::new(), [0, 0, 3]),
+            false => Self::from_coordinate_rows(&coordinates)?,
+        };
         if padding.contains(&true)
             && let Kind::Coordinates { shape, .. } = positions.kind
         {
@@ -260,6 +271,14 @@ mod tests {
         );
         assert!(of(Part::Image(Grid::image(2, 2).with_prefix(1))).is_err());
         assert!(of(Part::Text(usize::MAX)).is_err());
+        assert!(of(Part::Padding(usize::MAX)).is_err());
+        assert!(of(Part::Image(Grid::image(usize::MAX, 2))).is_err());
+        let empty = Part::Image(Grid::image(0, 2));
+        let error = Part::of_tokens(&[IMAGE], &[(IMAGE, empty)]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the image or video at token 0 has a grid without tokens"
+        );
         let rows = [vec![Part::Text(2)], vec![Part::Text(3)]];
         assert!(matches!(
             Positions::from_parts(&rows),

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::turn::rotate_by;
 use super::{Rotate, lookup};
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, check_width, init};
-use crate::layout::{Layout, check_rotary_dim};
+use crate::layout::Layout;
 use crate::positions::{Axes, Axis, Positions};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
@@ -78,11 +79,13 @@ impl MixedRotaryConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for a number that is out of bounds.
+    /// [`PositionError::Number`] for a number that is out of bounds, and
+    /// [`TooLarge`](PositionError::TooLarge) when the frequencies do not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<MixedRotary, PositionError> {
-        check_rotary_dim(self.d_head, self.d_head)?;
-        check_size("heads", self.heads)?;
         let (axes, pairs) = (self.axes, self.d_head / 2);
+        let is_even = self.d_head >= 2 && self.d_head.is_multiple_of(2);
+        check_number(is_even, "d_head", self.d_head as f64, "even and at least 2")?;
+        check_size("heads", self.heads)?;
         check_number((1..=2).contains(&axes), "axes", axes as f64, "1 or 2")?;
         if !pairs.is_multiple_of(axes) {
             let bound = format!("a multiple of {}", 2 * axes);
@@ -90,6 +93,7 @@ impl MixedRotaryConfig {
         }
         let fits = self.base.is_finite() && self.base > 1.0;
         check_number(fits, "base", self.base, "finite and greater than 1")?;
+        check_room::<f32>(self.heads.saturating_mul(axes), pairs)?;
         // base^(−2i/d) for every pair, with the pairs of each axis starting anew.
         let speeds: Vec<f32> = (0..pairs)
             .map(|i| (i % (pairs / axes)) as f64 * 2.0 * axes as f64 / self.d_head as f64)
@@ -333,6 +337,11 @@ mod tests {
             said(MixedRotaryConfig::new(6, 2)),
             "d_head must be a multiple of 4; got 6"
         );
+        assert_eq!(
+            said(MixedRotaryConfig::new(7, 2)),
+            "d_head must be even and at least 2; got 7"
+        );
+        assert!(said(MixedRotaryConfig::new(64, 1 << 48)).contains("do not fit into memory"));
         assert_eq!(
             said(MixedRotaryConfig::new(8, 0)),
             "heads must be at least 1; got 0"

@@ -139,7 +139,8 @@ impl RotaryPositionalEncodingConfig {
     }
 
     /// Sets the frequencies of the pairs, in radians per position: a checkpoint's `inv_freq`, or those of
-    /// a formula that is not here. There must be one for each pair. No scaling applies to them.
+    /// a formula that is not here. There must be one for each pair, or with axes that have frequencies of
+    /// their own for each pair of an axis. No base and no scaling applies to them.
     pub fn with_frequencies(self, frequencies: impl Into<Vec<f64>>) -> Self {
         let frequencies = Some(frequencies.into());
         Self {
@@ -205,7 +206,7 @@ impl RotaryPositionalEncodingConfig {
     }
 
     /// The frequencies for inputs whose largest position is `seq - 1`, all sines of a row before its
-    /// cosines, with the attention factor as the amplitude. With axes that have frequencies of their own,
+    /// cosines, with the attention factor as the amplitude. With axes that do not take positions on a line,
     /// those of the first axis: [`axis_spectra`](Self::axis_spectra) has all of them.
     ///
     /// # Errors
@@ -222,13 +223,18 @@ impl RotaryPositionalEncodingConfig {
                 let turned = self.of_columns(rotary_dim - unturned, self.base, seq)?;
                 Ok(turned.behind_unturned(unturned / 2))
             }
-            Some(_) => Ok(self.axis_spectra(seq)?.swap_remove(0)),
+            Some(_) => {
+                let has_columns = |spectrum: &Spectrum| spectrum.d_model() > 0;
+                let mut spectra = self.axis_spectra(seq)?.into_iter();
+                let first = spectra.find(has_columns);
+                Ok(first.expect("some axis has columns"))
+            }
         }
     }
 
     /// The frequencies of every axis, in the order of the axes, as [`spectrum`](Self::spectrum) for inputs
     /// on a line. Columns that the axes leave unturned belong to the first one, with frequency 0. Without
-    /// axes it is the one of the line.
+    /// axes it is the one of the line. An axis without columns has a spectrum of width 0, which has no rows.
     ///
     /// # Errors
     ///
@@ -246,8 +252,10 @@ impl RotaryPositionalEncodingConfig {
             ));
         }
         let unturned = axes.unturned();
-        let whole = |owners: Vec<usize>| {
+        let whole = |owners: fn(&Axes, &[usize]) -> Vec<usize>| {
+            // Refuses a width that does not fit into memory, before there is a list of its pairs.
             let line = self.of_columns(rotary_dim - unturned, self.base, seq)?;
+            let owners = owners(axes, &pairs);
             let of_axis = |axis| {
                 let mine = |pair: &usize| owners[*pair] == axis;
                 line.pick(&(0..owners.len()).filter(mine).collect::<Vec<usize>>())
@@ -261,8 +269,8 @@ impl RotaryPositionalEncodingConfig {
                 each.map(|(axis, pairs)| self.of_columns(2 * pairs, base(axis), seq))
                     .collect::<Result<_, _>>()?
             }
-            AxisFrequencies::Line => whole(axes.owners(&pairs))?,
-            AxisFrequencies::Dealt => whole(dealt(&pairs))?,
+            AxisFrequencies::Line => whole(Axes::owners)?,
+            AxisFrequencies::Dealt => whole(|_, pairs| dealt(pairs))?,
         };
         let scaled = spectra.into_iter().zip(axes.axes()).enumerate();
         scaled
@@ -296,8 +304,19 @@ impl RotaryPositionalEncodingConfig {
                         "no scaling applies to given frequencies: scale the numbers instead",
                     ));
                 }
+                let has_base = |axes: &Axes| axes.axes().iter().any(|axis| axis.base.is_some());
+                if self.axes.as_ref().is_some_and(has_base) {
+                    return Err(PositionError::config(
+                        "no base of an axis applies to given frequencies: leave it out",
+                    ));
+                }
                 if 2 * given.len() != columns {
-                    let bound = format!("{}, one for each pair", columns / 2);
+                    let bound = match self.axes.as_ref().map(Axes::frequencies) {
+                        Some(AxisFrequencies::Own) => {
+                            format!("{}, one for each pair of an axis", columns / 2)
+                        }
+                        _ => format!("{}, one for each pair", columns / 2),
+                    };
                     let name = "the number of frequencies";
                     return Err(PositionError::number(name, given.len() as f64, bound));
                 }
@@ -326,7 +345,7 @@ impl SchemeConfig for RotaryPositionalEncodingConfig {
     }
 
     fn axes(&self) -> Option<Axes> {
-        self.axes.clone()
+        self.axes.clone().filter(|axes| !axes.take_lines())
     }
 }
 
@@ -650,6 +669,7 @@ impl ModuleDisplay for RotaryPositionalEncoding {
             .add_debug_attribute("rotary_dim", &self.config.rotary_dim)
             .add_debug_attribute("scaling", &self.config.scaling)
             .add_debug_attribute("axes", &self.config.axes)
+            .add_debug_attribute("frequencies", &self.config.frequencies)
             .add("tiled_angles", &self.config.tiled_angles)
             .optional()
     }

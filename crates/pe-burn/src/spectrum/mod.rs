@@ -219,7 +219,8 @@ impl Spectrum {
         self.d_model
     }
 
-    /// The base of the powers in ω_i = ω_0 · base^(−2i/d_model), before any scaling.
+    /// The base of the powers in ω_i = ω_0 · base^(−2i/d_model), before any scaling; the paper's where the
+    /// frequencies were given.
     pub fn base(&self) -> f64 {
         self.base
     }
@@ -269,13 +270,14 @@ impl Spectrum {
         }
     }
 
-    /// ω_i in radians per position, highest first; ⌈d_model/2⌉ of them, or ⌊d_model/2⌋ where a
+    /// ω_i in radians per position, highest first unless they were given otherwise; ⌈d_model/2⌉ of them, or ⌊d_model/2⌋ where a
     /// formula ends an odd width in a column of zeros.
     pub fn frequencies(&self) -> Vec<f64> {
         self.frequencies.iter().map(|omega| omega.hi).collect()
     }
 
-    /// λ_i = 2π/ω_i, the positions in one turn, shortest first.
+    /// λ_i = 2π/ω_i, the positions in one turn, in the order of the frequencies; infinite where a pair does not
+    /// turn.
     pub fn wavelengths(&self) -> Vec<f64> {
         let turn = |omega: &Double| core::f64::consts::TAU / omega.hi;
         self.frequencies.iter().map(turn).collect()

@@ -283,15 +283,16 @@ impl Plan {
     /// This plan with every field that `over` sets. Data replaces tasks, and tasks replace data.
     pub fn overridden_by(self, over: Self) -> Self {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
-        // When a task leaves the plan, so do its steps.
+        // When a task leaves the plan, so do its steps. Folds are tasks of other names.
+        let refolded = over.folds.is_some() || over.data.is_some() && self.folds.is_some();
         let stays = |task: &String| match (&over.tasks, &over.data) {
             (Some(Names::These(tasks)), _) => {
                 let all = tasks.iter().any(|name| name == ALL) && !data::is_own(task);
                 all || tasks.contains(task)
             }
             (Some(Names::All(_)), _) => !data::is_own(task),
-            (None, Some(_)) => data::is_own(task),
-            (None, None) => true,
+            (None, Some(_)) => data::is_own(task) && !refolded,
+            (None, None) => !(data::is_own(task) && refolded),
         };
         let steps = self.steps.map(|mut steps| {
             if let Steps::ByTask(by_task) = &mut steps {
@@ -402,6 +403,14 @@ mod tests {
             (tasks, by_task(&[("reverse", 500)])),
             (base, by_task(&[("reverse", 500), ("digits", 300)])),
             (data, by_task(&[("data", 200)])),
+            // The tasks of folds have other names.
+            (
+                Plan {
+                    folds: Some(5),
+                    ..Plan::default()
+                },
+                by_task(&[("reverse", 500), ("digits", 300)]),
+            ),
             (Plan::default(), with_steps.steps.clone()),
         ] {
             assert_eq!(with_steps.clone().overridden_by(over).steps, steps);

@@ -198,15 +198,15 @@ impl StudySpec {
     }
 
     /// What keeps this study from taking the place of an earlier one and keeping its results: the names of
-    /// the fields that differ in more than what was added. The looks of a study that stops when it is decided
-    /// are divided over its seeds, so none can be added.
+    /// the fields that differ in more than what was added. To a study that stops when it is decided nothing can
+    /// be added: its errors are divided between looks at what it planned.
     pub fn obstacles(&self, earlier: &Self) -> Vec<String> {
+        if earlier.until.is_some() {
+            return self.differences(earlier);
+        }
         let lost = |field: &str| match field {
             "schemes" => earlier.schemes.iter().any(|s| !self.schemes.contains(s)),
-            "seeds" => {
-                let is_gone = |seed: &u64| !self.seeds.contains(seed);
-                earlier.until.is_some() || earlier.seeds.iter().any(is_gone)
-            }
+            "seeds" => earlier.seeds.iter().any(|seed| !self.seeds.contains(seed)),
             "tasks" => {
                 let has = |name: &str| self.tasks.iter().any(|task| task.name == name);
                 earlier.tasks.iter().any(|task| !has(&task.name))
@@ -409,6 +409,9 @@ mod tests {
         };
         assert!(decided(&[1, 2]).obstacles(&decided(&[1, 2])).is_empty());
         assert_eq!(decided(&[1, 2, 3]).obstacles(&decided(&[1, 2])), ["seeds"]);
+        let mut more = decided(&[1, 2]);
+        more.schemes.push("alibi".into());
+        assert_eq!(more.obstacles(&decided(&[1, 2])), ["schemes"]);
         let mut other = grown.clone();
         other.recipe.batch_size = 32;
         assert_eq!(other.obstacles(&earlier), ["recipe"]);

@@ -78,11 +78,16 @@ impl Args {
     /// The plan of the preset, the file or the folder, with what the flags change.
     fn plan(&self) -> Result<Plan, LabError> {
         let folder = StudyFolder::at(&self.out);
+        let mut is_preset = true;
         let base = match (&self.study, &self.preset) {
-            (Some(file), _) => Plan::read(file)?,
+            (Some(file), _) => {
+                is_preset = false;
+                Plan::read(file)?
+            }
             (None, Some(name)) => Plan::preset(name)?,
             (None, None) if self.data.is_some() => Plan::preset("standard")?,
             (None, None) if folder.spec().exists() => {
+                is_preset = false;
                 let there: StudySpec = read_json(&folder.spec())?;
                 there.plan().inside(folder.path())
             }
@@ -92,7 +97,9 @@ impl Args {
         let seeds = self.seeds.as_deref().map(seeds).transpose()?;
         let flags = Plan {
             // A preset's number of seeds is that of a study with one look.
-            seeds: seeds.or(until.map(|_| Seeds::Count(Looks::most() as u64))),
+            seeds: seeds.or(until
+                .filter(|_| is_preset)
+                .map(|_| Seeds::Count(Looks::most() as u64))),
             until,
             schemes: self.schemes.clone().map(Names::from),
             tasks: self.tasks.clone().map(Names::from),
@@ -181,7 +188,12 @@ impl Args {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
             let line = match estimate {
                 Some(estimate) => format!(
-                    "about {} on this machine, as {} short trials tell",
+                    "{} {} on this machine, as {} short trials tell",
+                    if spec.until.is_some() {
+                        "at most about"
+                    } else {
+                        "about"
+                    },
                     estimate.in_words(),
                     estimate.measured
                 ),

@@ -32,7 +32,8 @@ impl Args {
                 self.study.display()
             )));
         };
-        let rows = data.sequences(&self.file)?;
+        let (rows, notes) = data.sequences(&self.file)?;
+        notes.iter().for_each(|note| eprintln!("{note}"));
         for file in [folder.winner(), folder.winner_weights()] {
             if !file.exists() {
                 return Err(LabError::Usage(format!(

@@ -240,21 +240,23 @@ impl DataTask {
         }
     }
 
-    /// The rows of another file, read as those of this one were. Labels are not read.
+    /// The rows of another file, read as those of this one were, and what is to be said of them. Labels are not
+    /// read. A row that cannot be used is an error, so that the numbers of the rows stay what they are.
     ///
     /// # Errors
     ///
     /// A [`DataError`] says what is wrong with the file, or that this data is a plain text.
-    pub fn sequences(&self, file: &Path) -> Result<Vec<Vec<String>>, DataError> {
+    pub fn sequences(&self, file: &Path) -> Result<(Vec<Vec<String>>, Vec<String>), DataError> {
         let of = |path: &Path| {
             let path = path.to_path_buf();
             move |problem| DataError { path, problem }
         };
-        let reading = self.reading_of_others().map_err(of(&self.source.file))?;
+        let mut reading = self.reading_of_others().map_err(of(&self.source.file))?;
+        reading.skip_bad = 0;
         let read = || {
             let (format, bytes) = open(file, &reading)?;
             let mut collector = Collector::new(reading.max_len);
-            rows_of(
+            let notes = rows_of(
                 file,
                 format,
                 &text(bytes)?,
@@ -265,7 +267,7 @@ impl DataTask {
             let Rows { rows, words, .. } = collector.finish();
             let word = |token: &u32| words[*token as usize].clone();
             let rows = rows.iter().map(|row| row.tokens.iter().map(word).collect());
-            Ok(rows.collect())
+            Ok((rows.collect(), notes))
         };
         read().map_err(of(file))
     }
@@ -462,6 +464,11 @@ fn labelled(
     let new = |name: String, held_out| {
         Labelled::new(rows, name, &spec.file, held_out, spec.reading.no_beyond)
     };
+    if spec.test.is_some() && spec.reading.no_beyond {
+        return Err(Problem::Test(
+            "--no-beyond is about rows that are held out of the file itself; leave it out with --test".into(),
+        ));
+    }
     let Some(folds) = spec.folds else {
         let held_out = match spec.test {
             Some(_) => HeldOut::From(in_file),

@@ -76,8 +76,8 @@ impl Split {
     /// Divides the rows.
     ///
     /// The longest tenth of the rows is for the test beyond the training lengths, if there are enough of
-    /// them and `no_beyond` does not ask for them in training. Of the rest, `held_out` says which rows are
-    /// tested.
+    /// them, unless `no_beyond` asks for them in training or every row is tested in a fold. Of the rest,
+    /// `held_out` says which rows are tested.
     ///
     /// # Errors
     ///
@@ -122,9 +122,12 @@ impl Split {
         let longest = lengths[lengths.len() - 1];
         let (groups, contradictory) = groups(rows);
         check_classes(data, &groups)?;
-        let limit = match no_beyond {
-            true => Err("--no-beyond keeps the longest rows in training".to_string()),
-            false => limit(data, &groups, &lengths),
+        let limit = match part {
+            _ if no_beyond => Err("--no-beyond keeps the longest rows in training".to_string()),
+            HeldOut::Fold { .. } => {
+                Err("with --folds every row is tested once, the longest ones too".to_string())
+            }
+            _ => limit(data, &groups, &lengths),
         };
 
         let train_limit = *limit.as_ref().unwrap_or(&longest);

@@ -653,6 +653,40 @@ fn the_longest_rows_stay_in_training_if_asked() {
 }
 
 #[test]
+fn with_folds_no_row_is_left_out_as_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.csv");
+    std::fs::write(&file, mixed_lengths()).unwrap();
+    let data = DataTask::read(&Source {
+        folds: Some(4),
+        ..Source::from(file.as_path())
+    });
+    let data = data.unwrap();
+    let Made::Rows(folds) = &data.made else {
+        panic!()
+    };
+    let tested: usize = folds.iter().map(|fold| fold.tested_rows().len()).sum();
+    assert_eq!(tested, 200);
+    for task in data.tasks() {
+        assert_eq!(task.train_lengths(), 3..=22);
+    }
+    assert_says(
+        &data.describe().join("\n"),
+        &["with --folds every row is tested once, the longest ones too"],
+    );
+    let test = Source {
+        test: Some(file.clone()),
+        reading: Reading {
+            no_beyond: true,
+            ..Reading::default()
+        },
+        ..Source::from(file.as_path())
+    };
+    let message = DataTask::read(&test).unwrap_err().to_string();
+    assert_says(&message, &["--no-beyond", "leave it out with --test"]);
+}
+
+#[test]
 fn folds_test_every_row_once_and_equal_rows_together() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.csv");

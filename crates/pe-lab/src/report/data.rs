@@ -174,6 +174,12 @@ impl<'a> Data<'a> {
         }
     }
 
+    /// The share of intervals over seeds and rows that may miss the truth: 5 %, or an equal part of it for
+    /// each planned look.
+    pub fn error_of_rows(&self) -> f64 {
+        0.05 / self.look.as_ref().map_or(1, |look| look.planned.len()) as f64
+    }
+
     /// The measures of one scheme on one task, each with its seed.
     pub fn measured<'b>(
         &'b self,

@@ -62,10 +62,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Whether every headline is decided, so that a study that stops then needs no more seeds.
+    /// Whether every headline is decided about all schemes, so that a study that stops then needs no more
+    /// seeds.
     pub fn decided(&self) -> bool {
-        let headlines = &self.summary.headlines;
-        !headlines.is_empty() && headlines.iter().all(|headline| headline.decided)
+        let (headlines, schemes) = (&self.summary.headlines, self.summary.study.schemes.len());
+        let is_decided = |of: &Headline| of.decided && of.order.len() == schemes;
+        !headlines.is_empty() && headlines.iter().all(is_decided)
     }
 
     /// The table for a terminal, with the verdict below it.
@@ -75,7 +77,22 @@ impl<'a> Report<'a> {
 
     /// Writes the scheme that scored highest, and the weights of its best model if they were kept.
     fn write_winner(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
-        let Some(winner) = Winner::of(self.outcomes) else {
+        let inside = self
+            .summary
+            .headlines
+            .iter()
+            .find(|of| of.part == Part::Inside);
+        let leader = inside.and_then(|headline| headline.order.first());
+        let overall = self
+            .summary
+            .schemes
+            .iter()
+            .find(|of| Some(&of.scheme) == leader);
+        let score = overall.and_then(|of| of.part(Part::Inside));
+        let winner = overall
+            .zip(score)
+            .and_then(|(of, score)| Winner::of(self.outcomes, &of.scheme, score.mean));
+        let Some(winner) = winner else {
             return Ok(Vec::new());
         };
         let mut written = vec![folder.winner()];

@@ -285,8 +285,7 @@ impl<'a> Question<'a> {
     fn comparisons(&self, data: &Data<'_>, answer: &Answer) -> Vec<Comparison> {
         let rows = |scheme: &str| {
             data.spec.data.as_ref()?;
-            let of_task = |task: &&TaskSummary| row_scores(data, &task.task, scheme, self.part);
-            side_by_side(self.tasks.iter().map(of_task).collect::<Option<_>>()?)
+            row_scores(data, &self.tasks, scheme, self.part)
         };
         let leader = answer
             .order
@@ -298,20 +297,12 @@ impl<'a> Question<'a> {
             if comparison.higher == leader
                 && let (Some(a), Some(b)) = (&of_leader, rows(&comparison.lower))
             {
-                comparison.other_rows = Some(other_rows(a, &b));
+                comparison.other_rows = Some(other_rows(a, &b, data.error_of_rows()));
             }
             comparison
         });
         pairs.collect()
     }
-}
-
-/// The rows of all parts of a person's data, seed by seed. `None` where a training of a part is missing.
-fn side_by_side(parts: Vec<RowScores>) -> Option<RowScores> {
-    let seeds = parts.first()?.len();
-    let is_whole = parts.iter().all(|part| part.len() == seeds);
-    let of_seed = |seed: usize| parts.iter().flat_map(|part| part[seed].clone()).collect();
-    is_whole.then(|| (0..seeds).map(of_seed).collect())
 }
 
 /// The seeds that all of these groups have, and the scores of each group at these seeds.
@@ -337,31 +328,54 @@ fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
     (seeds, scores)
 }
 
-/// The normalized score of every test row of a part at every seed of a scheme. `None` if the results do not
-/// have them: they were kept only since a later version, and are not there for a failed training.
-fn row_scores(data: &Data<'_>, task: &str, scheme: &str, part: Part) -> Option<RowScores> {
-    let of_run = |measures: &Measures| {
-        let inside = part == Part::Inside;
-        let of_part = measures
-            .scores
-            .iter()
-            .filter(|score| score.inside == inside);
-        let rows: Option<Vec<Vec<f64>>> = of_part
-            .map(|score| {
-                let rows = score.rows.as_ref()?;
-                let share = |right: &u32| f64::from(*right) / f64::from(rows.asked.max(1));
-                let normalized = |right| (share(right) - score.floor) / (1.0 - score.floor);
-                Some(rows.right.iter().map(normalized).collect())
-            })
-            .collect();
-        rows.map(|rows| rows.concat())
-            .filter(|rows| !rows.is_empty())
-    };
-    let runs: Option<RowScores> = data
-        .measured(task, scheme)
-        .map(|run| of_run(run.1))
+/// The normalized score of every test row of a part, the rows of all folds side by side, at every seed that
+/// counts for a scheme. The rows of a failed training score as it does. `None` if the results do not have
+/// them: they were kept only since a later version.
+fn row_scores(
+    data: &Data<'_>,
+    tasks: &[&TaskSummary],
+    scheme: &str,
+    part: Part,
+) -> Option<RowScores> {
+    let groups: Option<Vec<&Group>> = tasks
+        .iter()
+        .map(|task| task.scheme(scheme)?.part(part))
         .collect();
+    let groups = groups?;
+    let (seeds, _) = complete_seeds(&groups);
+    let of_seed = |seed: &u64| {
+        let of_task = |(task, group): (&&TaskSummary, &&Group)| {
+            let score = group.seeds.iter().find(|of| of.seed == *seed)?;
+            if score.failed {
+                return Some(vec![score.normalized; task.samples[part as usize]]);
+            }
+            let mut runs = data.measured(&task.task, scheme);
+            rows_of(runs.find(|run| run.0 == *seed)?.1, part)
+        };
+        let rows: Option<Vec<Vec<f64>>> = tasks.iter().zip(&groups).map(of_task).collect();
+        rows.map(|rows| rows.concat())
+    };
+    let runs: Option<RowScores> = seeds.iter().map(of_seed).collect();
     runs.filter(|runs| !runs.is_empty())
+}
+
+/// The normalized score of every test row of a part in one run.
+fn rows_of(measures: &Measures, part: Part) -> Option<Vec<f64>> {
+    let inside = part == Part::Inside;
+    let of_part = measures
+        .scores
+        .iter()
+        .filter(|score| score.inside == inside);
+    let rows: Option<Vec<Vec<f64>>> = of_part
+        .map(|score| {
+            let rows = score.rows.as_ref()?;
+            let share = |right: &u32| f64::from(*right) / f64::from(rows.asked.max(1));
+            let normalized = |right| (share(right) - score.floor) / (1.0 - score.floor);
+            Some(rows.right.iter().map(normalized).collect())
+        })
+        .collect();
+    rows.map(|rows| rows.concat())
+        .filter(|rows| !rows.is_empty())
 }
 
 impl SchemeOverall {

@@ -27,7 +27,10 @@ fn of_study(summary: &Summary) -> Vec<String> {
     let mut lines: Vec<String> = not_converged(summary).into_iter().collect();
     for headline in &summary.headlines {
         lines.push(answer(summary, headline));
-        lines.extend(rows(summary, headline));
+        // Before the first planned look nothing is claimed.
+        if summary.looks.is_none() || summary.look.is_some() {
+            lines.extend(rows(summary, headline));
+        }
     }
     if summary.headlines.is_empty() {
         lines.push(
@@ -201,6 +204,11 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let [leader, ..] = &headline.order[..] else {
         return None;
     };
+    let of_part = |of: &SchemeOverall| part(of, headline.part);
+    let mut means = summary.schemes.iter().filter_map(of_part);
+    if means.all(|score| score < ABOVE_THE_FLOOR) {
+        return None; // no scheme is highest
+    }
     let of_leader = |pair: &&Comparison| pair.part == headline.part && pair.higher == *leader;
     let pairs = summary.comparisons.iter().filter(of_leader);
     let said: Vec<(&Comparison, OtherRows)> = pairs
@@ -231,7 +239,13 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
         pair.lower,
         fixed(rows.difference, 2),
         rows.interval.map_or(String::new(), |interval| {
-            format!(", 95 % {} over seeds and rows", range(interval))
+            let percent = 100.0 * (1.0 - rows.error);
+            let digits = usize::from(percent != 95.0) * 2;
+            format!(
+                ", {} % {} over seeds and rows",
+                fixed(percent, digits),
+                range(interval)
+            )
         }),
         p_text(rows.p)
     );
@@ -278,11 +292,13 @@ fn looks(summary: &Summary) -> Option<String> {
     let most = looks.last()?;
     let decided = !summary.headlines.is_empty() && summary.headlines.iter().all(|of| of.decided);
     let planned: Vec<String> = looks.iter().map(usize::to_string).collect();
-    let shared = format!(
-        "each of the {} planned looks ({} seeds) has an equal share of the errors",
-        looks.len(),
-        list(&planned)
-    );
+    let shared = match looks.len() {
+        1 => format!("one look is planned, at {most} seeds"),
+        count => format!(
+            "each of the {count} planned looks ({} seeds) has an equal share of the errors",
+            list(&planned)
+        ),
+    };
     Some(match (summary.look, decided) {
         (None, _) => format!(
             "Before the first planned look, at {} seeds, nothing is established; {shared}.",

@@ -49,7 +49,16 @@ impl Estimate {
         };
         let mut pilots: BTreeMap<(String, String), TrialSpec> = BTreeMap::new();
         for trial in trials {
-            if trial.task == first.task || trial.scheme.name == first.scheme.name {
+            // Every task and every scheme has a pilot of its own, also where only some pairs are left to run.
+            let is_new = |part: fn(&(String, String)) -> &String| {
+                let own = kind(trial);
+                !pilots.keys().any(|known| part(known) == part(&own))
+            };
+            if trial.task == first.task
+                || trial.scheme.name == first.scheme.name
+                || is_new(|kind| &kind.0)
+                || is_new(|kind| &kind.1)
+            {
                 let short = TrialSpec {
                     steps: STEPS.min(trial.steps),
                     ..trial.clone()
@@ -133,7 +142,11 @@ fn seconds(trial: &TrialSpec, first: &TrialSpec, costs: &BTreeMap<(String, Strin
             let scheme = of(&first.task, &trial.scheme.name);
             let base = of(&first.task, &first.scheme.name);
             let (Some(task), Some(scheme), Some(base)) = (task, scheme, base) else {
-                return 0.0;
+                // Where only some pairs are left to run: the dearest of the same task or scheme.
+                let (task, scheme) = kind(trial);
+                let alike = costs.iter().filter(|of| of.0.0 == task || of.0.1 == scheme);
+                let seconds = alike.map(|of| of.1.fixed + of.1.step * trial.steps as f64);
+                return seconds.fold(0.0, f64::max);
             };
             let ratio = |part: fn(&Cost) -> f64| part(scheme) / part(base).max(1e-9);
             Cost {
@@ -177,6 +190,16 @@ mod tests {
         for (seconds, expected) in all.iter().zip([2.0, 5.0, 9.0, 8.0 + 15.0]) {
             assert!((seconds - expected).abs() < 1e-9, "{all:?}");
         }
+        // Of the first task only one scheme is left, and of the other task only the other scheme.
+        let left = [&trials[0], &trials[3]];
+        let costs = BTreeMap::from([
+            cost("reverse", "none", 1.0, 0.01),
+            cost("digits", "rotary", 4.0, 0.05),
+        ]);
+        let of = |trial: &TrialSpec| seconds(trial, &trials[0], &costs);
+        assert_eq!(left.map(of), [2.0, 9.0]);
+        // A pair that was not measured takes as long as what is like it.
+        assert_eq!(of(&trials[2]), 9.0);
     }
 
     #[test]

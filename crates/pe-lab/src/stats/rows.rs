@@ -22,7 +22,9 @@ pub type RowScores = Vec<Vec<f64>>;
 pub struct OtherRows {
     /// The mean over rows and seeds of the one minus that of the other.
     pub difference: f64,
-    /// Its 95 % interval over seeds and rows. `None` with fewer than two seeds or rows.
+    /// The share of intervals like this one that miss the truth.
+    pub error: f64,
+    /// Its interval over seeds and rows. `None` with fewer than two seeds or rows.
     pub interval: Option<Interval>,
     /// The number of rows on which the one is right more often, and of those on which the other is.
     pub rows: [usize; 2],
@@ -31,10 +33,9 @@ pub struct OtherRows {
 }
 
 impl OtherRows {
-    /// Whether the interval over seeds and rows leaves zero out.
+    /// Whether the whole interval over seeds and rows is above zero.
     pub fn established(&self) -> bool {
-        let outside = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
-        self.interval.is_some_and(outside)
+        self.interval.is_some_and(|interval| interval.low > 0.0)
     }
 }
 
@@ -44,12 +45,12 @@ impl OtherRows {
 /// which the rows, the seeds of `a` and the seeds of `b` are drawn anew, each independently: the bootstrap of
 /// crossed factors of Owen (2007), which errs on the side of wide. t has the degrees of freedom of Welch's
 /// test on the seeds, and `n / (n − 1)`, with the smaller number of seeds, makes up for resamples that vary
-/// less than seeds do.
+/// less than seeds do. `error` is the share of such intervals that may miss the truth.
 ///
 /// The sign test counts the rows on which the mean over seeds of the one is above that of the other. If
 /// neither is better on other rows, each side has a row with probability 1/2. With one run of each this is
 /// McNemar's exact test.
-pub fn other_rows(a: &RowScores, b: &RowScores) -> OtherRows {
+pub fn other_rows(a: &RowScores, b: &RowScores, error: f64) -> OtherRows {
     let count = a.iter().chain(b).map(Vec::len).min().unwrap_or(0);
     let of_row =
         |runs: &RowScores, row: usize| mean(runs.iter().map(|run| run[row])).unwrap_or(0.0);
@@ -61,7 +62,8 @@ pub fn other_rows(a: &RowScores, b: &RowScores) -> OtherRows {
     let difference = mean(differences.iter().copied()).unwrap_or(0.0);
     OtherRows {
         difference,
-        interval: half_width(a, b, count).map(|half| Interval {
+        error,
+        interval: half_width(a, b, count, error).map(|half| Interval {
             low: difference - half,
             high: difference + half,
         }),
@@ -70,7 +72,7 @@ pub fn other_rows(a: &RowScores, b: &RowScores) -> OtherRows {
     }
 }
 
-fn half_width(a: &RowScores, b: &RowScores, rows: usize) -> Option<f64> {
+fn half_width(a: &RowScores, b: &RowScores, rows: usize, error: f64) -> Option<f64> {
     let fewest = a.len().min(b.len());
     if fewest < 2 || rows < 2 {
         return None;
@@ -110,7 +112,7 @@ fn half_width(a: &RowScores, b: &RowScores, rows: usize) -> Option<f64> {
     let df = compare(&of_runs(a), &of_runs(b)).df();
     let df = df.unwrap_or((a.len() + b.len() - 2) as f64);
     let fewest = fewest as f64;
-    Some(quantile(0.05, df) * (variance(&draws)? * fewest / (fewest - 1.0)).sqrt())
+    Some(quantile(error, df) * (variance(&draws)? * fewest / (fewest - 1.0)).sqrt())
 }
 
 /// The two-sided p of the exact sign test: twice the probability that at most `min(above, below)` of
@@ -152,14 +154,14 @@ mod tests {
             rows.collect::<Vec<f64>>()
         };
         let (a, b) = (vec![run(1.0); 5], vec![run(0.0); 5]);
-        let compared = other_rows(&a, &b);
+        let compared = other_rows(&a, &b, 0.05);
         assert_eq!(compared.rows, [30, 24]);
         assert!((compared.difference - 0.06).abs() < 1e-12);
         assert!(!compared.established(), "{compared:?}");
         // Without the 24, they do.
         let b: Vec<Vec<f64>> = vec![(0..100).map(|row| f64::from(row >= 30)).collect(); 5];
         let a = vec![vec![1.0; 100]; 5];
-        let compared = other_rows(&a, &b);
+        let compared = other_rows(&a, &b, 0.05);
         assert!(compared.established() && compared.p < 1e-8, "{compared:?}");
     }
 
@@ -172,17 +174,33 @@ mod tests {
         };
         let width = |a: &[usize]| {
             let a: RowScores = a.iter().map(|level| rows(*level)).collect();
-            let interval = other_rows(&a, &vec![rows(5); 4]).interval.unwrap();
+            let interval = other_rows(&a, &vec![rows(5); 4], 0.05).interval.unwrap();
             interval.high - interval.low
         };
         assert!(width(&[6, 6, 7, 7]) < width(&[3, 5, 8, 10]) / 2.0);
     }
 
     #[test]
+    fn other_rows_speak_for_the_first_alone_and_at_the_error_that_is_asked_for() {
+        let runs = |level: usize| -> RowScores {
+            let run = |seed: usize| (0..200).map(move |row| f64::from((row + seed) % 10 < level));
+            (0..5).map(|seed| run(seed).collect()).collect()
+        };
+        let (high, low) = (runs(8), runs(2));
+        assert!(other_rows(&high, &low, 0.05).established());
+        assert!(!other_rows(&low, &high, 0.05).established());
+        let width = |error| {
+            let interval = other_rows(&high, &low, error).interval.unwrap();
+            interval.high - interval.low
+        };
+        assert!(width(0.0125) > 1.1 * width(0.05));
+    }
+
+    #[test]
     fn one_seed_has_no_interval() {
-        let compared = other_rows(&vec![vec![1.0, 1.0]], &vec![vec![0.0, 1.0]]);
+        let compared = other_rows(&vec![vec![1.0, 1.0]], &vec![vec![0.0, 1.0]], 0.05);
         assert_eq!((compared.interval, compared.rows), (None, [1, 0]));
         assert!((compared.p - 1.0).abs() < 1e-12);
-        assert_eq!(other_rows(&Vec::new(), &Vec::new()).p, 1.0);
+        assert_eq!(other_rows(&Vec::new(), &Vec::new(), 0.05).p, 1.0);
     }
 }

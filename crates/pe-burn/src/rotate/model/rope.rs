@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::families::{Family, Rope, Scale, Scalings, Sections, Share, Width};
@@ -125,33 +124,23 @@ fn sections(
         Sections::Dealt => true,
     };
     if !fits || given.contains(&0) {
+        let alike = match kind {
+            Sections::TimeLast => ", the first two alike",
+            _ => "",
+        };
         return Err(format!(
-            "`{name}` must have three numbers above 0 that share {pairs} pairs; got {given:?}"
+            "`{name}` must have three numbers above 0 that share {pairs} pairs{alike}; got {given:?}"
         ));
     }
-    // The axis of every pair: 0 for time, 1 for height, 2 for width.
-    let owners: Vec<usize> = match kind {
-        Sections::Row => return Ok(Axes::mrope([first, second, third])),
-        Sections::Dealt => (0..pairs)
-            .map(|pair| match pair % 3 {
-                1 if pair / 3 < second => 1,
-                2 if pair / 3 < third => 2,
-                _ => 0,
-            })
-            .collect(),
-        Sections::TimeLast => (0..first)
-            .flat_map(|_| [1, 2])
-            .chain(core::iter::repeat_n(0, third))
-            .collect(),
-    };
-    let count = |axis| owners.iter().filter(|owner| **owner == axis).count();
-    let dealt = Axes::mrope_interleaved([count(0), count(1), count(2)]);
-    Ok(
-        match dealt.owners(&[count(0), count(1), count(2)]) == owners {
-            true => dealt,
-            false => dealt.with_order(PairOrder::Given(owners)),
-        },
-    )
+    Ok(match kind {
+        Sections::Row => Axes::mrope([first, second, third]),
+        Sections::Dealt => Axes::in_turn([second, third], pairs),
+        Sections::TimeLast => {
+            let in_turn = (0..first).flat_map(|_| [1, 2]);
+            let owners = in_turn.chain(core::iter::repeat_n(0, third)).collect();
+            Axes::mrope([third, first, second]).with_order(PairOrder::Given(owners))
+        }
+    })
 }
 
 /// The columns of a head that have positions.
