@@ -168,7 +168,12 @@ fn the_network_of_swin_v2() {
                 (values(bias.grad(&gradients).unwrap()), &of.gradients[1]),
                 (matrix(&swin.outer.weight), &of.gradients[2]),
             ] {
-                assert_close(&ours, theirs, 3e-6, &format!("{about} gradient"));
+                // WGSL allows exp, which is in the sigmoid, a larger error than a processor's has.
+                let bound = match device.supports_dtype(FloatDType::F64) {
+                    true => 3e-6,
+                    false => 1e-5,
+                };
+                assert_close(&ours, theirs, bound, &format!("{about} gradient"));
             }
         }
     }
