@@ -310,17 +310,6 @@ fn space<'a>(lookup: &Lookup<'a>) -> Option<(&'a [f64], usize)> {
     }
 }
 
-/// Positions as real numbers on a device, `[rows, seq]`.
-pub(super) fn real_positions(lookup: &Lookup, device: &Device) -> Tensor<2> {
-    let device = device.clone().without_autodiff();
-    if let Rows::Device(ids) = &lookup.rows {
-        return ids_on(&ids.ids, &device).cast(FloatDType::F32);
-    }
-    let positions: Vec<f32> = times(lookup).iter().map(|time| *time as f32).collect();
-    let shape = [lookup.batch, lookup.seq];
-    Tensor::from_data(TensorData::new(positions, shape), (&device, DType::F32))
-}
-
 /// An integer type for distances up to `span`.
 fn type_for(span: usize, device: &Device) -> Result<IntDType, PositionError> {
     match counting_type(device) {

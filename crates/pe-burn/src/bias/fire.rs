@@ -8,7 +8,7 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::Bias;
-use super::distances::{Distances, real_positions};
+use super::distances::Distances;
 use crate::display::one_line;
 use crate::error::{PositionError, check_positive, check_size, init};
 use crate::positions::Positions;
@@ -173,8 +173,8 @@ impl Bias for Fire {
 
                 // For all pairs, since the position of the query counts as well as the distance.
                 let steps = distances.spread(distances.real(&device));
-                let place = real_positions(queries, &device);
-                let [rows, queries] = place.dims();
+                let place = queries.numbers(1, &device);
+                let [rows, queries, _] = place.dims();
                 let place = place.reshape([rows, 1, queries, 1]);
                 let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
                 let reach = place

@@ -14,7 +14,7 @@ use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, check_width, init};
 use crate::layout::Layout;
-use crate::positions::{Axes, Axis, Positions};
+use crate::positions::{Axes, Positions};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// The configuration of a [`MixedRotary`].
@@ -176,13 +176,8 @@ impl MixedRotary {
         let lookup = lookup(&x, positions, self.config.d_head, &device)?;
         let [_, heads, _, _] = x.dims();
         check_width("heads", self.config.heads, heads)?;
-        match self.config.axes {
-            1 => lookup.check_axes(None)?,
-            axes => {
-                let axes: Vec<Axis> = (0..axes).map(Axis::new).collect();
-                lookup.check_axes(Some(&Axes::new(axes)))?;
-            }
-        }
+        let has_one = self.config.axes == 1;
+        lookup.check_axes((!has_one).then_some(&Axes::HEIGHT_WIDTH))?;
         if x.shape().num_elements() == 0 {
             return Ok(x);
         }

@@ -73,12 +73,9 @@ impl AxisRows {
     ) -> Result<Option<Vec<Tensor<3>>>, PositionError> {
         let width = |buffer: &RowBuffer| buffer.spectrum().d_model();
         check_room::<f64>(lookup.seq, self.buffers.iter().map(width).sum())?;
-        let axes = self.buffers.iter().zip(&self.coordinates);
-        axes.map(|(buffer, coordinate)| {
-            along(lookup, *coordinate, |lookup| buffer.rows(lookup, dtype)).transpose()
+        self.each(lookup, |axis, lookup| {
+            self.buffers[axis].rows(lookup, dtype)
         })
-        .collect::<Option<Result<_, _>>>()
-        .transpose()
     }
 
     /// As [`rows`](Self::rows), with other spectra than those of the buffers.
@@ -90,16 +87,22 @@ impl AxisRows {
     ) -> Result<Option<Vec<Tensor<3>>>, PositionError> {
         let device = self.first().device().without_autodiff();
         let has_columns = |spectrum: &Spectrum| spectrum.d_model() > 0;
-        let axes = spectra
-            .into_iter()
-            .filter(has_columns)
-            .zip(&self.coordinates);
-        axes.map(|(spectrum, coordinate)| {
-            let source = RowSource::from(spectrum);
-            along(lookup, *coordinate, |lookup| {
-                source.rows(lookup, dtype, &device)
-            })
-            .transpose()
+        let sources = spectra.into_iter().filter(has_columns);
+        let sources: Vec<RowSource> = sources.map(RowSource::from).collect();
+        self.each(lookup, |axis, lookup| {
+            sources[axis].rows(lookup, dtype, &device)
+        })
+    }
+
+    /// The rows of every axis, from those of positions on a line; `None` for such positions.
+    fn each(
+        &self,
+        lookup: &Lookup,
+        rows: impl Fn(usize, &Lookup) -> Result<Tensor<3>, PositionError>,
+    ) -> Result<Option<Vec<Tensor<3>>>, PositionError> {
+        let axes = self.coordinates.iter().enumerate();
+        axes.map(|(axis, coordinate)| {
+            along(lookup, *coordinate, |lookup| rows(axis, lookup)).transpose()
         })
         .collect::<Option<Result<_, _>>>()
         .transpose()
