@@ -501,6 +501,7 @@ mod tests {
             for positions in [Positions::default(), Positions::from_starts(starts)] {
                 for padding in [None, Some(&padding)] {
                     for (name, scheme) in schemes(&device) {
+                        let scheme = well_conditioned(scheme);
                         let run = |encoder: &Encoder| {
                             let x = x.clone().require_grad();
                             let y = encoder.forward(x.clone(), padding, &scheme, &positions);
@@ -521,10 +522,7 @@ mod tests {
                         for (part, (with, without)) in with.iter().zip(&without).enumerate() {
                             let apart = difference(without, with);
                             let case = format!("{name}, {batch} × {seq}, part {part}");
-                            // FIRE's bias is nearly constant before training, and the gradients of
-                            // the scores of a query sum to 0. So the gradients of its parameters
-                            // are small differences of larger numbers: up to 4e-5 apart in 30
-                            // inputs that were tried.
+                            // FIRE's gradients were up to 3e-5 apart in 200 inputs that were tried.
                             let bound = if name == "fire" { 1e-4 } else { 2e-5 };
                             assert!(apart < bound, "{case}: {apart} apart");
                         }
@@ -532,6 +530,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The scheme with parameters whose gradients rounding changes little.
+    fn well_conditioned(mut scheme: PositionalScheme) -> PositionalScheme {
+        match &mut scheme {
+            // CoPE interpolates between the embeddings of whole positions, so its slope jumps where a position
+            // passes a whole number. With embeddings on a line the slope is the same on both sides.
+            PositionalScheme::Cope(cope) => {
+                let [d_head, positions] = cope.embeddings.dims();
+                let step = cope.embeddings.val().narrow(1, 0, 1);
+                let times = Tensor::arange(0..positions as i64, &step.device()).float();
+                let line = step.expand([d_head, positions]) * times.reshape([1, positions]);
+                cope.embeddings = leaf(line);
+            }
+            // FIRE's bias is nearly constant before training, and the gradients of the scores of a query sum
+            // to 0, so the gradients of its parameters are small differences of larger numbers.
+            PositionalScheme::Fire(fire) => fire.outer.weight = leaf(fire.outer.weight.val() * 5),
+            _ => {}
+        }
+        scheme
     }
 
     /// The gradients of those parameters of the scheme that the encoder uses.

@@ -107,6 +107,8 @@ init!(CopeConfig => Cope);
 /// bias(i, j)     = q_i · e[position(i, j)]        between whole positions: interpolated
 /// ```
 ///
+/// At a whole position the slope is that to the next one; the paper's code has none there.
+///
 /// All heads share the embeddings. It is made for causal attention: all keys to the right of the query are at
 /// position 0. What the positions of this crate are needed for is the order alone: `t` runs over the keys from
 /// `j` on whose positions increase from one to the next and do not pass that of the query. A key whose
@@ -246,7 +248,8 @@ impl ScoreBias for Cope {
             let embeddings = dequantized(self.embeddings.val()).cast(q.dtype());
             let products = q.matmul(embeddings.unsqueeze());
             let below = place.clone().detach().floor();
-            let above = place.clone().detach().ceil();
+            // Not rounded up: a whole position would have no slope, and the gates under it no gradient.
+            let above = (below.clone() + 1.0).clamp_max(last);
             let part = place - below.clone();
             let counting = counting_type(&device);
             let at = |whole: Tensor<4>| products.clone().gather(3, whole.int().cast(counting));
@@ -289,6 +292,22 @@ mod tests {
             error(CopeConfig::new(4).with_positions(0)),
             "positions must be at least 1; got 0"
         );
+    }
+
+    /// With embeddings that grow evenly the slope is the same at every position, whole ones too.
+    #[test]
+    fn whole_positions_have_a_gradient() {
+        let device = Device::flex().autodiff();
+        let mut cope = CopeConfig::new(1).with_positions(6).init(&device);
+        let line = [[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]];
+        cope.embeddings = Param::from_tensor(Tensor::from_floats(line, &device));
+        let q = Tensor::<4>::ones([1, 1, 1, 1], &device);
+        let k = Tensor::<4>::zeros([1, 1, 4, 1], &device).require_grad();
+        let bias = cope.score_bias((&q, &Positions::from(3)), (&k, &Positions::default()));
+        assert_eq!(values(bias.clone()), [2.0, 1.5, 1.0, 0.5]);
+        // A gate of ½ has the slope ¼, and counts for its own key and for those before it.
+        let gradient = k.grad(&bias.sum().backward()).unwrap();
+        assert_eq!(values(gradient), [0.25, 0.5, 0.75, 1.0]);
     }
 
     /// Keys of zeros have gates of ½, so that every second token counts, and embeddings that grow evenly give
