@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Measured, Row, Target, Unit};
-use pe_burn::{Embed, InputScale, Positions, SinusoidalPositionalEncodingConfig};
+use pe_burn::embedding::InputScale;
+use pe_burn::{Embed, Positions, SinusoidalPositionalEncodingConfig};
 
 /// The system's allocator, counting the allocations of at least [`LARGE`] bytes.
 struct Counting;

@@ -9,9 +9,9 @@ use std::hint::black_box;
 use burn::nn::{EmbeddingConfig, PositionalEncodingConfig};
 use burn::tensor::{Device, Distribution, Int, Tensor};
 use pe_benches::{Comparison, Owned, Peers, Target, cores, json};
+use pe_burn::embedding::InputScale;
 use pe_burn::{
-    Embed, InputScale, LearnedPositionalEmbeddingConfig, Positions,
-    SinusoidalPositionalEncodingConfig,
+    Embed, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
 };
 use rayon::prelude::*;
 

@@ -12,9 +12,8 @@ use std::path::Path;
 use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::linear;
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{
-    AttentionSpan, LayerPositions, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
-};
+use pe_burn::model::{AttentionSpan, LayerPositions};
+use pe_burn::{ModelConfig, Positions, RotaryPositionalEncoding, Rotate};
 use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
 use serde_json::Value;
 

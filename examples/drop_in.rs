@@ -6,7 +6,8 @@ use burn::nn::transformer::{
 };
 use burn::nn::{Embedding, EmbeddingConfig};
 use burn::tensor::{Device, Int, Tensor};
-use pe_burn::{InputScale, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig};
+use pe_burn::embedding::InputScale;
+use pe_burn::{SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig};
 
 #[derive(Module, Debug)]
 struct Model {

@@ -12,9 +12,8 @@ use std::error::Error;
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig};
 use burn::tensor::{Device, Int, Tensor};
-use pe_burn::{
-    Embed, Extension, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions,
-};
+use pe_burn::embedding::Extension;
+use pe_burn::{Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions};
 
 /// The input of GPT-2: a row for the token, a row for its position.
 #[derive(Module, Debug)]

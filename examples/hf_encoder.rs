@@ -12,10 +12,11 @@ use std::path::Path;
 use burn::module::Param;
 use burn::tensor::activation::{gelu, relu, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
+use pe_burn::content::DebertaConfig;
+use pe_burn::model::AttentionSpan;
 use pe_burn::{
-    AttentionSpan, Bias, DebertaConfig, Embed, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, ModelConfig, Positions, RotaryPositionalEncoding, Rotate,
-    T5RelativeBias, T5RelativeBiasConfig,
+    Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, ModelConfig,
+    Positions, RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
 };
 use pe_examples::{Linear, Norm, Result, Weights, embed};
 use serde_json::Value;

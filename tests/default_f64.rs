@@ -2,10 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
+use pe_burn::embedding::Gain;
 use pe_burn::{
-    AlibiConfig, Axes, Bias, Embed, Gain, Grid, Layout, LearnedPositionalEmbeddingConfig,
-    Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
-    Spectrum, T5RelativeBiasConfig,
+    AlibiConfig, Axes, Bias, Embed, Grid, Layout, LearnedPositionalEmbeddingConfig, Positions,
+    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig, Spectrum,
+    T5RelativeBiasConfig,
 };
 
 fn numbers<const D: usize>(x: Tensor<D>) -> Vec<f64> {

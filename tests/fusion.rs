@@ -7,9 +7,9 @@ use burn_fusion::inspect::matchers::{is_add_float, is_mul_scalar_float};
 use burn_fusion::inspect::{FusionBlock, FusionInspector};
 use burn_fusion::stream::StreamId;
 use burn_ir::{BaseOperationIr, OperationIr};
+use pe_burn::embedding::InputScale;
 use pe_burn::{
-    Embed, InputScale, LearnedPositionalEmbeddingConfig, Positions,
-    SinusoidalPositionalEncodingConfig,
+    Embed, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
 };
 
 const SEQ: usize = 32;

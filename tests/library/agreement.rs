@@ -3,9 +3,9 @@
 
 use burn::module::Module;
 use burn::tensor::{Bool, Device, FloatDType, Int, Tensor, TensorData};
+use pe_burn::embedding::{Gain, InputScale};
 use pe_burn::{
-    Embed, Gain, InputScale, LearnedPositionalEmbeddingConfig, Positions,
-    SinusoidalPositionalEncodingConfig,
+    Embed, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncodingConfig,
 };
 use pe_tests::devices;
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
+use pe_burn::embedding::{Extension, TableInit};
 use pe_burn::{
-    CheckpointError, Embed, Extension, Grid, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, PositionError, Positions, Spectrum, TableInit,
+    CheckpointError, Embed, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
+    PositionError, Positions, Spectrum,
 };
 use pe_tests::devices;
 use serde::Deserialize;

@@ -7,10 +7,8 @@ use burn::module::{Module, Param, ParamId, Quantizer};
 use burn::tensor::activation::softmax;
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Gradients, Tensor, TensorData};
-use pe_burn::{
-    CopeConfig, DebertaConfig, Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias,
-    ShawConfig, TransformerXl, TransformerXlConfig, convert_layout,
-};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXl, TransformerXlConfig};
+use pe_burn::{Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias, convert_layout};
 use pe_tests::devices;
 use serde::Deserialize;
 

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use burn::module::Param;
 use burn::tensor::{Bool, Device, Distribution, FloatDType, Int, Tensor, TensorData};
-use pe_burn::{
-    Embed, Grid, PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, Positions,
-    Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
+use pe_burn::conv::{
+    PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConv,
+    Wav2Vec2PositionalConvConfig,
 };
+use pe_burn::{Embed, Grid, Positions};
 use pe_tests::devices;
 use serde::Deserialize;
 

@@ -3,14 +3,15 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Distribution, Tensor};
-use pe_burn::axes::{Axis, AxisFrequencies};
+use pe_burn::axes::{Axis, AxisFrequencies, PairOrder};
 use pe_burn::coordinates::{Normalization, Part};
+use pe_burn::rotary::MixedRotaryConfig;
 use pe_burn::scaling::Dynamic;
 use pe_burn::{
     AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Grid, KerpleConfig,
-    Layout, LearnedPositionalEmbeddingConfig, MixedRotaryConfig, ModelConfig, Positions,
+    Layout, LearnedPositionalEmbeddingConfig, ModelConfig, Positions,
     RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
-    T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+    T5RelativeBiasConfig, XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_tests::devices;
 use serde::Deserialize;
@@ -26,6 +27,9 @@ struct Case {
     model: Option<serde_json::Value>,
     #[serde(default)]
     normalized: Option<String>,
+    /// The heads whose halves make pairs, where they are turned before they are split.
+    #[serde(default)]
+    heads: Option<usize>,
     coordinates: Vec<Vec<f64>>,
     x: Vec<Vec<f32>>,
     rotated: Vec<Vec<f64>>,
@@ -65,7 +69,7 @@ fn rotations_of_every_peer() {
     let mut peers: Vec<&str> = cases_of_all.iter().map(|case| case.peer.as_str()).collect();
     peers.sort_unstable();
     peers.dedup();
-    assert_eq!(peers.len(), 34, "{peers:?}");
+    assert_eq!(peers.len(), 37, "{peers:?}");
     for case in &mut cases_of_all {
         if let Some(model) = &case.model {
             let layers = ModelConfig::from_json(&model.to_string())
@@ -91,8 +95,15 @@ fn rotations_of_every_peer() {
             let rope = case.config.init(&device);
             let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
             let x = x.reshape([1, 1, tokens, d_head]);
+            let converted = |x: Tensor<4>, from, to| match case.heads {
+                Some(heads) => convert_heads(x, heads, d_head / heads, from, to).unwrap(),
+                None => x,
+            };
+            let (halves, interleaved) = (Layout::Halves, Layout::Interleaved);
             for positions in &positions {
-                let ours = values(rope.rotate_queries(x.clone(), positions));
+                let x = converted(x.clone(), halves, interleaved);
+                let ours = rope.rotate_queries(x, positions);
+                let ours = values(converted(ours, interleaved, halves));
                 let largest = ours.iter().fold(0_f32, |most, y| most.max(y.abs()));
                 for (i, (ours, theirs)) in ours.iter().zip(case.rotated.concat()).enumerate() {
                     // Rounding of f32 in a product of two, and f32 sines in some of the peers.
@@ -226,6 +237,10 @@ fn multimodal_rotation_of_text_is_plain() {
                     .clone()
                     .with_axes(Axes::mrope_interleaved([4, 2, 2]))
                     .init(&device),
+                plain
+                    .clone()
+                    .with_axes(Axes::xdrope([1, 5, 2]))
+                    .init(&device),
             ];
             let x = embeddings(2, 3 * 30, 16, &device).reshape([2, 3, 30, 16]);
             for start in [0, 100_000] {
@@ -236,10 +251,14 @@ fn multimodal_rotation_of_text_is_plain() {
                     assert_eq!(distance(line.clone(), same), 0.0);
                     let same = rope.rotate_queries(x.clone(), &text);
                     assert!(distance(line.clone(), same) < 1e-6);
-                    let back = rope
-                        .invert(rope.rotate_queries(x.clone(), &text), &text)
-                        .unwrap();
-                    assert!(distance(back, x.clone()) < 1e-5);
+                    let back = rope.invert(rope.rotate_queries(x.clone(), &text), &text);
+                    match rope.config().axes.as_ref().unwrap().order() {
+                        PairOrder::Columns => {
+                            let error = back.unwrap_err().to_string();
+                            assert!(error.ends_with("has no inverse"), "{error}");
+                        }
+                        _ => assert!(distance(back.unwrap(), x.clone()) < 1e-5),
+                    }
                 }
             }
         }
@@ -565,5 +584,121 @@ fn given_frequencies_are_used() {
             );
             assert!(distance(a, b) < 1e-6);
         }
+    }
+}
+
+/// The error of a coordinate past the reach names its axis and where it is among the tokens.
+#[test]
+fn a_coordinate_past_the_reach_is_named_by_its_axis_row_and_token() {
+    let device = Device::flex();
+    let fast = Axes::new([Axis::new(0), Axis::new(1).with_scale(1024.0)]);
+    let rope = RotaryPositionalEncodingConfig::new(4).with_axes(fast);
+    let rope = rope.init(&device);
+    let rows = [
+        Coordinates::new([[0.5, 0.0], [0.0, 0.5], [1e13, 0.5]]).unwrap(),
+        Coordinates::new([[0.5, 0.0], [0.0, 8_796_093_022_208.5], [1.0, 1.0]]).unwrap(),
+    ];
+    let positions = Positions::from_coordinate_rows(&rows).unwrap();
+    let x = Tensor::<4>::ones([2, 1, 3, 4], &device);
+    let error = rope.try_rotate_queries(x, &positions).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "coordinate 8796093022208.5 of axis 1 at row 1, token 1 is out of range: coordinates go from \
+         -4398046511103 to 4398046511103"
+    );
+}
+
+/// xDRoPE by its definition, for every column of every token.
+#[test]
+fn columns_of_a_pair_turn_by_different_coordinates() {
+    let (pairs, sections) = (8, [3, 0, 4, 1]);
+    let places = [[3.0, 50.0, 7.5, 1e6], [0.0, 1.0, -2.0, 9.0]];
+    let positions = Positions::from(Coordinates::new(places).unwrap());
+    let owner = |column: usize| {
+        let ends = [6, 6, 14, 16];
+        ends.iter().position(|end| column < *end).unwrap()
+    };
+    for device in devices() {
+        let rope = RotaryPositionalEncodingConfig::new(20)
+            .with_rotary_dim(2 * pairs)
+            .with_layout(Layout::Halves)
+            .with_axes(Axes::xdrope(sections))
+            .init(&device);
+        let x = embeddings(1, 2, 20, &device).reshape([1, 1, 2, 20]);
+        let ours = values(rope.rotate_queries(x.clone(), &positions));
+        for ((ours, x), place) in ours.chunks(20).zip(values(x).chunks(20)).zip(places) {
+            for (c, ours) in ours.iter().enumerate() {
+                let expected = match c {
+                    16.. => f64::from(x[c]),
+                    _ => {
+                        let angle = place[owner(c)] * 1e4_f64.powf(-((c % 8) as f64) / 8.0);
+                        let other = match c {
+                            0..8 => -f64::from(x[c + 8]),
+                            _ => f64::from(x[c - 8]),
+                        };
+                        f64::from(x[c]) * angle.cos() + other * angle.sin()
+                    }
+                };
+                assert!((f64::from(*ours) - expected).abs() < 1e-6, "{c}");
+            }
+        }
+    }
+    let said = |config: RotaryPositionalEncodingConfig| {
+        config.try_init(&Device::flex()).unwrap_err().to_string()
+    };
+    let config = RotaryPositionalEncodingConfig::new(16).with_axes(Axes::xdrope([4, 4]));
+    assert!(
+        said(config.clone())
+            .starts_with("axes in the order of columns are for the layout of halves")
+    );
+    let config = config.with_layout(Layout::Halves);
+    let axes = Axes::xdrope([4, 3]);
+    assert_eq!(
+        said(config.clone().with_axes(axes)),
+        "the sum of the columns of all axes must be 16, the number of columns that are rotated; got 14"
+    );
+    let axes = Axes::xdrope([4, 4]);
+    for axes in [
+        axes.clone().with_frequencies(AxisFrequencies::Own),
+        axes.with_unturned(2),
+    ] {
+        let words = "the order of columns is for pairs that have the frequencies of a line";
+        assert!(said(config.clone().with_axes(axes)).starts_with(words));
+    }
+    let config = SinusoidalPositionalEncodingConfig::new(16).with_axes(Axes::xdrope([4, 4]));
+    assert!(config.try_init(&Device::flex()).is_err());
+}
+
+/// HunYuan-VL's first files: the fields of its text beside the others, and older names.
+#[test]
+fn files_of_hunyuan_vl() {
+    let file = |parameters: &str| {
+        let json = format!(
+            r#"{{"model_type": "hunyuan_vl", "head_dim": 128, "num_hidden_layers": 24, "rope_theta": 10000.0,
+                "rope_scaling": {{"alpha": 1000.0, "factor": 1.0, {parameters}}}}}"#
+        );
+        ModelConfig::from_json(&json).unwrap().rotary()
+    };
+    let older = file(r#""type": "xdrope", "xdrope_section": [16, 16, 16, 16]"#).unwrap();
+    assert_eq!(older.axes, Some(Axes::xdrope([16, 16, 16, 16])));
+    let newer = file(r#""type": "dynamic", "mrope_section": [16.0, 16, 16, 16]"#).unwrap();
+    assert_eq!(older, newer);
+    assert_eq!(file(r#""type": "dynamic""#).unwrap().axes, None);
+    for (bad, words) in [
+        (
+            r#""type": "xdrope", "xdrope_section": [16, 16, 16]"#,
+            "the sum of `mrope_section` must be 64, half the columns of a head; got [16, 16, 16]",
+        ),
+        (
+            r#""type": "xdrope", "xdrope_section": [32, 32], "mrope_section": [16, 48]"#,
+            "`mrope_section` is [16, 48], but `xdrope_section` is [32, 32]",
+        ),
+        (
+            r#""type": "xdrope", "xdrope_section": [32, 32.5]"#,
+            "needs a list of lengths as `xdrope_section`, not a list",
+        ),
+    ] {
+        let message = file(bad).unwrap_err().to_string();
+        assert!(message.ends_with(words), "{message}");
     }
 }

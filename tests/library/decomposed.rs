@@ -4,7 +4,8 @@ use std::path::Path;
 
 use burn::module::{Initializer, Param};
 use burn::tensor::{Device, Distribution, Int, Tensor, TensorData};
-use pe_burn::{DecomposedRelativeBias, DecomposedRelativeBiasConfig, Grid, Positions, ScoreBias};
+use pe_burn::grid::{DecomposedRelativeBias, DecomposedRelativeBiasConfig};
+use pe_burn::{Grid, Positions, ScoreBias};
 use pe_tests::devices;
 use serde::Deserialize;
 

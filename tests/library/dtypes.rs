@@ -2,9 +2,10 @@
 //! f64), on every backend that has the type.
 
 use burn::tensor::{DType, Device, FloatDType, Tensor, bf16, f16};
+use pe_burn::embedding::TableInit;
 use pe_burn::{
     Embed, LearnedPositionalEmbeddingConfig, PositionError, Positions,
-    SinusoidalPositionalEncodingConfig, Spectrum, TableInit,
+    SinusoidalPositionalEncodingConfig, Spectrum,
 };
 use pe_tests::devices;
 

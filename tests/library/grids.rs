@@ -262,7 +262,7 @@ fn rows_past_the_buffer_and_in_f64_are_the_same_rows() {
     assert!(distance(rounded, large.encode(&grid, 100).unwrap()) <= 6e-8);
 
     let limited = pe
-        .with_length_limit(pe_burn::LengthLimit::Error)
+        .with_length_limit(pe_burn::embedding::LengthLimit::Error)
         .init(&device);
     assert!(limited.encode(&Grid::image(4, 4).into(), 16).is_ok());
     let error = limited.encode(&grid, 100).unwrap_err().to_string();

@@ -2,9 +2,10 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Bool, Device, Tensor, TensorData};
+use pe_burn::embedding::{InputScale, TableInit};
 use pe_burn::{
-    AlibiConfig, Bias, Embed, Formula, InputScale, LearnedPositionalEmbeddingConfig, PositionError,
-    Positions, RandomizedPositions, SinusoidalPositionalEncodingConfig, TableInit,
+    AlibiConfig, Bias, Embed, Formula, LearnedPositionalEmbeddingConfig, PositionError, Positions,
+    RandomizedPositions, SinusoidalPositionalEncodingConfig,
 };
 use pe_tests::devices;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};

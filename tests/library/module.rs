@@ -3,8 +3,9 @@
 use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::{Device, Tensor};
+use pe_burn::embedding::Gain;
 use pe_burn::{
-    Embed, Gain, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncoding,
+    Embed, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncoding,
     SinusoidalPositionalEncodingConfig, Spectrum,
 };
 use pe_tests::devices;

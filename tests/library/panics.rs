@@ -5,14 +5,17 @@ use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Once;
 
 use burn::tensor::{Device, Tensor};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
+use pe_burn::grid::{
+    BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
+    SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
+};
 use pe_burn::{
-    AlibiConfig, BeitRelativeBiasConfig, Bias, CopeConfig, DebertaConfig,
-    DecomposedRelativeBiasConfig, Embed, FireConfig, KerpleConfig,
-    LearnedPositionalEmbeddingConfig, LevitRelativeBiasConfig, PositionalConfig,
-    PositionalEncodingGeneratorConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig,
-    Rotate, ScoreBias, ShawConfig, SinusoidalPositionalEncodingConfig, SwinRelativeBiasConfig,
-    SwinV2RelativeBiasConfig, T5RelativeBiasConfig, TransformerXlConfig,
-    Wav2Vec2PositionalConvConfig, XPosPositionalEncodingConfig,
+    AlibiConfig, Bias, Embed, FireConfig, KerpleConfig, LearnedPositionalEmbeddingConfig,
+    PositionalConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig, Rotate,
+    ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+    XPosPositionalEncodingConfig,
 };
 
 thread_local! {

@@ -4,11 +4,14 @@ use burn::module::{Lora, Module, Quantizer};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{DType, Device, Int, Tensor};
+use pe_burn::embedding::{Extension, Gain, Resampling};
+use pe_burn::grid::{
+    DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
+    SwinV2RelativeBiasConfig,
+};
 use pe_burn::{
-    Bias, DecomposedRelativeBiasConfig, Embed, Extension, FireConfig, Gain, Grid, KerpleConfig,
-    LearnedPositionalEmbeddingConfig, LevitRelativeBiasConfig, Positions, Resampling, ScoreBias,
-    SinusoidalPositionalEncodingConfig, SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
-    T5RelativeBiasConfig,
+    Bias, Embed, FireConfig, Grid, KerpleConfig, LearnedPositionalEmbeddingConfig, Positions,
+    ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 

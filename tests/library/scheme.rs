@@ -224,7 +224,7 @@ fn a_query_beyond_the_trained_length_and_keys_within_it() {
 
 /// The schemes that need more than the sizes of a model: as data, through their one hook.
 #[test]
-fn schemes_of_windows_and_convolutions_are_data() {
+fn schemes_that_need_more_than_a_name_are_data() {
     let device = Device::flex();
     let grid = Grid::image(4, 4);
     for (json, on_grid, hooks) in [
@@ -262,6 +262,11 @@ fn schemes_of_windows_and_convolutions_are_data() {
             r#"{"kind": "peg", "d_model": 16}"#,
             true,
             [true, false, false],
+        ),
+        (
+            r#"{"kind": "fope", "d_head": 4, "heads": 4, "trained_len": 30}"#,
+            false,
+            [false, false, false],
         ),
     ] {
         let config: PositionalConfig = serde_json::from_str(json).unwrap();
@@ -303,7 +308,8 @@ fn schemes_of_windows_and_convolutions_are_data() {
         let q = Tensor::<4>::random([2, 4, 16, 4], Distribution::Default, &device);
         let embeds = differ(scheme.embed(x.clone(), &at), x);
         let (queries, _) = scheme.rotate(q.clone(), q.clone(), &at);
-        assert_eq!(distance(queries, q.clone()), 0.0, "{name}");
+        assert_eq!(differ(queries, q.clone()), name == "fope", "{name}");
+        assert_eq!(scheme.rotates(), name == "fope");
         let bias = scheme.score_bias((&q, &at), (&q, &at));
         assert!(
             bias.iter()
@@ -318,7 +324,7 @@ fn schemes_of_windows_and_convolutions_are_data() {
     }
     assert_eq!(
         PositionalConfig::KINDS.len(),
-        PositionalConfig::NAMES.len() + 7
+        PositionalConfig::NAMES.len() + 8
     );
     assert!(PositionalConfig::KINDS.starts_with(PositionalConfig::NAMES));
 }

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
-use pe_burn::{
-    BeitRelativeBiasConfig, Bias, Grid, LevitRelativeBiasConfig, Positions, Resampling,
-    SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
+use pe_burn::embedding::Resampling;
+use pe_burn::grid::{
+    BeitRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
+    SwinV2RelativeBiasConfig,
 };
+use pe_burn::{Bias, Grid, Positions};
 use pe_tests::devices;
 use serde::Deserialize;
 

@@ -1,10 +1,11 @@
 //! Positions that are real numbers.
 
 use burn::tensor::{DType, Device, FloatDType, Tensor};
+use pe_burn::embedding::{Gain, LengthLimit};
 use pe_burn::{
-    AlibiConfig, Bias, Embed, Gain, Layout, LearnedPositionalEmbeddingConfig, LengthLimit,
-    Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
-    Spectrum, T5RelativeBiasConfig,
+    AlibiConfig, Bias, Embed, Layout, LearnedPositionalEmbeddingConfig, Positions,
+    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig, Spectrum,
+    T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
@@ -141,4 +142,21 @@ fn half_precision_in_and_out() {
             assert_eq!(y.dtype(), DType::from(dtype));
         }
     }
+}
+
+/// With fast frequencies fewer positions are within reach. The error says where the time is among the tokens.
+#[test]
+fn a_time_past_the_reach_is_named_by_its_row_and_token() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(2)
+        .with_frequencies([1024.0])
+        .init(&device);
+    let far = 2_f64.powi(43);
+    let times = Positions::from_time_rows(&[[0.5, 3.0, 0.5], [7.0, -far, 1.0]]).unwrap();
+    let x = Tensor::<4>::ones([2, 1, 3, 2], &device);
+    let error = rope.try_rotate_queries(x, &times).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "time -8796093022208 at row 1, token 1 is out of range: times go from -4398046511103 to 4398046511103"
+    );
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use burn::tensor::{Device, Tensor};
-use pe_burn::{InputScale, Positions, SinusoidalPositionalEncodingConfig, Spectrum};
+use pe_burn::embedding::InputScale;
+use pe_burn::{Positions, SinusoidalPositionalEncodingConfig, Spectrum};
 
 use crate::{distance, embeddings, values};
 

@@ -28,6 +28,7 @@ def rotations():
         yield from vision_towers()
         yield from qwen_text()
         yield from jepa()
+        yield from hunyuan()
 
 
 def dino():
@@ -168,6 +169,27 @@ def jepa():
         rotated = module.apply_rotary_embeddings(x[None, None], ids)[0, 0]
         config = {"rotary_dim": 3 * share, "tiled_angles": True, "axes": "frames_height_width"}
         yield case("transformers VJEPA2RopeAttention", "transformers", config, cells(2, 3, 3), x, rotated)
+
+
+def hunyuan():
+    """The two columns of a pair turn by different coordinates. The last two tokens are far away."""
+    package = importlib.import_module("transformers.models.hunyuan_vl.modeling_hunyuan_vl")
+    alpha = {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0}
+    for width, sections, more in [
+        (128, [16, 16, 16, 16], alpha),
+        (64, [4, 12, 16], {"rope_type": "default"}),
+        (32, [11, 1, 0, 3, 1], {"rope_type": "default"}),
+    ]:
+        axes = len(sections)
+        far = [[131_071] * axes, [131_071 - 1000 * i for i in range(axes)]]
+        places = np.concatenate([np.arange(8 * axes).reshape(8, axes) % 13, far])
+        positions = torch.tensor(places.T)[:, None]
+        parameters = {"rope_theta": 10_000.0, "mrope_section": sections} | more
+        config = SimpleNamespace(rope_parameters=parameters, head_dim=width, max_position_embeddings=32_768)
+        x = queries(len(places), width)
+        rotated = turned(package.HunYuanVLRotaryEmbedding(config), x, positions, package.apply_rotary_pos_emb)
+        model = {"model_type": "hunyuan_vl_text", "num_hidden_layers": 4, "head_dim": width, "rope_parameters": parameters}
+        yield case("transformers HunYuanVLRotaryEmbedding", "transformers", {}, places, x, rotated, model=model)
 
 
 def multimodal():

@@ -8,6 +8,7 @@ from diffusers.models.embeddings import apply_rotary_emb, get_3d_rotary_pos_embe
 from diffusers.models.transformers import (
     transformer_flux,
     transformer_ltx,
+    transformer_ltx2,
     transformer_lumina2,
     transformer_qwenimage,
     transformer_wan,
@@ -23,6 +24,7 @@ def rotations():
         yield from flux()
         yield from wan()
         yield from ltx()
+        yield from ltx2()
         yield from cogvideox()
         yield from qwen_image()
         yield from lumina()
@@ -62,6 +64,24 @@ def ltx():
         }
         places = cells(2, 3, 4) * np.array(scale) / np.array([20, 2048, 2048]) * 2 - 1
         yield case("diffusers LTXVideoRotaryPosEmbed", "diffusers", config, places, x, rotated)
+
+
+def ltx2():
+    """As LTX, with halves within each head in place of neighbours: `heads` says which columns make a pair."""
+    for heads, width, layout in [(4, 64, "split"), (2, 32, "split"), (1, 36, "interleaved")]:
+        module = transformer_ltx2.LTX2AudioVideoRotaryPosEmbed(width, rope_type=layout, num_attention_heads=heads)
+        bounds = module.prepare_video_coords(1, 2, 3, 4, torch.device("cpu"), fps=25.0)
+        cos, sin = module(bounds)
+        x = queries(24, width)
+        apply = {"split": transformer_ltx2.apply_split_rotary_emb, "interleaved": transformer_ltx2.apply_interleaved_rotary_emb}
+        rotated = apply[layout](x[None], (cos, sin))[0]
+        share = width // 6
+        frequencies = [10_000 ** (i / (share - 1)) * math.pi / 2 for i in range(share)]
+        config = {"frequencies": frequencies, "axes": axes([2 * share] * 3, order="dealt", unturned=width % 6)}
+        middles = bounds.double().mean(-1)[0].numpy().T
+        places = middles / np.array([20, 2048, 2048]) * 2 - 1
+        peer = f"diffusers LTX2AudioVideoRotaryPosEmbed, rope_type={layout}"
+        yield case(peer, "diffusers", config, places, x, rotated, heads=heads if layout == "split" else None)
 
 
 def cogvideox():

@@ -54,6 +54,9 @@ SMALL = (
 # What some types need beyond that, or otherwise.
 OWN = {
     "beam": {"global_head_dim": 16},
+    "chameleon": {"vocabulary_map": {"<image>": 5},
+                  "vq_config": {"embed_dim": 8, "num_embeddings": 8, "latent_channels": 8, "resolution": 16,
+                                "base_channels": 32, "channel_multiplier": [1], "num_res_blocks": 1}},
     "codegen": {"rotary_dim": 8, "n_positions": 2**17},
     "gptj": {"rotary_dim": 8, "n_positions": 2**17},
     "diffusion_gemma_text": {"top_k_experts": 2, "moe_intermediate_size": 16, "global_head_dim": 32},
@@ -66,6 +69,11 @@ OWN = {
     "longcat_flash": {"num_layers": 2, "ffn_hidden_size": 32, "expert_ffn_hidden_size": 16, "moe_topk": 2,
                       "zero_expert_num": 1},
     "mimo_v2_flash": {"head_dim": 48},
+    "phi4_multimodal": {"vision_config": {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2,
+                                          "num_attention_heads": 2, "image_size": 28, "crop_size": 28},
+                        "audio_config": {"hidden_size": 32, "intermediate_size": 32, "num_blocks": 1,
+                                         "num_attention_heads": 2, "nemo_conv_channels": 16,
+                                         "ext_pw_out_channel": 32, "depthwise_separable_out_channel": 32}},
     "step3p5": {"sliding_window": 512},
     "zaya": {"num_experts_per_tok": 1},
     "esm": {"position_embedding_type": "rotary"},

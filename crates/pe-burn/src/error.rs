@@ -1,6 +1,7 @@
 //! The one error of this crate.
 
 use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
 
 use burn::tensor::DType;
@@ -90,18 +91,22 @@ pub enum PositionError {
         max: usize,
     },
 
-    /// A time is not a number, or too far from 0.
+    /// A time or a coordinate is not a number, or too far from 0.
     #[error(
-        "time {time} at row {row}, token {token} is out of range: times go from -{max} to {max}"
+        "{} at row {row}, token {token} is out of range: {} go from -{max} to {max}",
+        number_named(*time, *axis),
+        if axis.is_some() { "coordinates" } else { "times" }
     )]
     TimeOutOfRange {
-        /// The time.
+        /// The time or coordinate.
         time: f64,
+        /// The axis of a coordinate; `None` for a time.
+        axis: Option<usize>,
         /// Its row in the batch.
         row: usize,
         /// Its index in the row.
         token: usize,
-        /// The largest time allowed.
+        /// The largest number allowed.
         max: usize,
     },
 
@@ -192,7 +197,32 @@ pub enum PositionError {
     },
 }
 
+/// A time, or a coordinate with its axis.
+fn number_named(number: f64, axis: Option<usize>) -> String {
+    match axis {
+        None => format!("time {number}"),
+        Some(axis) => format!("coordinate {number} of axis {axis}"),
+    }
+}
+
 impl PositionError {
+    /// The same for tokens that come after `before` others, in a row of a batch.
+    pub(crate) fn in_row(mut self, of: usize, before: usize) -> Self {
+        if let Self::TimeOutOfRange { row, token, .. } = &mut self {
+            *row = of;
+            *token += before;
+        }
+        self
+    }
+
+    /// The same for numbers along an axis.
+    pub(crate) fn along(mut self, coordinate: usize) -> Self {
+        if let Self::TimeOutOfRange { axis, .. } = &mut self {
+            *axis = Some(coordinate);
+        }
+        self
+    }
+
     /// A [`Number`](Self::Number) that is out of bounds.
     pub(crate) fn number(
         name: impl Into<Cow<'static, str>>,

@@ -46,9 +46,9 @@
 //! | hook | place | schemes |
 //! |---|---|---|
 //! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`] |
-//! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`] |
+//! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE) |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
-//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`], [`TransformerXl`] (Conformer), [`Deberta`], [`Cope`] (CoPE) |
+//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Cope`](content::Cope) (CoPE) |
 //!
 //! A layer of causal attention with a cache, for every scheme:
 //!
@@ -121,14 +121,16 @@
 //! | say which position each token has (offsets, ids, padding, packing, times) | [`Positions`] |
 //! | encode images and video | [`Axes`] with `with_axes`, [`Grid`] as [`Positions`] |
 //! | give tokens several coordinates: scaled images, points, text among images | [`Coordinates`], [`coordinates`] |
-//! | add the relative positions of a vision model | [`SwinRelativeBias`], [`SwinV2RelativeBias`], [`BeitRelativeBias`], [`LevitRelativeBias`], [`DecomposedRelativeBias`] |
-//! | add positions by a convolution | [`Wav2Vec2PositionalConv`], [`PositionalEncodingGenerator`] |
+//! | add the relative positions of a vision model | [`SwinRelativeBias`](grid::SwinRelativeBias), [`SwinV2RelativeBias`](grid::SwinV2RelativeBias), [`BeitRelativeBias`](grid::BeitRelativeBias), [`LevitRelativeBias`](grid::LevitRelativeBias), [`DecomposedRelativeBias`](grid::DecomposedRelativeBias) |
+//! | add positions by a convolution | [`Wav2Vec2PositionalConv`](conv::Wav2Vec2PositionalConv), [`PositionalEncodingGenerator`](conv::PositionalEncodingGenerator) |
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] |
-//! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`] |
-//! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`] |
+//! | rotate by learned frequencies, or by mixtures of them (FoPE) | [`rotary`] |
+//! | choose how embeddings are scaled, initialized, resized | [`embedding`] |
+//! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`](model::LayerPositions) |
+//! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`], [`DualChunk`](rotary::DualChunk) |
 //! | use weights of another library or layout | [`Formula`], [`convert_layout`], [`convert_heads`] |
-//! | read a trained table, fit it to other lengths, image sizes and windows | [`LearnedPositionalEmbedding`], [`Extension`], [`Resampling`] |
+//! | read a trained table, fit it to other lengths, image sizes and windows | [`LearnedPositionalEmbedding`], [`Extension`](embedding::Extension), [`Resampling`](embedding::Resampling) |
 //! | look at frequencies, wavelengths, similarities, exact rows | [`Spectrum`] |
 //!
 //! # Errors
@@ -180,28 +182,20 @@ mod testing;
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, BeitRelativeBias, BeitRelativeBiasConfig, Bias, BiasCache,
-    Cope, CopeConfig, Deberta, DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
-    Fire, FireConfig, Kerple, KerpleConfig, KerpleShape, LevitRelativeBias,
-    LevitRelativeBiasConfig, Resampling, ScoreBias, Shaw, ShawConfig, SwinRelativeBias,
-    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias,
-    T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
+    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
+    KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
 pub use embed::{
-    Embed, Extension, Gain, InputScale, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, LengthLimit, PositionalEncodingGenerator,
-    PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, TableInit, Wav2Vec2PositionalConv,
-    Wav2Vec2PositionalConvConfig,
+    Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
+    SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
 pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
-    AttentionSpan, LayerPositions, MixedRotary, MixedRotaryConfig, ModelConfig, Probe, QueryScale,
-    RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
+    ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
     XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{PositionalConfig, PositionalScheme};
@@ -211,10 +205,53 @@ pub mod axes {
     //! The parts of [`Axes`](crate::Axes).
     pub use crate::positions::{Axis, AxisFrequencies, PairOrder};
 }
+pub mod content {
+    //! Biases that look at queries and keys: [Shaw](Shaw), [Transformer-XL and Conformers](TransformerXl),
+    //! [DeBERTa](Deberta), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
+    pub use crate::bias::{
+        Cope, CopeConfig, Deberta, DebertaConfig, Shaw, ShawConfig, TransformerXl,
+        TransformerXlConfig,
+    };
+}
+pub mod conv {
+    //! Positions by a convolution over the embeddings: [wav2vec 2.0](Wav2Vec2PositionalConv) and
+    //! [CPVT](PositionalEncodingGenerator). Their hook is [`Embed`](crate::Embed).
+    pub use crate::embed::{
+        PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConv,
+        Wav2Vec2PositionalConvConfig,
+    };
+}
 pub mod coordinates {
     //! What [`Coordinates`](crate::Coordinates) are made from: images of any size, random changes in
     //! training, and the parts of a multimodal sequence.
     pub use crate::positions::{CoordinateJitter, Normalization, Part};
+}
+pub mod embedding {
+    //! The settings of [sinusoidal](crate::SinusoidalPositionalEncoding) and
+    //! [learned](crate::LearnedPositionalEmbedding) embeddings.
+    pub use crate::bias::Resampling;
+    pub use crate::embed::{Extension, Gain, InputScale, LengthLimit, TableInit};
+}
+pub mod grid {
+    //! Relative positions on the [`Grid`](crate::Grid) of an image, as vision models add them to attention
+    //! scores: [Swin](SwinRelativeBias), [Swin V2](SwinV2RelativeBias), [BEiT](BeitRelativeBias),
+    //! [LeViT](LevitRelativeBias), [SAM and MViT](DecomposedRelativeBias).
+    pub use crate::bias::{
+        BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias,
+        DecomposedRelativeBiasConfig, LevitRelativeBias, LevitRelativeBiasConfig, SwinRelativeBias,
+        SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
+    };
+}
+pub mod model {
+    //! What [`ModelConfig`](crate::ModelConfig) says about the layers of a model.
+    pub use crate::rotate::{AttentionSpan, LayerPositions, Probe, QueryScale};
+}
+pub mod rotary {
+    //! Relatives of RoPE: [learned frequencies](MixedRotary) for images, [FoPE](Fope), and the positions of
+    //! [dual chunk attention](DualChunk).
+    pub use crate::rotate::{
+        ChunkPart, DualChunk, Fope, FopeConfig, MixedRotary, MixedRotaryConfig,
+    };
 }
 /// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`].
 pub mod scaling {

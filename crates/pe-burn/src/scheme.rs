@@ -36,8 +36,8 @@ use crate::embed::{
 use crate::error::{PositionError, expect, init};
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
-    RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding,
-    XPosPositionalEncodingConfig,
+    Fope, FopeConfig, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
+    XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::check_float;
@@ -160,7 +160,7 @@ macro_rules! schemes {
         /// |---|---|---|
         /// | `none` | | |
         $(#[doc = concat!(
-            "| `", $name, "` | [`", stringify!($module), "`](crate::", stringify!($module), ") | [`",
+            "| `", $name, "` | [`", stringify!($module), "`] | [`",
             stringify!($hook), "`] |"
         )])*
         ///
@@ -237,6 +237,8 @@ schemes! {
     "cope", "contextual positions, for causal attention":
         Cope(CopeConfig => Cope), ScoreBias;
     as data:
+    "fope", "RoPE in which pairs turn by mixtures of frequencies":
+        Fope(FopeConfig => Fope), Rotate;
     "swin", "Swin's table of offsets in a window":
         Swin(SwinRelativeBiasConfig => SwinRelativeBias), Bias;
     "swin_v2", "Swin V2's network of log-spaced offsets":

@@ -117,7 +117,8 @@ init!(CopeConfig => Cope);
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{CopeConfig, Positions, ScoreBias};
+/// use pe_burn::content::CopeConfig;
+/// use pe_burn::{Positions, ScoreBias};
 ///
 /// let device = Device::flex();
 /// let cope = CopeConfig::new(64).init(&device);

@@ -230,7 +230,8 @@ impl DebertaConfig {
     /// ```
     /// use burn::nn::LinearConfig;
     /// use burn::tensor::{Device, Distribution, Tensor};
-    /// use pe_burn::{DebertaConfig, Positions};
+    /// use pe_burn::content::DebertaConfig;
+    /// use pe_burn::Positions;
     ///
     /// let device = Device::flex();
     /// let config = DebertaConfig::new(64, 4);
@@ -370,7 +371,8 @@ init!(DebertaConfig => Deberta);
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{DebertaConfig, Positions, ScoreBias};
+/// use pe_burn::content::DebertaConfig;
+/// use pe_burn::{Positions, ScoreBias};
 ///
 /// let device = Device::flex();
 /// let deberta = DebertaConfig::new(512, 8).init(&device);

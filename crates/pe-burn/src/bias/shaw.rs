@@ -148,7 +148,8 @@ init!(ShawConfig => Shaw);
 /// ```
 /// use burn::tensor::activation::softmax;
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{Positions, ScoreBias, ShawConfig};
+/// use pe_burn::content::ShawConfig;
+/// use pe_burn::{Positions, ScoreBias};
 ///
 /// let device = Device::flex();
 /// let shaw = ShawConfig::new(64).with_values(true).init(&device);

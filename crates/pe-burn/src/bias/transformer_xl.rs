@@ -163,7 +163,8 @@ init!(TransformerXlConfig => TransformerXl);
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{Layout, Positions, ScoreBias, TransformerXlConfig};
+/// use pe_burn::content::TransformerXlConfig;
+/// use pe_burn::{Layout, Positions, ScoreBias};
 ///
 /// let device = Device::flex();
 /// let conformer = TransformerXlConfig::new(512, 8).with_layout(Layout::Interleaved).init(&device);

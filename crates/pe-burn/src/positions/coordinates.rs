@@ -143,7 +143,7 @@ impl Coordinates {
 
     fn checked(axes: usize, values: Vec<f64>) -> Result<Self, PositionError> {
         check_size("the number of axes", axes)?;
-        check_times(&values, values.len() / axes, axes)?;
+        check_times(&values, values.len() / axes, Some(axes))?;
         Ok(Self { axes, values })
     }
 
@@ -368,7 +368,7 @@ mod tests {
         let error = Coordinates::new([[0.0, 1.0], [2.0, f64::NAN]]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "time NaN at row 0, token 1 is out of range: times go from -4503599627370495 to 4503599627370495"
+            "coordinate NaN of axis 1 at row 0, token 1 is out of range: coordinates go from -4503599627370495 to 4503599627370495"
         );
         assert!(Coordinates::new([[]; 3]).is_err());
         let places = Coordinates::at([0.0, 0.0], 3);

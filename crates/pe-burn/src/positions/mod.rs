@@ -228,7 +228,7 @@ impl Positions {
     }
 
     fn checked_times(times: Vec<f64>, shape: [usize; 2]) -> Result<Self, PositionError> {
-        check_times(&times, shape[1], 1)?;
+        check_times(&times, shape[1], None)?;
         Ok(Self::new(Kind::Times { times, shape }))
     }
 
@@ -251,7 +251,7 @@ impl Positions {
         let shape = coordinates.dims();
         check_size("the number of axes", shape[2])?;
         let values: Vec<f64> = coordinates.into_data().iter().collect();
-        check_times(&values, shape[1], shape[2])?;
+        check_times(&values, shape[1], Some(shape[2]))?;
         Ok(Self::new(Kind::Coordinates { values, shape }))
     }
 
@@ -428,15 +428,18 @@ impl DeviceIds {
     }
 }
 
-/// Refuses a real number that is no position: NaN, and those too far from 0.
-fn check_times(times: &[f64], seq: usize, axes: usize) -> Result<(), PositionError> {
+/// Refuses a real number that is no position: NaN, and those too far from 0. With a number of axes they are
+/// coordinates.
+fn check_times(times: &[f64], seq: usize, axes: Option<usize>) -> Result<(), PositionError> {
+    let each = axes.unwrap_or(1);
     let bound = MAX_POSITION as f64;
     let is_outside = |time: &f64| !(-bound..=bound).contains(time);
     match times.iter().position(is_outside) {
         Some(i) => Err(PositionError::TimeOutOfRange {
             time: times[i],
-            row: i / axes / seq,
-            token: i / axes % seq,
+            axis: axes.map(|axes| i % axes),
+            row: i / each / seq,
+            token: i / each % seq,
             max: MAX_POSITION,
         }),
         None => Ok(()),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Coordinates, Grid, Kind, Padding, Positions};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number};
+use crate::error::PositionError;
 
 /// A part of a multimodal sequence, for [`Positions::from_parts`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,8 +118,6 @@ impl Part {
                 "an image among text has no prefix tokens: they are text",
             ));
         }
-        let fits = interval.is_finite() && interval >= 0.0;
-        check_number(fits, "interval", interval, "finite and at least 0")?;
         let [frames, height, width] = grid.shape();
         let whole = Coordinates::of_grid(Grid::video(frames, height, width))?;
         let mut values = whole.values().to_vec();
@@ -181,10 +179,21 @@ impl Positions {
         let mut next = Vec::with_capacity(rows.len());
         let mut coordinates = Vec::with_capacity(rows.len());
         let mut padding = Vec::new();
-        for row in rows {
+        for (i, row) in rows.iter().enumerate() {
             let (mut start, mut all) = (0, Coordinates::at([0.0; 3], 0));
-            for part in row.as_ref() {
-                let here = part.coordinates(start)?;
+            for (n, part) in row.as_ref().iter().enumerate() {
+                if let Part::Video { interval, .. } = *part
+                    && !(interval.is_finite() && interval >= 0.0)
+                {
+                    let name = format!("the interval of part {n} of row {i}");
+                    return Err(PositionError::number(
+                        name,
+                        interval,
+                        "finite and at least 0",
+                    ));
+                }
+                let here = part.coordinates(start);
+                let here = here.map_err(|error| error.in_row(i, all.tokens()))?;
                 check_room::<f64>(part.tokens(), 3)?;
                 padding.extend(vec![here.is_none(); part.tokens()]);
                 if let Some(here) = &here {
@@ -261,13 +270,23 @@ mod tests {
     #[test]
     fn numbers_that_make_no_positions_are_refused() {
         let of = |part| Positions::from_parts(&[[part]]);
-        let error = of(Part::Video {
-            grid: Grid::video(2, 1, 1),
-            interval: f64::NAN,
-        });
+        let error = |interval| {
+            let video = Part::Video {
+                grid: Grid::video(2, 1, 1),
+                interval,
+            };
+            let rows = [vec![Part::Text(5)], vec![Part::Text(3), video]];
+            Positions::from_parts(&rows).unwrap_err().to_string()
+        };
         assert_eq!(
-            error.unwrap_err().to_string(),
-            "interval must be finite and at least 0; got NaN"
+            error(f64::NAN),
+            "the interval of part 1 of row 1 must be finite and at least 0; got NaN"
+        );
+        // The second frame is the second token of the video.
+        assert_eq!(
+            error(1e30),
+            "coordinate 1000000000000000000000000000000 of axis 0 at row 1, token 4 is out of range: \
+             coordinates go from -4503599627370495 to 4503599627370495"
         );
         assert!(of(Part::Image(Grid::image(2, 2).with_prefix(1))).is_err());
         assert!(of(Part::Text(usize::MAX)).is_err());

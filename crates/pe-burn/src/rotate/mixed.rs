@@ -138,7 +138,8 @@ init!(MixedRotaryConfig => MixedRotary);
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use pe_burn::{Grid, MixedRotaryConfig, Positions, Rotate};
+/// use pe_burn::rotary::MixedRotaryConfig;
+/// use pe_burn::{Grid, Positions, Rotate};
 ///
 /// let device = Device::flex();
 /// let rope = MixedRotaryConfig::new(64, 12).init(&device);

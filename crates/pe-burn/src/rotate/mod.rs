@@ -1,6 +1,8 @@
 //! Encodings that rotate queries and keys: RoPE and its relatives.
 
+mod dual_chunk;
 pub(crate) mod fields;
+mod fope;
 mod mixed;
 mod model;
 mod rotary;
@@ -8,6 +10,8 @@ pub mod scaling;
 pub(crate) mod turn;
 mod xpos;
 
+pub use dual_chunk::{ChunkPart, DualChunk};
+pub use fope::{Fope, FopeConfig};
 pub use mixed::{MixedRotary, MixedRotaryConfig};
 pub use model::{AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale};
 pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};

@@ -10,7 +10,7 @@ use burn::tensor::{Device, FloatDType, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::scaling::RopeScaling;
-use super::turn::{Turn, rotate, tiled};
+use super::turn::{Turn, by_columns, rotate};
 use super::{Rotate, check_side, lookup};
 use crate::display::one_line;
 use crate::error::{PositionError, init};
@@ -177,6 +177,12 @@ impl RotaryPositionalEncodingConfig {
                  columns left unturned before them",
             ));
         }
+        if self.splits_pairs() && self.layout != Layout::Halves {
+            return Err(PositionError::config(
+                "axes in the order of columns are for the layout of halves: the two columns of an interleaved \
+                 pair are neighbours, and belong to one axis in the order of a row",
+            ));
+        }
         // The frequencies of inputs that are short enough not to change them.
         let line = self.spectrum(0)?;
         let axes = match &self.axes {
@@ -255,10 +261,13 @@ impl RotaryPositionalEncodingConfig {
         let whole = |owners: fn(&Axes, &[usize]) -> Vec<usize>| {
             // Refuses a width that does not fit into memory, before there is a list of its pairs.
             let line = self.of_columns(rotary_dim - unturned, self.base, seq)?;
-            let owners = owners(axes, &pairs);
+            let owners = owners(axes, &axes.angles(&pairs));
             let of_axis = |axis| {
-                let mine = |pair: &usize| owners[*pair] == axis;
-                line.pick(&(0..owners.len()).filter(mine).collect::<Vec<usize>>())
+                let mine = |angle: &usize| owners[*angle] == axis;
+                // Column `c` of a head of halves turns by the frequency of pair `c mod pairs`.
+                let pair = |angle| angle % (rotary_dim / 2);
+                let mine = (0..owners.len()).filter(mine).map(pair);
+                line.pick(&mine.collect::<Vec<usize>>())
             };
             Ok((0..pairs.len()).map(of_axis).collect())
         };
@@ -285,6 +294,11 @@ impl RotaryPositionalEncodingConfig {
                 })
             })
             .collect()
+    }
+
+    /// Whether the two columns of a pair may turn by different coordinates.
+    fn splits_pairs(&self) -> bool {
+        self.axes.as_ref().is_some_and(Axes::split_pairs)
     }
 
     /// The number of columns that are rotated, the unturned ones of the axes included.
@@ -423,11 +437,18 @@ impl RotaryPositionalEncoding {
     /// # Errors
     ///
     /// Those of [`try_rotate_sides`](Rotate::try_rotate_sides), and [`PositionError::Config`] with
-    /// [tiled angles](RotaryPositionalEncodingConfig::with_tiled_angles).
+    /// [tiled angles](RotaryPositionalEncodingConfig::with_tiled_angles) or axes in the order of
+    /// [columns](crate::axes::PairOrder::Columns).
     pub fn invert(&self, x: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
         if self.config.tiled_angles {
             return Err(PositionError::config(
                 "tiled angles are no rotation and have no inverse",
+            ));
+        }
+        if self.config.splits_pairs() {
+            return Err(PositionError::config(
+                "with axes in the order of columns the columns of a pair turn by different angles: that is no \
+                 rotation and has no inverse",
             ));
         }
         let lookup = self.lookup(&x, positions)?;
@@ -509,9 +530,20 @@ impl RotaryPositionalEncoding {
     }
 
     fn turn(&self, x: Tensor<4>, rows: Option<Tensor<3>>, turn: Turn) -> Tensor<4> {
+        let layout = self.config.layout;
         match rows {
-            Some(rows) if self.config.tiled_angles => tiled(x, rows, &self.columns_of_tiles()),
-            Some(rows) => rotate(x, rows, self.config.layout, turn),
+            Some(rows) if self.config.tiled_angles => {
+                by_columns(x, rows, &self.columns_of_tiles(), layout)
+            }
+            Some(rows) if self.config.splits_pairs() => {
+                let angles = rows.dims()[2] / 2;
+                let pairs = self.rows.spectrum().d_model() / 2;
+                match angles == pairs {
+                    true => rotate(x, rows, layout, turn), // tokens on a line
+                    false => by_columns(x, rows, &(0..angles).collect::<Vec<_>>(), layout),
+                }
+            }
+            Some(rows) => rotate(x, rows, layout, turn),
             None => x,
         }
     }
@@ -548,6 +580,7 @@ impl RotaryAxes {
     ) -> Result<Self, PositionError> {
         let spectra = config.axis_spectra(0)?;
         let mut pairs = axes.pairs(config.rotary_dim()?)?;
+        pairs = axes.angles(&pairs);
         let unturned = axes.unturned() / 2;
         let mut owners = vec![0; unturned];
         owners.extend(axes.owners(&pairs));

@@ -99,26 +99,38 @@ pub(crate) fn rotate_by(x: Tensor<4>, sin: Tensor<4>, cos: Tensor<4>, layout: La
     }
 }
 
-/// Turns each of two neighbouring columns by an angle of its own: `pairs` has the pair of `rows` for every
-/// column. V-JEPA 2 does so.
+/// Turns each of the two columns of a pair by an angle of its own: `angles` has the angle of `rows` for every
+/// column. V-JEPA 2 and HunYuan-VL do so.
 ///
 /// # Shapes
 ///
-/// As for [`rotate`].
-pub(crate) fn tiled(x: Tensor<4>, rows: Tensor<3>, pairs: &[usize]) -> Tensor<4> {
+/// As for [`rotate`], with any number of angles in `rows`.
+pub(crate) fn by_columns(
+    x: Tensor<4>,
+    rows: Tensor<3>,
+    angles: &[usize],
+    layout: Layout,
+) -> Tensor<4> {
     let (own, device) = (x.dtype(), x.device().without_autodiff());
     let x = cast(x, rows.dtype().into());
-    let ([batch, heads, seq, d_head], width) = (x.dims(), pairs.len());
-    let cosines: Vec<usize> = pairs.iter().map(|pair| pair + width / 2).collect();
+    let ([batch, heads, seq, d_head], width) = (x.dims(), angles.len());
+    let known = rows.dims()[2] / 2;
+    let cosines: Vec<usize> = angles.iter().map(|angle| angle + known).collect();
     let of_columns = |columns: &[usize]| {
         let rows = rows.clone().select(2, indices(columns, &device));
         rows.unsqueeze_dim::<4>(1)
     };
-    let (sin, cos) = (of_columns(pairs), of_columns(&cosines));
+    let (sin, cos) = (of_columns(angles), of_columns(&cosines));
     let turned = x.clone().narrow(3, 0, width);
-    let side_by_side = turned.clone().reshape([batch, heads, seq, width / 2, 2]);
-    let column = |i| side_by_side.clone().narrow(4, i, 1);
-    let swapped = Tensor::cat(vec![-column(1), column(0)], 4).reshape([batch, heads, seq, width]);
+    // The axis of the two columns of a pair.
+    let (shape, axis) = match layout {
+        Layout::Interleaved => ([batch, heads, seq, width / 2, 2], 4),
+        Layout::Halves => ([batch, heads, seq, 2, width / 2], 3),
+    };
+    let pairs = turned.clone().reshape(shape);
+    let column = |i| pairs.clone().narrow(axis, i, 1);
+    let swapped =
+        Tensor::cat(vec![-column(1), column(0)], axis).reshape([batch, heads, seq, width]);
     let turned = turned * cos + swapped * sin;
     let all = match width == d_head {
         true => turned,

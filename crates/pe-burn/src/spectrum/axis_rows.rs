@@ -117,7 +117,9 @@ fn along(
 ) -> Result<Option<Tensor<3>>, PositionError> {
     Ok(match lookup.along(coordinate) {
         None => None,
-        Some(Along::Tokens(tokens)) => Some(rows(&tokens)?),
+        Some(Along::Tokens(tokens)) => {
+            Some(rows(&tokens).map_err(|error| error.along(coordinate))?)
+        }
         Some(Along::Grid(grid)) => {
             // The rows of one line of the grid; without cells, prefix tokens need that of position 0.
             let len = grid.lengths()[coordinate].max(1);

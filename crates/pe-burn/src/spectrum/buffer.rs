@@ -287,7 +287,21 @@ impl RowSource {
                 let mut distinct = times.to_vec();
                 distinct.sort_unstable_by(f64::total_cmp);
                 distinct.dedup_by(|a, b| a.to_bits() == b.to_bits());
-                let rows = tensor(Source::Times(&distinct))?;
+                let rows = tensor(Source::Times(&distinct)).map_err(|error| match error {
+                    // Where it is among the tokens, and not among the distinct numbers.
+                    PositionError::TimeOutOfRange { time, max, .. } => {
+                        let is_it = |other: &f64| other.to_bits() == time.to_bits();
+                        let i = times.iter().position(is_it).unwrap_or(0);
+                        PositionError::TimeOutOfRange {
+                            time,
+                            axis: None,
+                            row: i / seq,
+                            token: i % seq,
+                            max,
+                        }
+                    }
+                    error => error,
+                })?;
                 let index =
                     |time: &f64| distinct.partition_point(|other| other.total_cmp(time).is_lt());
                 let places: Vec<usize> = times.iter().map(index).collect();

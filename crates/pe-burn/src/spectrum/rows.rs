@@ -106,6 +106,7 @@ impl Spectrum {
         if let Some(i) = times.iter().position(|time| !(-max..=max).contains(time)) {
             return Err(PositionError::TimeOutOfRange {
                 time: times[i],
+                axis: None,
                 row: 0,
                 token: i,
                 max: self.max_position(),

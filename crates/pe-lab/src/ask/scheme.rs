@@ -2,9 +2,10 @@
 
 use burn::module::Initializer;
 use burn::tensor::Device;
+use pe_burn::embedding::Gain;
 use pe_burn::{
-    AlibiShape, Axes, Gain, Grid, PositionalConfig, PositionalScheme, Positions,
-    RandomizedPositions, RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
+    AlibiShape, Axes, Grid, PositionalConfig, PositionalScheme, Positions, RandomizedPositions,
+    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
 };
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,8 @@ use std::f64::consts::TAU;
 use std::fs;
 use std::path::Path;
 
-use pe_burn::{AttentionSpan, Axes, LayerPositions, Layout, ModelConfig, Probe, RopeScaling};
+use pe_burn::model::{AttentionSpan, LayerPositions, Probe};
+use pe_burn::{Axes, Layout, ModelConfig, RopeScaling};
 use serde::Serialize;
 
 use crate::error::LabError;

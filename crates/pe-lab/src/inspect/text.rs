@@ -63,8 +63,16 @@ fn shares(axes: &Axes) -> String {
         let columns = axes.axes().get(i).and_then(|axis| axis.columns);
         format!("{name} {}", columns.unwrap_or(0) / 2)
     };
+    if *axes.order() == PairOrder::Columns {
+        let columns = axes.axes().iter().map(|axis| axis.columns.unwrap_or(0));
+        let columns: Vec<String> = columns.map(|columns| columns.to_string()).collect();
+        return format!(
+            "columns in a row, {}: the two of a pair may turn by different numbers",
+            columns.join(", ")
+        );
+    }
     let order = match axes.order() {
-        PairOrder::Row => "in a row",
+        PairOrder::Row | PairOrder::Columns => "in a row",
         PairOrder::Dealt => "in turn",
         PairOrder::Given(_) => "height and width in turn, then time",
     };
@@ -91,7 +99,7 @@ impl fmt::Display for Rotation {
         entry(f, "layout", &layout)?;
         if let Some(axes) = &self.axes {
             entry(f, "axes", &shares(axes))?;
-            entry(f, "", "a token of text has the same number for all three")?;
+            entry(f, "", "a token of text has the same number for all of them")?;
         }
         entry(f, "base", &number(self.base))?;
         match &self.scaling {

@@ -142,7 +142,8 @@ init!(BeitRelativeBiasConfig => BeitRelativeBias);
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{BeitRelativeBiasConfig, Bias, Grid, Positions};
+/// use pe_burn::grid::BeitRelativeBiasConfig;
+/// use pe_burn::{Bias, Grid, Positions};
 ///
 /// let beit = BeitRelativeBiasConfig::new(12, [14, 14]).init(&Device::flex());
 /// let grid = Grid::image(14, 14).with_prefix(1); // the class token, and 14 × 14 patches

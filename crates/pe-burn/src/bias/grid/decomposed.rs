@@ -157,7 +157,8 @@ init!(DecomposedRelativeBiasConfig => DecomposedRelativeBias);
 /// ```
 /// use burn::tensor::activation::softmax;
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{DecomposedRelativeBiasConfig, Grid, Positions, ScoreBias};
+/// use pe_burn::grid::DecomposedRelativeBiasConfig;
+/// use pe_burn::{Grid, Positions, ScoreBias};
 ///
 /// let device = Device::flex();
 /// let sam = DecomposedRelativeBiasConfig::new(64, [14, 14]).init(&device);

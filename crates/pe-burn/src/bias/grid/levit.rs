@@ -151,7 +151,8 @@ init!(LevitRelativeBiasConfig => LevitRelativeBias);
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{Bias, Grid, LevitRelativeBiasConfig, Positions};
+/// use pe_burn::grid::LevitRelativeBiasConfig;
+/// use pe_burn::{Bias, Grid, Positions};
 ///
 /// let config = LevitRelativeBiasConfig::new(4, [14, 14]);
 /// let keys = Positions::from(Grid::image(14, 14));

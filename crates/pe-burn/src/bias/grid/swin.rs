@@ -135,7 +135,9 @@ init!(SwinRelativeBiasConfig => SwinRelativeBias);
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{Bias, Grid, Positions, Resampling, SwinRelativeBiasConfig};
+/// use pe_burn::embedding::Resampling;
+/// use pe_burn::grid::SwinRelativeBiasConfig;
+/// use pe_burn::{Bias, Grid, Positions};
 ///
 /// let swin = SwinRelativeBiasConfig::new(3, [7, 7]).init(&Device::flex());
 /// let window = Positions::from(Grid::image(7, 7));

@@ -164,7 +164,8 @@ init!(SwinV2RelativeBiasConfig => SwinV2RelativeBias);
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{Bias, Grid, Positions, SwinV2RelativeBiasConfig};
+/// use pe_burn::grid::SwinV2RelativeBiasConfig;
+/// use pe_burn::{Bias, Grid, Positions};
 ///
 /// let swin = SwinV2RelativeBiasConfig::new(3, [8, 8]).init(&Device::flex());
 /// for (height, width) in [(8, 8), (12, 16)] {

@@ -143,7 +143,8 @@ init!(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator);
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{Embed, Grid, PositionalEncodingGeneratorConfig, Positions};
+/// use pe_burn::conv::PositionalEncodingGeneratorConfig;
+/// use pe_burn::{Embed, Grid, Positions};
 ///
 /// let device = Device::flex();
 /// let peg = PositionalEncodingGeneratorConfig::new(64).init(&device);

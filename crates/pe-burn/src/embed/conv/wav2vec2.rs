@@ -211,7 +211,8 @@ init!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv);
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
-/// use pe_burn::{Embed, Positions, Wav2Vec2PositionalConvConfig};
+/// use pe_burn::conv::Wav2Vec2PositionalConvConfig;
+/// use pe_burn::{Embed, Positions};
 ///
 /// let device = Device::flex();
 /// let conv = Wav2Vec2PositionalConvConfig::new(64).init(&device);

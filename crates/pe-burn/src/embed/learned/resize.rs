@@ -32,7 +32,8 @@ impl LearnedPositionalEmbedding {
     ///
     /// ```
     /// use burn::tensor::Device;
-    /// use pe_burn::{Extension, LearnedPositionalEmbeddingConfig};
+    /// use pe_burn::embedding::Extension;
+    /// use pe_burn::LearnedPositionalEmbeddingConfig;
     ///
     /// let pe = LearnedPositionalEmbeddingConfig::new(64, 512).init(&Device::flex());
     /// let shorter = pe.clone().crop(128)?;

@@ -144,6 +144,9 @@ pub(super) enum Sections {
     Dealt,
     /// Height and width in turn, and then time. The numbers are in this order too.
     TimeLast,
+    /// HunYuan-VL's: halves of numbers of columns, for as many coordinates as are listed. A file without
+    /// them is read for text alone.
+    Columns,
 }
 
 const fn family(name: &'static str, layout: Layout) -> Family {
@@ -321,6 +324,7 @@ const GPT_OSS: Rope = Rope::One(
 /// Model types that rotate and are not read, and why.
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("beam", "a factor of its queries has a formula of its own"),
+    ("bloom", "it has ALiBi, see `ModelConfig::alibi`"),
     ("deepseek_v4", "its layers differ by how they compress keys"),
     ("hrm_text", "each layer runs several times"),
     (
@@ -332,6 +336,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "mistral_large4_text",
         "a factor of its queries has a formula of its own",
     ),
+    ("mpt", "it has ALiBi, see `ModelConfig::alibi`"),
     ("nanochat", "it rotates by the opposite angle"),
     ("nemotron_h", "its attention has no positions"),
     ("neomme", "it rotates by two coordinates"),
@@ -346,7 +351,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Models of text and images whose files may have the fields of their text beside the others.
-pub(super) const FLAT: &[&str] = &["paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
+pub(super) const FLAT: &[&str] = &["hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
 
 /// Every model type that is read, in the order of the names.
 pub(super) const FAMILIES: &[Family] = &[
@@ -372,6 +377,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .kinds(Indices("attn_layer_indices")),
     family("bitnet", Halves).base(5e5),
     family("blt_patcher", Interleaved),
+    family("chameleon", Halves),
     family("codegen", Interleaved)
         .columns(64)
         .divided()
@@ -522,7 +528,9 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(HIGGS),
     family("hunyuan_v1_dense", Halves).scalings(Scalings::Alpha),
     family("hunyuan_v1_moe", Halves).scalings(Scalings::Alpha),
-    family("hunyuan_vl_text", Halves).scalings(Scalings::Alpha),
+    family("hunyuan_vl_text", Halves)
+        .scalings(Scalings::Alpha)
+        .sections(Sections::Columns, [0, 0, 0]),
     family("hy_v3", Halves).base(11_158_840.0).d_head(128),
     family("hy_v4", Halves).latent(128, 64),
     family("hyperclovax", Halves),
@@ -665,6 +673,11 @@ pub(super) const FAMILIES: &[Family] = &[
         .divided(),
     family("phi", Halves).share(0.5),
     family("phi3", Halves).scalings(Scalings::Only("longrope")).share(1.0).original(4096).kinds(Windowed),
+    family("phi4_multimodal", Halves)
+        .scalings(Scalings::Only("longrope"))
+        .share(1.0)
+        .original(4096)
+        .kinds(Windowed),
     family("phimoe", Halves).scalings(Scalings::None).base(1e6).kinds(Windowed),
     family("qwen2", Halves).kinds(AfterFull),
     family("qwen2_5_omni_text", Halves).base(1e6).kinds(AfterFull).sections(Sections::Row, [16, 24, 24]),

@@ -1,5 +1,6 @@
 //! The positions of a model at Hugging Face, layer by layer, from its `config.json`.
 
+mod alibi;
 mod families;
 mod json;
 mod kinds;
@@ -49,7 +50,8 @@ use rope::Rotation;
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{AttentionSpan, ModelConfig};
+/// use pe_burn::model::AttentionSpan;
+/// use pe_burn::ModelConfig;
 ///
 /// let text = r#"{"model_type": "gemma3_text", "num_hidden_layers": 26, "head_dim": 256,
 ///     "sliding_window": 512, "rope_theta": 1000000, "rope_local_base_freq": 10000}"#;

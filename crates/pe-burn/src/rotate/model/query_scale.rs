@@ -19,7 +19,8 @@ use crate::positions::Positions;
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use pe_burn::{Positions, QueryScale};
+/// use pe_burn::model::QueryScale;
+/// use pe_burn::Positions;
 ///
 /// let scale = QueryScale { beta: 0.1, length: 8_192, shift: 1 };
 /// assert_eq!((scale.factor(0), scale.factor(8_191)), (1.0, 1.0 + 0.1 * 2.0_f64.ln()));

@@ -95,9 +95,13 @@ pub(super) fn of_kind(
     }
     config.rotary_dim = (rotary_dim != width).then_some(rotary_dim);
     config.scaling = scaling;
-    if let Some((kind, usual)) = family.sections {
-        config.axes = Some(sections(&parameters, kind, usual, rotary_dim / 2).map_err(of)?);
-    }
+    config.axes = match family.sections {
+        Some((Sections::Columns, _)) => columns_of_axes(&parameters, rotary_dim / 2).map_err(of)?,
+        Some((kind, usual)) => {
+            Some(sections(&parameters, kind, usual, rotary_dim / 2).map_err(of)?)
+        }
+        None => None,
+    };
     Ok(Some((columns, config)))
 }
 
@@ -122,6 +126,7 @@ fn sections(
         Sections::Row => sum == pairs,
         Sections::TimeLast => sum == pairs && first == second,
         Sections::Dealt => true,
+        Sections::Columns => unreachable!("read by `columns_of_axes`"),
     };
     if !fits || given.contains(&0) {
         let alike = match kind {
@@ -140,7 +145,30 @@ fn sections(
             let owners = in_turn.chain(core::iter::repeat_n(0, third)).collect();
             Axes::mrope([third, first, second]).with_order(PairOrder::Given(owners))
         }
+        Sections::Columns => unreachable!("read by `columns_of_axes`"),
     })
+}
+
+/// The axes of HunYuan-VL, for this many pairs; `None` where the file has none.
+fn columns_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, String> {
+    let read = |name| parameters.optional_list(name, "a list of lengths", Value::as_length);
+    let (newer, older) = (read("mrope_section")?, read("xdrope_section")?);
+    let given = match (newer, older) {
+        (Some(newer), Some(older)) if newer != older => {
+            return Err(format!(
+                "`mrope_section` is {newer:?}, but `xdrope_section` is {older:?}"
+            ));
+        }
+        (newer, older) => newer.or(older),
+    };
+    match given {
+        Some(given) if given.iter().copied().fold(0, usize::saturating_add) != pairs => {
+            Err(format!(
+                "the sum of `mrope_section` must be {pairs}, half the columns of a head; got {given:?}"
+            ))
+        }
+        given => Ok(given.map(Axes::xdrope)),
+    }
 }
 
 /// The columns of a head that have positions.
@@ -346,6 +374,11 @@ fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), Stri
     // Names that the first files of Phi-3 have for it.
     if family.original.is_some() && matches!(own.text("rope_type")?, Some("su" | "yarn")) {
         own.set("rope_type", Value::Text("longrope".into()));
+    }
+    // The name in HunYuan-VL's first files.
+    let has_columns = matches!(family.sections, Some((Sections::Columns, _)));
+    if has_columns && own.text("rope_type")? == Some("xdrope") {
+        own.set("rope_type", Value::Text("dynamic".into()));
     }
     Ok(())
 }
