@@ -12,9 +12,9 @@ use crate::positions::{MAX_POSITION, Positions};
 /// and key are farther apart than `chunk_size`. An et al., [*Training-Free Long-Context Scaling of Large Language
 /// Models*](https://arxiv.org/abs/2402.17463), 2024, §3; Qwen2.5-1M has it.
 ///
-/// The sequence is cut into chunks of `n = chunk_size − local_window` tokens. Query `i` is `i − j` away from the
-/// keys `j` of its own chunk, the true distance or `chunk_size` at most from those of the chunk before, and the
-/// same from the keys at the same place of all chunks before that:
+/// The sequence is cut into chunks of `n = chunk_size − local_window` tokens. The distance of a query and a key is
+/// that of their positions below. It is the true one within a chunk, and for keys of the chunk before that are at
+/// most `local_window` away.
 ///
 /// ```text
 /// key j:                          j mod n

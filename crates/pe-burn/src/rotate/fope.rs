@@ -192,9 +192,9 @@ init!(FopeConfig => Fope);
 /// # assert_eq!((q.dims(), k.dims()), ([2, 8, 100, 64], [2, 8, 100, 64]));
 /// ```
 ///
-/// - **No more than a quarter of the columns' pairs turn**: `d_head / 4` of `d_head / 2`, or as many as there
-///   are frequencies. The others are multiplied by `1 + i` at every position, so that their share of a score is
-///   doubled and depends on no position: the paper's code pads sines with 1 as it does cosines.
+/// - **At most half of the pairs turn**: `d_head / 4` of `d_head / 2`, or as many as there are frequencies. The
+///   others become `(a − b, a + b)` at every position, so that their share of a score is doubled and depends on no
+///   position: the paper's code sets their sines to 1, as it does their cosines.
 /// - **Not a rotation.** Norms change, and products depend on more than the distance.
 /// - **Heads.** Queries and keys both have `heads` heads.
 /// - **Weights.** `sines` and `cosines` are `sin_coef` and `cos_coef` of the paper's code. They are in the record,
