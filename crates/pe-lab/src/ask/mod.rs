@@ -6,12 +6,14 @@
 //! - [`TrialSpec`]: one scheme on one task at one seed.
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
+//! - [`Shard`]: a part of a study, for one of several machines.
 //! - [`Tasks`]: where the name of a task is looked up.
 
 mod model;
 mod plan;
 mod recipe;
 mod scheme;
+mod shard;
 mod study;
 mod tasks;
 mod trial;
@@ -21,6 +23,7 @@ pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
 pub use scheme::{PositionSource, Scheme};
+pub use shard::Shard;
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;
