@@ -16,6 +16,7 @@
 //! token of its own, and empty cells at the end of a row end it.
 
 mod csv;
+mod epochs;
 mod error;
 mod jsonl;
 mod labelled;
@@ -305,9 +306,9 @@ impl DataTask {
             position: 0,
             class: 0,
         };
-        let sample = |row: &Vec<String>| Sample {
-            tokens: task.encode(row.iter().map(String::as_str)),
-            answers: vec![answer],
+        let sample = |row: &Vec<String>| {
+            let tokens = task.encode(row.iter().map(String::as_str));
+            Sample::new(tokens, vec![answer])
         };
         Some(rows.iter().map(sample).collect())
     }

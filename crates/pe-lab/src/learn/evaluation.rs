@@ -116,11 +116,11 @@ fn answers(
     device: &Device,
 ) -> Result<Vec<usize>, LabError> {
     let mut predicted = Vec::new();
-    let longest = set.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let longest = set.iter().map(|s| s.input.len()).max().unwrap_or(0);
     for chunk in set.chunks(chunk(longest)) {
         let batch = TensorBatch::new(chunk, task.readout(), device).at(chunk, source)?;
         let logits: Tensor<2> =
-            model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+            model.forward(batch.input, batch.padding, &batch.positions, batch.read);
         let classes = logits.argmax(1).into_data();
         predicted.extend(classes.iter::<i64>().map(|class| class as usize));
     }
@@ -146,7 +146,7 @@ pub fn probabilities(
     samples: &[Sample],
     device: &Device,
 ) -> Result<Vec<Vec<f32>>, LabError> {
-    let longest = samples.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let longest = samples.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let mut mean: Vec<Vec<f32>> = Vec::new();
     let sources: Vec<_> = model.scheme().for_test(longest).collect();
     let share = 1.0 / sources.len() as f32;
@@ -155,7 +155,7 @@ pub fn probabilities(
         for chunk in samples.chunks(chunk(longest)) {
             let batch = TensorBatch::new(chunk, readout, device).at(chunk, &mut source)?;
             let logits: Tensor<2> =
-                model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+                model.forward(batch.input, batch.padding, &batch.positions, batch.read);
             let classes = logits.dims()[1];
             let values = softmax(logits, 1).into_data().try_to_vec::<f32>();
             let values = values.map_err(|error| LabError::Trial(error.to_string()))?;

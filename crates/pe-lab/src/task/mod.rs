@@ -9,6 +9,7 @@ mod bucket_sort;
 mod digits;
 mod first_eq_last;
 pub mod floor;
+mod input;
 mod majority;
 mod missing_duplicate;
 mod posmod4;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub use bucket_sort::BucketSort;
 pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
+pub use input::Input;
 pub use majority::Majority;
 pub use missing_duplicate::MissingDuplicate;
 pub use posmod4::PosMod4;
@@ -45,19 +47,27 @@ pub enum Readout {
 /// A class to predict, and the position (in the input) at which it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The index into [`Sample::tokens`]. It has no meaning under [`Readout::MeanPooled`].
+    /// The index into [`Sample::input`]. It has no meaning under [`Readout::MeanPooled`].
     pub position: usize,
     /// The correct class.
     pub class: usize,
 }
 
 /// One sequence and what is asked about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The input, with BOS and EOS where the task has them.
-    pub tokens: Vec<usize>,
+    pub input: Input,
     /// What to predict. Only these positions count in the loss and in the score.
     pub answers: Vec<Answer>,
+}
+
+impl Sample {
+    /// A sequence of tokens or of vectors, and what is asked about it.
+    pub fn new(input: impl Into<Input>, answers: Vec<Answer>) -> Self {
+        let input = input.into();
+        Self { input, answers }
+    }
 }
 
 /// A task: data to train on, data to test on, and an accuracy that takes no skill.
@@ -75,8 +85,13 @@ pub trait Task: Send + Sync {
     /// Where the task or its data comes from.
     fn source(&self) -> &str;
 
-    /// The number of different input tokens, BOS and EOS included.
+    /// The number of different input tokens, BOS and EOS included. 0 where inputs are vectors.
     fn vocabulary(&self) -> usize;
+
+    /// How many numbers a vector of an input has. `None` where inputs are tokens.
+    fn vector_width(&self) -> Option<usize> {
+        None
+    }
 
     /// The number of different answers.
     fn classes(&self) -> usize;
@@ -162,7 +177,7 @@ mod tests {
             for step in 0..20 {
                 let batch = task.train_batch(3, step, 16);
                 assert_eq!(batch.len(), 16, "{name}");
-                let length = batch[0].tokens.len() - task.framing();
+                let length = batch[0].input.len() - task.framing();
                 assert!(task.train_lengths().contains(&length), "{name}: {length}");
                 sets.push(batch);
             }
@@ -173,26 +188,26 @@ mod tests {
                     task.test_set(length),
                     "{name}: a test set must be fixed"
                 );
-                assert_eq!(set[0].tokens.len(), length + task.framing(), "{name}");
+                assert_eq!(set[0].input.len(), length + task.framing(), "{name}");
                 let floor = task.floor(length);
                 assert!(floor > 0.0 && floor < 1.0, "{name}: floor {floor}");
                 sets.push(set);
             }
             for sample in sets.iter().flat_map(|set| {
-                let shape = (set[0].tokens.len(), set[0].answers.len());
+                let shape = (set[0].input.len(), set[0].answers.len());
                 set.iter().inspect(move |sample| {
-                    assert_eq!((sample.tokens.len(), sample.answers.len()), shape);
+                    assert_eq!((sample.input.len(), sample.answers.len()), shape);
                 })
             }) {
                 assert!(!sample.answers.is_empty(), "{name}");
-                assert!(sample.tokens.len() <= task.max_tokens(), "{name}");
+                assert!(sample.input.len() <= task.max_tokens(), "{name}");
                 assert!(
-                    sample.tokens.iter().all(|t| *t < task.vocabulary()),
+                    sample.input.tokens().iter().all(|t| *t < task.vocabulary()),
                     "{name}"
                 );
                 for answer in &sample.answers {
                     assert!(answer.class < task.classes(), "{name}");
-                    assert!(answer.position < sample.tokens.len(), "{name}");
+                    assert!(answer.position < sample.input.len(), "{name}");
                 }
             }
         }
