@@ -6,11 +6,13 @@
 //! - [`TrialSpec`]: one scheme on one task at one seed.
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
+//! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
 
 mod model;
 mod plan;
 mod recipe;
+mod resolution;
 mod scheme;
 mod study;
 mod tasks;
@@ -20,6 +22,7 @@ mod versions;
 pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
+pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;

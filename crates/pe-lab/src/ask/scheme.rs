@@ -8,6 +8,7 @@ use pe_burn::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::resolution::interpolated;
 use crate::error::LabError;
 use crate::rng::{HostRng, generator};
 use crate::task::Task;
@@ -381,6 +382,7 @@ impl Scheme {
         PositionSource {
             scheme: self,
             rng: generator("positions", seed, step as u64),
+            grid: self.grid,
         }
     }
 
@@ -395,6 +397,7 @@ impl Scheme {
         (0..draws as u64).map(move |draw| PositionSource {
             scheme: self,
             rng: generator("test positions", draw, length as u64),
+            grid: self.grid,
         })
     }
 
@@ -411,17 +414,34 @@ impl Scheme {
 pub struct PositionSource<'a> {
     scheme: &'a Scheme,
     rng: HostRng,
+    /// The grid of the inputs.
+    grid: Option<Grid>,
 }
 
 impl PositionSource<'_> {
+    /// The same for inputs on another grid than that of the training. A scheme of rows and columns gives the
+    /// same place the same position; see [`AtResolution`](super::AtResolution).
+    #[must_use]
+    pub fn on(self, grid: Option<Grid>) -> Self {
+        let grid = grid.filter(|_| self.scheme.grid.is_some());
+        Self {
+            grid: grid.or(self.grid),
+            ..self
+        }
+    }
+
     /// Positions for the next batch: for sequences with these numbers of tokens, padded to `seq`.
     ///
     /// # Errors
     ///
     /// [`LabError::Position`] when a sequence is longer than the range of positions to draw from.
     pub fn positions(&mut self, lengths: &[usize], seq: usize) -> Result<Positions, LabError> {
-        if let Some(grid) = self.scheme.grid {
-            return Ok(Positions::from(grid));
+        match (self.scheme.grid, self.grid) {
+            (Some(trained), Some(grid)) if grid != trained => {
+                return Ok(Positions::from(interpolated(trained, grid)?));
+            }
+            (Some(grid), _) => return Ok(Positions::from(grid)),
+            (None, _) => {}
         }
         let Some(max_position) = self.scheme.max_position else {
             return Ok(Positions::default());

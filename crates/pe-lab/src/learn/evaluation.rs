@@ -98,8 +98,11 @@ pub fn evaluate(
         .into_iter()
         .map(|length| {
             let set = task.test_set(length);
-            let scores = model.scheme().for_test(length).map(|mut source| {
-                let predicted = answers(model, task, &set, &mut source, device)?;
+            let grid = task.grid_at(length);
+            let fitted = model.at_resolution(task.grid(), grid)?;
+            let scores = model.scheme().for_test(length).map(|source| {
+                let mut source = source.on(grid);
+                let predicted = answers(&fitted, task, &set, &mut source, device)?;
                 Ok(score(task, length, &set, &predicted, keep))
             });
             Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))

@@ -1,5 +1,6 @@
 //! The reference model: a small transformer encoder around one positional scheme.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -9,11 +10,11 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{Embed, PositionalScheme, Positions};
+use pe_burn::{Embed, Grid, LearnedPositionalEmbeddingConfig, PositionalScheme, Positions};
 use pe_encoder::{Encoder, EncoderConfig};
 
 use super::batch::{InputTensor, TensorBatch};
-use crate::ask::{ModelSpec, Scheme};
+use crate::ask::{AtResolution, ModelSpec, Scheme};
 use crate::error::LabError;
 use crate::rng::stream_of;
 use crate::task::Task;
@@ -176,6 +177,45 @@ impl Model {
         CrossEntropyLossConfig::new()
             .init(&device)
             .forward(logits, batch.targets)
+    }
+
+    /// This model for images of another resolution: where the scheme adds a table of rows for a line of
+    /// patches, they are interpolated as the image that they are. Elsewhere it is the same model; see
+    /// [`AtResolution`].
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] when the table does not have a row for each patch of `trained`.
+    pub fn at_resolution(
+        &self,
+        trained: Option<Grid>,
+        tested: Option<Grid>,
+    ) -> Result<Cow<'_, Self>, LabError> {
+        let (Some(from), Some(to)) = (trained, tested) else {
+            return Ok(Cow::Borrowed(self));
+        };
+        if from == to || AtResolution::of(&self.spec) != AtResolution::Rows {
+            return Ok(Cow::Borrowed(self));
+        }
+        let table = match &self.scheme {
+            PositionalScheme::Learned(table) => table.clone(),
+            _ => {
+                // What the scheme adds, as a table that can be resized.
+                let weight = self.readout.weight.val();
+                let [d_model, _] = weight.dims();
+                let zeros = Tensor::zeros([1, from.tokens(), d_model], &weight.device());
+                let rows = self.scheme.embed(zeros, &Positions::default());
+                let config = LearnedPositionalEmbeddingConfig::new(d_model, from.tokens());
+                let mut table = config.try_init(&weight.device())?;
+                table.weight = Param::from_tensor(rows.squeeze_dim(0));
+                table
+            }
+        };
+        let scheme = PositionalScheme::Learned(table.resize(from, to)?);
+        Ok(Cow::Owned(Self {
+            scheme,
+            ..self.clone()
+        }))
     }
 
     /// What the scheme adds to the token embeddings: a row for each position of `0..positions`, or for

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::ask::{StudySpec, Tasks, Versions};
+use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
@@ -141,9 +141,12 @@ impl<'a> Data<'a> {
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),
             look: None,
-            description: tasks
-                .data()
-                .map_or(Vec::new(), |data| data.describe().to_vec()),
+            description: {
+                let found = tasks.data().iter().flat_map(|data| data.describe());
+                let mut lines: Vec<String> = found.cloned().collect();
+                lines.extend(AtResolution::describe(spec, tasks));
+                lines
+            },
             runs,
             versions,
         }

@@ -57,6 +57,9 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
         return Ok(());
     };
     let (source, spec) = (data.source(), data.spec());
+    if let Some(bytes) = data.packed() {
+        return keep_packed(&source.file, bytes, &folder.data(spec));
+    }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
     match (&source.test, &spec.test) {
         (Some(file), Some(test)) => keep(file, &folder.test(test), &test.sha256),
@@ -82,6 +85,31 @@ fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
     // The copy has the permissions of the file, so that private data stays private.
     let kept = fs::metadata(file).and_then(|of| fs::set_permissions(copy, of.permissions()));
     kept.map_err(LabError::file(copy))
+}
+
+/// Writes a file of what was read from a folder, unless it is there already.
+fn keep_packed(from: &Path, bytes: &[u8], copy: &Path) -> Result<(), LabError> {
+    if copy.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = copy.parent() {
+        fs::create_dir_all(parent).map_err(LabError::file(parent))?;
+    }
+    write_whole(copy, bytes)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Whoever may not read the folder may not read the copy. The rights to enter a folder mean nothing
+        // for a file.
+        let kept = fs::metadata(from).and_then(|of| {
+            let mode = of.permissions().mode() & 0o666;
+            fs::set_permissions(copy, fs::Permissions::from_mode(mode))
+        });
+        kept.map_err(LabError::file(copy))?;
+    }
+    #[cfg(not(unix))]
+    let _ = from;
+    Ok(())
 }
 
 #[cfg(all(test, unix))]

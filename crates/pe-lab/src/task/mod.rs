@@ -142,6 +142,18 @@ pub trait Task: Send + Sync {
         None
     }
 
+    /// The grid of the inputs of one test set, where tests differ in it.
+    fn grid_at(&self, _length: usize) -> Option<Grid> {
+        self.grid()
+    }
+
+    /// The number of positions that a scheme is made for: the tokens of the grid of the training, or
+    /// else those of the longest input.
+    fn positions(&self) -> usize {
+        self.grid()
+            .map_or_else(|| self.max_tokens(), |grid| grid.tokens())
+    }
+
     /// The number of tokens of the longest input, BOS and EOS included.
     fn max_tokens(&self) -> usize {
         let tested = self.test_lengths().into_iter().max().unwrap_or(0);
