@@ -142,8 +142,8 @@ impl<'a> Data<'a> {
             seeds: spec.seeds.clone(),
             look: None,
             description: {
-                let found = tasks.data().iter().flat_map(|data| data.describe());
-                let mut lines: Vec<String> = found.cloned().collect();
+                let found = tasks.data().map(|data| data.describe());
+                let mut lines = found.unwrap_or_default().to_vec();
                 lines.extend(AtResolution::describe(spec, tasks));
                 lines
             },

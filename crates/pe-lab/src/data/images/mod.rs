@@ -223,7 +223,7 @@ fn packed(root: &Path, reading: &Reading) -> Result<Pack, Problem> {
         ),
     };
     let of = |tested: bool| {
-        let part = (0..decoded.len()).filter(move |index| is_test[*index] == tested);
+        let part = (0..decoded.len()).filter(|index| is_test[*index] == tested);
         part.collect::<Vec<usize>>()
     };
     let (trained, tested) = (of(false), of(true));

@@ -29,7 +29,7 @@ pub(in super::super) struct Images {
 }
 
 impl Images {
-    pub fn new(pack: Pack, file: &str) -> Self {
+    pub(super) fn new(pack: Pack, file: &str) -> Self {
         let contents = &pack.contents;
         let images = contents.train.len() + contents.test.len();
         Self {
