@@ -340,6 +340,19 @@ impl Scheme {
         })
     }
 
+    /// Whether its positions may be real numbers, such as times. A table with a row for each position or distance
+    /// has none between them, a grid has rows and columns, and random positions are drawn as whole numbers.
+    pub fn takes_times(&self) -> bool {
+        let is_table = matches!(
+            self.encoding,
+            PositionalConfig::Learned(_)
+                | PositionalConfig::T5(_)
+                | PositionalConfig::Shaw(_)
+                | PositionalConfig::Deberta(_)
+        );
+        !is_table && !self.needs_grid() && self.max_position.is_none()
+    }
+
     /// Whether its positions lie on a grid.
     pub fn needs_grid(&self) -> bool {
         self.encoding.axes().is_some()
@@ -428,6 +441,19 @@ impl PositionSource<'_> {
             grid: grid.or(self.grid),
             ..self
         }
+    }
+
+    /// Positions at these times, one row per sequence and all of one length. `None` where the scheme takes no
+    /// times.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] for a time that is not finite, and for rows of several lengths.
+    pub fn at_times(&self, times: &[&[f64]]) -> Result<Option<Positions>, LabError> {
+        if times.is_empty() || !self.scheme.takes_times() {
+            return Ok(None);
+        }
+        Ok(Some(Positions::from_time_rows(times)?))
     }
 
     /// Positions for the next batch: for sequences with these numbers of tokens, padded to `seq`.

@@ -104,7 +104,7 @@ impl Args {
             }
         })?;
         write_json(&folder.result(), &result)?;
-        Ok(show(&result, &folder))
+        Ok(show(&result, task.as_ref(), &folder))
     }
 
     /// Starts a new training in an empty folder.
@@ -207,26 +207,34 @@ fn lines(steps: usize) -> Box<dyn FnMut(usize, f64) + Send> {
 }
 
 /// Prints the scores, and returns the exit code.
-fn show(result: &TrialResult, folder: &TrialFolder) -> u8 {
+fn show(result: &TrialResult, task: &dyn Task, folder: &TrialFolder) -> u8 {
     let code = match &result.outcome {
         Outcome::Failed(reason) => {
             print_line(&format!("failed: {reason}"));
             1
         }
         Outcome::Finished(measures) => {
-            print_line("length  accuracy  exact match  floor");
+            let name = task.measure().name();
+            let exact = if task.measure().is_accuracy() {
+                "  exact match"
+            } else {
+                ""
+            };
+            print_line(&format!("length  {name}{exact}  floor"));
             for score in &measures.scores {
+                let exact = score.exact.map(|exact| format!("  {exact:>11.3}"));
                 print_line(&format!(
-                    "{:>6}  {:>8.3}  {:>11.3}  {:>5.3}{}",
+                    "{:>6}  {:>width$.3}{}  {:>5.3}{}",
                     score.length,
-                    score.accuracy,
-                    score.exact,
+                    score.score.value(),
+                    exact.unwrap_or_default(),
                     score.floor,
                     if score.inside {
                         ""
                     } else {
                         "  beyond training"
-                    }
+                    },
+                    width = name.chars().count()
                 ));
             }
             0

@@ -86,6 +86,8 @@ pub struct TensorBatch {
     pub read: Option<Tensor<1, Int>>,
     /// The correct classes, one per answer.
     pub targets: Tensor<1, Int>,
+    /// The correct numbers, one per answer, where numbers are to be predicted.
+    pub numbers: Option<Tensor<1>>,
 }
 
 impl TensorBatch {
@@ -123,6 +125,12 @@ impl TensorBatch {
             positions: Positions::default(),
             read: (readout == Readout::PerToken).then(|| line(read.collect())),
             targets: line(targets.collect()),
+            numbers: {
+                let numbers = samples.iter().flat_map(|sample| &sample.numbers);
+                let numbers: Vec<f32> = numbers.copied().collect();
+                let count = numbers.len();
+                (count > 0).then(|| Tensor::from_data(TensorData::new(numbers, [count]), device))
+            },
         }
     }
 
@@ -136,6 +144,11 @@ impl TensorBatch {
         samples: &[Sample],
         source: &mut PositionSource<'_>,
     ) -> Result<Self, LabError> {
+        let times: Option<Vec<&[f64]>> = samples.iter().map(|s| s.times.as_deref()).collect();
+        if let Some(positions) = times.and_then(|times| source.at_times(&times).transpose()) {
+            self.positions = positions?;
+            return Ok(self);
+        }
         let lengths: Vec<usize> = samples.iter().map(|s| s.input.len()).collect();
         self.positions = source.positions(&lengths, self.input.dims()[1])?;
         Ok(self)

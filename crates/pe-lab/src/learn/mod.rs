@@ -24,7 +24,7 @@ mod training;
 
 pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
-pub use evaluation::{Keep, LengthScore, PositionScore, RowsRight, evaluate, probabilities};
+pub use evaluation::{Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities};
 pub use losses::{CurvePoint, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, StepLoss, Trained, Watch, train};

@@ -23,7 +23,8 @@ use crate::task::Task;
 /// them, so that attention can tell positions apart from the first step on.
 pub const TOKEN_STD: f64 = 0.2;
 
-/// Tokens → embedding (vectors → linear projection) → positional scheme → pre-norm encoder → readout.
+/// Tokens → embedding (vectors → linear projection) → positional scheme → pre-norm encoder → readout. The
+/// encoder of a causal task is a decoder: a token sees only itself and the tokens before it.
 ///
 /// The token embeddings start at N(0, [`TOKEN_STD`]), the weights of the encoder at N(0, 1 / √inputs).
 /// Burn's own defaults are N(0, 1) and a third of that variance. With them `reverse` needs a learning
@@ -88,7 +89,8 @@ impl Model {
             }
         };
         seeded(2);
-        let encoder = EncoderConfig::new(spec.d_model, spec.d_ff, spec.heads, spec.layers);
+        let encoder = EncoderConfig::new(spec.d_model, spec.d_ff, spec.heads, spec.layers)
+            .with_causal(task.causal());
         let encoder = drawn(encoder.init(device));
         seeded(3);
         let readout = drawn(LinearConfig::new(spec.d_model, task.classes()).init(device));
@@ -170,13 +172,17 @@ impl Model {
         self.readout.forward(read_from)
     }
 
-    /// The mean cross-entropy over the answers of a batch.
+    /// The mean over the answers of a batch: of the cross-entropy of classes, or of the absolute error of
+    /// numbers.
     pub fn loss(&self, batch: TensorBatch) -> Tensor<1> {
         let device = batch.targets.device();
         let logits = self.forward(batch.input, batch.padding, &batch.positions, batch.read);
-        CrossEntropyLossConfig::new()
-            .init(&device)
-            .forward(logits, batch.targets)
+        match batch.numbers {
+            Some(numbers) => (logits.squeeze_dim(1) - numbers).abs().mean(),
+            None => CrossEntropyLossConfig::new()
+                .init(&device)
+                .forward(logits, batch.targets),
+        }
     }
 
     /// This model for images of another resolution: where the scheme adds a table of rows for a line of

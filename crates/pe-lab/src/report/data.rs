@@ -6,7 +6,7 @@ use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
-use crate::task::Task;
+use crate::task::{Measure, Task};
 
 /// One trial as the report sees it.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,7 @@ pub struct TaskFacts {
     pub about: String,
     pub source: String,
     pub floor_about: String,
+    pub measure: Measure,
     pub steps: usize,
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths inside the training lengths, and those beyond.
@@ -203,7 +204,13 @@ impl TaskFacts {
         task: Option<&dyn Task>,
         scores: impl Iterator<Item = &'a LengthScore>,
     ) -> Self {
+        let scores: Vec<&LengthScore> = scores.collect();
+        let measure = match (task, scores.first()) {
+            (Some(task), _) => task.measure(),
+            (None, first) => first.map_or(Measure::Accuracy, |of| of.score.measure()),
+        };
         let mut tested: Vec<(usize, bool, f64, usize)> = scores
+            .into_iter()
             .map(|score| (score.length, score.inside, score.floor, score.samples))
             .collect();
         tested.sort_by_key(|of_length| of_length.0);
@@ -225,8 +232,9 @@ impl TaskFacts {
             source: text(|task| task.source()),
             floor_about: match task {
                 Some(task) => task.floor_about().to_string(),
-                None => "the accuracy that takes no skill".into(),
+                None => "the score that takes no skill".into(),
             },
+            measure,
             steps,
             train_lengths: task.map(|task| task.train_lengths()),
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),

@@ -68,13 +68,17 @@ impl Measures {
                 task.test_lengths()
             ));
         }
-        let bad = self.scores.iter().find(|score| {
-            !(0.0..=1.0).contains(&score.accuracy) || !(0.0..1.0).contains(&score.floor)
-        })?;
-        Some(format!(
-            "at length {} it has the accuracy {} and the floor {}; both are shares from 0 to 1",
-            bad.length, bad.accuracy, bad.floor
-        ))
+        self.scores.iter().find_map(|score| {
+            let reason = match score.score == task.measure().score(score.score.value()) {
+                true => score.score.damage(score.floor)?,
+                false => format!(
+                    "{}, and the task is scored in {}",
+                    score.score.measure().name(),
+                    task.measure().name()
+                ),
+            };
+            Some(format!("at length {} it has {reason}", score.length))
+        })
     }
 }
 

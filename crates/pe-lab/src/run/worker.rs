@@ -244,12 +244,14 @@ fn describe(result: &TrialResult) -> String {
     match &result.outcome {
         Outcome::Failed(reason) => format!("failed: {reason}"),
         Outcome::Finished(measures) => {
-            let scores = measures
-                .scores
+            let scores = &measures.scores;
+            let measure = scores.first().map(|of| of.score.measure().name());
+            let scores = scores
                 .iter()
-                .map(|s| format!("{}: {:.3}", s.length, s.accuracy));
+                .map(|of| format!("{}: {:.3}", of.length, of.score.value()));
             format!(
-                "accuracy by length {}",
+                "{} by length {}",
+                measure.unwrap_or_default(),
                 scores.collect::<Vec<_>>().join("  ")
             )
         }

@@ -11,6 +11,7 @@ mod first_eq_last;
 pub mod floor;
 mod input;
 mod majority;
+mod measure;
 mod missing_duplicate;
 mod posmod4;
 mod prev_occurrence;
@@ -26,6 +27,7 @@ pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
 pub use input::Input;
 pub use majority::Majority;
+pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
@@ -60,17 +62,35 @@ pub struct Sample {
     pub input: Input,
     /// What to predict. Only these positions count in the loss and in the score.
     pub answers: Vec<Answer>,
+    /// Where numbers are to be predicted and not classes: the number of each answer, whose class then has no
+    /// meaning. See [`Task::unit`].
+    pub numbers: Vec<f32>,
+    /// The times of the input, where it has any. Schemes whose positions are whole numbers do not see them.
+    pub times: Option<Vec<f64>>,
 }
 
 impl Sample {
-    /// A sequence of tokens or of vectors, and what is asked about it.
+    /// A sequence of tokens or of vectors, and the classes that are asked for.
     pub fn new(input: impl Into<Input>, answers: Vec<Answer>) -> Self {
-        let input = input.into();
-        Self { input, answers }
+        Self {
+            input: input.into(),
+            answers,
+            numbers: Vec::new(),
+            times: None,
+        }
+    }
+
+    /// A sequence, and a number that is asked for at one position.
+    pub fn of_number(input: impl Into<Input>, position: usize, number: f32) -> Self {
+        let answer = Answer { position, class: 0 };
+        Self {
+            numbers: vec![number],
+            ..Self::new(input, vec![answer])
+        }
     }
 }
 
-/// A task: data to train on, data to test on, and an accuracy that takes no skill.
+/// A task: data to train on, data to test on, and a score that takes no skill.
 ///
 /// Both kinds of data depend on the arguments alone. All samples of a batch or of a test set have the
 /// same number of tokens and of answers, except under [`Readout::MeanPooled`]: there the number of tokens
@@ -122,7 +142,18 @@ pub trait Task: Send + Sync {
     /// The fixed test set of one length.
     fn test_set(&self, length: usize) -> Vec<Sample>;
 
-    /// The accuracy at this length that takes no skill. Normalized scores are 0 there.
+    /// What its scores are measured in.
+    fn measure(&self) -> Measure {
+        Measure::Accuracy
+    }
+
+    /// Whether a token sees only itself and the tokens before it, as in a language model. Then answers are
+    /// read per token.
+    fn causal(&self) -> bool {
+        false
+    }
+
+    /// The score at this length that takes no skill. Normalized scores are 0 there.
     fn floor(&self, length: usize) -> f64;
 
     /// What the floor is, in a few words.
@@ -136,6 +167,16 @@ pub trait Task: Send + Sync {
 
     /// The number of training steps of a study that does not set it.
     fn steps(&self) -> usize;
+
+    /// Where numbers are to be predicted: how much 1 of [`Sample::numbers`] is in the unit of the score.
+    fn unit(&self) -> f64 {
+        1.0
+    }
+
+    /// Whether inputs have times.
+    fn has_times(&self) -> bool {
+        false
+    }
 
     /// The grid from which every input is read, row by row, if there is one.
     fn grid(&self) -> Option<Grid> {
@@ -202,9 +243,15 @@ mod tests {
                 );
                 assert_eq!(set[0].input.len(), length + task.framing(), "{name}");
                 let floor = task.floor(length);
-                assert!(floor > 0.0 && floor < 1.0, "{name}: floor {floor}");
+                let score = task.measure().score(floor);
+                assert_eq!(score.damage(floor), None, "{name}");
+                assert!(floor > 0.0, "{name}: floor {floor}");
                 sets.push(set);
             }
+            assert!(
+                !task.causal() || task.readout() == Readout::PerToken,
+                "{name}"
+            );
             for sample in sets.iter().flat_map(|set| {
                 let shape = (set[0].input.len(), set[0].answers.len());
                 set.iter().inspect(move |sample| {

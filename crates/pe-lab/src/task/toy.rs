@@ -241,7 +241,7 @@ pub(super) mod testing {
             if !possible(&tokens) {
                 continue;
             }
-            let Sample { input, answers } = sample::<T>(&tokens);
+            let Sample { input, answers, .. } = sample::<T>(&tokens);
             let tokens = input.tokens();
             let mut bag = tokens.to_vec();
             bag.sort_unstable();
@@ -261,7 +261,7 @@ pub(super) mod testing {
         let mut rng = generator("rule", 1, length as u64);
         let (mut right, mut all) = (0, 0);
         for _ in 0..10_000 {
-            let Sample { input, answers } = sample::<T>(&T::draw(&mut rng, length));
+            let Sample { input, answers, .. } = sample::<T>(&T::draw(&mut rng, length));
             let tokens = input.tokens();
             let mut counts = vec![0; T::TOKENS + 2];
             tokens.iter().for_each(|token| counts[*token] += 1);

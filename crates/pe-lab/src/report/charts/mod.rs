@@ -7,6 +7,7 @@ mod look;
 mod loss;
 mod panel;
 mod position;
+mod scale;
 mod series;
 
 use super::data::{Data, TaskFacts};
