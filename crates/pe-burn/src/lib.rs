@@ -206,7 +206,7 @@ pub mod axes {
     pub use crate::positions::{Axis, AxisFrequencies, PairOrder};
 }
 pub mod content {
-    //! Biases that look at queries and keys: [Shaw](Shaw), [Transformer-XL and Conformers](TransformerXl),
+    //! Biases that look at queries and keys: [Shaw], [Transformer-XL and Conformers](TransformerXl),
     //! [DeBERTa](Deberta), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
     pub use crate::bias::{
         Cope, CopeConfig, Deberta, DebertaConfig, Shaw, ShawConfig, TransformerXl,
