@@ -74,7 +74,11 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     }
     let own = summary.schemes.iter().find(|of| of.scheme == *leader);
     let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
-    let score = format!("{} of 1{}", fixed(score, 2), loss(summary, headline, leader));
+    let score = format!(
+        "{} of 1{}",
+        fixed(score, 2),
+        loss(summary, headline, leader)
+    );
     let pairs: Vec<&Comparison> = others
         .iter()
         .filter_map(|other| {
@@ -716,6 +720,8 @@ mod tests {
                 test: None,
                 folds,
                 reading: Reading::default(),
+                vocabulary: None,
+                tokenizer: None,
             });
             for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
                 for seed in 1..=5 {
