@@ -6,12 +6,16 @@
 //! - [`TrialSpec`]: one scheme on one task at one seed.
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
+//! - [`Shard`]: a part of a study, for one of several machines.
+//! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
 
 mod model;
 mod plan;
 mod recipe;
+mod resolution;
 mod scheme;
+mod shard;
 mod study;
 mod tasks;
 mod trial;
@@ -20,7 +24,9 @@ mod versions;
 pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
+pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
+pub use shard::Shard;
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use super::names::Known;
+use super::private::keep_as_private_as;
 use super::report::{Show, show};
 use super::rows::Rows;
-use super::terminal::{on_stop, print_line};
-use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, Until};
+use super::signals::on_stop;
+use super::terminal::print_line;
+use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
+use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
@@ -31,10 +34,11 @@ pub struct Args {
     /// study.toml. The flags below override it
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: labelled rows of a table (.csv, .tsv, .data) with a column
+    /// Your own data in place of the tasks: a folder of images that has a folder for each class, which may stand
+    /// inside train/ and test/ (or val/); labelled rows of a table (.csv, .tsv, .data) with a column
     /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
     /// "tokens": ["a", "b"]}; a plain text (.txt, .log) whose next character is to be predicted; or token ids (.npy, .bin)
-    #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
+    #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
     data: Option<PathBuf>,
     /// Tasks to train on, separated by commas (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
@@ -63,6 +67,10 @@ pub struct Args {
     /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
     #[arg(long, value_name = "NAME", value_parser = Known::devices())]
     device: Option<String>,
+    /// Run one part of the study only: k/n is part k of n, counted from 0. Each part has a folder of its own, and
+    /// `pe-lab merge` makes one study of them
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["until", "json", "open"])]
+    shard: Option<Shard>,
     /// Say what would be run and how long it would take, and stop there. Nothing is written
     #[arg(long)]
     dry_run: bool,
@@ -140,6 +148,7 @@ impl Args {
     pub fn run(&self) -> Result<u8, LabError> {
         let study = self.study()?;
         let (spec, tasks) = (study.spec(), study.tasks());
+        keep_as_private_as(tasks.files())?;
         let trials = spec.trials(tasks)?.len();
         let cores = cores();
         let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
@@ -149,14 +158,18 @@ impl Args {
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
             (None, Kind::Gpu) => (1, "a graphics card runs one at a time".to_string()),
         };
-        let waiting = study.waiting()?;
+        let mut waiting = study.waiting()?;
+        waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         let say = |line: &str| {
             if !self.show.quiet {
-                eprintln!("{line}");
+                tell(line);
             }
         };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             say(line);
+        }
+        for line in AtResolution::describe(spec, tasks) {
+            say(&line);
         }
         say(&format!(
             "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
@@ -165,7 +178,12 @@ impl Args {
             spec.device,
             self.out.display()
         ));
-        if waiting.len() < trials {
+        if let Some(shard) = self.shard {
+            say(&format!(
+                "{} of them are left in part {shard}",
+                waiting.len()
+            ));
+        } else if waiting.len() < trials {
             say(&format!(
                 "{} of them are there already and are kept; {} are new",
                 trials - waiting.len(),
@@ -213,6 +231,9 @@ impl Args {
             true => Progress::Silent,
             false => Progress::to_stderr(),
         };
+        if let Some(shard) = self.shard {
+            return self.run_shard(&study, &crew(&progress), shard);
+        }
         let outcomes = study.run(&crew(&progress), |so_far| {
             Report::of(&study, so_far).decided()
         })?;
@@ -223,6 +244,23 @@ impl Args {
             ));
         }
         show(&study, &outcomes, &self.show, study.folder())
+    }
+}
+
+impl Args {
+    /// Runs a part of the study, and returns the exit code: 1 if one of its trials has no result.
+    fn run_shard(&self, study: &Study, crew: &Crew<'_>, shard: Shard) -> Result<u8, LabError> {
+        let (finished, failed) = study.run_shard(crew, shard)?;
+        for (trial, reason) in &failed {
+            tell(&format!("{} has no result: {reason}", trial.id()));
+        }
+        print_line(&format!(
+            "part {shard}: {finished} of {} trials are finished and kept in {}; `pe-lab merge` makes one study \
+             of all parts",
+            finished + failed.len(),
+            self.out.display()
+        ));
+        Ok(u8::from(!failed.is_empty()))
     }
 }
 

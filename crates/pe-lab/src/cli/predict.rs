@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::terminal::print_line;
+use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
@@ -33,7 +34,7 @@ impl Args {
             )));
         };
         let (rows, notes) = data.sequences(&self.file)?;
-        notes.iter().for_each(|note| eprintln!("{note}"));
+        notes.iter().for_each(|note| tell(note));
         for file in [folder.winner(), folder.winner_weights()] {
             if !file.exists() {
                 return Err(LabError::Usage(format!(
@@ -46,7 +47,7 @@ impl Args {
         let task = study.tasks().get(&winner.task)?;
         let samples = data.samples(&winner.task, &rows).unwrap_or_default();
         let most = task.max_tokens();
-        let long = samples.iter().position(|sample| sample.tokens.len() > most);
+        let long = samples.iter().position(|sample| sample.input.len() > most);
         if let Some(row) = long {
             return Err(LabError::Usage(format!(
                 "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",

@@ -6,6 +6,7 @@
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.txt`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
+//! | a folder | a folder of PNG and JPEG files for each class | predict the class |
 //!
 //! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
 //! what a token is. The vocabulary, the lengths and the split into training and test data follow from the
@@ -17,7 +18,9 @@
 //! token of its own, and empty cells at the end of a row end it.
 
 mod csv;
+mod epochs;
 mod error;
+mod images;
 mod jsonl;
 mod labelled;
 mod limits;
@@ -42,7 +45,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use error::{BadLine, DataError, Problem, SmallClass};
+pub use error::{BadImage, BadLine, DataError, Problem, SmallClass};
 pub use limits::{
     MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_FOLDS, MAX_IDS, MAX_ROWS, MAX_TOKENS,
     MAX_VOCABULARY, MIN_CHARACTERS, MIN_ROWS, NAME,
@@ -50,6 +53,7 @@ pub use limits::{
 pub use reading::{Objective, Reading, TokenKind};
 
 use crate::task::{Answer, Language, NextToken, Sample, Task};
+use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
 use split::HeldOut;
@@ -67,11 +71,18 @@ pub enum Format {
     Text,
     /// Token ids.
     Ids,
+    /// Images, in a folder for each class, or as a study keeps them.
+    Images,
 }
 
 impl Format {
     /// The format of a file.
     fn of(path: &Path, reading: &Reading) -> Result<Self, Problem> {
+        if let Some(flag) = reading.about_images() {
+            return Err(Problem::Reading(format!(
+                "{flag} is about images; name their folder with --data FOLDER"
+            )));
+        }
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
@@ -227,6 +238,7 @@ enum Made {
     Rows(Vec<Arc<Labelled>>),
     Text(Arc<MaskedText>),
     Next(Arc<NextToken>),
+    Images(Arc<Images>),
 }
 
 impl fmt::Debug for DataTask {
@@ -276,6 +288,7 @@ impl DataTask {
             Made::Rows(tasks) => tasks[0].clone(),
             Made::Text(task) => task.clone(),
             Made::Next(task) => task.clone(),
+            Made::Images(task) => task.clone(),
         }
     }
 
@@ -285,6 +298,7 @@ impl DataTask {
             Made::Rows(tasks) => tasks.iter().map(|task| task.clone() as _).collect(),
             Made::Text(task) => vec![task.clone()],
             Made::Next(task) => vec![task.clone()],
+            Made::Images(task) => vec![task.clone()],
         }
     }
 }
@@ -296,10 +310,10 @@ impl DataTask {
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub fn write_ids(&self, file: &Path) -> std::io::Result<()> {
+    pub fn write_ids(&self, file: &mut impl std::io::Write) -> std::io::Result<()> {
         match (&self.made, &self.spec.tokenizer) {
             (Made::Next(task), Some(_)) => {
-                let mut out = std::io::BufWriter::new(File::create(file)?);
+                let mut out = std::io::BufWriter::new(file);
                 task.write(&mut out)?;
                 std::io::Write::flush(&mut out)
             }
@@ -312,6 +326,16 @@ impl DataTask {
         match &self.made {
             Made::Rows(tasks) => tasks[0].labels(),
             Made::Text(_) | Made::Next(_) => &[],
+            Made::Images(task) => task.labels(),
+        }
+    }
+
+    /// The bytes of the file in which a study keeps the data, where it is not a copy of the file that was
+    /// read: images are kept decoded.
+    pub fn packed(&self) -> Option<&[u8]> {
+        match &self.made {
+            Made::Images(task) => Some(task.bytes()),
+            Made::Rows(_) | Made::Text(_) | Made::Next(_) => None,
         }
     }
 
@@ -357,6 +381,9 @@ impl DataTask {
             Format::Ids => Err(Problem::Reading(
                 "holds token ids, and predictions are made for labelled rows".into(),
             )),
+            Format::Images => Err(Problem::Reading(
+                "holds images, and predictions are made for labelled rows".into(),
+            )),
             Format::JsonLines => Ok(reading.clone()),
             Format::Csv => {
                 let text = text(open(file, reading)?.1)?;
@@ -383,9 +410,9 @@ impl DataTask {
             position: 0,
             class: 0,
         };
-        let sample = |row: &Vec<String>| Sample {
-            tokens: task.encode(row.iter().map(String::as_str)),
-            answers: vec![answer],
+        let sample = |row: &Vec<String>| {
+            let tokens = task.encode(row.iter().map(String::as_str));
+            Sample::new(tokens, vec![answer])
         };
         Some(rows.iter().map(sample).collect())
     }
@@ -412,6 +439,9 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         known,
         ..
     } = source;
+    if images::are_in(file) && source.tokenizer.is_none() {
+        return images::read(source).map_err(of(file));
+    }
     let format = checked_format(file, reading).map_err(of(file))?;
     if matches!(format, Format::Text | Format::Ids) {
         for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
@@ -547,7 +577,7 @@ fn first_windows(task: &NextToken) -> Vec<String> {
         format!(
             "test window {} as read: {:?}",
             number + 1,
-            task.text(&sample.tokens)
+            task.text(sample.input.tokens())
         )
     };
     let first = task.test_lengths().first().copied().unwrap_or(0);
@@ -595,6 +625,11 @@ fn checked_format(path: &Path, reading: &Reading) -> Result<Format, Problem> {
 /// The format and the bytes of a file.
 fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
     let format = checked_format(path, reading)?;
+    Ok((format, open_bytes(path)?))
+}
+
+/// The bytes of a file, if it is not too large.
+fn open_bytes(path: &Path) -> Result<Vec<u8>, Problem> {
     let meta = std::fs::metadata(path)?;
     if meta.len() > MAX_BYTES {
         return Err(Problem::TooLarge { bytes: meta.len() });
@@ -608,7 +643,7 @@ fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
     if size > MAX_BYTES {
         return Err(Problem::TooLarge { bytes: size });
     }
-    Ok((format, bytes))
+    Ok(bytes)
 }
 
 /// The text of a file, unless it is empty.

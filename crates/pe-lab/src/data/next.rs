@@ -26,7 +26,7 @@ pub(super) fn is_windowed(format: Format, reading: &Reading) -> bool {
     match format {
         Format::Ids => true,
         Format::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-        Format::Csv | Format::JsonLines => false,
+        Format::Csv | Format::JsonLines | Format::Images => false,
     }
 }
 
@@ -345,7 +345,10 @@ mod tests {
         }
         let sample = &first.train_batch(1, 2, 3)[0];
         let ids: Vec<usize> = ids.iter().map(|id| *id as usize).collect();
-        assert!(ids.windows(16).any(|window| window == sample.tokens));
+        assert!(
+            ids.windows(16)
+                .any(|window| window == sample.input.tokens())
+        );
     }
 
     #[test]
@@ -421,7 +424,7 @@ mod tests {
         // a, b, space, é, the end of a line, and what is unknown.
         assert_eq!((task.name(), task.vocabulary()), ("data", 6));
         let language = task.language().unwrap();
-        let written = language.text(&task.test_set(16)[0].tokens);
+        let written = language.text(task.test_set(16)[0].input.tokens());
         assert!("ab é\n".repeat(5).contains(&written), "{written:?}");
         let by_byte = read("a.txt", text.as_bytes(), tokens(TokenKind::Bytes)).unwrap();
         assert_eq!(by_byte.task().vocabulary(), 256);

@@ -172,16 +172,13 @@ fn write(model: &Model, language: &dyn Language, device: &Device) -> Result<Writ
             position: tokens.len() - 1,
             class: 0,
         };
-        let sample = [Sample {
-            tokens: tokens.clone(),
-            answers: vec![last],
-        }];
+        let sample = [Sample::new(tokens.clone(), vec![last])];
         let batch = TensorBatch::new(&sample, Readout::PerToken, device);
         let batch = match model.scheme().for_test(tokens.len()).next() {
             Some(mut source) => batch.at(&sample, &mut source)?,
             None => batch,
         };
-        let logits = model.forward(batch.tokens, None, &batch.positions, batch.read);
+        let logits = model.forward(batch.input, None, &batch.positions, batch.read);
         let shares = softmax(logits / TEMPERATURE, 1).into_data();
         let shares: Vec<f64> = shares.iter::<f32>().map(f64::from).collect();
         tokens.push(drawn(&shares, &mut rng));

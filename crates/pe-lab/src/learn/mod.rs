@@ -23,7 +23,7 @@ mod schedule;
 mod silent;
 mod training;
 
-pub use batch::TensorBatch;
+pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
 pub use evaluation::{Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities};
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};

@@ -1,8 +1,9 @@
 //! The results of a study, laid out by task, scheme and seed, and what is known about its tasks.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use crate::ask::{StudySpec, Tasks, Versions};
+use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
@@ -78,6 +79,13 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
+    /// The processors that the trials ran on, each once, as far as they are known.
+    pub fn processors(&self) -> BTreeSet<&'a str> {
+        let measured = self.runs.iter().filter_map(|run| run.outcome.ok());
+        let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
+        machines.map(|machine| machine.processor.as_str()).collect()
+    }
+
     /// The results of a study.
     pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
         let done = outcomes.results.iter().map(|result| Run {
@@ -142,9 +150,12 @@ impl<'a> Data<'a> {
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),
             look: None,
-            description: tasks
-                .data()
-                .map_or(Vec::new(), |data| data.describe().to_vec()),
+            description: {
+                let found = tasks.data().map(|data| data.describe());
+                let mut lines = found.unwrap_or_default().to_vec();
+                lines.extend(AtResolution::describe(spec, tasks));
+                lines
+            },
             runs,
             versions,
         }

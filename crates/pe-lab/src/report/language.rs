@@ -147,7 +147,6 @@ mod tests {
     use super::super::summary::Summary;
     use super::super::synthetic::Synthetic;
     use super::super::{charts, html, table, verdict};
-    use super::*;
     use crate::learn::{LanguageScores, LengthScore, PositionScore, Scaled, Sliding, Written};
     use crate::task::Score;
 

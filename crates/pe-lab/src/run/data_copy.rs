@@ -2,12 +2,12 @@
 //! outside of the folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use crate::ask::Tasks;
 use crate::data::{self, DataSpec, Known, Source};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, UNFINISHED};
+use crate::folder::{StudyFolder, write_by, write_with_mode};
 
 /// The tasks of a study in a folder: those of the laboratory, or the one made of the study's copy of
 /// the data.
@@ -34,23 +34,25 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
         }),
     };
     if let (Some(path), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
-        check(path, &tokenizer.file, &tokenizer.sha256)?;
+        check(path, &tokenizer.file, &tokenizer.sha256, tokenizer.bytes)?;
     }
     match is_windowed {
-        true => check_size(&source.file, spec)?,
-        false => check(&source.file, &spec.file, &spec.sha256)?,
+        true => check_size(&source.file, &spec.file, spec.bytes)?,
+        false => check(&source.file, &spec.file, &spec.sha256, spec.bytes)?,
     }
     if let (Some(path), Some(test)) = (&source.test, &spec.test) {
-        check(path, &test.file, &test.sha256)?;
+        check(path, &test.file, &test.sha256, test.bytes)?;
     }
     Tasks::from_source(&source)
 }
 
 /// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
-/// is read as such.
-fn check(copy: &Path, file: &str, sha256: &str) -> Result<(), LabError> {
-    let bytes = fs::read(copy).map_err(LabError::file(copy))?;
-    match data::digest(&bytes) == sha256 {
+/// is read as such. A study may come from somebody else: a name that leads out of its folder, a link and a pipe
+/// are not opened.
+fn check(copy: &Path, file: &str, sha256: &str, bytes: u64) -> Result<(), LabError> {
+    check_size(copy, file, bytes)?;
+    let kept = fs::read(copy).map_err(LabError::file(copy))?;
+    match data::digest(&kept) == sha256 {
         true => Ok(()),
         false => Err(LabError::ChangedData {
             path: copy.to_path_buf(),
@@ -59,15 +61,32 @@ fn check(copy: &Path, file: &str, sha256: &str) -> Result<(), LabError> {
     }
 }
 
+/// Checks that the name of a file names no folder.
+fn is_plain(file: &str) -> Result<(), LabError> {
+    let mut parts = Path::new(file).components();
+    let plain = matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    );
+    match plain {
+        true => Ok(()),
+        false => Err(LabError::Usage(format!(
+            "the study names the data file `{}`; it must be the name of a file without a folder",
+            file.escape_debug()
+        ))),
+    }
+}
+
 /// The same of a file that is read window by window, by its size alone: every trial checks it, and it may be
 /// larger than the memory.
-fn check_size(copy: &Path, spec: &DataSpec) -> Result<(), LabError> {
-    let bytes = fs::metadata(copy).map_err(LabError::file(copy))?.len();
-    match bytes == spec.bytes {
+fn check_size(copy: &Path, file: &str, bytes: u64) -> Result<(), LabError> {
+    is_plain(file)?;
+    let of = fs::symlink_metadata(copy).map_err(LabError::file(copy))?;
+    match of.is_file() && of.len() == bytes {
         true => Ok(()),
         false => Err(LabError::ChangedData {
             path: copy.to_path_buf(),
-            file: spec.file.clone(),
+            file: file.to_string(),
         }),
     }
 }
@@ -83,15 +102,15 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
         return Ok(());
     };
     let (source, spec) = (data.source(), data.spec());
+    if let Some(bytes) = data.packed() {
+        return keep_packed(&source.file, bytes, &folder.data(spec));
+    }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
     if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
         keep(file, &folder.tokenizer(tokenizer), &tokenizer.sha256)?;
         let ids = folder.ids();
         if !ids.exists() {
-            let unfinished = ids.with_file_name(format!("{UNFINISHED}ids"));
-            data.write_ids(&unfinished)
-                .and_then(|()| fs::rename(&unfinished, &ids))
-                .map_err(LabError::file(&ids))?;
+            write_by(&ids, mode(&source.file)?, |out| data.write_ids(out))?;
         }
     }
     match (&source.test, &spec.test) {
@@ -107,22 +126,50 @@ fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
     if let Some(parent) = copy.parent() {
         fs::create_dir_all(parent).map_err(LabError::file(parent))?;
     }
-    // Written beside its place and moved there when it is whole, so that a copy that is there is whole.
-    let name = copy.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = copy.with_file_name(format!("{UNFINISHED}{name}"));
-    fs::copy(file, &unfinished).map_err(LabError::file(&unfinished))?;
-    let copied = data::digest_of(&unfinished).map_err(LabError::file(&unfinished))?;
-    if copied != sha256 {
-        fs::remove_file(&unfinished).map_err(LabError::file(&unfinished))?;
-        return Err(LabError::Usage(format!(
+    let mut changed = false;
+    // Private data stays private: the copy is never readable for anybody who cannot read the file.
+    let written = write_by(copy, mode(file)?, |out| {
+        std::io::copy(&mut fs::File::open(file)?, out)?;
+        changed = data::digest_of(out.path())? != sha256;
+        match changed {
+            true => Err(std::io::ErrorKind::InvalidData.into()),
+            false => Ok(()),
+        }
+    });
+    match changed {
+        true => Err(LabError::Usage(format!(
             "{} was changed while it was read; run the command again",
             file.display()
-        )));
+        ))),
+        false => written,
     }
-    fs::rename(&unfinished, copy).map_err(LabError::file(copy))?;
-    // The copy has the permissions of the file, so that private data stays private.
-    let kept = fs::metadata(file).and_then(|of| fs::set_permissions(copy, of.permissions()));
-    kept.map_err(LabError::file(copy))
+}
+
+/// Who may read and write a file.
+fn mode(file: &Path) -> Result<u32, LabError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let of = fs::metadata(file).map_err(LabError::file(file))?;
+        Ok(of.permissions().mode() & 0o666)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        Ok(0o666)
+    }
+}
+
+/// Writes a file of what was read from a folder, unless it is there already.
+fn keep_packed(from: &Path, bytes: &[u8], copy: &Path) -> Result<(), LabError> {
+    if copy.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = copy.parent() {
+        fs::create_dir_all(parent).map_err(LabError::file(parent))?;
+    }
+    // Whoever may not read the folder may not read the copy.
+    write_with_mode(copy, bytes, mode(from)?)
 }
 
 #[cfg(all(test, unix))]

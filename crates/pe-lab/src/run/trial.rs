@@ -5,6 +5,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
+use super::machine::Machine;
 use crate::ask::{TrialSpec, Versions};
 use crate::device;
 use crate::error::LabError;
@@ -97,6 +98,9 @@ pub struct Timing {
     pub tokens_per_second: f64,
     /// The number of threads that the trial was given, if it was set.
     pub threads: Option<usize>,
+    /// The machine it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 impl TrialResult {
@@ -144,7 +148,7 @@ pub fn run_trial(
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
             let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;
-            write_encoding(&trained.model, task.max_tokens(), folder)?;
+            write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
                 trained.model.save(&folder.weights())?;
             }
@@ -161,6 +165,7 @@ pub fn run_trial(
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
                         .and_then(|n| n.parse().ok()),
+                    machine: Some(Machine::this()),
                 },
             })
         }

@@ -251,10 +251,7 @@ impl NextToken {
         });
         let answers = answers.collect();
         read.truncate(length);
-        Sample {
-            tokens: read,
-            answers,
-        }
+        Sample::new(read, answers)
     }
 }
 
@@ -280,7 +277,9 @@ impl Language for NextToken {
 
     fn prompt(&self) -> Vec<usize> {
         self.sample(self.train + self.scored(), self.scored(), 1)
-            .tokens
+            .input
+            .tokens()
+            .to_vec()
     }
 
     fn text(&self, tokens: &[usize]) -> String {
@@ -436,13 +435,13 @@ mod tests {
                 let set = task.test_set(length);
                 assert_eq!(targets(&set, scored), first, "{length}");
                 for sample in &set {
-                    assert_eq!(sample.tokens.len(), length);
+                    assert_eq!(sample.input.tokens().len(), length);
                     assert!(
-                        sample.tokens[0] >= task.train,
+                        sample.input.tokens()[0] >= task.train,
                         "a window is held out as a whole"
                     );
                     for answer in &sample.answers {
-                        assert_eq!(answer.class, sample.tokens[answer.position] + 1);
+                        assert_eq!(answer.class, sample.input.tokens()[answer.position] + 1);
                     }
                 }
             }
@@ -461,12 +460,12 @@ mod tests {
             assert_eq!(targets(&slid, stride), plain);
             assert!(
                 slid.iter()
-                    .all(|s| s.tokens.len() == 16 && s.answers.len() == stride)
+                    .all(|s| s.input.tokens().len() == 16 && s.answers.len() == stride)
             );
         }
         // Slid by all that is scored, they are the windows of the test.
         for (slid, window) in task.sliding(8).iter().zip(&set) {
-            assert_eq!(slid.tokens, window.tokens);
+            assert_eq!(slid.input.tokens(), window.input.tokens());
             assert_eq!(slid.answers, window.answers[8..]);
         }
     }
@@ -477,13 +476,16 @@ mod tests {
         let mut starts = Vec::new();
         for step in 0..200 {
             for sample in task.train_batch(1, step, 8) {
-                assert_eq!((sample.tokens.len(), sample.answers.len()), (16, 16));
+                assert_eq!(
+                    (sample.input.tokens().len(), sample.answers.len()),
+                    (16, 16)
+                );
                 for (position, answer) in sample.answers.iter().enumerate() {
                     assert_eq!(answer.position, position);
-                    assert_eq!(answer.class, sample.tokens[position] + 1);
+                    assert_eq!(answer.class, sample.input.tokens()[position] + 1);
                     assert!(answer.class < task.train);
                 }
-                starts.push(sample.tokens[0]);
+                starts.push(sample.input.tokens()[0]);
             }
         }
         // 5,400 tokens are for training, so windows start at 0 to 5,383.

@@ -57,6 +57,6 @@ mod tests {
         assert!((4.2..4.7).contains(&task.floor(64)), "{}", task.floor(64));
         let language = task.language().unwrap();
         let first = task.test_set(512)[0].clone();
-        assert_eq!(language.text(&first.tokens).chars().count(), 512);
+        assert_eq!(language.text(first.input.tokens()).chars().count(), 512);
     }
 }

@@ -203,7 +203,7 @@ fn by_position(
         format!("{}: {} by position", task.name, task.measure.name()),
         format!(
             "The mean over seeds for every {group} positions of windows of {longest}. The first tokens of a window \
-             have little text before them, so every line falls at first. A line that rises at the end of the shade \
+             have little text before them. A line that rises at the end of the shade \
              is of a scheme that fails at positions it was not trained on."
         ),
         HEIGHT,
