@@ -97,7 +97,7 @@ fn help_lists_the_names_and_the_keys_and_completions_know_them() {
     for word in [
         "randomized_rotary",
         "missing_duplicate",
-        "[possible values: quick, standard, full]",
+        "[possible values: quick, standard, full, lm]",
         "[possible values: cells, words, characters]",
         "input_ids",
         "{\"label\": \"x\", \"text\": \"a b\"}",

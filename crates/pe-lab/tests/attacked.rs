@@ -20,16 +20,21 @@ const STUDY: &[&str] = &[
     "none,learned",
     "--seeds",
     "1",
-    "--steps",
-    "12",
     "--jobs",
     "1",
-    "--out",
 ];
 
 fn study(out: &Path) -> Command {
+    with_steps("12", out)
+}
+
+/// With enough steps, the second trial still runs when a signal is sent after the first.
+fn with_steps(steps: &str, out: &Path) -> Command {
     let mut command = common::lab();
-    command.args(STUDY).arg(out);
+    command
+        .args(STUDY)
+        .args(["--steps", steps, "--out"])
+        .arg(out);
     command
 }
 
@@ -58,7 +63,7 @@ fn a_study_behind_nohup_outlives_its_terminal() {
     let folder = tempfile::tempdir().unwrap();
     for (setup, code) in [("trap '' HUP", 0), (":", 1)] {
         let out = folder.path().join(code.to_string());
-        let mut command = behind(setup, &study(&out));
+        let mut command = behind(setup, &with_steps("150", &out));
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = child.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -77,7 +82,7 @@ fn a_study_behind_nohup_outlives_its_terminal() {
 fn ctrl_c_in_a_terminal_stores_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let mut command = study(&out);
+    let mut command = with_steps("150", &out);
     let mut child = command
         .process_group(0)
         .stderr(Stdio::piped())

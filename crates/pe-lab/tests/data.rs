@@ -90,7 +90,7 @@ fn windows_line_ends_and_json_lines_and_plain_text_are_data_too() {
     let json: String = (0..30)
         .map(|i| format!("{{\"label\": {}, \"tokens\": [\"a\", {i}]}}\r\n", i % 2))
         .collect();
-    let text = "the quick brown fox jumps over the lazy dog.\r\n".repeat(60);
+    let text = "the quick brown fox jumps over the lazy dog.\r\n".repeat(80);
     for (name, content) in [
         ("reviews.csv", rows("\r\n")),
         ("rows.jsonl", json),
@@ -138,7 +138,7 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
             "line 82: ",
         ),
         ("bad.jsonl", b"{\"label\": 1,\n".to_vec(), "line 1: "),
-        ("short.txt", b"abc".to_vec(), "2,000"),
+        ("short.txt", b"abc".to_vec(), "3 characters, too few"),
         ("table.xlsx", b"PK".to_vec(), ".csv"),
         (
             "id.csv",
@@ -236,7 +236,20 @@ fn three_real_files_go_from_file_to_answer() {
     ] {
         assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
     }
-    let (_, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
+    let (stdout, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
+    for said in [
+        "characters of text",
+        "tested in 87 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
+        "test window 1 as read: ",
+    ] {
+        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
+    }
+    assert!(
+        stdout.contains("bits per character by the length of the window"),
+        "{stdout}"
+    );
+    let masked = ["--objective", "masked"];
+    let (_, stderr) = of_the_repository("alice.txt", &masked, &out("masked"));
     for said in [
         "characters of plain text",
         "window 1 as read: BOS \"= CHAPTER I =",

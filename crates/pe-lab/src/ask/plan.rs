@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
-use crate::data::{self, Reading, Source};
+use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
 use crate::names::did_you_mean;
 
@@ -45,6 +45,8 @@ pub struct Plan {
     pub data: Option<PathBuf>,
     /// A file of rows to test on, beside `data`.
     pub test: Option<PathBuf>,
+    /// The `tokenizer.json` that makes tokens of a text.
+    pub tokenizer: Option<PathBuf>,
     /// Into how many parts the rows of `data` are divided, each of which is the test of a task of its own.
     pub folds: Option<usize>,
     /// The seeds.
@@ -185,10 +187,11 @@ pub enum Steps {
 }
 
 /// The presets: the name of each, and its `study.toml`.
-pub const PRESETS: [(&str, &str); 3] = [
+pub const PRESETS: [(&str, &str); 4] = [
     ("quick", include_str!("../../presets/quick.toml")),
     ("standard", include_str!("../../presets/standard.toml")),
     ("full", include_str!("../../presets/full.toml")),
+    ("lm", include_str!("../../presets/lm.toml")),
 ];
 
 impl Plan {
@@ -234,7 +237,8 @@ impl Plan {
 
     /// The same plan, whose files are named relative to this folder.
     pub fn inside(mut self, folder: &Path) -> Self {
-        for file in [&mut self.data, &mut self.test].into_iter().flatten() {
+        let files = [&mut self.data, &mut self.test, &mut self.tokenizer];
+        for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
         self
@@ -250,6 +254,7 @@ impl Plan {
             let set = [
                 (self.test.is_some(), "--test"),
                 (self.folds.is_some(), "--folds"),
+                (self.tokenizer.is_some(), "--tokens"),
                 (self.reading.is_some(), "a flag that says how to read rows"),
             ];
             return match set.into_iter().find(|(set, _)| *set) {
@@ -259,11 +264,17 @@ impl Plan {
                 ))),
             };
         };
+        let mut reading = self.reading.clone().unwrap_or_default();
+        if reading.objective.is_none() && data::predicts_next(&file, &reading) {
+            reading.objective = Some(Objective::Next);
+        }
         Ok(Some(Source {
             file,
             test: self.test.clone(),
             folds: self.folds,
-            reading: self.reading.clone().unwrap_or_default(),
+            reading,
+            tokenizer: self.tokenizer.clone(),
+            known: None,
         }))
     }
 
@@ -313,6 +324,7 @@ impl Plan {
             false => Self {
                 test: self.test,
                 folds: self.folds,
+                tokenizer: self.tokenizer,
                 reading: self.reading,
                 ..Self::default()
             },
@@ -327,6 +339,7 @@ impl Plan {
             data: if data_or_tasks { over.data } else { self.data },
             test: over.test.or(kept.test),
             folds: over.folds.or(kept.folds),
+            tokenizer: over.tokenizer.or(kept.tokenizer),
             reading: over.reading.or(kept.reading),
             seeds: over.seeds.or(self.seeds),
             until: over.until.or(self.until),
@@ -349,7 +362,7 @@ mod tests {
             assert!(plan.schemes.is_some() && plan.tasks.is_some() && plan.seeds.is_some());
         }
         let message = Plan::preset("slow").unwrap_err().to_string();
-        assert!(message.contains("quick, standard, full"), "{message}");
+        assert!(message.contains("quick, standard, full, lm"), "{message}");
     }
 
     #[test]

@@ -390,6 +390,14 @@ impl Scheme {
         matches!(self.encoding, PositionalConfig::Learned(_))
     }
 
+    /// The most tokens of an input, if the encoding is a table that ends.
+    pub fn longest(&self) -> Option<usize> {
+        match &self.encoding {
+            PositionalConfig::Learned(table) => Some(table.max_len),
+            _ => None,
+        }
+    }
+
     /// The positions of training step number `step`. Random ones come from a random stream of their
     /// own, so that the training data are the same for every scheme.
     pub fn for_training(&self, seed: u64, step: usize) -> PositionSource<'_> {

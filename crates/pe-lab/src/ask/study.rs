@@ -12,7 +12,7 @@ use super::scheme::Scheme;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::versions::Versions;
-use crate::data::{DataSpec, Reading};
+use crate::data::{DataSpec, Format, Objective, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
@@ -123,13 +123,22 @@ impl StudySpec {
             .iter()
             .map(|task| (task.name.clone(), task.steps));
         let test = self.data.as_ref().and_then(|data| data.test.as_ref());
-        let reading = self.data.as_ref().map(|data| data.reading.clone());
+        let tokenizer = self.data.as_ref().and_then(|data| data.tokenizer.as_ref());
+        let reading = self.data.as_ref().map(|data| {
+            let mut reading = data.reading.clone();
+            // What a plan of a text leaves open is the next token.
+            if data.format == Format::Text && reading.objective.is_none() {
+                reading.objective = Some(Objective::Masked);
+            }
+            reading
+        });
         Plan {
             schemes: Some(Names::These(self.schemes.clone())),
             tasks: self.data.is_none().then_some(Names::These(tasks)),
             data: self.data.as_ref().map(StudyFolder::data_inside),
             test: test.map(StudyFolder::test_inside),
             folds: self.data.as_ref().and_then(|data| data.folds),
+            tokenizer: tokenizer.map(StudyFolder::tokenizer_inside),
             seeds: Some(Seeds::These(self.seeds.clone())),
             until: self.until,
             steps: Some(Steps::ByTask(steps.collect())),

@@ -39,7 +39,7 @@ impl Tasks {
         })
     }
 
-    /// The names, in the order in which they are listed.
+    /// The names that the word `all` stands for, in the order in which they are listed.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.all().into_iter().map(|task| task.name().to_string())
     }
@@ -51,16 +51,25 @@ impl Tasks {
         }
     }
 
+    /// The tasks that are in a study only if they are named.
+    fn apart(&self) -> Vec<Arc<dyn Task>> {
+        match &self.data {
+            Some(_) => Vec::new(),
+            None => task::apart(),
+        }
+    }
+
     /// The task of this name.
     ///
     /// # Errors
     ///
     /// [`LabError::UnknownTask`], which lists the names that exist.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
-        let task = self.all().into_iter().find(|task| task.name() == name);
+        let known = || self.all().into_iter().chain(self.apart());
+        let task = known().find(|task| task.name() == name);
         task.ok_or_else(|| LabError::UnknownTask {
             name: name.to_string(),
-            known: self.names().collect(),
+            known: known().map(|task| task.name().to_string()).collect(),
         })
     }
 }

@@ -24,8 +24,9 @@ pub const OUT: &str = "pe-lab-results";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
-    /// prove smaller differences) [default: the study in the folder of --out if there is one, standard with
+    /// `standard` (eight schemes, all tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
+    /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, half
+    /// an hour) [default: the study in the folder of --out if there is one, standard with
     /// --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]
     preset: Option<String>,
@@ -36,7 +37,7 @@ pub struct Args {
     /// Your own data in place of the tasks: a folder of images that has a folder for each class, which may stand
     /// inside train/ and test/ (or val/); labelled rows of a table (.csv, .tsv, .data) with a column
     /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
-    /// "tokens": ["a", "b"]}; or a plain text (.txt, .log) in which hidden characters are to be guessed
+    /// "tokens": ["a", "b"]}; a plain text (.txt, .log) whose next character is to be predicted; or token ids (.npy, .bin)
     #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
     data: Option<PathBuf>,
     /// Tasks to train on, separated by commas (see `pe-lab tasks`)

@@ -139,7 +139,7 @@ impl Cli {
             }
             Some(Command::Man { out }) => manual(out.as_deref()).map(|()| 0),
             Some(Command::Tasks) => {
-                for task in task::all() {
+                for task in [task::all(), task::apart()].concat() {
                     print_line(&format!(
                         "{:<18} {} ({})",
                         task.name(),

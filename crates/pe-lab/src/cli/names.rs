@@ -31,7 +31,7 @@ impl Known {
 
     /// The tasks, and `all`.
     pub fn tasks() -> Self {
-        let names = task::all();
+        let names = [task::all(), task::apart()].concat();
         let names = names.iter().map(|task| task.name().to_string());
         Self(["all".to_string()].into_iter().chain(names).collect())
     }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::ask::Plan;
-use crate::data::{Reading, TokenKind};
+use crate::data::{Objective, Reading, TokenKind};
+use crate::names::did_you_mean;
 
 /// How the rows of `--data FILE` are read, where the file does not say it.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Rows of your own data")]
+#[command(next_help_heading = "Your own data")]
 pub(super) struct Rows {
     /// The column of the label, or its key in JSON lines [default: label]
     #[arg(long, value_name = "COLUMN")]
@@ -21,9 +22,11 @@ pub(super) struct Rows {
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     columns: Option<Vec<String>>,
     /// What a token is: a cell of a table, a word, or a character [default: cells if there are several
-    /// columns, words if there is one]
-    #[arg(long, value_name = "KIND", value_parser = kinds())]
-    tokens: Option<TokenKind>,
+    /// columns, words if there is one]; of a plain text, a character or a byte [default: characters]; of a
+    /// .bin of token ids, a number of two bytes (u16) or four (u32). The tokenizer.json of a model from Hugging
+    /// Face makes tokens of a plain text. [possible values: cells, words, characters, bytes, u16, u32, FILE]
+    #[arg(long, value_name = "KIND or FILE", value_parser = kind_or_file)]
+    tokens: Option<Tokens>,
     /// What separates columns: one character, or the word `tab` [default: a tab in a .tsv; otherwise the
     /// first of , tab ; | that the first line holds]
     #[arg(long, value_name = "C", value_parser = delimiter)]
@@ -42,6 +45,13 @@ pub(super) struct Rows {
     /// beyond the training lengths
     #[arg(long)]
     no_beyond: bool,
+    /// What to predict in a plain text: the next token, or masked characters [default: next]
+    #[arg(long, value_name = "WHAT", value_parser = objectives())]
+    objective: Option<Objective>,
+    /// The tokens of a training window of a plain text or of token ids; tests have up to 8 times as many
+    /// [default: 64]
+    #[arg(long, value_name = "N")]
+    train_length: Option<usize>,
     /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
     /// longer side, and the nearest that patches divide]
     #[arg(long, value_name = "N")]
@@ -66,30 +76,65 @@ impl Rows {
             label: self.label.clone(),
             text: self.text.clone(),
             columns: self.columns.clone(),
-            tokens: self.tokens,
+            tokens: match &self.tokens {
+                Some(Tokens::Kind(kind)) => Some(*kind),
+                _ => None,
+            },
             delimiter: self.delimiter,
             no_header: self.no_header,
             max_len: self.max_len,
             skip_bad: self.skip_bad.unwrap_or(0),
             no_beyond: self.no_beyond,
+            objective: self.objective,
+            train_length: self.train_length,
             size: self.size,
             patch: self.patch,
         };
         Plan {
             test: self.test.clone(),
             folds: self.folds,
+            tokenizer: match &self.tokens {
+                Some(Tokens::File(file)) => Some(file.clone()),
+                _ => None,
+            },
             reading: Some(reading).filter(|reading| *reading != Reading::default()),
             ..Plan::default()
         }
     }
 }
 
-/// Reads the name of a kind of token.
-fn kinds() -> impl clap::builder::TypedValueParser<Value = TokenKind> {
+/// What `--tokens` says.
+#[derive(Clone, Debug)]
+enum Tokens {
+    Kind(TokenKind),
+    File(PathBuf),
+}
+
+/// Reads the name of a kind of token, or that of a file.
+fn kind_or_file(text: &str) -> Result<Tokens, String> {
+    let known = TokenKind::ALL.into_iter().find(|(name, _)| *name == text);
+    match known {
+        Some((_, kind)) => Ok(Tokens::Kind(kind)),
+        None if text.contains(['.', '/', '\\']) => Ok(Tokens::File(text.into())),
+        None => {
+            let names = TokenKind::ALL.map(|(name, _)| name.to_string());
+            Err(format!(
+                "there is no such kind{}; the kinds are {}, or name a tokenizer.json",
+                did_you_mean(text, &names),
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+/// Reads the name of an objective.
+fn objectives() -> impl clap::builder::TypedValueParser<Value = Objective> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(TokenKind::ALL.map(|(name, _)| name)).try_map(|name| {
-        let found = TokenKind::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, kind)| kind).ok_or("no such kind of token")
+    PossibleValuesParser::new(Objective::ALL.map(|(name, _)| name)).try_map(|name| {
+        let found = Objective::ALL.into_iter().find(|(known, _)| *known == name);
+        found
+            .map(|(_, objective)| objective)
+            .ok_or("no such objective")
     })
 }
 

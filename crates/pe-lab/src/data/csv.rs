@@ -484,6 +484,7 @@ impl Layout {
             TokenKind::Cells => "a token is a cell",
             TokenKind::Words => "a token is a word",
             TokenKind::Characters => "a token is a character",
+            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is a number",
         };
         let mut lines = vec![format!(
             "label from {}; tokens from {tokens}; {kind}; columns separated by {separator}{}",

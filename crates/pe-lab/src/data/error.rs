@@ -31,8 +31,8 @@ pub enum Problem {
     /// A file name that does not say what the file holds.
     #[error(
         "cannot tell what is in this file from its name; the names of data files end in .csv, .tsv \
-         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), or .txt or .log \
-         (plain text). A table of any name is read if --label says which column is the label"
+         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .txt or .log \
+         (plain text), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label"
     )]
     Extension,
     /// A JSON file that is not one object per line.
@@ -235,6 +235,26 @@ pub enum Problem {
     /// The rows cannot be divided in this way.
     #[error("{0}")]
     Folds(String),
+    /// A file of token ids cannot be used.
+    #[error("{0}")]
+    Ids(String),
+    /// Too few tokens for a language model's windows.
+    #[error(
+        "has {} {token}s, too few to train and test on windows of {train_length}; it takes at least {}, or a \
+         shorter --train-length",
+        grouped(*tokens),
+        grouped(*needed)
+    )]
+    TooFewTokens {
+        /// What a token is.
+        token: String,
+        /// How many there are.
+        tokens: usize,
+        /// How many there have to be.
+        needed: usize,
+        /// The tokens of a training window.
+        train_length: usize,
+    },
     /// Too little text.
     #[error(
         "has {characters} characters, too few to train on some and test on others; it takes at \

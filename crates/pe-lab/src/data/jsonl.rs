@@ -144,6 +144,7 @@ pub(super) fn read(
             TokenKind::Cells => "text",
             TokenKind::Words => "word",
             TokenKind::Characters => "character",
+            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => kind.name(),
         }
     )];
     if !unread.is_empty() {

@@ -18,6 +18,8 @@ pub const MAX_TOKENS: usize = 512;
 pub const MAX_CHARACTERS: usize = 1_000;
 /// The most different tokens in the vocabulary. All other tokens share one entry.
 pub const MAX_VOCABULARY: usize = 10_000;
+/// The most different ids of a file of token ids.
+pub const MAX_IDS: usize = 65_536;
 /// The fewest characters of a plain text.
 pub const MIN_CHARACTERS: usize = 2_000;
 /// The most different characters in the vocabulary. All other characters share one entry.

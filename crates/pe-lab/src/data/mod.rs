@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
-//! | `.txt`, `.log` | plain text | predict the masked characters |
+//! | `.txt`, `.log` | plain text | predict the next character or byte, or the masked characters |
+//! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
 //! | a folder | a folder of PNG and JPEG files for each class | predict the class |
 //!
 //! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
@@ -23,6 +24,8 @@ mod images;
 mod jsonl;
 mod labelled;
 mod limits;
+mod next;
+mod npy;
 mod quote;
 mod reading;
 mod rows;
@@ -30,6 +33,8 @@ mod split;
 #[cfg(test)]
 mod tests;
 mod text;
+#[cfg(feature = "tokenizers")]
+mod tokenizer;
 
 use std::fmt;
 use std::fs::File;
@@ -42,12 +47,12 @@ use sha2::{Digest, Sha256};
 
 pub use error::{BadImage, BadLine, DataError, Problem, SmallClass};
 pub use limits::{
-    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_FOLDS, MAX_ROWS, MAX_TOKENS,
+    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_FOLDS, MAX_IDS, MAX_ROWS, MAX_TOKENS,
     MAX_VOCABULARY, MIN_CHARACTERS, MIN_ROWS, NAME,
 };
-pub use reading::{Reading, TokenKind};
+pub use reading::{Objective, Reading, TokenKind};
 
-use crate::task::{Answer, Sample, Task};
+use crate::task::{Answer, Language, NextToken, Sample, Task};
 use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
@@ -64,6 +69,8 @@ pub enum Format {
     JsonLines,
     /// Plain text.
     Text,
+    /// Token ids.
+    Ids,
     /// Images, in a folder for each class, or as a study keeps them.
     Images,
 }
@@ -81,10 +88,23 @@ impl Format {
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
             "json" => Err(Problem::Json),
+            "npy" | "bin" if !reading.names_columns() => match reading.about_lines() {
+                _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
+                    "holds token ids, of which the next one is predicted; --objective masked is for a text"
+                        .into(),
+                )),
+                Some(flag) => Err(Problem::Reading(format!(
+                    "{flag} is about labelled rows, and a file of this name holds token ids"
+                ))),
+                None => Ok(Self::Ids),
+            },
             // A table may have any name if its columns are.
             _ if reading.names_columns() => Ok(Self::Csv),
             "txt" | "log" => match reading.about_rows() {
                 None => Ok(Self::Text),
+                Some(flag @ ("--tokens" | "--train-length")) => Err(Problem::Reading(format!(
+                    "{flag} is for a text of which the next token is predicted; leave out --objective masked"
+                ))),
                 Some(flag) => Err(Problem::Reading(format!(
                     "{flag} is about labelled rows, and a file of this name is read as plain text; if it \
                      holds rows, name the column of the label with --label"
@@ -93,6 +113,13 @@ impl Format {
             _ => Err(Problem::Extension),
         }
     }
+}
+
+/// Whether the next token is predicted in a file of this name, if nothing else is said.
+pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    let of_text = ["txt", "log", "npy", "bin"];
+    of_text.contains(&extension.to_ascii_lowercase().as_str()) && !reading.names_columns()
 }
 
 /// What separates the columns in a file of this name, if its name says so.
@@ -112,6 +139,21 @@ pub struct Source {
     pub folds: Option<usize>,
     /// How rows are read.
     pub reading: Reading,
+    /// The `tokenizer.json` that makes tokens of a text.
+    pub tokenizer: Option<PathBuf>,
+    /// What an earlier reading of the same file found, so that a large one need not be read as a whole again.
+    pub known: Option<Known>,
+}
+
+/// What an earlier reading of a file found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The SHA-256 digest of the file.
+    pub sha256: String,
+    /// The number of different token ids.
+    pub vocabulary: Option<usize>,
+    /// A file of the tokens that a tokenizer made of the text.
+    pub ids: Option<PathBuf>,
 }
 
 impl From<&Path> for Source {
@@ -154,6 +196,19 @@ pub struct DataSpec {
     /// How rows are read.
     #[serde(default)]
     pub reading: Reading,
+    /// The number of different token ids of a file of ids: the largest and one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<usize>,
+    /// The `tokenizer.json` that makes tokens of a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<FileSpec>,
+}
+
+impl DataSpec {
+    /// Whether the file is read window by window, and may be of any size.
+    pub fn is_windowed(&self) -> bool {
+        next::is_windowed(self.format, &self.reading)
+    }
 }
 
 /// A task made of the user's data.
@@ -182,6 +237,7 @@ pub struct DataTask {
 enum Made {
     Rows(Vec<Arc<Labelled>>),
     Text(Arc<MaskedText>),
+    Next(Arc<NextToken>),
     Images(Arc<Images>),
 }
 
@@ -231,6 +287,7 @@ impl DataTask {
         match &self.made {
             Made::Rows(tasks) => tasks[0].clone(),
             Made::Text(task) => task.clone(),
+            Made::Next(task) => task.clone(),
             Made::Images(task) => task.clone(),
         }
     }
@@ -240,17 +297,35 @@ impl DataTask {
         match &self.made {
             Made::Rows(tasks) => tasks.iter().map(|task| task.clone() as _).collect(),
             Made::Text(task) => vec![task.clone()],
+            Made::Next(task) => vec![task.clone()],
             Made::Images(task) => vec![task.clone()],
         }
     }
 }
 
 impl DataTask {
+    /// Writes the tokens that a tokenizer made of a text to a file, of four bytes each. Without a tokenizer
+    /// nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn write_ids(&self, file: &mut impl std::io::Write) -> std::io::Result<()> {
+        match (&self.made, &self.spec.tokenizer) {
+            (Made::Next(task), Some(_)) => {
+                let mut out = std::io::BufWriter::new(file);
+                task.write(&mut out)?;
+                std::io::Write::flush(&mut out)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The labels, in the order of the classes. None for a plain text.
     pub fn labels(&self) -> &[String] {
         match &self.made {
             Made::Rows(tasks) => tasks[0].labels(),
-            Made::Text(_) => &[],
+            Made::Text(_) | Made::Next(_) => &[],
             Made::Images(task) => task.labels(),
         }
     }
@@ -260,7 +335,7 @@ impl DataTask {
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.made {
             Made::Images(task) => Some(task.bytes()),
-            Made::Rows(_) | Made::Text(_) => None,
+            Made::Rows(_) | Made::Text(_) | Made::Next(_) => None,
         }
     }
 
@@ -302,6 +377,9 @@ impl DataTask {
         match self.spec.format {
             Format::Text => Err(Problem::Reading(
                 "is plain text, and predictions are made for labelled rows".into(),
+            )),
+            Format::Ids => Err(Problem::Reading(
+                "holds token ids, and predictions are made for labelled rows".into(),
             )),
             Format::Images => Err(Problem::Reading(
                 "holds images, and predictions are made for labelled rows".into(),
@@ -358,9 +436,25 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         test,
         folds,
         reading,
+        known,
+        ..
     } = source;
-    if images::are_in(file) {
+    if images::are_in(file) && source.tokenizer.is_none() {
         return images::read(source).map_err(of(file));
+    }
+    let format = checked_format(file, reading).map_err(of(file))?;
+    if matches!(format, Format::Text | Format::Ids) {
+        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
+            if set {
+                let problem = Problem::Reading(format!(
+                    "{flag} is for labelled rows; of a plain text, the last tenth is the test"
+                ));
+                return Err(of(file)(problem));
+            }
+        }
+    }
+    if source.tokenizer.is_some() || next::is_windowed(format, reading) {
+        return windowed(source, format, known.as_ref()).map_err(of(file));
     }
     let (format, bytes) = open(file, reading).map_err(of(file))?;
     let spec = FileSpec::of(file, &bytes);
@@ -373,16 +467,17 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         test: None,
         folds: *folds,
         reading: reading.clone(),
+        vocabulary: None,
+        tokenizer: None,
     };
-    let (made, description) = if format == Format::Text {
-        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
-            if set {
-                let problem = Problem::Reading(format!(
-                    "{flag} is for labelled rows; of a plain text, the last tenth is the test"
-                ));
-                return Err(of(file)(problem));
-            }
-        }
+    let (made, description) = if format == Format::Text && reading.is_next() {
+        let made = next::of_text(&text.replace("\r\n", "\n"), &spec.file, reading);
+        let (task, mut description) = made.map_err(of(file))?;
+        description.extend(first_windows(&task));
+        (Made::Next(Arc::new(task)), description)
+    } else if format == Format::Text {
+        // Studies that were made when masked characters were all that a text was for do not name them.
+        spec.reading.objective = None;
         let made = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file);
         let (task, description) = made.map_err(of(file))?;
         (Made::Text(Arc::new(task)), description)
@@ -423,25 +518,113 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     })
 }
 
+/// The task of a file that is read window by window, or by a tokenizer.
+fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<DataTask, Problem> {
+    let Source { file, reading, .. } = source;
+    let name = name_of(file);
+    let vocabulary = known.and_then(|known| known.vocabulary);
+    let is_next_text = format == Format::Text && reading.is_next() && reading.tokens.is_none();
+    let (task, mut description) = match &source.tokenizer {
+        None => next::of_file(file, &name, format, reading, vocabulary)?,
+        Some(_) if !is_next_text => {
+            return Err(Problem::Reading(
+                "--tokens FILE names the tokenizer of a text (.txt, .log) whose next token is predicted".into(),
+            ));
+        }
+        Some(tokenizer) => {
+            let text = || Ok(self::text(open(file, reading)?.1)?.replace("\r\n", "\n"));
+            let ids = known.and_then(|known| known.ids.as_deref());
+            next::of_tokenizer(text, &name, tokenizer, reading, ids)?
+        }
+    };
+    description.extend(first_windows(&task));
+    let (sha256, bytes) = match known {
+        Some(known) => (known.sha256.clone(), std::fs::metadata(file)?.len()),
+        None => next::digest_of(file)?,
+    };
+    let spec = DataSpec {
+        file: name,
+        format,
+        sha256,
+        bytes,
+        test: None,
+        folds: None,
+        reading: reading.clone(),
+        vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
+        tokenizer: match &source.tokenizer {
+            None => None,
+            Some(tokenizer) => {
+                let (sha256, bytes) = next::digest_of(tokenizer)?;
+                Some(FileSpec {
+                    file: name_of(tokenizer),
+                    sha256,
+                    bytes,
+                })
+            }
+        },
+    };
+    Ok(DataTask {
+        spec,
+        source: source.clone(),
+        description,
+        made: Made::Next(Arc::new(task)),
+    })
+}
+
+/// The first windows as they are read.
+fn first_windows(task: &NextToken) -> Vec<String> {
+    let shown = |(number, sample): (usize, Sample)| {
+        format!(
+            "test window {} as read: {:?}",
+            number + 1,
+            task.text(sample.input.tokens())
+        )
+    };
+    let first = task.test_lengths().first().copied().unwrap_or(0);
+    let windows = task.test_set(first).into_iter().take(2);
+    windows.enumerate().map(shown).collect()
+}
+
+/// The name of a file without its folder.
+fn name_of(path: &Path) -> String {
+    let name = path.file_name();
+    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 impl FileSpec {
     fn of(path: &Path, bytes: &[u8]) -> Self {
         Self {
-            file: path
-                .file_name()
-                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            file: name_of(path),
             sha256: digest(bytes),
             bytes: bytes.len() as u64,
         }
     }
 }
 
-/// The format and the bytes of a file.
-fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
+/// The format of a file, if the settings are for files of this format.
+fn checked_format(path: &Path, reading: &Reading) -> Result<Format, Problem> {
     reading.check()?;
     if !std::fs::metadata(path)?.is_file() {
         return Err(Problem::NotAFile);
     }
     let format = Format::of(path, reading)?;
+    match (format, reading.about_text()) {
+        (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
+            "{flag} is about a text or token ids, and this file holds labelled rows"
+        ))),
+        (Format::Text, _) if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => {
+            Err(Problem::Reading(
+                "--tokens u16 and u32 are for a .bin of token ids; a text has characters or bytes"
+                    .into(),
+            ))
+        }
+        _ => Ok(format),
+    }
+}
+
+/// The format and the bytes of a file.
+fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
+    let format = checked_format(path, reading)?;
     Ok((format, open_bytes(path)?))
 }
 
@@ -541,6 +724,15 @@ fn labelled(
 /// The SHA-256 digest of a file's bytes, as in its [`DataSpec`].
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
+}
+
+/// The same of a file of any size.
+///
+/// # Errors
+///
+/// When the file cannot be read.
+pub fn digest_of(path: &Path) -> std::io::Result<String> {
+    Ok(next::digest_of(path)?.0)
 }
 
 /// The text of a file in UTF-8, without a byte-order mark.

@@ -15,15 +15,45 @@ pub enum TokenKind {
     Words,
     /// A character, spaces included.
     Characters,
+    /// A byte of a text.
+    Bytes,
+    /// A number of two bytes in a file of token ids, the lower byte first.
+    U16,
+    /// A number of four bytes in a file of token ids, the lowest byte first.
+    U32,
+}
+
+/// What is to be predicted in a plain text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// The next token, from those before it.
+    Next,
+    /// Masked characters, from those around them.
+    Masked,
+}
+
+impl Objective {
+    /// Every objective with its name on the command line.
+    pub const ALL: [(&str, Self); 2] = [("next", Self::Next), ("masked", Self::Masked)];
 }
 
 impl TokenKind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&str, Self); 3] = [
+    pub const ALL: [(&str, Self); 6] = [
         ("cells", Self::Cells),
         ("words", Self::Words),
         ("characters", Self::Characters),
+        ("bytes", Self::Bytes),
+        ("u16", Self::U16),
+        ("u32", Self::U32),
     ];
+
+    /// Its name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        let known = Self::ALL.into_iter().find(|(_, kind)| *kind == self);
+        known.map_or("", |(name, _)| name)
+    }
 }
 
 /// How labelled rows are read. The default reads a column or key `label`, and tokens in all the other columns
@@ -59,6 +89,13 @@ pub struct Reading {
     /// lengths.
     #[serde(skip_serializing_if = "is_false")]
     pub no_beyond: bool,
+    /// What is to be predicted in a plain text. Without it, masked characters; a [`Plan`](crate::ask::Plan)
+    /// without it predicts the next token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
+    /// The tokens of a training window, where the next token is predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub train_length: Option<usize>,
     /// The side in pixels to which images are brought.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
@@ -76,6 +113,11 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Reading {
+    /// Whether the next token is to be predicted.
+    pub(super) fn is_next(&self) -> bool {
+        self.objective == Some(Objective::Next)
+    }
+
     /// Whether it names columns, so that a file of any name is read as a table.
     pub(super) fn names_columns(&self) -> bool {
         self.no_header
@@ -109,6 +151,21 @@ impl Reading {
         }
     }
 
+    /// The first setting that rows have no use for.
+    pub(super) fn about_text(&self) -> Option<String> {
+        let ids = [TokenKind::Bytes, TokenKind::U16, TokenKind::U32];
+        let tokens = self.tokens.filter(|kind| ids.contains(kind));
+        let set = [
+            (self.objective.is_some(), "--objective".to_string()),
+            (self.train_length.is_some(), "--train-length".to_string()),
+            (
+                tokens.is_some(),
+                format!("--tokens {}", tokens.map_or("", TokenKind::name)),
+            ),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+    }
+
     /// The first setting that only images have a use for.
     pub(super) fn about_images(&self) -> Option<&'static str> {
         let set = [(self.size, "--size"), (self.patch, "--patch")];
@@ -125,6 +182,8 @@ impl Reading {
             (self.delimiter.is_some(), "--delimiter"),
             (self.no_header, "--no-header"),
             (self.max_len.is_some(), "--max-len"),
+            (self.objective.is_some(), "--objective"),
+            (self.train_length.is_some(), "--train-length"),
             (self.no_beyond, "--no-beyond"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
@@ -132,8 +191,20 @@ impl Reading {
 
     /// The first setting that a plain text has no use for.
     pub(super) fn about_rows(&self) -> Option<&'static str> {
+        let masked = !self.is_next();
         let set = [
-            (self.tokens.is_some(), "--tokens"),
+            (masked && self.tokens.is_some(), "--tokens"),
+            (masked && self.train_length.is_some(), "--train-length"),
+            (self.tokens == Some(TokenKind::Cells), "--tokens cells"),
+            (self.tokens == Some(TokenKind::Words), "--tokens words"),
+        ];
+        let found = set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag);
+        found.or(self.about_lines())
+    }
+
+    /// The first setting that only lines of labelled rows have a use for.
+    pub(super) fn about_lines(&self) -> Option<&'static str> {
+        let set = [
             (self.max_len.is_some(), "--max-len"),
             (self.skip_bad > 0, "--skip-bad"),
             (self.no_beyond, "--no-beyond"),
@@ -144,7 +215,8 @@ impl Reading {
     /// Adds the tokens of a text.
     pub(super) fn split(kind: TokenKind, text: &str, mut push: impl FnMut(&str)) {
         match kind {
-            TokenKind::Cells => push(text),
+            // Bytes and ids are not of rows, and were refused: see `about_text`.
+            TokenKind::Cells | TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => push(text),
             TokenKind::Words => text.split_whitespace().for_each(push),
             TokenKind::Characters => {
                 let mut buffer = [0; 4];

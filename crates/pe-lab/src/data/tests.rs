@@ -163,6 +163,8 @@ fn a_spec_is_the_name_the_format_and_the_bytes() {
         test: None,
         folds: None,
         reading: Reading::default(),
+        vocabulary: None,
+        tokenizer: None,
     };
     assert_eq!(*task.spec(), spec);
     let stored = serde_json::to_string(&spec).unwrap();
@@ -459,7 +461,10 @@ fn tables_of_other_names_delimiters_and_headers_are_read_or_answered_with_the_fl
     good("a.log", &log);
     assert_says(
         &refused_as("a.log", &log, characters),
-        &["--tokens is about labelled rows", "--label"],
+        &[
+            "--tokens is for a text of which the next token is predicted",
+            "--objective masked",
+        ],
     );
 }
 

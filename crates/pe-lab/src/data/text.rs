@@ -214,7 +214,7 @@ fn masked_of(length: usize) -> usize {
 
 /// The different characters, the most frequent first. Of equally frequent ones, the first in the text comes
 /// first.
-fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
+pub(super) fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
     let mut counts: HashMap<char, (usize, usize)> = HashMap::new();
     for (place, character) in text.enumerate() {
         counts.entry(character).or_insert((0, place)).0 += 1;

@@ -7,6 +7,7 @@
 //! ├── study.lock           locked while a process works on the study
 //! ├── data/FILE            a copy of the user's data, if the study has any
 //! ├── data/test/FILE       a copy of the user's test file
+//! ├── data/tokenizer/      a copy of the user's tokenizer, and the tokens that it made of the text
 //! ├── trials/TASK-SCHEME-SEED/
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
@@ -31,7 +32,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use write::{
-    UNFINISHED, create, read_json, remove_unfinished, write_csv, write_json, write_whole,
+    UNFINISHED, create, read_json, remove_unfinished, write_by, write_csv, write_json, write_whole,
     write_with_mode,
 };
 
@@ -98,6 +99,26 @@ impl StudyFolder {
     /// The copy of a test file.
     pub fn test(&self, test: &FileSpec) -> PathBuf {
         self.0.join(Self::test_inside(test))
+    }
+
+    /// Where the copy of a tokenizer is, as seen from the study's folder.
+    pub fn tokenizer_inside(tokenizer: &FileSpec) -> PathBuf {
+        Path::new(Self::DATA)
+            .join("tokenizer")
+            .join(&tokenizer.file)
+    }
+
+    /// The copy of a tokenizer.
+    pub fn tokenizer(&self, tokenizer: &FileSpec) -> PathBuf {
+        self.0.join(Self::tokenizer_inside(tokenizer))
+    }
+
+    /// The tokens that the tokenizer made of the text.
+    pub fn ids(&self) -> PathBuf {
+        self.0
+            .join(Self::DATA)
+            .join("tokenizer")
+            .join("ids.u32.bin")
     }
 
     /// The copy of a data file.

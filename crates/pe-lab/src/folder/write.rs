@@ -106,6 +106,19 @@ pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
 ///
 /// [`LabError::File`] when the folder cannot be written.
 pub fn write_with_mode(file: &Path, bytes: &[u8], mode: u32) -> Result<(), LabError> {
+    write_by(file, mode, |out| std::io::Write::write_all(out, bytes))
+}
+
+/// The same of a file that `fill` writes, which may be larger than the memory.
+///
+/// # Errors
+///
+/// [`LabError::File`] when the folder cannot be written, or with the error of `fill`.
+pub fn write_by(
+    file: &Path,
+    mode: u32,
+    fill: impl FnOnce(&mut tempfile::NamedTempFile) -> std::io::Result<()>,
+) -> Result<(), LabError> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let write = || {
         let mut builder = tempfile::Builder::new();
@@ -117,7 +130,7 @@ pub fn write_with_mode(file: &Path, bytes: &[u8], mode: u32) -> Result<(), LabEr
         #[cfg(not(unix))]
         let _ = mode;
         let mut temporary = builder.prefix(UNFINISHED).tempfile_in(folder)?;
-        std::io::Write::write_all(&mut temporary, bytes)?;
+        fill(&mut temporary)?;
         // Otherwise a crash of the system may leave an empty file under the name.
         temporary.as_file().sync_all()?;
         temporary.persist(file).map_err(|error| error.error)?;

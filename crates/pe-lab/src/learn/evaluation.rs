@@ -122,18 +122,45 @@ pub fn evaluate(
 ) -> Result<Vec<LengthScore>, LabError> {
     task.test_lengths()
         .into_iter()
-        .map(|length| {
-            let set = task.test_set(length);
-            let grid = task.grid_at(length);
-            let fitted = model.at_resolution(task.grid(), grid)?;
-            let scores = model.scheme().for_test(length).map(|source| {
-                let mut source = source.on(grid);
-                let outcomes = outcomes(&fitted, task, &set, &mut source, device)?;
-                Ok(score(task, length, &set, &outcomes, keep))
-            });
-            Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
-        })
+        .map(|length| evaluate_at(model, task, length, device, keep))
         .collect()
+}
+
+/// Tests a trained model on the test set of one length.
+pub(super) fn evaluate_at(
+    model: &Model,
+    task: &dyn Task,
+    length: usize,
+    device: &Device,
+    keep: Keep,
+) -> Result<LengthScore, LabError> {
+    let set = task.test_set(length);
+    let grid = task.grid_at(length);
+    let fitted = model.at_resolution(task.grid(), grid)?;
+    let scores = model.scheme().for_test(length).map(|source| {
+        let mut source = source.on(grid);
+        let outcomes = outcomes(&fitted, task, &set, &mut source, device)?;
+        Ok(score(task, length, &set, &outcomes, keep))
+    });
+    Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
+}
+
+/// The mean over all answers of some samples of one length.
+pub(super) fn mean_over_draws(
+    model: &Model,
+    task: &dyn Task,
+    length: usize,
+    set: &[Sample],
+    device: &Device,
+) -> Result<Score, LabError> {
+    let means = model.scheme().for_test(length).map(|mut source| {
+        let outcomes = outcomes(model, task, set, &mut source, device)?;
+        Ok(outcomes.iter().sum::<f64>() / outcomes.len().max(1) as f64)
+    });
+    let means = means.collect::<Result<Vec<f64>, LabError>>()?;
+    Ok(task
+        .measure()
+        .score(means.iter().sum::<f64>() / means.len() as f64))
 }
 
 /// What every answer of a test set scores, in the order of its answers: 1 or 0 for a correct or a wrong one,
@@ -277,19 +304,24 @@ fn score(
     keep: Keep,
 ) -> LengthScore {
     let measure = task.measure();
+    // Of a language model only the last answers are scored; all of them are in the curve by position.
+    let scored = task
+        .language()
+        .map_or(usize::MAX, |language| language.scored());
     let mut left = outcomes.iter();
     let (mut total, mut asked, mut exact) = (0.0, 0, 0);
     let mut by_position: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
     let mut rows = Vec::new();
     for sample in set {
         let mut of_row = 0.0;
-        for (answer, outcome) in sample.answers.iter().zip(left.by_ref()) {
+        let unscored = sample.answers.len().saturating_sub(scored);
+        for (nth, (answer, outcome)) in sample.answers.iter().zip(left.by_ref()).enumerate() {
             let place = by_position.entry(answer.position).or_default();
             place.0 += outcome;
             place.1 += 1;
-            of_row += outcome;
+            of_row += if nth < unscored { 0.0 } else { *outcome };
         }
-        let answers = sample.answers.len();
+        let answers = sample.answers.len() - unscored;
         total += of_row;
         asked += answers;
         exact += usize::from(of_row == answers as f64);

@@ -15,6 +15,7 @@
 mod batch;
 mod checkpoints;
 mod evaluation;
+mod language;
 mod loader;
 mod losses;
 mod model;
@@ -25,6 +26,7 @@ mod training;
 pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
 pub use evaluation::{Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities};
+pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
 pub use losses::{CurvePoint, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, StepLoss, Trained, Watch, train};

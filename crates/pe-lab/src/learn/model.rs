@@ -132,6 +132,17 @@ impl Model {
         Ok(self.load_record(record))
     }
 
+    /// This model with another scheme, which has no weights: those of the old one are gone.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] when the configuration of the scheme is wrong.
+    pub fn with_scheme(mut self, scheme: Scheme, device: &Device) -> Result<Self, LabError> {
+        self.scheme = scheme.init(device)?;
+        self.spec = scheme;
+        Ok(self)
+    }
+
     /// The scheme it was built with.
     pub fn scheme(&self) -> &Scheme {
         &self.spec

@@ -8,7 +8,8 @@ use super::summary::Summary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, write_csv, write_json, write_whole};
-use crate::run::{Outcome, Outcomes, TrialResult};
+use crate::learn::LengthScore;
+use crate::run::{Measures, Outcome, Outcomes, TrialResult};
 use crate::task::Score;
 
 /// A row of `results.csv`: one length of one trial. A trial without scores has one row.
@@ -64,35 +65,52 @@ impl<'a> Row<'a> {
     }
 }
 
-fn rows(result: &TrialResult) -> Vec<Row<'_>> {
+fn rows<'a>(result: &'a TrialResult) -> Vec<Row<'a>> {
     match &result.outcome {
         Outcome::Failed(reason) => vec![Row {
             failure: Some(reason),
             ..Row::of(&result.spec)
         }],
-        Outcome::Finished(measures) => measures
-            .scores
-            .iter()
-            .map(|score| Row {
-                length: Some(score.length),
-                inside_training: Some(score.inside),
-                samples: Some(score.samples),
-                accuracy: match score.score {
-                    Score::Accuracy(share) => Some(share),
-                    _ => None,
-                },
-                exact_match: score.exact,
-                measure: Some(Some(score.score.measure().name())),
-                value: Some(Some(score.score.value())),
-                floor: Some(score.floor),
-                normalized: Some(score.normalized()),
-                parameters: Some(measures.parameters),
-                position_parameters: Some(measures.position_parameters),
-                ms_per_step: Some(measures.timing.ms_per_step),
-                tokens_per_second: Some(measures.timing.tokens_per_second),
-                ..Row::of(&result.spec)
-            })
-            .collect(),
+        Outcome::Finished(measures) => {
+            let of_scheme = |scheme: &'a str, scores: &'a [LengthScore]| {
+                scores
+                    .iter()
+                    .map(move |score| of_length(result, measures, scheme, score))
+            };
+            let scaled = measures.language.iter().flat_map(|of| &of.scaled);
+            of_scheme(&result.spec.scheme.name, &measures.scores)
+                .chain(scaled.flat_map(|of| of_scheme(&of.name, &of.scores)))
+                .collect()
+        }
+    }
+}
+
+/// The row of one length. `scheme` is that of the trial, or with a scaling that is on in the test only.
+fn of_length<'a>(
+    result: &'a TrialResult,
+    measures: &'a Measures,
+    scheme: &'a str,
+    score: &'a LengthScore,
+) -> Row<'a> {
+    Row {
+        scheme,
+        length: Some(score.length),
+        inside_training: Some(score.inside),
+        samples: Some(score.samples),
+        accuracy: match score.score {
+            Score::Accuracy(share) => Some(share),
+            _ => None,
+        },
+        exact_match: score.exact,
+        measure: Some(Some(score.score.measure().name())),
+        value: Some(Some(score.score.value())),
+        floor: Some(score.floor),
+        normalized: Some(score.normalized()),
+        parameters: Some(measures.parameters),
+        position_parameters: Some(measures.position_parameters),
+        ms_per_step: Some(measures.timing.ms_per_step),
+        tokens_per_second: Some(measures.timing.tokens_per_second),
+        ..Row::of(&result.spec)
     }
 }
 

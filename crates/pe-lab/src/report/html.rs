@@ -20,7 +20,7 @@ use crate::ask::Scheme;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::grouped::grouped;
-use crate::learn::TOKEN_STD;
+use crate::learn::{TEMPERATURE, TOKEN_STD};
 use crate::stats::Finding;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -33,7 +33,9 @@ pub struct Charts {
 
 impl Charts {
     pub fn draw(data: &Data<'_>, summary: &Summary) -> Result<Self, LabError> {
-        let tasks = data.tasks.iter().map(|task| charts::of_task(data, task));
+        let summaries = data.tasks.iter().zip(&summary.tasks);
+        let tasks =
+            summaries.map(|(task, summary)| charts::of_task(data, task, summary.language.as_ref()));
         Ok(Self {
             study: charts::of_study(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
@@ -198,6 +200,7 @@ pub fn render(
         "tests": tests,
         "still_falling": STILL_FALLING * 100.0,
         "token_std": TOKEN_STD,
+        "temperature": TEMPERATURE,
         "script": SCRIPT,
         "files": {
             "plan": StudyFolder::PLAN,

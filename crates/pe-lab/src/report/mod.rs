@@ -7,6 +7,7 @@
 //! | `convergence` | whether a training had come to its end |
 //! | `comparison` | two schemes compared, by name |
 //! | `summary` | every number of the report |
+//! | `language` | the numbers of language models, and what they write |
 //! | `verdict` | the sentences about these numbers |
 //! | `table` | the report in a terminal |
 //! | `files` | the report as CSV and JSON |
@@ -21,6 +22,7 @@ mod encodings;
 mod figure;
 mod files;
 mod html;
+mod language;
 mod number;
 mod summary;
 #[cfg(test)]
@@ -32,6 +34,7 @@ use std::path::PathBuf;
 
 pub use comparison::{Comparison, Headline, Part};
 pub use figure::Figure;
+pub use language::{Bits, LanguageRow, LanguageSummary, WrittenText};
 pub use summary::{
     Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, Summary, TaskSummary,
 };

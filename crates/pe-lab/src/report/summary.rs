@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::comparison::{Comparison, Headline, Part};
 use super::convergence::is_falling;
 use super::data::{Data, TaskFacts};
+use super::language::LanguageSummary;
 use crate::ask::StudySpec;
 use crate::learn::LengthScore;
 use crate::run::Measures;
@@ -138,6 +139,9 @@ pub struct TaskSummary {
     pub solved_at: Option<f64>,
     /// The schemes, in the order of the study.
     pub schemes: Vec<SchemeSummary>,
+    /// What else there is of a language model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<LanguageSummary>,
 }
 
 /// One scheme on one task.
@@ -458,7 +462,9 @@ impl Aggregate {
 impl TaskSummary {
     fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
         let schemes = data.spec.schemes.iter();
-        let schemes = schemes.map(|scheme| SchemeSummary::of(data, facts, scheme));
+        let schemes: Vec<SchemeSummary> = schemes
+            .map(|scheme| SchemeSummary::of(data, facts, scheme))
+            .collect();
         let title = match &data.spec.data {
             None => facts.name.clone(),
             Some(of) if of.folds.is_some() => format!("{}, {}", of.file, facts.name),
@@ -478,7 +484,8 @@ impl TaskSummary {
             floors: facts.floors,
             floor_about: facts.floor_about.clone(),
             solved_at: facts.solved_at,
-            schemes: schemes.collect(),
+            language: LanguageSummary::of(data, facts, &schemes),
+            schemes,
         }
     }
 

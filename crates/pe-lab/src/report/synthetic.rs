@@ -72,6 +72,7 @@ impl Synthetic {
                     loss: 0.1 + 2.0 * (-(i as f64)).exp(),
                 })
                 .collect(),
+            language: None,
             timing: Timing {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,

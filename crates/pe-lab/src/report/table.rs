@@ -1,6 +1,7 @@
 //! The report in a terminal.
 
 use super::comparison::Part;
+use super::language::{Bits, LanguageSummary};
 use super::number::fixed;
 use super::summary::{Aggregate, Group, SchemeSummary, Summary, TaskSummary};
 use super::verdict::seeds_text;
@@ -119,6 +120,9 @@ fn render_task(task: &TaskSummary) -> String {
         task.floor_about,
         task.measure.perfect()
     ));
+    if let Some(language) = &task.language {
+        out.push_str(&render_language(task, language));
+    }
     for scheme in &task.schemes {
         if !scheme.unsolved_inside.is_empty() {
             out.push_str(&format!(
@@ -151,6 +155,34 @@ fn render_task(task: &TaskSummary) -> String {
         }
     }
     out
+}
+
+/// Bits by length, and the perplexity in brackets.
+fn render_language(task: &TaskSummary, language: &LanguageSummary) -> String {
+    let mut header = vec!["scheme".to_string()];
+    header.extend(language.lengths.iter().map(|length| format!("at {length}")));
+    header.push("sliding".into());
+    let cell = |of: Option<&Bits>| match of {
+        Some(of) => format!("{} ({})", fixed(of.bits, 3), fixed(of.perplexity, 2)),
+        None => DASH.into(),
+    };
+    let rows = language.rows.iter().map(|row| {
+        let lengths = (0..language.lengths.len()).map(|nth| cell(row.lengths.get(nth)));
+        let mut cells = vec![row.name.clone()];
+        cells.extend(lengths);
+        cells.push(cell(row.sliding.as_ref()));
+        cells
+    });
+    let rows: Vec<Vec<String>> = [header].into_iter().chain(rows).collect();
+    format!(
+        "  {} by the length of the window, and perplexity in brackets; scored on the last {} tokens of each \
+         window, the same at every length; sliding: a window of {}, moved by {}\n{}",
+        task.measure.name(),
+        language.scored,
+        language.lengths.first().copied().unwrap_or(0),
+        language.stride,
+        align(&rows)
+    )
 }
 
 fn scheme_row(scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {

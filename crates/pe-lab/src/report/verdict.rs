@@ -720,6 +720,8 @@ mod tests {
                 test: None,
                 folds,
                 reading: Reading::default(),
+                vocabulary: None,
+                tokenizer: None,
             });
             for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
                 for seed in 1..=5 {

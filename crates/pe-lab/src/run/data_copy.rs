@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Component, Path};
 
 use crate::ask::Tasks;
-use crate::data::{self, DataSpec, Source};
+use crate::data::{self, DataSpec, Known, Source};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_with_mode};
+use crate::folder::{StudyFolder, write_by, write_with_mode};
 
 /// The tasks of a study in a folder: those of the laboratory, or the one made of the study's copy of
 /// the data.
@@ -20,13 +20,26 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     let Some(spec) = data else {
         return Ok(Tasks::default());
     };
+    let is_windowed = spec.is_windowed() || (spec.tokenizer.is_some() && folder.ids().exists());
     let source = Source {
         file: folder.data(spec),
         test: spec.test.as_ref().map(|test| folder.test(test)),
         folds: spec.folds,
         reading: spec.reading.clone(),
+        tokenizer: spec.tokenizer.as_ref().map(|of| folder.tokenizer(of)),
+        known: is_windowed.then(|| Known {
+            sha256: spec.sha256.clone(),
+            vocabulary: spec.vocabulary,
+            ids: spec.tokenizer.as_ref().map(|_| folder.ids()),
+        }),
     };
-    check(&source.file, &spec.file, &spec.sha256, spec.bytes)?;
+    if let (Some(path), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
+        check(path, &tokenizer.file, &tokenizer.sha256, tokenizer.bytes)?;
+    }
+    match is_windowed {
+        true => check_size(&source.file, &spec.file, spec.bytes)?,
+        false => check(&source.file, &spec.file, &spec.sha256, spec.bytes)?,
+    }
     if let (Some(path), Some(test)) = (&source.test, &spec.test) {
         check(path, &test.file, &test.sha256, test.bytes)?;
     }
@@ -37,29 +50,44 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
 /// is read as such. A study may come from somebody else: a name that leads out of its folder, a link and a pipe
 /// are not opened.
 fn check(copy: &Path, file: &str, sha256: &str, bytes: u64) -> Result<(), LabError> {
+    check_size(copy, file, bytes)?;
+    let kept = fs::read(copy).map_err(LabError::file(copy))?;
+    match data::digest(&kept) == sha256 {
+        true => Ok(()),
+        false => Err(LabError::ChangedData {
+            path: copy.to_path_buf(),
+            file: file.to_string(),
+        }),
+    }
+}
+
+/// Checks that the name of a file names no folder.
+fn is_plain(file: &str) -> Result<(), LabError> {
     let mut parts = Path::new(file).components();
     let plain = matches!(
         (parts.next(), parts.next()),
         (Some(Component::Normal(_)), None)
     );
-    if !plain {
-        return Err(LabError::Usage(format!(
+    match plain {
+        true => Ok(()),
+        false => Err(LabError::Usage(format!(
             "the study names the data file `{}`; it must be the name of a file without a folder",
             file.escape_debug()
-        )));
+        ))),
     }
-    let changed = || LabError::ChangedData {
-        path: copy.to_path_buf(),
-        file: file.to_string(),
-    };
+}
+
+/// The same of a file that is read window by window, by its size alone: every trial checks it, and it may be
+/// larger than the memory.
+fn check_size(copy: &Path, file: &str, bytes: u64) -> Result<(), LabError> {
+    is_plain(file)?;
     let of = fs::symlink_metadata(copy).map_err(LabError::file(copy))?;
-    if !of.is_file() || of.len() != bytes {
-        return Err(changed());
-    }
-    let kept = fs::read(copy).map_err(LabError::file(copy))?;
-    match data::digest(&kept) == sha256 {
+    match of.is_file() && of.len() == bytes {
         true => Ok(()),
-        false => Err(changed()),
+        false => Err(LabError::ChangedData {
+            path: copy.to_path_buf(),
+            file: file.to_string(),
+        }),
     }
 }
 
@@ -78,6 +106,13 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
         return keep_packed(&source.file, bytes, &folder.data(spec));
     }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
+    if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
+        keep(file, &folder.tokenizer(tokenizer), &tokenizer.sha256)?;
+        let ids = folder.ids();
+        if !ids.exists() {
+            write_by(&ids, mode(&source.file)?, |out| data.write_ids(out))?;
+        }
+    }
     match (&source.test, &spec.test) {
         (Some(file), Some(test)) => keep(file, &folder.test(test), &test.sha256),
         _ => Ok(()),
@@ -91,15 +126,23 @@ fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
     if let Some(parent) = copy.parent() {
         fs::create_dir_all(parent).map_err(LabError::file(parent))?;
     }
-    let bytes = fs::read(file).map_err(LabError::file(file))?;
-    if data::digest(&bytes) != sha256 {
-        return Err(LabError::Usage(format!(
+    let mut changed = false;
+    // Private data stays private: the copy is never readable for anybody who cannot read the file.
+    let written = write_by(copy, mode(file)?, |out| {
+        std::io::copy(&mut fs::File::open(file)?, out)?;
+        changed = data::digest_of(out.path())? != sha256;
+        match changed {
+            true => Err(std::io::ErrorKind::InvalidData.into()),
+            false => Ok(()),
+        }
+    });
+    match changed {
+        true => Err(LabError::Usage(format!(
             "{} was changed while it was read; run the command again",
             file.display()
-        )));
+        ))),
+        false => written,
     }
-    // Private data stays private: the copy is never readable for anybody who cannot read the file.
-    write_with_mode(copy, &bytes, mode(file)?)
 }
 
 /// Who may read and write a file.

@@ -10,7 +10,10 @@ use crate::ask::{TrialSpec, Versions};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, write_csv};
-use crate::learn::{CurvePoint, Job, Keep, LengthScore, Model, Watch, evaluate, train};
+use crate::learn::{
+    CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Watch, evaluate, evaluate_language,
+    train,
+};
 use crate::task::Task;
 
 /// The most rows of a stored encoding.
@@ -54,6 +57,9 @@ pub struct Measures {
     /// The loss on held-out sequences of the training lengths, at a few steps.
     #[serde(default)]
     pub held_out: Vec<CurvePoint>,
+    /// What else was measured of a language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<LanguageScores>,
     /// How long it took. Only this differs when the trial is run again.
     pub timing: Timing,
 }
@@ -141,6 +147,7 @@ pub fn run_trial(
                 None => Keep::Scores,
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
+            let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;
             write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
                 trained.model.save(&folder.weights())?;
@@ -151,6 +158,7 @@ pub fn run_trial(
                 position_parameters,
                 curve: curve(&trained.losses),
                 held_out: trained.held_out,
+                language,
                 timing: Timing {
                     ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
                     tokens_per_second: trained.tokens as f64 / seconds,

@@ -10,13 +10,17 @@ mod digits;
 mod first_eq_last;
 pub mod floor;
 mod input;
+mod language;
 mod majority;
 mod measure;
 mod missing_duplicate;
+mod next_token;
 mod posmod4;
 mod prev_occurrence;
 mod reverse;
 mod shift3;
+mod stream;
+mod text;
 mod toy;
 
 use std::ops::RangeInclusive;
@@ -26,13 +30,17 @@ pub use bucket_sort::BucketSort;
 pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
 pub use input::Input;
+pub use language::Language;
 pub use majority::Majority;
 pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
+pub use next_token::{About, Alphabet, Decode, MIN_TRAIN_LENGTH, NextToken, TooShort};
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
 pub use shift3::Shift3;
+pub use stream::{Stream, TokenFile};
+pub use text::text;
 pub use toy::Toy;
 
 use pe_burn::Grid;
@@ -153,6 +161,11 @@ pub trait Task: Send + Sync {
         false
     }
 
+    /// What it is asked beyond its test sets, if it predicts the next token of a text.
+    fn language(&self) -> Option<&dyn Language> {
+        None
+    }
+
     /// The score at this length that takes no skill. Normalized scores are 0 there.
     fn floor(&self, length: usize) -> f64;
 
@@ -202,7 +215,13 @@ pub trait Task: Send + Sync {
     }
 }
 
-/// Every task, in the order in which they are listed.
+/// The tasks that `all` does not stand for, since they take longer than the others together: see
+/// [`all`].
+pub fn apart() -> Vec<Arc<dyn Task>> {
+    vec![text()]
+}
+
+/// Every task that the word `all` stands for, in the order in which they are listed.
 pub fn all() -> Vec<Arc<dyn Task>> {
     vec![
         Arc::new(Digits),
@@ -224,7 +243,7 @@ mod tests {
     /// Checks for every task what the rest of the laboratory relies on.
     #[test]
     fn every_task_keeps_the_contract() {
-        for task in all() {
+        for task in all().into_iter().chain(apart()) {
             let name = task.name();
             let mut sets = Vec::new();
             for step in 0..20 {
@@ -274,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_training_stream_is_a_function_of_seed_and_step() {
-        for task in all() {
+        for task in all().into_iter().chain(apart()) {
             let batch = task.train_batch(1, 5, 8);
             assert_eq!(batch, task.train_batch(1, 5, 8));
             assert_ne!(batch, task.train_batch(2, 5, 8));

@@ -83,6 +83,8 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             test: None,
             folds: None,
             reading: reading.clone(),
+            vocabulary: None,
+            tokenizer: None,
         },
         source: source.clone(),
         description,

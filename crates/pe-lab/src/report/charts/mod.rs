@@ -2,6 +2,7 @@
 
 mod bars;
 mod heat;
+mod language;
 mod length;
 mod look;
 mod loss;
@@ -12,20 +13,33 @@ mod series;
 
 use super::data::{Data, TaskFacts};
 use super::figure::Figure;
+use super::language::LanguageSummary;
 use super::summary::Summary;
 use crate::error::LabError;
 
 /// The charts of one task.
 pub struct TaskFigures {
-    /// Accuracy by scheme; by length, if there are several; and by position, if answers are read at several
-    /// positions.
+    /// Scores by scheme; by length, if there are several; and by position, if answers are read at several
+    /// positions. A language model has charts of its own by length and position.
     pub scores: Vec<Figure>,
     /// The learning curves.
     pub losses: Vec<Figure>,
 }
 
 /// Draws the charts of one task. A task without any result has none.
-pub fn of_task(data: &Data<'_>, task: &TaskFacts) -> Result<TaskFigures, LabError> {
+pub fn of_task(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    language: Option<&LanguageSummary>,
+) -> Result<TaskFigures, LabError> {
+    if let Some(language) = language {
+        let mut scores = language::draw(data, task, language)?;
+        scores.extend(bars::draw(data, task)?);
+        return Ok(TaskFigures {
+            scores,
+            losses: loss::draw(data, task)?,
+        });
+    }
     let by_scheme = bars::draw(data, task)?;
     let by_length = match task.has_one_length() {
         true => None,
@@ -56,7 +70,7 @@ mod tests {
         let summary = Summary::of(&data);
         let mut figures = of_study(&summary).unwrap();
         for task in &data.tasks {
-            let of_task = of_task(&data, task).unwrap();
+            let of_task = of_task(&data, task, None).unwrap();
             let kinds = if task.name == "digits" { 1 } else { 3 };
             assert_eq!(of_task.scores.len(), kinds, "{}", task.name);
             figures.extend(of_task.scores);

@@ -32,12 +32,28 @@ pub fn series(
     most: f64,
     curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
-    let schemes = &data.spec.schemes;
-    let all = schemes.iter().map(|scheme| {
+    let schemes = data.spec.schemes.iter();
+    let own: Vec<(String, String)> = schemes.map(|of| (of.clone(), of.clone())).collect();
+    lines(data, task, most, &own, |_, _, measures| curve(measures))
+}
+
+/// The same of lines that are not only the schemes: each has a name of its own, and the scheme whose runs it
+/// shows. `curve` gets both.
+pub fn lines(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    most: f64,
+    of: &[(String, String)],
+    curve: impl Fn(&str, &str, &Measures) -> Vec<(usize, f64)>,
+) -> Vec<Series> {
+    let others = of.iter().filter(|(name, scheme)| name != scheme);
+    let others = others.map(|(name, _)| name);
+    let names: Vec<String> = data.spec.schemes.iter().chain(others).cloned().collect();
+    let all = of.iter().map(|(name, scheme)| {
         let mut at: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (x, y) in data
             .measured(&task.name, scheme)
-            .flat_map(|(_, measures)| curve(measures))
+            .flat_map(|(_, measures)| curve(name, scheme, measures))
             .filter(|(_, y)| y.is_finite())
         {
             at.entry(x).or_default().push(y);
@@ -56,8 +72,8 @@ pub fn series(
             .iter()
             .filter_map(|(x, all)| Some((*x as f64, within(mean_interval(all)?))));
         Series {
-            scheme: scheme.clone(),
-            look: Look::of(scheme, schemes),
+            scheme: name.clone(),
+            look: Look::of(name, &names),
             points: each.collect(),
             mean: means.collect(),
             band: bands.collect(),

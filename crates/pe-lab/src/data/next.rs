@@ -1,0 +1,461 @@
+//! A text or a file of token ids as a language model's task: predict the next token.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+#[cfg(feature = "tokenizers")]
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::error::Problem;
+use super::limits::{MAX_ALPHABET, MAX_IDS, MAX_TOKENS, NAME};
+use super::quote::grouped;
+use super::reading::{Reading, TokenKind};
+#[cfg(feature = "tokenizers")]
+use super::tokenizer::Tokenizer;
+use super::{Format, npy};
+use crate::task::{About, Alphabet, MIN_TRAIN_LENGTH, NextToken, Stream, TokenFile};
+
+/// The tokens of a training window, if nothing else is said.
+const TRAIN_LENGTH: usize = 64;
+
+/// Whether the tokens of a file are read from it window by window, so that it may be of any size.
+pub(super) fn is_windowed(format: Format, reading: &Reading) -> bool {
+    match format {
+        Format::Ids => true,
+        Format::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
+        Format::Csv | Format::JsonLines | Format::Images => false,
+    }
+}
+
+/// The task of a text that is in memory.
+pub(super) fn of_text(
+    text: &str,
+    file: &str,
+    reading: &Reading,
+) -> Result<(NextToken, Vec<String>), Problem> {
+    let characters: Vec<char> = text.chars().collect();
+    let train = characters.len() - characters.len() / 10;
+    let alphabet = super::text::alphabet(characters[..train].iter().copied());
+    let found = alphabet.len();
+    let known: Vec<char> = alphabet.into_iter().take(MAX_ALPHABET).collect();
+    let numbers: HashMap<char, u32> = known.iter().copied().zip(0..).collect();
+    let unknown = known.len() as u32;
+    let number = |character| numbers.get(character).copied().unwrap_or(unknown);
+    let tokens: Vec<u32> = characters.iter().map(number).collect();
+    let tested = &tokens[train..];
+    let new = tested.iter().filter(|token| **token == unknown).count() as f64;
+    let share = new / tested.len().max(1) as f64;
+    let mut held_out = characters[train..].iter();
+    if share > 0.5
+        && let Some(example) = held_out.find(|character| !numbers.contains_key(character))
+    {
+        return Err(Problem::UnknownCharacters {
+            percent: 100.0 * share,
+            example: *example,
+        });
+    }
+    let note = format!(
+        "vocabulary: {} of the {} different characters in training; of the characters held out, {:.1} % are \
+         unknown",
+        match found > known.len() {
+            true => format!("the {} most frequent", grouped(known.len())),
+            false => "all".into(),
+        },
+        grouped(found),
+        100.0 * share
+    );
+    let vocabulary = known.len() + 1;
+    let about = about(file, "character", Alphabet::Characters(known));
+    let (task, mut lines) = task(about, Stream::Memory(tokens), vocabulary, reading)?;
+    lines.insert(1, note);
+    Ok((task, lines))
+}
+
+/// Without the feature `tokenizers` no text is read by a tokenizer.
+#[cfg(not(feature = "tokenizers"))]
+pub(super) fn of_tokenizer(
+    _text: impl FnOnce() -> Result<String, Problem>,
+    _file: &str,
+    tokenizer: &Path,
+    _reading: &Reading,
+    _ids: Option<&Path>,
+) -> Result<(NextToken, Vec<String>), Problem> {
+    Err(Problem::Ids(format!(
+        "is to be read by the tokenizer {}, and this build reads none: cargo run --release --features tokenizers \
+         -- compare --tokens FILE",
+        tokenizer.display()
+    )))
+}
+
+/// The task of a text that a tokenizer reads. `ids` is a file of its tokens that an earlier reading left.
+#[cfg(feature = "tokenizers")]
+pub(super) fn of_tokenizer(
+    text: impl FnOnce() -> Result<String, Problem>,
+    file: &str,
+    tokenizer: &Path,
+    reading: &Reading,
+    ids: Option<&Path>,
+) -> Result<(NextToken, Vec<String>), Problem> {
+    let tokenizer = Tokenizer::read(tokenizer)?;
+    let tokens = match ids {
+        Some(ids) => Stream::File(TokenFile::open(ids, 0, 4)?),
+        None => Stream::Memory(tokenizer.encode(&text()?)?),
+    };
+    let vocabulary = tokenizer.vocabulary();
+    let about = about(file, "token", Alphabet::Tokenizer(Arc::new(tokenizer)));
+    task(about, tokens, vocabulary, reading)
+}
+
+/// The task of a file whose tokens are read window by window. `vocabulary` is what an earlier reading of the
+/// file found; without it every token is looked at once.
+pub(super) fn of_file(
+    path: &Path,
+    file: &str,
+    format: Format,
+    reading: &Reading,
+    vocabulary: Option<usize>,
+) -> Result<(NextToken, Vec<String>), Problem> {
+    let is_bytes = format == Format::Text;
+    let (start, width, count) = match is_bytes {
+        true => (0, 1, None),
+        false => ids(path, reading)?,
+    };
+    let open = TokenFile::open(path, start, width);
+    let tokens = Stream::File(open.map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => Problem::Ids(error.to_string()),
+        _ => Problem::from(error),
+    })?);
+    if tokens.is_empty() {
+        return Err(Problem::Empty);
+    }
+    if let Some(count) = count.filter(|count| *count != tokens.len()) {
+        return Err(Problem::Ids(format!(
+            "says that it holds {} ids and holds {}",
+            grouped(count),
+            grouped(tokens.len())
+        )));
+    }
+    let vocabulary = match (is_bytes, vocabulary) {
+        (true, _) => 256,
+        (false, Some(known)) => known,
+        (false, None) => largest(&tokens)? + 1,
+    };
+    let about = match is_bytes {
+        true => about(file, "byte", Alphabet::Bytes),
+        false => about(file, "token", Alphabet::Ids),
+    };
+    task(about, tokens, vocabulary, reading)
+}
+
+/// The largest id of a file.
+fn largest(tokens: &Stream) -> Result<usize, Problem> {
+    const PART: usize = 1 << 16;
+    let mut largest = 0;
+    for from in (0..tokens.len()).step_by(PART) {
+        let window = tokens.window(from, PART.min(tokens.len() - from))?;
+        for (nth, id) in window.into_iter().enumerate() {
+            if id >= MAX_IDS as u64 {
+                // A negative number of a signed type is a large one here.
+                let shown = match id as i64 {
+                    negative if negative < 0 => negative.to_string(),
+                    _ => grouped(id as usize),
+                };
+                return Err(Problem::Ids(format!(
+                    "token {} is the id {shown}; ids are from 0 to {}. If the width of an id is another one, say \
+                     --tokens u16 or --tokens u32",
+                    grouped(from + nth),
+                    grouped(MAX_IDS - 1)
+                )));
+            }
+            largest = largest.max(id as usize);
+        }
+    }
+    Ok(largest)
+}
+
+/// Where the ids of a file begin, the bytes of each, and how many there are if the file says it.
+fn ids(path: &Path, reading: &Reading) -> Result<(u64, usize, Option<usize>), Problem> {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("");
+    let name = name.to_ascii_lowercase();
+    if name.ends_with(".npy") {
+        return match reading.tokens {
+            None => npy::header(&mut BufReader::new(File::open(path)?)),
+            Some(_) => Err(Problem::Ids(
+                "a .npy says itself what its numbers are; leave --tokens out".into(),
+            )),
+        };
+    }
+    match reading.tokens {
+        Some(TokenKind::U16) => Ok((0, 2, None)),
+        Some(TokenKind::U32) => Ok((0, 4, None)),
+        None if name.ends_with(".u16.bin") => Ok((0, 2, None)),
+        None if name.ends_with(".u32.bin") => Ok((0, 4, None)),
+        _ => Err(Problem::Ids(
+            "a .bin does not say how wide its ids are; say --tokens u16 or --tokens u32 (the lowest byte first), \
+             or call it NAME.u16.bin or NAME.u32.bin"
+                .into(),
+        )),
+    }
+}
+
+fn about(file: &str, token: &str, alphabet: Alphabet) -> About {
+    About {
+        name: NAME.into(),
+        about: format!("your data: predict the next {token}"),
+        source: file.into(),
+        token: token.into(),
+        alphabet,
+    }
+}
+
+fn task(
+    about: About,
+    tokens: Stream,
+    vocabulary: usize,
+    reading: &Reading,
+) -> Result<(NextToken, Vec<String>), Problem> {
+    let train_length = reading.train_length.unwrap_or(TRAIN_LENGTH);
+    if !(MIN_TRAIN_LENGTH..=MAX_TOKENS).contains(&train_length) {
+        return Err(Problem::Reading(format!(
+            "--train-length is {train_length}; it takes from {MIN_TRAIN_LENGTH} to {MAX_TOKENS} tokens"
+        )));
+    }
+    let token = about.token.clone();
+    let task = NextToken::new(about, tokens, vocabulary, train_length)?;
+    let task = task.map_err(|short| Problem::TooFewTokens {
+        token,
+        tokens: short.tokens,
+        needed: short.needed,
+        train_length,
+    })?;
+    let lines = task.describe();
+    Ok((task, lines))
+}
+
+/// The SHA-256 digest of a file of any size, and its bytes.
+pub(super) fn digest_of(path: &Path) -> std::io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let mut sha = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    let mut bytes = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((format!("{:x}", sha.finalize()), bytes)),
+            read => {
+                sha.update(&buffer[..read]);
+                bytes += read as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::data::{DataTask, Objective, Source};
+
+    fn read(name: &str, bytes: &[u8], reading: Reading) -> Result<DataTask, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        fs::write(&file, bytes).unwrap();
+        let source = Source {
+            file,
+            reading: Reading {
+                objective: Some(Objective::Next),
+                ..reading
+            },
+            ..Source::default()
+        };
+        DataTask::read(&source).map_err(|error| error.to_string())
+    }
+
+    fn tokens(kind: TokenKind) -> Reading {
+        Reading {
+            tokens: Some(kind),
+            train_length: Some(16),
+            ..Reading::default()
+        }
+    }
+
+    fn short() -> Reading {
+        Reading {
+            train_length: Some(16),
+            ..Reading::default()
+        }
+    }
+
+    /// A file of the format of numpy.
+    fn npy(version: u8, dtype: &str, order: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
+        let mut header =
+            format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': {shape}, }}");
+        let before = if version == 1 { 10 } else { 12 };
+        while !(before + header.len() + 1).is_multiple_of(64) {
+            header.push(' ');
+        }
+        header.push('\n');
+        let mut bytes = b"\x93NUMPY".to_vec();
+        bytes.extend([version, 0]);
+        match version {
+            1 => bytes.extend((header.len() as u16).to_le_bytes()),
+            _ => bytes.extend((header.len() as u32).to_le_bytes()),
+        }
+        bytes.extend(header.as_bytes());
+        bytes.extend(numbers);
+        bytes
+    }
+
+    #[test]
+    fn ids_of_every_file_are_the_same_ids() {
+        let ids: Vec<u64> = (0..3_000).map(|i| i * i % 301).collect();
+        let of = |width: usize| -> Vec<u8> {
+            ids.iter()
+                .flat_map(|id| id.to_le_bytes()[..width].to_vec())
+                .collect()
+        };
+        let made = [
+            read("a.bin", &of(2), tokens(TokenKind::U16)),
+            read("a.bin", &of(4), tokens(TokenKind::U32)),
+            read("a.u16.bin", &of(2), short()),
+            read("a.u32.bin", &of(4), short()),
+            read("a.npy", &npy(1, "<u2", "False", "(3000,)", &of(2)), short()),
+            read("a.npy", &npy(1, "<u4", "False", "(3000,)", &of(4)), short()),
+            read("a.npy", &npy(2, "<i8", "False", "(3000,)", &of(8)), short()),
+        ];
+        let made: Vec<DataTask> = made.into_iter().map(Result::unwrap).collect();
+        let first = made[0].task();
+        let largest = *ids.iter().max().unwrap() as usize;
+        assert_eq!(
+            (first.vocabulary(), first.classes()),
+            (largest + 1, largest + 1)
+        );
+        for other in &made {
+            let task = other.task();
+            assert_eq!(task.vocabulary(), first.vocabulary());
+            assert_eq!(task.test_set(32), first.test_set(32));
+            assert_eq!(task.train_batch(1, 2, 3), first.train_batch(1, 2, 3));
+            assert_eq!(other.spec().vocabulary, Some(largest + 1));
+        }
+        let sample = &first.train_batch(1, 2, 3)[0];
+        let ids: Vec<usize> = ids.iter().map(|id| *id as usize).collect();
+        assert!(
+            ids.windows(16)
+                .any(|window| window == sample.input.tokens())
+        );
+    }
+
+    #[test]
+    fn bad_files_of_ids_are_named() {
+        let good: Vec<u8> = (0..3_000_u16)
+            .flat_map(|i| (i % 90).to_le_bytes())
+            .collect();
+        let u16 = || tokens(TokenKind::U16);
+        let said = |name, bytes: &[u8], reading| read(name, bytes, reading).unwrap_err();
+        let odd = said("a.bin", &good[..5_999], u16());
+        assert!(
+            odd.contains("5999 bytes of ids, which is no multiple of the 2 bytes"),
+            "{odd}"
+        );
+        assert!(said("a.bin", &good, short()).contains("say --tokens u16 or --tokens u32"));
+        assert!(said("a.bin", &[], u16()).contains("empty"));
+        assert!(said("a.bin", &good, tokens(TokenKind::Bytes)).contains("--tokens u16"));
+        // Two ids of two bytes read as one of four are too large.
+        let wide = said("a.bin", &good, tokens(TokenKind::U32));
+        assert!(
+            wide.contains("token 0 is the id 65,536; ids are from 0 to 65,535"),
+            "{wide}"
+        );
+        let npy = |dtype, order, shape| {
+            let bytes = npy(1, dtype, order, shape, &good);
+            said("a.npy", &bytes, short())
+        };
+        assert!(npy("<f4", "False", "(1500,)").contains("numbers of the type <f4"));
+        assert!(npy("<u2", "False", "(30, 100)").contains("shape (30, 100)"));
+        assert!(npy(">u2", "False", "(3000,)").contains(">u2"));
+        assert!(npy("<u2", "False", "(3001,)").contains("holds 3,001 ids"));
+        let negative: Vec<u8> = (0..3_000_i64).flat_map(|i| (i - 7).to_le_bytes()).collect();
+        let negative = said(
+            "a.npy",
+            &self::npy(1, "<i8", "False", "(3000,)", &negative),
+            short(),
+        );
+        assert!(negative.contains("the id -7"), "{negative}");
+        assert!(said("a.npy", b"\x93NUMPY", short()).contains("not a .npy"));
+        assert!(said("a.npy", &good, short()).contains("not a .npy"));
+        assert!(said("a.npy", &good, u16()).contains("leave --tokens out"));
+        let short = said("a.bin", &good[..1_200], u16());
+        assert!(
+            short.contains("600 tokens") && short.contains("730"),
+            "{short}"
+        );
+    }
+
+    #[cfg(not(feature = "tokenizers"))]
+    #[test]
+    fn a_build_without_tokenizers_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.txt");
+        fs::write(&file, "ab".repeat(5_000)).unwrap();
+        let source = Source {
+            file: file.clone(),
+            tokenizer: Some(folder.path().join("tokenizer.json")),
+            reading: Reading {
+                objective: Some(Objective::Next),
+                ..Reading::default()
+            },
+            ..Source::default()
+        };
+        let error = DataTask::read(&source).unwrap_err().to_string();
+        assert!(error.contains("--features tokenizers"), "{error}");
+    }
+
+    #[test]
+    fn a_text_is_read_by_characters_or_bytes() {
+        let text = "ab é\r\n".repeat(400);
+        let by_character = read("a.txt", text.as_bytes(), short()).unwrap();
+        let task = by_character.task();
+        // a, b, space, é, the end of a line, and what is unknown.
+        assert_eq!((task.name(), task.vocabulary()), ("data", 6));
+        let language = task.language().unwrap();
+        let written = language.text(task.test_set(16)[0].input.tokens());
+        assert!("ab é\n".repeat(5).contains(&written), "{written:?}");
+        let by_byte = read("a.txt", text.as_bytes(), tokens(TokenKind::Bytes)).unwrap();
+        assert_eq!(by_byte.task().vocabulary(), 256);
+        let written = by_byte.task().language().unwrap().prompt();
+        assert!(written.contains(&usize::from(b'\r')) && written.contains(&0xc3));
+        assert!(read("a.log", text.as_bytes(), short()).is_ok());
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_a_task_is_named() {
+        let said = |text: &str, reading| read("a.txt", text.as_bytes(), reading).unwrap_err();
+        assert!(said("", short()).contains("empty"));
+        let few = said(&"ab".repeat(364), short());
+        assert!(
+            few.contains("728 characters") && few.contains("730"),
+            "{few}"
+        );
+        let new = format!("{}{}", "ab".repeat(900), "xy".repeat(100));
+        assert!(said(&new, short()).contains("100 % of the characters"));
+        let length = |train_length| Reading {
+            train_length: Some(train_length),
+            ..Reading::default()
+        };
+        let text = "ab".repeat(5_000);
+        assert!(said(&text, length(7)).contains("--train-length is 7; it takes from 8 to 512"));
+        assert!(said(&text, length(513)).contains("--train-length is 513"));
+        let words = said(&text, tokens(TokenKind::Words));
+        assert!(words.contains("--tokens words"), "{words}");
+        // A text of 1,000 held-out characters has no 8 windows of 1,024.
+        let left_out = read("a.txt", text.as_bytes(), length(128)).unwrap();
+        let left_out = left_out.describe().join("\n");
+        assert!(left_out.contains("not tested at 1024"), "{left_out}");
+    }
+}

@@ -1,0 +1,314 @@
+//! What a language model is tested on beyond its test sets: a sliding window, scalings of RoPE that training
+//! did not have, and a text that it writes.
+
+use burn::tensor::Device;
+use burn::tensor::activation::softmax;
+use pe_burn::PositionalConfig;
+use pe_burn::RopeScaling;
+use pe_burn::scaling::{Dynamic, Linear, Ntk, Yarn};
+use serde::{Deserialize, Serialize};
+
+use super::batch::TensorBatch;
+use super::evaluation::{Keep, LengthScore, evaluate_at, mean_over_draws};
+use super::model::Model;
+use crate::ask::Scheme;
+use crate::error::LabError;
+use crate::rng::{HostRng, RngExt, generator};
+use crate::task::{Answer, Language, Readout, Sample, Score, Task};
+
+/// A sliding window moves by this part of the training length.
+const STRIDE: usize = 8;
+/// The tokens that a model writes.
+const WRITTEN: usize = 240;
+/// The temperature of what it writes: below 1, so that likely tokens become likelier.
+pub const TEMPERATURE: f64 = 0.8;
+
+/// What was measured of a language model beyond its scores by length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LanguageScores {
+    /// How many of the last tokens of a window are scored.
+    pub scored: usize,
+    /// The score of windows of the training length on the same tokens.
+    pub sliding: Sliding,
+    /// The scores of the same model with a scaling of RoPE that it was not trained with.
+    #[serde(default)]
+    pub scaled: Vec<Scaled>,
+    /// What it writes.
+    pub written: Written,
+}
+
+/// The score of windows of the training length, each of which is `stride` tokens after the one before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sliding {
+    /// The tokens from one window to the next, the only ones scored in it.
+    pub stride: usize,
+    /// The mean over all tokens that the windows of the test score too.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// The scores of a model with a scaling of RoPE that is on in the test only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaled {
+    /// The scheme and the scaling, as `rotary + yarn (test only)`.
+    pub name: String,
+    /// The scores, by length.
+    pub scores: Vec<LengthScore>,
+}
+
+/// A text that a model writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The beginning, from the held-out part of the text.
+    pub prompt: String,
+    /// How the model goes on, at a temperature of 0.8.
+    pub text: String,
+}
+
+/// Measures a language model beyond its scores by length. `None` for any other task.
+///
+/// # Errors
+///
+/// [`LabError::Trial`] when the answers cannot be read back from the device.
+pub fn evaluate_language(
+    model: &Model,
+    task: &dyn Task,
+    device: &Device,
+) -> Result<Option<LanguageScores>, LabError> {
+    let Some(language) = task.language() else {
+        return Ok(None);
+    };
+    Ok(Some(LanguageScores {
+        scored: language.scored(),
+        sliding: sliding(model, task, language, device)?,
+        scaled: scaled(model, task, language, device)?,
+        written: write(model, language, device)?,
+    }))
+}
+
+/// The largest stride that divides what is scored and is at most an eighth of the training length.
+fn stride(language: &dyn Language) -> usize {
+    let most = (language.train_length() / STRIDE).max(1);
+    let divides = |stride: &usize| language.scored().is_multiple_of(*stride);
+    (1..=most).rev().find(divides).unwrap_or(1)
+}
+
+fn sliding(
+    model: &Model,
+    task: &dyn Task,
+    language: &dyn Language,
+    device: &Device,
+) -> Result<Sliding, LabError> {
+    let stride = stride(language);
+    let windows = language.sliding(stride);
+    let score = mean_over_draws(model, task, language.train_length(), &windows, device)?;
+    Ok(Sliding { stride, score })
+}
+
+/// The scalings that a model is tested with: one configuration for all lengths, made for the longest of them,
+/// as a model has it in its `config.json`. The dynamic one follows the length by itself.
+fn scalings(train_length: usize, longest: usize) -> [(&'static str, RopeScaling); 4] {
+    let factor = longest as f64 / train_length as f64;
+    [
+        ("linear", Linear::new(factor).into()),
+        ("ntk", Ntk::new(factor).into()),
+        ("yarn", Yarn::new(factor, train_length).into()),
+        ("dynamic", Dynamic::new(1.0, train_length).into()),
+    ]
+}
+
+/// The schemes of a model with a plain rotary encoding and a scaling, each with its name.
+fn scaled_schemes(scheme: &Scheme, train_length: usize, longest: usize) -> Vec<Scheme> {
+    let PositionalConfig::Rotary(rotary) = &scheme.encoding else {
+        return Vec::new();
+    };
+    let is_plain = rotary.scaling.is_none() && rotary.axes.is_none();
+    if !is_plain || scheme.max_position.is_some() || longest <= train_length {
+        return Vec::new();
+    }
+    let with = |(name, scaling)| Scheme {
+        name: format!("{} + {name} (test only)", scheme.name),
+        encoding: PositionalConfig::Rotary(rotary.clone().with_scaling(scaling)),
+        ..scheme.clone()
+    };
+    scalings(train_length, longest)
+        .into_iter()
+        .map(with)
+        .collect()
+}
+
+fn scaled(
+    model: &Model,
+    task: &dyn Task,
+    language: &dyn Language,
+    device: &Device,
+) -> Result<Vec<Scaled>, LabError> {
+    let lengths = task.test_lengths();
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let schemes = scaled_schemes(model.scheme(), language.train_length(), longest);
+    let of = |scheme: Scheme| {
+        let name = scheme.name.clone();
+        let model = model.clone().with_scheme(scheme, device)?;
+        let scores = lengths
+            .iter()
+            .map(|length| evaluate_at(&model, task, *length, device, Keep::Scores));
+        let scores = scores.collect::<Result<_, LabError>>()?;
+        Ok(Scaled { name, scores })
+    };
+    schemes.into_iter().map(of).collect()
+}
+
+/// Continues the prompt of a task. What is written becomes longer than the training length: how a model goes on
+/// there is a part of what its scheme does.
+fn write(model: &Model, language: &dyn Language, device: &Device) -> Result<Written, LabError> {
+    let prompt = language.prompt();
+    let mut rng = generator("text written", 0, 0);
+    // A learned table ends at the longest tested length.
+    let room = model.scheme().longest().unwrap_or(usize::MAX);
+    let end = (prompt.len() + WRITTEN).min(room);
+    let mut tokens = prompt.clone();
+    while tokens.len() < end {
+        let last = Answer {
+            position: tokens.len() - 1,
+            class: 0,
+        };
+        let sample = [Sample::new(tokens.clone(), vec![last])];
+        let batch = TensorBatch::new(&sample, Readout::PerToken, device);
+        let batch = match model.scheme().for_test(tokens.len()).next() {
+            Some(mut source) => batch.at(&sample, &mut source)?,
+            None => batch,
+        };
+        let logits = model.forward(batch.input, None, &batch.positions, batch.read);
+        let shares = softmax(logits / TEMPERATURE, 1).into_data();
+        let shares: Vec<f64> = shares.iter::<f32>().map(f64::from).collect();
+        tokens.push(drawn(&shares, &mut rng));
+    }
+    Ok(Written {
+        prompt: language.text(&prompt),
+        text: language.text(&tokens[prompt.len()..]),
+    })
+}
+
+/// A number drawn with these probabilities.
+fn drawn(shares: &[f64], rng: &mut HostRng) -> usize {
+    let mut left = rng.random::<f64>() * shares.iter().sum::<f64>();
+    let found = shares.iter().position(|share| {
+        left -= share;
+        left < 0.0
+    });
+    // Rounding may leave a little more than the last one has.
+    found.unwrap_or(shares.len().saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::ModelSpec;
+    use crate::learn::evaluate;
+    use crate::task::{About, Alphabet, NextToken, Reverse, Stream};
+
+    fn task() -> NextToken {
+        let tokens = (0..6_000_u32).map(|i| i * i % 23 % 7).collect();
+        let about = About {
+            name: "mine".into(),
+            about: String::new(),
+            source: String::new(),
+            token: "token".into(),
+            alphabet: Alphabet::Ids,
+        };
+        NextToken::new(about, Stream::Memory(tokens), 7, 16)
+            .unwrap()
+            .unwrap()
+    }
+
+    fn model(task: &dyn Task, scheme: &str) -> Model {
+        let scheme = Scheme::by_name(scheme, 64, 4, task.max_tokens()).unwrap();
+        let device = Device::flex();
+        Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap()
+    }
+
+    #[test]
+    fn a_window_slid_by_all_that_is_scored_is_the_plain_test_at_the_training_length() {
+        let (task, device) = (task(), Device::flex());
+        for scheme in ["sinusoidal", "alibi", "randomized_rotary"] {
+            let model = model(&task, scheme);
+            let scores = evaluate(&model, &task, &device, Keep::Scores).unwrap();
+            let windows = task.sliding(task.scored());
+            let slid = mean_over_draws(&model, &task, 16, &windows, &device).unwrap();
+            let (slid, plain) = (slid.value(), scores[0].score.value());
+            assert!((slid - plain).abs() < 1e-6, "{scheme}: {slid}, {plain}");
+            // With another stride the tokens have other contexts.
+            let finer = sliding(&model, &task, &task, &device).unwrap();
+            assert_eq!(finer.stride, 2);
+            assert!((finer.score.value() - plain).abs() > 1e-6, "{scheme}");
+            // Only the last answers are scored, and all are in the curve.
+            for score in &scores {
+                assert_eq!(score.by_position.len(), score.length);
+                let last = &score.by_position[score.length - task.scored()..];
+                let mean = last.iter().map(|at| at.score.value()).sum::<f64>() / last.len() as f64;
+                assert!((mean - score.score.value()).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn rotary_alone_is_tested_with_scalings_that_change_it_beyond_training() {
+        let (task, device) = (task(), Device::flex());
+        let plain = model(&task, "rotary");
+        let scores = evaluate(&plain, &task, &device, Keep::Scores).unwrap();
+        let language = evaluate_language(&plain, &task, &device).unwrap().unwrap();
+        let names: Vec<&str> = language.scaled.iter().map(|of| of.name.as_str()).collect();
+        let expected =
+            ["linear", "ntk", "yarn", "dynamic"].map(|s| format!("rotary + {s} (test only)"));
+        assert_eq!(names, expected);
+        let bits = |scores: &[LengthScore]| -> Vec<f64> {
+            scores.iter().map(|score| score.score.value()).collect()
+        };
+        let [linear, ntk, _, dynamic] = [0, 1, 2, 3].map(|i| bits(&language.scaled[i].scores));
+        let plain = bits(&scores);
+        assert_eq!(plain.len(), 4);
+        for (length, bits) in plain.iter().enumerate() {
+            assert!(
+                (linear[length] - bits).abs() > 1e-6,
+                "one factor for all lengths"
+            );
+        }
+        // The dynamic one does nothing up to the training length, and is NTK's at the longest.
+        assert!((dynamic[0] - plain[0]).abs() < 1e-6);
+        assert!((dynamic[1] - plain[1]).abs() > 1e-7);
+        assert!((dynamic[3] - ntk[3]).abs() < 1e-6);
+        for other in ["none", "alibi", "learned", "randomized_rotary", "xpos"] {
+            let model = model(&task, other);
+            let language = evaluate_language(&model, &task, &device).unwrap().unwrap();
+            assert!(language.scaled.is_empty(), "{other}");
+        }
+        let reverse = model(&Reverse, "rotary");
+        assert_eq!(
+            evaluate_language(&reverse, &Reverse, &device).unwrap(),
+            None
+        );
+    }
+
+    #[test]
+    fn a_model_writes_the_same_text_each_time_and_starts_with_the_prompt() {
+        let (task, device) = (task(), Device::flex());
+        let of = |scheme| write(&model(&task, scheme), &task, &device).unwrap();
+        let written = of("rotary");
+        assert_eq!(written, of("rotary"));
+        assert_eq!(written.prompt, task.text(&task.prompt()));
+        assert_eq!(written.text.split(' ').count(), WRITTEN);
+        // The learned table has 128 rows, and 8 are for the prompt.
+        assert_eq!(of("learned").text.split(' ').count(), 120);
+    }
+
+    #[test]
+    fn numbers_are_drawn_as_often_as_their_shares() {
+        let mut rng = generator("drawn", 1, 0);
+        let mut counts = [0; 4];
+        (0..10_000).for_each(|_| counts[drawn(&[0.5, 0.0, 0.2, 0.3], &mut rng)] += 1);
+        for (count, expected) in counts.into_iter().zip([5_000_i32, 0, 2_000, 3_000]) {
+            assert!((count - expected).abs() < 200, "{counts:?}");
+        }
+        assert_eq!(counts[1], 0);
+    }
+}

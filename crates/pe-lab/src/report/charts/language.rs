@@ -1,0 +1,221 @@
+//! Bits per token by the length of the window, as in figure 1 of Press et al. 2021, and by the position in it.
+
+use super::look::Look;
+use super::panel::{figure, panel, stem, trained_key};
+use super::series::{Series, legend, lines, series};
+use crate::draw::colour::REFERENCE;
+use crate::draw::{Axis, Key, Stroke, line};
+use crate::error::LabError;
+use crate::report::data::{Data, TaskFacts};
+use crate::report::figure::Figure;
+use crate::report::language::{LanguageSummary, line as line_of};
+
+const HEIGHT: i32 = 330;
+
+/// The chart by length: a panel of the schemes, one of the scalings that are on in the test only, if there are
+/// any, and one by position.
+pub fn draw(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    language: &LanguageSummary,
+) -> Result<Vec<Figure>, LabError> {
+    let mut figures = vec![by_length(data, task, language, false)?];
+    if language.rows.iter().any(|row| row.name != row.scheme) {
+        figures.push(by_length(data, task, language, true)?);
+    }
+    figures.extend(by_position(data, task, language)?);
+    Ok(figures)
+}
+
+/// An axis from a little below the smallest value to a little above the largest.
+fn around(name: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
+    let low = values.clone().fold(f64::INFINITY, f64::min);
+    let high = values.fold(f64::NEG_INFINITY, f64::max);
+    let margin = 0.05 * (high - low).max(0.1);
+    Axis::round(name, (low - margin).max(0.0)..high + margin, 7)
+}
+
+fn by_length(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    language: &LanguageSummary,
+    scaled: bool,
+) -> Result<Figure, LabError> {
+    // The chart of scalings has those and the schemes that they scale.
+    let with_scaling = |scheme: &str| {
+        let mut rows = language.rows.iter();
+        rows.any(|row| row.scheme == scheme && row.name != scheme)
+    };
+    let is_drawn = |(name, scheme): &(String, String)| match scaled {
+        false => name == scheme,
+        true => with_scaling(scheme),
+    };
+    let rows = language
+        .rows
+        .iter()
+        .map(|row| (row.name.clone(), row.scheme.clone()));
+    let rows: Vec<(String, String)> = rows.filter(is_drawn).collect();
+    let place = |length: usize| language.lengths.iter().position(|tested| *tested == length);
+    let all = lines(
+        data,
+        task,
+        f64::INFINITY,
+        &rows,
+        |name, scheme, measures| {
+            let scores = line_of(measures, (name != scheme).then_some(name));
+            let scores = scores.into_iter().flatten();
+            scores
+                .filter_map(|of| Some((place(of.length)?, of.score.value())))
+                .collect()
+        },
+    );
+    let slid = language
+        .rows
+        .iter()
+        .filter(|row| rows.iter().any(|drawn| drawn.0 == row.name));
+    let slid: Vec<(Look, f64)> = slid
+        .filter_map(|row| {
+            let look = Look::of(&row.name, &data.spec.schemes);
+            Some((look, row.sliding.as_ref()?.bits))
+        })
+        .collect();
+    let trained = language.lengths.first().copied().unwrap_or(1);
+    let last = language.lengths.len().saturating_sub(1) as f64;
+    let ticks = language.lengths.iter().enumerate();
+    let x = Axis {
+        name: format!("length of the window ({}s)", token(task)),
+        from: -0.15,
+        to: last + 0.15,
+        ticks: ticks
+            .map(|(nth, length)| (nth as f64, format!("{length} ({}×)", length / trained)))
+            .collect(),
+    };
+    let drawn = all
+        .iter()
+        .flat_map(|series| series.points.iter().map(|at| at.1));
+    let bands = all
+        .iter()
+        .flat_map(|series| series.band.iter().map(|at| at.1.high.min(12.0)));
+    let y = around(
+        &task.measure.axis(),
+        drawn.chain(bands).chain(slid.iter().map(|of| of.1)),
+    );
+    let mut entries = legend(&all);
+    let dashed = Key::Line(Stroke::dashed(REFERENCE), None);
+    entries.push((
+        dashed,
+        format!(
+            "dashed: the same model in a sliding window of {trained}, moved by {}",
+            language.stride
+        ),
+    ));
+    let (kind, what) = match scaled {
+        false => ("language", "by length of the window"),
+        true => (
+            "scaling",
+            "with scalings of RoPE that are on in the test only",
+        ),
+    };
+    figure(
+        stem(kind, &task.name),
+        format!("{}: {} {what}", task.name, task.measure.name()),
+        format!(
+            "Trained on windows of {trained} for {} steps. Scored on the last {} {}s of each window, which are the \
+             same at every length. Line: the mean over seeds. Band, if there are few lines: its 95 % interval over \
+             seeds. Small markers: every seed.",
+            task.steps,
+            language.scored,
+            token(task)
+        ),
+        HEIGHT,
+        &entries,
+        |page, top| {
+            let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
+            for (look, bits) in &slid {
+                line(
+                    &mut chart,
+                    &[(0.0, *bits), (last, *bits)],
+                    Stroke::dashed(look.colour()),
+                )?;
+            }
+            for series in &all {
+                series.draw_band(&mut chart)?;
+            }
+            for series in &all {
+                series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
+                series.draw_line(&mut chart)?;
+                series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// What a token is called.
+fn token(task: &TaskFacts) -> &str {
+    match &task.measure {
+        crate::task::Measure::Bits { token } => token,
+        _ => "token",
+    }
+}
+
+/// The curves by position in the longest window, in groups of positions: a single one is asked for too rarely.
+fn by_position(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    language: &LanguageSummary,
+) -> Result<Option<Figure>, LabError> {
+    let (Some(trained), Some(longest)) = (language.lengths.first(), language.lengths.last()) else {
+        return Ok(None);
+    };
+    let group = (trained / 4).max(1);
+    let all: Vec<Series> = series(data, task, f64::INFINITY, |measures| {
+        let of_length = measures
+            .scores
+            .iter()
+            .find(|score| score.length == *longest);
+        let places = of_length.map_or(&[][..], |score| &score.by_position);
+        let groups = places.chunks(group).map(|group| {
+            let sum: f64 = group.iter().map(|place| place.score.value()).sum();
+            (
+                group[0].position + group.len() / 2,
+                sum / group.len() as f64,
+            )
+        });
+        groups.collect()
+    });
+    if all.iter().all(|series| series.mean.len() < 2) {
+        return Ok(None);
+    }
+    let x = Axis::round(
+        &format!("position in a window of {longest} {}s", token(task)),
+        0.0..*longest as f64 * 1.02,
+        9,
+    );
+    let means = all
+        .iter()
+        .flat_map(|series| series.mean.iter().map(|at| at.1));
+    let y = around(&task.measure.axis(), means);
+    let mut entries = legend(&all);
+    entries.push(trained_key("positions seen in training"));
+    figure(
+        stem("position", &task.name),
+        format!("{}: {} by position", task.name, task.measure.name()),
+        format!(
+            "The mean over seeds for every {group} positions of windows of {longest}. The first tokens of a window \
+             have little text before them. A line that rises at the end of the shade \
+             is of a scheme that fails at positions it was not trained on."
+        ),
+        HEIGHT,
+        &entries,
+        |page, top| {
+            let mut chart = panel(page, (top, HEIGHT), x, &y, Some((0.0, *trained as f64)))?;
+            for (nth, series) in all.iter().enumerate() {
+                series.draw_line(&mut chart)?;
+                series.draw_some_markers(&mut chart, nth, 8)?;
+            }
+            Ok(())
+        },
+    )
+    .map(Some)
+}

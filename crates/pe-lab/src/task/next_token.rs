@@ -1,0 +1,578 @@
+//! Predict the next token of a long text: the task of a causal language model.
+
+use std::fmt::Debug;
+use std::io::{Error, ErrorKind, Result, Write};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::{Answer, Language, Measure, Readout, Sample, Stream, Task};
+use crate::rng::{RngExt, generator};
+
+/// The tested lengths in training lengths.
+const TIMES: [usize; 4] = [1, 2, 4, 8];
+/// The most windows tested per length, and the fewest: a length with fewer is left out.
+const MOST_WINDOWS: usize = 256;
+const FEWEST_WINDOWS: usize = 8;
+/// The shortest training window.
+pub const MIN_TRAIN_LENGTH: usize = 8;
+/// The most tokens of the training part whose frequencies make the floor.
+const COUNTED: usize = 1 << 24;
+const STEPS: usize = 1500;
+
+/// What is said of a text, and how its tokens are written.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// The name of the task.
+    pub name: String,
+    /// One line that says what is to be predicted from what.
+    pub about: String,
+    /// Where the text comes from.
+    pub source: String,
+    /// What a token is, such as `character`.
+    pub token: String,
+    /// How tokens are written.
+    pub alphabet: Alphabet,
+}
+
+/// How tokens are written as text.
+#[derive(Clone, Debug)]
+pub enum Alphabet {
+    /// A character for each token; any other token is unknown.
+    Characters(Vec<char>),
+    /// Bytes, as UTF-8.
+    Bytes,
+    /// Numbers.
+    Ids,
+    /// As a tokenizer writes them.
+    Tokenizer(Arc<dyn Decode>),
+}
+
+/// Writes tokens as text.
+pub trait Decode: Debug + Send + Sync {
+    /// The tokens as text.
+    fn text(&self, tokens: &[usize]) -> String;
+}
+
+/// Predict the next token of a text at every position of a window, seeing only the tokens before it.
+///
+/// The first nine tenths of the text are for training and the rest is for the test, so no window contains
+/// both. A training window starts anywhere in its part and has the training length L. A test window has 1, 2, 4
+/// or 8 times L tokens. There are up to 256 test windows. They end at the same places whatever their length,
+/// and only their last L / 2 tokens are scored, so every length is scored on the same tokens. There is neither
+/// BOS nor EOS.
+///
+/// The score is in bits per token. The floor is that of a model that knows only how often each token occurs in
+/// training, each counted once more than it occurs (Laplace), so that a token that never occurs has a
+/// probability too.
+#[derive(Debug)]
+pub struct NextToken {
+    about: About,
+    tokens: Stream,
+    /// The number of tokens for training; those after them are held out.
+    train: usize,
+    vocabulary: usize,
+    train_length: usize,
+    lengths: Vec<usize>,
+    /// The lengths that the held-out part is too short for.
+    left_out: Vec<usize>,
+    /// Where each test window ends: the index of its last answer.
+    ends: Vec<usize>,
+    floor: f64,
+}
+
+/// The held-out part is too short for windows of the training length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooShort {
+    /// The tokens of the text.
+    pub tokens: usize,
+    /// The fewest that would do.
+    pub needed: usize,
+}
+
+impl NextToken {
+    /// The task of a text whose tokens are below `vocabulary`, with windows of `train_length` tokens.
+    ///
+    /// # Errors
+    ///
+    /// When the tokens cannot be read. The inner error is that the text is too short.
+    pub fn new(
+        about: About,
+        tokens: Stream,
+        vocabulary: usize,
+        train_length: usize,
+    ) -> Result<std::result::Result<Self, TooShort>> {
+        let all = tokens.len();
+        let train = all - all / 10;
+        let scored = train_length / 2;
+        // Windows of a length with their own targets: the last answer of each is `scored` after that of the
+        // one before.
+        let windows = |length: usize| {
+            (all / 10)
+                .checked_sub(length + 1)
+                .map(|left| left / scored + 1)
+        };
+        let fits = |length: &usize| windows(*length).is_some_and(|n| n >= FEWEST_WINDOWS);
+        let (lengths, left_out): (Vec<usize>, Vec<usize>) = TIMES
+            .map(|times| times * train_length)
+            .into_iter()
+            .partition(fits);
+        let Some(longest) = lengths.last().copied() else {
+            let needed = 10 * (train_length + 1 + (FEWEST_WINDOWS - 1) * scored);
+            return Ok(Err(TooShort {
+                tokens: all,
+                needed,
+            }));
+        };
+        let count = windows(longest).unwrap_or(1).min(MOST_WINDOWS);
+        let (first, last) = (train + longest, all - 1);
+        let ends = (0..count).map(|nth| first + nth * (last - first) / (count - 1));
+        let mut task = Self {
+            about,
+            tokens,
+            train,
+            vocabulary,
+            train_length,
+            lengths,
+            left_out,
+            ends: ends.collect(),
+            floor: 0.0,
+        };
+        task.floor = task.bits_of_frequencies()?;
+        Ok(Ok(task))
+    }
+
+    /// The tokens `from..from + count`, each in the vocabulary.
+    fn window(&self, from: usize, count: usize) -> Result<Vec<usize>> {
+        let known = |token: u64| match usize::try_from(token) {
+            Ok(token) if token < self.vocabulary => Ok(token),
+            _ => Err(Error::new(
+                ErrorKind::InvalidData,
+                format!(
+                    "there is a token {token} in a vocabulary of {}",
+                    self.vocabulary
+                ),
+            )),
+        };
+        let window = self.tokens.window(from, count)?;
+        window.into_iter().map(known).collect()
+    }
+
+    /// The bits per scored token of a model that knows the frequencies of tokens in training.
+    fn bits_of_frequencies(&self) -> Result<f64> {
+        let mut counts = vec![1_u64; self.vocabulary];
+        let counted = self.train.min(COUNTED);
+        const PART: usize = 1 << 16;
+        for from in (0..counted).step_by(PART) {
+            for token in self.window(from, PART.min(counted - from))? {
+                counts[token] += 1;
+            }
+        }
+        let all = (counted + self.vocabulary) as f64;
+        let (mut bits, mut asked) = (0.0, 0);
+        for end in &self.ends {
+            for token in self.window(end + 1 - self.scored(), self.scored())? {
+                bits -= (counts[token] as f64 / all).log2();
+                asked += 1;
+            }
+        }
+        Ok(bits / f64::from(asked))
+    }
+
+    /// What is read, trained on and tested, in lines for a person.
+    pub fn describe(&self) -> Vec<String> {
+        let token = &self.about.token;
+        let list = |lengths: &[usize]| {
+            let lengths: Vec<String> = lengths.iter().map(usize::to_string).collect();
+            lengths.join(", ")
+        };
+        let held_out = self.tokens.len() - self.train;
+        let mut lines = vec![
+            format!(
+                "{} {token}s of text, of {} different ones; predict the next {token}",
+                self.tokens.len(),
+                self.vocabulary
+            ),
+            format!(
+                "the first {} to train on, in windows of {}; the last {held_out} held out",
+                self.train, self.train_length
+            ),
+            format!(
+                "tested in {} windows of each of the lengths {}; scored on the last {} {token}s of each window, \
+                 which are the same at every length",
+                self.ends.len(),
+                list(&self.lengths),
+                self.scored()
+            ),
+        ];
+        if !self.left_out.is_empty() {
+            lines.push(format!(
+                "not tested at {}: the held-out part is too short for {FEWEST_WINDOWS} such windows",
+                list(&self.left_out)
+            ));
+        }
+        lines.push(format!(
+            "floor, what the frequencies of {token}s in training need: {:.3} bits per {token}",
+            self.floor
+        ));
+        lines
+    }
+
+    /// Writes all tokens as numbers of four bytes, the lowest byte first.
+    ///
+    /// # Errors
+    ///
+    /// When the tokens cannot be read or written.
+    pub fn write(&self, to: &mut impl Write) -> Result<()> {
+        const PART: usize = 1 << 16;
+        for from in (0..self.tokens.len()).step_by(PART) {
+            for token in self
+                .tokens
+                .window(from, PART.min(self.tokens.len() - from))?
+            {
+                to.write_all(&(token as u32).to_le_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A window of `length` tokens whose last answer is token number `end`, with an answer at each of its last
+    /// `asked` positions.
+    fn sample(&self, end: usize, length: usize, asked: usize) -> Sample {
+        let mut read = match self.window(end - length, length + 1) {
+            Ok(read) => read,
+            Err(error) => panic!(
+                "the tokens of {} cannot be read: {error}",
+                self.about.source
+            ),
+        };
+        let answers = (length - asked..length).map(|position| Answer {
+            position,
+            class: read[position + 1],
+        });
+        let answers = answers.collect();
+        read.truncate(length);
+        Sample::new(read, answers)
+    }
+}
+
+impl Language for NextToken {
+    fn train_length(&self) -> usize {
+        self.train_length
+    }
+
+    fn scored(&self) -> usize {
+        self.train_length / 2
+    }
+
+    fn sliding(&self, stride: usize) -> Vec<Sample> {
+        let of_end = |end: &usize| {
+            let (end, first) = (*end, end - self.scored() + stride);
+            (first..=end)
+                .step_by(stride)
+                .map(move |end| self.sample(end, self.train_length, stride))
+                .collect::<Vec<_>>()
+        };
+        self.ends.iter().flat_map(of_end).collect()
+    }
+
+    fn prompt(&self) -> Vec<usize> {
+        self.sample(self.train + self.scored(), self.scored(), 1)
+            .input
+            .tokens()
+            .to_vec()
+    }
+
+    fn text(&self, tokens: &[usize]) -> String {
+        match &self.about.alphabet {
+            Alphabet::Characters(known) => {
+                let written = |token: &usize| known.get(*token).copied().unwrap_or('\u{fffd}');
+                tokens.iter().map(written).collect()
+            }
+            Alphabet::Bytes => {
+                let bytes: Vec<u8> = tokens.iter().map(|token| *token as u8).collect();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            Alphabet::Ids => {
+                let ids: Vec<String> = tokens.iter().map(usize::to_string).collect();
+                ids.join(" ")
+            }
+            Alphabet::Tokenizer(tokenizer) => tokenizer.text(tokens),
+        }
+    }
+}
+
+impl Task for NextToken {
+    fn name(&self) -> &str {
+        &self.about.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about.about
+    }
+
+    fn source(&self) -> &str {
+        &self.about.source
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
+    fn classes(&self) -> usize {
+        self.vocabulary
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::PerToken
+    }
+
+    fn measure(&self) -> Measure {
+        Measure::Bits {
+            token: self.about.token.clone(),
+        }
+    }
+
+    fn causal(&self) -> bool {
+        true
+    }
+
+    fn language(&self) -> Option<&dyn Language> {
+        Some(self)
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        self.train_length..=self.train_length
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        self.lengths.clone()
+    }
+
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator("next token/train", seed, step as u64);
+        let length = self.train_length;
+        (0..size)
+            .map(|_| {
+                let end = rng.random_range(length..self.train);
+                self.sample(end, length, length)
+            })
+            .collect()
+    }
+
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        match self.lengths.contains(&length) {
+            true => self
+                .ends
+                .iter()
+                .map(|end| self.sample(*end, length, length))
+                .collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn floor(&self, _length: usize) -> f64 {
+        self.floor
+    }
+
+    fn floor_about(&self) -> &str {
+        "the bits of a model that knows only how often each token occurs in training"
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        None
+    }
+
+    fn steps(&self) -> usize {
+        STEPS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(alphabet: Alphabet) -> About {
+        About {
+            name: "mine".into(),
+            about: "predict the next token".into(),
+            source: "here".into(),
+            token: "token".into(),
+            alphabet,
+        }
+    }
+
+    /// Token i of the text is i itself, so every token says where it is from.
+    fn counted(tokens: u32, train_length: usize) -> std::result::Result<NextToken, TooShort> {
+        let stream = Stream::Memory((0..tokens).collect());
+        NextToken::new(about(Alphabet::Ids), stream, tokens as usize, train_length).unwrap()
+    }
+
+    /// The last answers of each sample, as (position, class), and the class counts where in the text it is.
+    fn targets(samples: &[Sample], last: usize) -> Vec<usize> {
+        let of = |sample: &Sample| {
+            let answers = &sample.answers[sample.answers.len() - last..];
+            answers
+                .iter()
+                .map(|answer| answer.class)
+                .collect::<Vec<_>>()
+        };
+        samples.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_length_is_scored_on_the_same_tokens_with_more_text_before_them() {
+        for (tokens, train_length) in [(6_000, 16), (20_001, 16), (40_000, 9)] {
+            let task = counted(tokens, train_length).unwrap();
+            let scored = task.scored();
+            assert_eq!(task.test_lengths(), TIMES.map(|times| times * train_length));
+            let first = targets(&task.test_set(train_length), scored);
+            assert!(!first.is_empty() && first.len() == task.ends.len() * scored);
+            // No token is scored twice, and all of them are held out.
+            assert!(first.is_sorted_by(|a, b| a < b));
+            assert!(first[0] > task.train);
+            assert_eq!(*first.last().unwrap(), tokens as usize - 1);
+            for length in task.test_lengths() {
+                let set = task.test_set(length);
+                assert_eq!(targets(&set, scored), first, "{length}");
+                for sample in &set {
+                    assert_eq!(sample.input.tokens().len(), length);
+                    assert!(
+                        sample.input.tokens()[0] >= task.train,
+                        "a window is held out as a whole"
+                    );
+                    for answer in &sample.answers {
+                        assert_eq!(answer.class, sample.input.tokens()[answer.position] + 1);
+                    }
+                }
+            }
+            assert!(task.ends.len() <= MOST_WINDOWS && task.ends.len() >= FEWEST_WINDOWS);
+        }
+    }
+
+    #[test]
+    fn windows_slid_by_a_stride_cover_the_same_tokens() {
+        let task = counted(20_000, 16).unwrap();
+        let set = task.test_set(16);
+        let plain = targets(&set, 8);
+        for stride in [1, 2, 4, 8] {
+            let slid = task.sliding(stride);
+            assert_eq!(slid.len(), set.len() * 8 / stride);
+            assert_eq!(targets(&slid, stride), plain);
+            assert!(
+                slid.iter()
+                    .all(|s| s.input.tokens().len() == 16 && s.answers.len() == stride)
+            );
+        }
+        // Slid by all that is scored, they are the windows of the test.
+        for (slid, window) in task.sliding(8).iter().zip(&set) {
+            assert_eq!(slid.input.tokens(), window.input.tokens());
+            assert_eq!(slid.answers, window.answers[8..]);
+        }
+    }
+
+    #[test]
+    fn a_training_window_lies_in_its_part_and_asks_for_every_next_token() {
+        let task = counted(6_000, 16).unwrap();
+        let mut starts = Vec::new();
+        for step in 0..200 {
+            for sample in task.train_batch(1, step, 8) {
+                assert_eq!(
+                    (sample.input.tokens().len(), sample.answers.len()),
+                    (16, 16)
+                );
+                for (position, answer) in sample.answers.iter().enumerate() {
+                    assert_eq!(answer.position, position);
+                    assert_eq!(answer.class, sample.input.tokens()[position] + 1);
+                    assert!(answer.class < task.train);
+                }
+                starts.push(sample.input.tokens()[0]);
+            }
+        }
+        // 5,400 tokens are for training, so windows start at 0 to 5,383.
+        assert!(starts.iter().min().unwrap() < &30 && starts.iter().max().unwrap() > &5_350);
+        assert_eq!(task.train_batch(1, 3, 4), task.train_batch(1, 3, 4));
+        assert_ne!(task.train_batch(1, 3, 4), task.train_batch(2, 3, 4));
+    }
+
+    #[test]
+    fn a_length_that_the_held_out_part_is_too_short_for_is_left_out_and_named() {
+        // 200 tokens are held out: 8 windows of 32 with 8 tokens each take 33 + 7 · 8 = 89, of 128 take 185,
+        // and one token less is too few.
+        let task = counted(1_850, 16).unwrap();
+        assert_eq!(task.test_lengths(), [16, 32, 64, 128]);
+        assert_eq!(task.ends.len(), FEWEST_WINDOWS);
+        let task = counted(1_849, 16).unwrap();
+        assert_eq!(task.test_lengths(), [16, 32, 64]);
+        assert!(task.test_set(128).is_empty());
+        let said = task.describe();
+        assert!(
+            said.iter().any(|line| line.contains("not tested at 128")),
+            "{said:?}"
+        );
+        // The shortest text for windows of 16 at all holds out 17 + 7 · 8 = 73 tokens.
+        assert_eq!(counted(730, 16).unwrap().test_lengths(), [16]);
+        let error = counted(729, 16).unwrap_err();
+        assert_eq!(
+            error,
+            TooShort {
+                tokens: 729,
+                needed: 730
+            }
+        );
+        assert!(counted(0, 16).is_err());
+    }
+
+    #[test]
+    fn the_floor_is_that_of_frequencies_in_training() {
+        // Training: 900 of 0 and 900 of 1, so each has 901 of 1,803 with the token 2 that never occurs. Held out:
+        // 1 and 2 in turn.
+        let train = (0..1_800).map(|i| i % 2);
+        let tokens: Vec<u32> = train.chain((0..200).map(|i| 1 + i % 2)).collect();
+        let stream = Stream::Memory(tokens);
+        let task = NextToken::new(about(Alphabet::Bytes), stream, 3, 16)
+            .unwrap()
+            .unwrap();
+        let bits = |count: f64| -(count / 1_803.0).log2();
+        let expected = (bits(901.0) + bits(1.0)) / 2.0;
+        assert!(
+            (task.floor(16) - expected).abs() < 1e-12,
+            "{}",
+            task.floor(16)
+        );
+        assert_eq!(task.floor(128), task.floor(16));
+    }
+
+    #[test]
+    fn a_token_beyond_the_vocabulary_is_an_error() {
+        for (tokens, said) in [
+            (0..2_000, "a token 1999 in a vocabulary of 1999"),
+            (0..1_999, ""),
+        ] {
+            let stream = Stream::Memory(tokens.collect());
+            let task = NextToken::new(about(Alphabet::Ids), stream, 1_999, 16);
+            match said {
+                "" => assert!(task.is_ok()),
+                _ => assert!(task.unwrap_err().to_string().contains(said)),
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_are_written_as_what_they_stand_for() {
+        let write = |alphabet, tokens: &[usize]| {
+            let stream = Stream::Memory(vec![0; 2_000]);
+            let task = NextToken::new(about(alphabet), stream, 256, 16)
+                .unwrap()
+                .unwrap();
+            task.text(tokens)
+        };
+        assert_eq!(
+            write(Alphabet::Characters(vec!['x', 'é']), &[1, 0, 2]),
+            "éx\u{fffd}"
+        );
+        assert_eq!(write(Alphabet::Bytes, &[0xc3, 0xa9, 0x21]), "é!");
+        assert_eq!(write(Alphabet::Ids, &[50_256, 0]), "50256 0");
+        let task = counted(2_000, 16).unwrap();
+        assert_eq!(task.prompt(), (1_800..1_808).collect::<Vec<_>>());
+    }
+}
