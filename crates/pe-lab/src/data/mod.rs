@@ -5,6 +5,7 @@
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.txt`, `.log` | plain text | predict the masked characters |
+//! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
 //! | a folder | a folder of PNG and JPEG files for each class | predict the class |
 //!
 //! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
@@ -26,6 +27,7 @@ mod limits;
 mod quote;
 mod reading;
 mod rows;
+mod series;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,7 @@ use crate::task::{Answer, Sample, Task};
 use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
+use series::Series;
 use split::HeldOut;
 use text::MaskedText;
 
@@ -64,6 +67,8 @@ pub enum Format {
     JsonLines,
     /// Plain text.
     Text,
+    /// Numbers in the order of time.
+    Series,
     /// Images, in a folder for each class, or as a study keeps them.
     Images,
 }
@@ -75,6 +80,9 @@ impl Format {
             return Err(Problem::Reading(format!(
                 "{flag} is about images; name their folder with --data FOLDER"
             )));
+        }
+        if reading.target.is_some() {
+            return Ok(Self::Series);
         }
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
@@ -183,6 +191,7 @@ enum Made {
     Rows(Vec<Arc<Labelled>>),
     Text(Arc<MaskedText>),
     Images(Arc<Images>),
+    Series(Arc<Series>),
 }
 
 impl fmt::Debug for DataTask {
@@ -232,6 +241,7 @@ impl DataTask {
             Made::Rows(tasks) => tasks[0].clone(),
             Made::Text(task) => task.clone(),
             Made::Images(task) => task.clone(),
+            Made::Series(task) => task.clone(),
         }
     }
 
@@ -241,6 +251,7 @@ impl DataTask {
             Made::Rows(tasks) => tasks.iter().map(|task| task.clone() as _).collect(),
             Made::Text(task) => vec![task.clone()],
             Made::Images(task) => vec![task.clone()],
+            Made::Series(task) => vec![task.clone()],
         }
     }
 }
@@ -252,6 +263,7 @@ impl DataTask {
             Made::Rows(tasks) => tasks[0].labels(),
             Made::Text(_) => &[],
             Made::Images(task) => task.labels(),
+            Made::Series(task) => task.labels(),
         }
     }
 
@@ -260,7 +272,7 @@ impl DataTask {
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.made {
             Made::Images(task) => Some(task.bytes()),
-            Made::Rows(_) | Made::Text(_) => None,
+            Made::Rows(_) | Made::Text(_) | Made::Series(_) => None,
         }
     }
 
@@ -302,6 +314,9 @@ impl DataTask {
         match self.spec.format {
             Format::Text => Err(Problem::Reading(
                 "is plain text, and predictions are made for labelled rows".into(),
+            )),
+            Format::Series => Err(Problem::Reading(
+                "holds a series, and predictions are made for labelled rows".into(),
             )),
             Format::Images => Err(Problem::Reading(
                 "holds images, and predictions are made for labelled rows".into(),
@@ -374,7 +389,19 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         folds: *folds,
         reading: reading.clone(),
     };
-    let (made, description) = if format == Format::Text {
+    let (made, description) = if format == Format::Series {
+        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
+            if set {
+                let problem = Problem::Reading(format!(
+                    "{flag} is for labelled rows; of a series, the last fifth is the test"
+                ));
+                return Err(of(file)(problem));
+            }
+        }
+        let made = series::read(&text, reading, delimiter(file), &spec.file);
+        let (task, description) = made.map_err(of(file))?;
+        (Made::Series(Arc::new(task)), description)
+    } else if format == Format::Text {
         for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
             if set {
                 let problem = Problem::Reading(format!(

@@ -876,7 +876,10 @@ fn a_file_that_is_none_is_named() {
         &folder.path().join("no.csv"),
         &["cannot be read", "check the path"],
     );
-    says(folder.path(), &["holds no folder; it takes one folder for each class"]);
+    says(
+        folder.path(),
+        &["holds no folder; it takes one folder for each class"],
+    );
     let names = [".csv", ".jsonl", ".ndjson", ".txt"];
     assert_says(&refused("a.xlsx", "x"), &names);
     assert_says(&refused("data", "x"), &names);
