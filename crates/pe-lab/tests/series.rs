@@ -9,7 +9,7 @@ use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Scheme};
 use pe_lab::data::{DataTask, Reading, Source};
 use pe_lab::learn::{InputTensor, Keep, Model, TensorBatch, evaluate};
-use pe_lab::task::{Input, Score, Task};
+use pe_lab::task::{Input, Score};
 use tempfile::TempDir;
 
 /// A table in a folder of its own.

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use super::names::Known;
+use super::private::keep_as_private_as;
 use super::report::{Show, show};
 use super::rows::Rows;
-use super::terminal::{on_stop, print_line};
+use super::signals::on_stop;
+use super::terminal::print_line;
 use crate::ask::{AtResolution, Names, Plan, Seeds, Steps, StudySpec, Until};
+use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
@@ -140,6 +143,7 @@ impl Args {
     pub fn run(&self) -> Result<u8, LabError> {
         let study = self.study()?;
         let (spec, tasks) = (study.spec(), study.tasks());
+        keep_as_private_as(tasks.files())?;
         let trials = spec.trials(tasks)?.len();
         let cores = cores();
         let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
@@ -152,7 +156,7 @@ impl Args {
         let waiting = study.waiting()?;
         let say = |line: &str| {
             if !self.show.quiet {
-                eprintln!("{line}");
+                tell(line);
             }
         };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {

@@ -5,8 +5,10 @@ mod inspect;
 mod names;
 mod plot;
 mod predict;
+mod private;
 mod report;
 mod rows;
+mod signals;
 mod terminal;
 mod train;
 

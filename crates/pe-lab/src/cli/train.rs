@@ -9,9 +9,12 @@ use std::time::Instant;
 use burn::train::Interrupter;
 
 use super::names::Known;
+use super::private::keep_as_private_as;
 use super::rows::Rows;
-use super::terminal::{on_stop, print_line};
+use super::signals::on_stop;
+use super::terminal::print_line;
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
+use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
 use crate::learn::{Checkpoints, EPOCH, Watch, last_checkpoint};
@@ -58,7 +61,7 @@ impl Args {
             false => self.started(&folder)?,
         };
         let epochs = last_checkpoint(&folder, spec.steps);
-        eprintln!(
+        tell(&format!(
             "{} with the scheme {}, seed {}: {} steps on {}{}",
             spec.task,
             spec.scheme.name,
@@ -69,7 +72,7 @@ impl Args {
                 0 => String::new(),
                 epochs => format!(", from step {} on", epochs * EPOCH),
             }
-        );
+        ));
         let interrupter = Interrupter::new();
         on_stop({
             let interrupter = interrupter.clone();
@@ -97,10 +100,10 @@ impl Args {
         };
         let result = run_trial(&spec, &task, &folder, watch).inspect_err(|error| {
             if matches!(error, LabError::Stopped { .. }) {
-                eprintln!(
+                tell(&format!(
                     "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
                     self.out.display()
-                );
+                ));
             }
         })?;
         write_json(&folder.result(), &result)?;
@@ -133,8 +136,9 @@ impl Args {
             )));
         };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
-            eprintln!("{line}");
+            tell(line);
         }
+        keep_as_private_as(tasks.files())?;
         fs::create_dir_all(&self.out).map_err(LabError::file(&self.out))?;
         let mut entries = fs::read_dir(&self.out).map_err(LabError::file(&self.out))?;
         if entries.next().is_some() {
@@ -169,6 +173,7 @@ impl Args {
         let spec: TrialSpec = read_json(&folder.spec())?;
         // The data are kept in the same folder.
         let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
+        keep_as_private_as(tasks.files())?;
         let task = tasks.get(&spec.task)?;
         Ok((spec, task))
     }

@@ -183,6 +183,8 @@ pub struct DataTask {
     spec: DataSpec,
     source: Source,
     description: Vec<String>,
+    /// What was read that the fewest may read: the file itself, or one of the images of a folder.
+    private: PathBuf,
     made: Made,
 }
 
@@ -228,6 +230,11 @@ impl DataTask {
     /// The files that it was read from, and how.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Of what was read, the file that the fewest may read: nobody else is to read what is made of it.
+    pub fn private(&self) -> &Path {
+        &self.private
     }
 
     /// What was found in the file and how it is used, in lines for a person.
@@ -446,6 +453,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         spec,
         source: source.clone(),
         description,
+        private: file.clone(),
         made,
     })
 }
