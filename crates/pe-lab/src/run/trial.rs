@@ -10,7 +10,7 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, write_csv};
 use crate::learn::{CurvePoint, Job, Keep, LengthScore, Model, Watch, evaluate, train};
-use crate::task::Task;
+use crate::task::{Task, TestRows};
 
 /// The most rows of a stored encoding.
 const ENCODING_ROWS: usize = 512;
@@ -133,8 +133,8 @@ pub fn run_trial(
         Ok(trained) => {
             let seconds = trained.elapsed.as_secs_f64();
             let keep = match spec.data {
-                Some(_) => Keep::Rows,
-                None => Keep::Scores,
+                Some(_) if task.test_rows() != TestRows::Neighbours => Keep::Rows,
+                _ => Keep::Scores,
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
             write_encoding(&trained.model, task.positions(), folder)?;

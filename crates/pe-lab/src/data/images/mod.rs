@@ -258,7 +258,6 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, PathBuf), Problem> {
     contents.notes.extend(equal.notes(&trained, &tested));
 
     // The other sizes are made of the files again, not of the small images.
-    let mut all: Vec<Vec<u8>> = trained.iter().map(|i| decoded[*i].1.clone()).collect();
     let mut at_sizes: Vec<Vec<Vec<u8>>> = vec![Vec::new(); contents.sizes.len()];
     for index in &tested {
         let (image, pixels, _) = &decoded[*index];
@@ -274,7 +273,8 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, PathBuf), Problem> {
             of_size.push(decode::at_size(&whole, *size, contents.coloured));
         }
     }
-    all.extend(at_sizes.into_iter().flatten());
+    let all = trained.iter().map(|index| decoded[*index].1.clone());
+    let all = all.chain(at_sizes.into_iter().flatten());
     let files = decoded.iter().map(|(image, ..)| image.path.as_path());
     let private = most_private(root, files);
     Ok((Pack::of(contents, all)?, private))

@@ -7,7 +7,7 @@ use super::super::limits::NAME;
 use super::super::quote::{grouped, shorten};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
-use crate::task::{Answer, Input, Measure, Readout, Sample, Task};
+use crate::task::{Answer, Input, Measure, Readout, Sample, Task, TestRows};
 
 /// The most windows that are tested at each length. They lie evenly over the test.
 const MAX_TESTED: usize = 2_000;
@@ -278,6 +278,10 @@ impl Task for Series {
             true => "the naive forecast: the last value again",
             false => "always the most frequent class",
         }
+    }
+
+    fn test_rows(&self) -> TestRows {
+        TestRows::Neighbours
     }
 
     fn solved_at(&self) -> Option<f64> {
