@@ -49,6 +49,7 @@ fn without_time(mut measures: Measures) -> Measures {
         ms_per_step: 0.0,
         tokens_per_second: 0.0,
         threads: None,
+        machine: None,
     };
     measures
 }

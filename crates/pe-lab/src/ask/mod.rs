@@ -6,6 +6,7 @@
 //! - [`TrialSpec`]: one scheme on one task at one seed.
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
+//! - [`Shard`]: a part of a study, for one of several machines.
 //! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
 
@@ -14,6 +15,7 @@ mod plan;
 mod recipe;
 mod resolution;
 mod scheme;
+mod shard;
 mod study;
 mod tasks;
 mod trial;
@@ -24,6 +26,7 @@ pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
 pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
+pub use shard::Shard;
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;

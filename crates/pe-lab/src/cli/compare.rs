@@ -8,7 +8,7 @@ use super::report::{Show, show};
 use super::rows::Rows;
 use super::signals::on_stop;
 use super::terminal::print_line;
-use crate::ask::{AtResolution, Names, Plan, Seeds, Steps, StudySpec, Until};
+use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
@@ -66,6 +66,10 @@ pub struct Args {
     /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
     #[arg(long, value_name = "NAME", value_parser = Known::devices())]
     device: Option<String>,
+    /// Run one part of the study only: k/n is part k of n, counted from 0. Each part has a folder of its own, and
+    /// `pe-lab merge` makes one study of them
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["until", "json", "open"])]
+    shard: Option<Shard>,
     /// Say what would be run and how long it would take, and stop there. Nothing is written
     #[arg(long)]
     dry_run: bool,
@@ -153,7 +157,8 @@ impl Args {
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
             (None, Kind::Gpu) => (1, "a graphics card runs one at a time".to_string()),
         };
-        let waiting = study.waiting()?;
+        let mut waiting = study.waiting()?;
+        waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         let say = |line: &str| {
             if !self.show.quiet {
                 tell(line);
@@ -172,7 +177,12 @@ impl Args {
             spec.device,
             self.out.display()
         ));
-        if waiting.len() < trials {
+        if let Some(shard) = self.shard {
+            say(&format!(
+                "{} of them are left in part {shard}",
+                waiting.len()
+            ));
+        } else if waiting.len() < trials {
             say(&format!(
                 "{} of them are there already and are kept; {} are new",
                 trials - waiting.len(),
@@ -220,6 +230,9 @@ impl Args {
             true => Progress::Silent,
             false => Progress::to_stderr(),
         };
+        if let Some(shard) = self.shard {
+            return self.run_shard(&study, &crew(&progress), shard);
+        }
         let outcomes = study.run(&crew(&progress), |so_far| {
             Report::of(&study, so_far).decided()
         })?;
@@ -230,6 +243,23 @@ impl Args {
             ));
         }
         show(&study, &outcomes, &self.show, study.folder())
+    }
+}
+
+impl Args {
+    /// Runs a part of the study, and returns the exit code: 1 if one of its trials has no result.
+    fn run_shard(&self, study: &Study, crew: &Crew<'_>, shard: Shard) -> Result<u8, LabError> {
+        let (finished, failed) = study.run_shard(crew, shard)?;
+        for (trial, reason) in &failed {
+            tell(&format!("{} has no result: {reason}", trial.id()));
+        }
+        print_line(&format!(
+            "part {shard}: {finished} of {} trials are finished and kept in {}; `pe-lab merge` makes one study \
+             of all parts",
+            finished + failed.len(),
+            self.out.display()
+        ));
+        Ok(u8::from(!failed.is_empty()))
     }
 }
 

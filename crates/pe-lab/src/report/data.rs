@@ -1,5 +1,6 @@
 //! The results of a study, laid out by task, scheme and seed, and what is known about its tasks.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
@@ -80,6 +81,13 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
+    /// The processors that the trials ran on, each once, as far as they are known.
+    pub fn processors(&self) -> BTreeSet<&'a str> {
+        let measured = self.runs.iter().filter_map(|run| run.outcome.ok());
+        let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
+        machines.map(|machine| machine.processor.as_str()).collect()
+    }
+
     /// The results of a study.
     pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
         let done = outcomes.results.iter().map(|result| Run {

@@ -413,8 +413,8 @@ impl SchemeOverall {
             far: Aggregate::of(tasks, scheme, |of| of.far.as_ref()),
             parameters: range(|measures| measures.parameters),
             position_parameters: range(|measures| measures.position_parameters),
-            ms_per_step: mean(measured.iter().map(|m| m.timing.ms_per_step)),
-            tokens_per_second: mean(measured.iter().map(|m| m.timing.tokens_per_second)),
+            ms_per_step: cost(data, measured.iter().map(|m| m.timing.ms_per_step)),
+            tokens_per_second: cost(data, measured.iter().map(|m| m.timing.tokens_per_second)),
             finished: measured.len(),
             failed,
             lost: runs.len() - measured.len() - failed,
@@ -513,6 +513,15 @@ impl TaskSummary {
     }
 }
 
+/// The mean of a time. `None` where the trials ran on several kinds of processors: a scheme that happened to run
+/// on the faster one would look cheap.
+fn cost(data: &Data<'_>, times: impl Iterator<Item = f64>) -> Option<f64> {
+    match data.processors().len() {
+        0 | 1 => mean(times),
+        _ => None,
+    }
+}
+
 impl SchemeSummary {
     fn of(data: &Data<'_>, task: &TaskFacts, scheme: &str) -> Self {
         let runs: Vec<(u64, Option<&Measures>)> = data
@@ -563,8 +572,11 @@ impl SchemeSummary {
             lost: without(false),
             parameters: measured.first().map(|(_, m)| m.parameters),
             position_parameters: measured.first().map(|(_, m)| m.position_parameters),
-            ms_per_step: mean(measured.iter().map(|(_, m)| m.timing.ms_per_step)),
-            tokens_per_second: mean(measured.iter().map(|(_, m)| m.timing.tokens_per_second)),
+            ms_per_step: cost(data, measured.iter().map(|(_, m)| m.timing.ms_per_step)),
+            tokens_per_second: cost(
+                data,
+                measured.iter().map(|(_, m)| m.timing.tokens_per_second),
+            ),
         }
     }
 

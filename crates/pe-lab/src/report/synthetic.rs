@@ -76,6 +76,7 @@ impl Synthetic {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,
                 threads: Some(1),
+                machine: None,
             },
         };
         self.runs

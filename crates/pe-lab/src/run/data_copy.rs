@@ -125,6 +125,7 @@ fn keep_packed(from: &Path, bytes: &[u8], copy: &Path) -> Result<(), LabError> {
     if let Some(parent) = copy.parent() {
         fs::create_dir_all(parent).map_err(LabError::file(parent))?;
     }
+    // Whoever may not read the folder or one of its files may not read the copy.
     write_with_mode(copy, bytes, mode(from)?)
 }
 

@@ -7,6 +7,8 @@
 //! | `data_copy` | the study's own copy of the user's data |
 //! | `estimate` | how long the trials will take |
 //! | `winner` | the scheme that scored highest |
+//! | `merge` | several folders of one study become one |
+//! | `machine` | the machine that a trial ran on |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
@@ -14,6 +16,8 @@
 mod claim;
 mod data_copy;
 mod estimate;
+mod machine;
+mod merge;
 mod progress;
 mod study;
 mod trial;
@@ -22,6 +26,8 @@ mod worker;
 
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::Estimate;
+pub use machine::Machine;
+pub use merge::merge;
 pub use progress::{Bars, Progress};
 pub use study::{Outcomes, Study};
 pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
+use super::machine::Machine;
 use crate::ask::{TrialSpec, Versions};
 use crate::device;
 use crate::error::LabError;
@@ -91,6 +92,9 @@ pub struct Timing {
     pub tokens_per_second: f64,
     /// The number of threads that the trial was given, if it was set.
     pub threads: Option<usize>,
+    /// The machine it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 impl TrialResult {
@@ -153,6 +157,7 @@ pub fn run_trial(
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
                         .and_then(|n| n.parse().ok()),
+                    machine: Some(Machine::this()),
                 },
             })
         }

@@ -12,12 +12,12 @@ mod time;
 
 pub(super) use task::Series;
 
-use super::epochs::{USUAL_BATCH, steps};
+use super::epochs::USUAL_BATCH;
 use super::error::Problem;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use table::{Table, Target};
-use task::is_forecast;
+use task::{is_forecast, training_steps};
 
 use crate::task::Task;
 
@@ -138,7 +138,7 @@ fn describe(table: &Table, to_train: usize, window: usize) -> Vec<String> {
         ),
         format!(
             "{} steps of {USUAL_BATCH} windows, unless --steps says otherwise",
-            grouped(steps(to_train))
+            grouped(training_steps(to_train))
         ),
     ];
     if let Some(time) = &table.time {
