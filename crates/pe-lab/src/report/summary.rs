@@ -688,6 +688,7 @@ mod tests {
                 ms_per_step: 1.0,
                 tokens_per_second: 1.0,
                 threads: None,
+                machine: None,
             },
         };
         let rows = |part, repeated| rows_of(&measures, part, repeated).unwrap();
