@@ -525,3 +525,37 @@ fn a_study_of_images_from_end_to_end() {
         .unwrap();
     assert!(!ran.status.success());
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_made_of_a_private_image_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (keep, root) = folder(10, [8, 8]);
+    fs::set_permissions(
+        root.join("below/003.png"),
+        fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
+    let mut command = Command::cargo_bin("pe-lab").unwrap();
+    let command = command
+        .current_dir(keep.path())
+        .args(["compare", "--data", "bars", "--out", "study"]);
+    let command = command.args([
+        "--schemes",
+        "none",
+        "--seeds",
+        "1,",
+        "--steps",
+        "1",
+        "--quiet",
+    ]);
+    assert!(command.output().unwrap().status.success());
+    for file in ["data/bars.images", "results.csv", "report.html"] {
+        let mode = fs::metadata(keep.path().join("study").join(file))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "{file}");
+    }
+}

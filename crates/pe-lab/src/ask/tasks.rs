@@ -32,9 +32,13 @@ impl Tasks {
 
     /// The user's files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let source = self.data().map(DataTask::source);
-        source.into_iter().flat_map(|source| {
-            let files = [Some(source.file.as_path()), source.test.as_deref()];
+        self.data().into_iter().flat_map(|data| {
+            let source = data.source();
+            let files = [
+                Some(source.file.as_path()),
+                Some(data.private()),
+                source.test.as_deref(),
+            ];
             files.into_iter().flatten()
         })
     }

@@ -35,7 +35,7 @@ pub(super) struct Rows {
     #[arg(long)]
     no_header: bool,
     /// Cut sequences after this many tokens, and say how many were cut [default: a row of more than 512
-    /// tokens is an error]
+    /// tokens is an error]. Series: the longest window of the training [default: 32]
     #[arg(long, value_name = "N")]
     max_len: Option<usize>,
     /// Leave out up to this many lines or images that cannot be used, and say which [default: 0]
@@ -52,6 +52,14 @@ pub(super) struct Rows {
     /// [default: 64]
     #[arg(long, value_name = "N")]
     train_length: Option<usize>,
+    /// Series: the column to predict. Of numbers, it is the next one; of words, the class of each row. The rows
+    /// are in the order of time
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
+    /// positions [default: the rows are at 0, 1, 2, …]
+    #[arg(long, value_name = "COLUMN", requires = "target")]
+    time: Option<String>,
     /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
     /// longer side, and the nearest that patches divide]
     #[arg(long, value_name = "N")]
@@ -87,6 +95,8 @@ impl Rows {
             no_beyond: self.no_beyond,
             objective: self.objective,
             train_length: self.train_length,
+            target: self.target.clone(),
+            time: self.time.clone(),
             size: self.size,
             patch: self.patch,
         };

@@ -166,7 +166,7 @@ fn up_to_the_last_filled<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
 }
 
 /// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds.
-fn sniffed(text: &str) -> char {
+pub(super) fn sniffed(text: &str) -> char {
     let line = text.lines().find(|line| !line.trim().is_empty());
     let line = line.unwrap_or("");
     let found = [',', '\t', ';', '|']
@@ -186,7 +186,11 @@ fn reader(text: &str, delimiter: char) -> csv::Reader<&[u8]> {
 }
 
 /// The names of the columns, and the line of the first record.
-fn names_of(text: &str, delimiter: char, no_header: bool) -> Result<(Vec<String>, usize), Problem> {
+pub(super) fn names_of(
+    text: &str,
+    delimiter: char,
+    no_header: bool,
+) -> Result<(Vec<String>, usize), Problem> {
     let mut reader = reader(text, delimiter);
     let mut lines = Lines::new(text, delimiter);
     let mut record = StringRecord::new();
@@ -215,7 +219,7 @@ fn unreadable(error: csv::Error) -> Problem {
 }
 
 /// Calls `each` for every record that is not blank, with its place.
-fn each_record(
+pub(super) fn each_record(
     text: &str,
     delimiter: char,
     mut each: impl FnMut(&StringRecord, Place) -> Result<(), Problem>,
@@ -407,7 +411,7 @@ fn doubts(
 }
 
 /// The column of this name, or of this name in other capitals if only one is.
-fn column(names: &[String], name: &str) -> Option<usize> {
+pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
     let name = name.trim();
     let exact = names.iter().position(|known| known == name);
     exact.or_else(|| {
@@ -416,7 +420,7 @@ fn column(names: &[String], name: &str) -> Option<usize> {
     })
 }
 
-fn unknown_column(flag: &'static str, name: &str, names: &[String]) -> Problem {
+pub(super) fn unknown_column(flag: &'static str, name: &str, names: &[String]) -> Problem {
     let mut columns = list(names);
     if name.parse::<usize>().is_ok() {
         columns.push_str("; if the first line is a row like the others, say --no-header");
@@ -517,8 +521,8 @@ struct Lines<'a> {
 }
 
 /// The lines of a row.
-struct Place {
-    first: usize,
+pub(super) struct Place {
+    pub(super) first: usize,
     last: usize,
     /// For a row of several lines: whether every double quote that opens a field is closed at the end of
     /// the field. Always true for a row of one line, which cannot contain another row.

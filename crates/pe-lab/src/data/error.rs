@@ -128,6 +128,9 @@ pub enum Problem {
     /// Images that cannot be used, for a reason that concerns all of them.
     #[error("{0}")]
     Images(String),
+    /// A series that cannot be used, for a reason that concerns all of it.
+    #[error("{0}")]
+    Series(String),
     /// Image files that cannot be used.
     #[error("{}", bad_images(*count, shown))]
     BadImages {

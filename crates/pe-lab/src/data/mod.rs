@@ -6,6 +6,7 @@
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.txt`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
+//! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
 //! | a folder | a folder of PNG and JPEG files for each class | predict the class |
 //!
 //! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
@@ -29,6 +30,7 @@ mod npy;
 mod quote;
 mod reading;
 mod rows;
+mod series;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -56,6 +58,7 @@ use crate::task::{Answer, Language, NextToken, Sample, Task};
 use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
+use series::Series;
 use split::HeldOut;
 use text::MaskedText;
 
@@ -71,6 +74,8 @@ pub enum Format {
     Text,
     /// Token ids.
     Ids,
+    /// Numbers in the order of time.
+    Series,
     /// Images, in a folder for each class, or as a study keeps them.
     Images,
 }
@@ -82,6 +87,9 @@ impl Format {
             return Err(Problem::Reading(format!(
                 "{flag} is about images; name their folder with --data FOLDER"
             )));
+        }
+        if reading.target.is_some() {
+            return Ok(Self::Series);
         }
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
@@ -230,6 +238,8 @@ pub struct DataTask {
     spec: DataSpec,
     source: Source,
     description: Vec<String>,
+    /// What was read that the fewest may read: the file itself, or one of the images of a folder.
+    private: PathBuf,
     made: Made,
 }
 
@@ -239,6 +249,7 @@ enum Made {
     Text(Arc<MaskedText>),
     Next(Arc<NextToken>),
     Images(Arc<Images>),
+    Series(Arc<Series>),
 }
 
 impl fmt::Debug for DataTask {
@@ -277,6 +288,11 @@ impl DataTask {
         &self.source
     }
 
+    /// Of what was read, the file that the fewest may read: nobody else is to read what is made of it.
+    pub fn private(&self) -> &Path {
+        &self.private
+    }
+
     /// What was found in the file and how it is used, in lines for a person.
     pub fn describe(&self) -> &[String] {
         &self.description
@@ -289,6 +305,7 @@ impl DataTask {
             Made::Text(task) => task.clone(),
             Made::Next(task) => task.clone(),
             Made::Images(task) => task.clone(),
+            Made::Series(task) => task.clone(),
         }
     }
 
@@ -299,6 +316,7 @@ impl DataTask {
             Made::Text(task) => vec![task.clone()],
             Made::Next(task) => vec![task.clone()],
             Made::Images(task) => vec![task.clone()],
+            Made::Series(task) => vec![task.clone()],
         }
     }
 }
@@ -327,6 +345,7 @@ impl DataTask {
             Made::Rows(tasks) => tasks[0].labels(),
             Made::Text(_) | Made::Next(_) => &[],
             Made::Images(task) => task.labels(),
+            Made::Series(task) => task.labels(),
         }
     }
 
@@ -335,7 +354,7 @@ impl DataTask {
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.made {
             Made::Images(task) => Some(task.bytes()),
-            Made::Rows(_) | Made::Text(_) | Made::Next(_) => None,
+            Made::Rows(_) | Made::Text(_) | Made::Next(_) | Made::Series(_) => None,
         }
     }
 
@@ -380,6 +399,9 @@ impl DataTask {
             )),
             Format::Ids => Err(Problem::Reading(
                 "holds token ids, and predictions are made for labelled rows".into(),
+            )),
+            Format::Series => Err(Problem::Reading(
+                "holds a series, and predictions are made for labelled rows".into(),
             )),
             Format::Images => Err(Problem::Reading(
                 "holds images, and predictions are made for labelled rows".into(),
@@ -470,7 +492,19 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         vocabulary: None,
         tokenizer: None,
     };
-    let (made, description) = if format == Format::Text && reading.is_next() {
+    let (made, description) = if format == Format::Series {
+        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
+            if set {
+                let problem = Problem::Reading(format!(
+                    "{flag} is for labelled rows; of a series, the last fifth is the test"
+                ));
+                return Err(of(file)(problem));
+            }
+        }
+        let made = series::read(&text, reading, delimiter(file), &spec.file);
+        let (task, description) = made.map_err(of(file))?;
+        (Made::Series(Arc::new(task)), description)
+    } else if format == Format::Text && reading.is_next() {
         let made = next::of_text(&text.replace("\r\n", "\n"), &spec.file, reading);
         let (task, mut description) = made.map_err(of(file))?;
         description.extend(first_windows(&task));
@@ -514,6 +548,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         spec,
         source: source.clone(),
         description,
+        private: file.clone(),
         made,
     })
 }

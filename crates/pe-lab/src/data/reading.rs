@@ -96,6 +96,12 @@ pub struct Reading {
     /// The tokens of a training window, where the next token is predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub train_length: Option<usize>,
+    /// The column of a series that is to be predicted: its next number, or its class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The column of the times of a series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
     /// The side in pixels to which images are brought.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
@@ -125,6 +131,7 @@ impl Reading {
             || self.label.is_some()
             || self.text.is_some()
             || self.columns.is_some()
+            || self.target.is_some()
     }
 
     /// Checks what can be wrong without a file.
@@ -136,6 +143,11 @@ impl Reading {
             return wrong(format!(
                 "--max-len is {length}; it takes from 2 to {MAX_TOKENS} tokens"
             ));
+        }
+        if self.time.is_some() && self.target.is_none() {
+            return wrong(
+                "--time is about series; say which column is to be predicted with --target".into(),
+            );
         }
         if self.text.is_some() && self.columns.is_some() {
             return wrong("--text and --columns both say where the tokens are; keep one".into());
@@ -184,6 +196,19 @@ impl Reading {
             (self.max_len.is_some(), "--max-len"),
             (self.objective.is_some(), "--objective"),
             (self.train_length.is_some(), "--train-length"),
+            (self.no_beyond, "--no-beyond"),
+            (self.target.is_some(), "--target"),
+            (self.time.is_some(), "--time"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+    }
+
+    /// The first setting that a series has no use for.
+    pub(super) fn not_about_series(&self) -> Option<&'static str> {
+        let set = [
+            (self.label.is_some(), "--label"),
+            (self.text.is_some(), "--text"),
+            (self.tokens.is_some(), "--tokens"),
             (self.no_beyond, "--no-beyond"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)

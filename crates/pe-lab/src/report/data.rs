@@ -7,7 +7,7 @@ use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
-use crate::task::{Measure, Task};
+use crate::task::{Measure, Task, TestRows};
 
 /// One trial as the report sees it.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +54,10 @@ pub struct TaskFacts {
     pub near: usize,
     /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
-    /// The number of sequences tested inside and beyond; 0 if nothing was tested yet.
+    /// The number of different sequences tested inside and beyond; 0 if nothing was tested yet.
     pub samples: [usize; 2],
+    /// Whether the same sequences are tested at every length.
+    pub repeats_rows: bool,
     /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
     pub solved_at: Option<f64>,
@@ -233,6 +235,7 @@ impl TaskFacts {
             Some(task) => *task.train_lengths().end(),
             None => groups[0].last().map_or(0, |tested| tested.0),
         };
+        let repeats_rows = task.is_some_and(|task| task.test_rows() == TestRows::Repeated);
         let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
         Self {
             name: name.to_string(),
@@ -246,7 +249,14 @@ impl TaskFacts {
             steps,
             train_lengths: task.map(|task| task.train_lengths()),
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
-            samples: [0, 1].map(|part| groups[part].iter().map(|t| t.3).sum()),
+            samples: [0, 1].map(|part| {
+                let tested = groups[part].iter().map(|t| t.3);
+                match repeats_rows {
+                    true => tested.max().unwrap_or(0),
+                    false => tested.sum(),
+                }
+            }),
+            repeats_rows,
             floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
             near: longest * 3 / 2,
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),

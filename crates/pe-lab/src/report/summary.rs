@@ -359,7 +359,9 @@ fn row_scores(
                 return Some(vec![score.normalized; task.samples[part as usize]]);
             }
             let mut runs = data.measured(&task.task, scheme);
-            rows_of(runs.find(|run| run.0 == *seed)?.1, part)
+            let facts = data.tasks.iter().find(|facts| facts.name == task.task);
+            let repeated = facts.is_some_and(|facts| facts.repeats_rows);
+            rows_of(runs.find(|run| run.0 == *seed)?.1, part, repeated)
         };
         let rows: Option<Vec<Vec<f64>>> = tasks.iter().zip(&groups).map(of_task).collect();
         rows.map(|rows| rows.concat())
@@ -368,8 +370,9 @@ fn row_scores(
     runs.filter(|runs| !runs.is_empty())
 }
 
-/// The normalized score of every test row of a part in one run.
-fn rows_of(measures: &Measures, part: Part) -> Option<Vec<f64>> {
+/// The normalized score of every test row of a part in one run. Rows that are tested at several lengths count
+/// once, with their mean: they are no further rows.
+fn rows_of(measures: &Measures, part: Part, repeated: bool) -> Option<Vec<f64>> {
     let inside = part == Part::Inside;
     let of_part = measures
         .scores
@@ -381,8 +384,15 @@ fn rows_of(measures: &Measures, part: Part) -> Option<Vec<f64>> {
             Some(rows.into_iter().map(|row| row.over(score.floor)).collect())
         })
         .collect();
-    rows.map(|rows| rows.concat())
-        .filter(|rows| !rows.is_empty())
+    let rows = rows?;
+    let rows = match (repeated, rows.first()) {
+        (true, Some(first)) => {
+            let mean = |row| mean(rows.iter().filter_map(|length| length.get(row).copied()));
+            (0..first.len()).map(mean).collect::<Option<Vec<f64>>>()?
+        }
+        _ => rows.concat(),
+    };
+    Some(rows).filter(|rows| !rows.is_empty())
 }
 
 impl SchemeOverall {
@@ -654,6 +664,45 @@ mod tests {
 
     fn close(value: f64, expected: f64) {
         assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn a_row_that_is_tested_at_several_lengths_counts_once() {
+        use crate::learn::{LengthScore, RowOutcomes};
+        use crate::run::Timing;
+        use crate::task::Score;
+
+        let at = |length, right: &[u32]| LengthScore {
+            length,
+            inside: length == 4,
+            samples: right.len(),
+            score: Score::Accuracy(0.5),
+            exact: Some(0.5),
+            floor: 0.5,
+            by_position: Vec::new(),
+            rows: Some(RowOutcomes::Right {
+                right: right.to_vec(),
+                asked: 1,
+            }),
+        };
+        let measures = Measures {
+            scores: vec![at(2, &[1, 0, 1]), at(4, &[1, 1, 1]), at(9, &[1, 0, 0])],
+            parameters: 1,
+            position_parameters: 0,
+            curve: Vec::new(),
+            held_out: Vec::new(),
+            timing: Timing {
+                ms_per_step: 1.0,
+                tokens_per_second: 1.0,
+                threads: None,
+                machine: None,
+            },
+        };
+        let rows = |part, repeated| rows_of(&measures, part, repeated).unwrap();
+        // Normalized, a right answer is 1 and a wrong one −1.
+        assert_eq!(rows(Part::Beyond, true), [1.0, -1.0, 0.0]);
+        assert_eq!(rows(Part::Beyond, false), [1.0, -1.0, 1.0, 1.0, -1.0, -1.0]);
+        assert_eq!(rows(Part::Inside, true), [1.0; 3]);
     }
 
     #[test]

@@ -241,7 +241,7 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
             "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",
             data.file
         ),
-        (Part::Beyond, _) => format!("The same {tested} longer rows"),
+        (Part::Beyond, _) => format!("The same {tested} rows beyond training"),
     };
     let unsure = said.iter().filter(|of| !of.1.established());
     let widest = |of: &&(&Comparison, OtherRows)| of.1.interval.map_or(f64::MIN, |i| i.low);

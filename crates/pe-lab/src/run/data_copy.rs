@@ -103,7 +103,7 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     };
     let (source, spec) = (data.source(), data.spec());
     if let Some(bytes) = data.packed() {
-        return keep_packed(&source.file, bytes, &folder.data(spec));
+        return keep_packed(data.private(), bytes, &folder.data(spec));
     }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
     if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
@@ -168,7 +168,7 @@ fn keep_packed(from: &Path, bytes: &[u8], copy: &Path) -> Result<(), LabError> {
     if let Some(parent) = copy.parent() {
         fs::create_dir_all(parent).map_err(LabError::file(parent))?;
     }
-    // Whoever may not read the folder may not read the copy.
+    // Whoever may not read the folder or one of its files may not read the copy.
     write_with_mode(copy, bytes, mode(from)?)
 }
 

@@ -14,7 +14,7 @@ use crate::learn::{
     CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Watch, evaluate, evaluate_language,
     train,
 };
-use crate::task::Task;
+use crate::task::{Task, TestRows};
 
 /// The most rows of a stored encoding.
 const ENCODING_ROWS: usize = 512;
@@ -143,8 +143,8 @@ pub fn run_trial(
         Ok(trained) => {
             let seconds = trained.elapsed.as_secs_f64();
             let keep = match spec.data {
-                Some(_) => Keep::Rows,
-                None => Keep::Scores,
+                Some(_) if task.test_rows() != TestRows::Neighbours => Keep::Rows,
+                _ => Keep::Scores,
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
             let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;

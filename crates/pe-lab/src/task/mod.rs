@@ -54,6 +54,18 @@ pub enum Readout {
     MeanPooled,
 }
 
+/// How the rows of the test sets of a task hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestRows {
+    /// Every length has rows of its own, drawn independently.
+    Independent,
+    /// The same rows are tested at every length, in the same order, as images at several resolutions.
+    Repeated,
+    /// They are neighbours in time, so what is true of one says something about the next: they cannot tell
+    /// what others would say.
+    Neighbours,
+}
+
 /// A class to predict, and the position (in the input) at which it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -184,6 +196,11 @@ pub trait Task: Send + Sync {
     /// Where numbers are to be predicted: how much 1 of [`Sample::numbers`] is in the unit of the score.
     fn unit(&self) -> f64 {
         1.0
+    }
+
+    /// How the rows of the test sets hang together.
+    fn test_rows(&self) -> TestRows {
+        TestRows::Independent
     }
 
     /// Whether inputs have times.

@@ -64,12 +64,16 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     if source.folds.is_some() {
         return wrong("--folds");
     }
-    let (pack, file) = match source.file.is_dir() {
-        true => (packed(&source.file, reading)?, name_of(&source.file)),
+    let (pack, file, private) = match source.file.is_dir() {
+        true => {
+            let (pack, private) = packed(&source.file, reading)?;
+            (pack, name_of(&source.file), private)
+        }
         false => {
             let pack = Pack::parse(open_bytes(&source.file)?)?;
             check(&pack.contents, reading)?;
-            (pack, FileSpec::of(&source.file, &[]).file)
+            let file = FileSpec::of(&source.file, &[]).file;
+            (pack, file, source.file.clone())
         }
     };
     let description = describe(&pack.contents);
@@ -88,6 +92,7 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
         },
         source: source.clone(),
         description,
+        private,
         made: Made::Images(Arc::new(Images::new(pack, &file))),
     })
 }
@@ -156,8 +161,8 @@ impl Bad<'_> {
     }
 }
 
-/// Reads, decodes and divides the images of a folder.
-fn packed(root: &Path, reading: &Reading) -> Result<Pack, Problem> {
+/// Reads, decodes and divides the images of a folder, and returns the file or folder that the fewest may read.
+fn packed(root: &Path, reading: &Reading) -> Result<(Pack, PathBuf), Problem> {
     let Folder { train, test, notes } = find::folder(root)?;
     let labels = train.labels.clone();
     check_folders(&train, test.as_ref())?;
@@ -255,7 +260,6 @@ fn packed(root: &Path, reading: &Reading) -> Result<Pack, Problem> {
     contents.notes.extend(equal.notes(&trained, &tested));
 
     // The other sizes are made of the files again, not of the small images.
-    let mut all: Vec<Vec<u8>> = trained.iter().map(|i| decoded[*i].1.clone()).collect();
     let mut at_sizes: Vec<Vec<Vec<u8>>> = vec![Vec::new(); contents.sizes.len()];
     for index in &tested {
         let (image, pixels, _) = &decoded[*index];
@@ -271,8 +275,31 @@ fn packed(root: &Path, reading: &Reading) -> Result<Pack, Problem> {
             of_size.push(decode::at_size(&whole, *size, contents.coloured));
         }
     }
-    all.extend(at_sizes.into_iter().flatten());
-    Pack::of(contents, all)
+    let all = trained.iter().map(|index| decoded[*index].1.clone());
+    let all = all.chain(at_sizes.into_iter().flatten());
+    let files = decoded.iter().map(|(image, ..)| image.path.as_path());
+    let private = most_private(root, files);
+    Ok((Pack::of(contents, all)?, private))
+}
+
+/// Of a folder and its files, one that the fewest others may read.
+fn most_private<'a>(root: &'a Path, files: impl Iterator<Item = &'a Path>) -> PathBuf {
+    let others_may_read = |path: &&Path| {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::metadata(path).map_or(0, |of| of.permissions().mode() & 0o044)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = path;
+            0_u32
+        }
+    };
+    let all = std::iter::once(root).chain(files);
+    all.min_by_key(others_may_read)
+        .unwrap_or(root)
+        .to_path_buf()
 }
 
 /// Reads the beginnings of the files of every class.

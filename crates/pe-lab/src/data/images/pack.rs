@@ -15,6 +15,9 @@ use super::super::quote::grouped;
 use super::size::{MAX_PATCHES, Size, by};
 
 const MAGIC: &[u8] = b"pe-lab images 1\n";
+/// The most bytes of pixels. What the file says before them takes far less than 16 MiB, so the whole file can be
+/// read again.
+const MAX_PIXELS: u64 = MAX_BYTES - (16 << 20);
 
 /// What a file says of its images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +67,7 @@ impl Contents {
     /// [`Problem::Images`] with the number of bytes and the bound.
     pub fn check_room(&self) -> Result<usize, Problem> {
         match self.pixels() {
-            Some(bytes) if (bytes as u64) < MAX_BYTES => Ok(bytes),
+            Some(bytes) if bytes as u64 <= MAX_PIXELS => Ok(bytes),
             bytes => Err(Problem::Images(format!(
                 "{} images of {} pixels, and those of the test at {} sizes, take {} bytes, and a study keeps at \
                  most {}; take a sample of them, or a smaller --size",
@@ -72,7 +75,7 @@ impl Contents {
                 self.sizes.first().map_or(String::new(), |size| by(*size)),
                 self.sizes.len(),
                 bytes.map_or("too many".into(), grouped),
-                grouped(MAX_BYTES as usize)
+                grouped(MAX_PIXELS as usize)
             ))),
         }
     }
@@ -232,6 +235,27 @@ mod tests {
             (pack.test(1, 0), pack.test(1, 1)),
             (&[5; 6][..], &[6; 6][..])
         );
+    }
+
+    #[test]
+    fn pixels_are_counted_before_there_is_memory_for_them() {
+        let of = |images: usize, sizes: Vec<Size>| {
+            let contents = Contents {
+                sizes,
+                train: vec![0; images],
+                ..contents()
+            };
+            contents.check_room().map_err(|problem| problem.to_string())
+        };
+        // 240 MiB in training, less the two of the test.
+        assert_eq!(of(238, vec![[1024, 1024]]), Ok(240 << 20));
+        let message = of(239, vec![[1024, 1024]]).unwrap_err();
+        assert!(
+            message.contains("take 252,706,816 bytes, and a study keeps at most 251,658,240"),
+            "{message}"
+        );
+        let message = of(1, vec![[usize::MAX, 2]]).unwrap_err();
+        assert!(message.contains("take too many bytes"), "{message}");
     }
 
     #[test]

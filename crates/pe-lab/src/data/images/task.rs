@@ -10,7 +10,7 @@ use super::super::limits::NAME;
 use super::super::quote::grouped;
 use super::pack::{Contents, Pack};
 use super::size::Size;
-use crate::task::{Answer, Input, Readout, Sample, Task};
+use crate::task::{Answer, Input, Readout, Sample, Task, TestRows};
 
 /// Predict the class of an image, from the mean over all its patches.
 ///
@@ -196,6 +196,10 @@ impl Task for Images {
 
     fn floor_about(&self) -> &str {
         "always the most frequent class"
+    }
+
+    fn test_rows(&self) -> TestRows {
+        TestRows::Repeated
     }
 
     fn solved_at(&self) -> Option<f64> {

@@ -1,0 +1,302 @@
+//! A series as a task: predict the next number, or the class, from the rows before.
+
+use std::ops::RangeInclusive;
+
+use super::super::epochs::steps;
+use super::super::limits::NAME;
+use super::super::quote::{grouped, shorten};
+use super::table::{Table, Target};
+use crate::rng::{RngExt, generator};
+use crate::task::{Answer, Input, Measure, Readout, Sample, Task, TestRows};
+
+/// The fewest steps of a training, unless a flag says otherwise. After 150 steps a forecast of `co2.csv` still
+/// improved.
+const LEAST_STEPS: usize = 1_000;
+/// The most windows that are tested at each length. They lie evenly over the test.
+const MAX_TESTED: usize = 2_000;
+
+/// Predict the next number of a series, or the class of its last row, from a window of rows.
+///
+/// A row is a vector of the numbers of its columns. The number that is forecast is read as its difference from the
+/// last one of the window, divided by the root mean square of such differences in the training; and what is to
+/// be predicted is the next difference, so a model that always says 0 repeats the last value. Other columns are
+/// standardized with the mean and the deviation of the training. The last rows of the series are the test, and no
+/// window of the training reaches into them or of the test before them.
+///
+/// A batch of the training has one length. Every length is tested on the same rows.
+#[derive(Debug)]
+pub(in super::super) struct Series {
+    table: Table,
+    about: String,
+    source: String,
+    /// The first row of the test.
+    to_train: usize,
+    /// The longest window of the training.
+    window: usize,
+    /// The tested lengths, and the rows that are predicted.
+    lengths: Vec<usize>,
+    tested: Vec<usize>,
+    /// How the numbers of each column are scaled: what is subtracted (of the target of a forecast the last of
+    /// the window), and what they are divided by.
+    scale: Vec<(f64, f64)>,
+    /// The middle one of the steps of time.
+    step: f64,
+}
+
+impl Series {
+    /// The task. `lengths` are those that are tested, and `to_train` is the first row of the test.
+    pub(super) fn new(
+        table: Table,
+        file: &str,
+        to_train: usize,
+        window: usize,
+        lengths: Vec<usize>,
+    ) -> Self {
+        let longest = lengths.iter().copied().max().unwrap_or(window);
+        let first = to_train + longest - usize::from(!is_forecast(&table));
+        let rows = table.rows();
+        let every = (rows - first).div_ceil(MAX_TESTED).max(1);
+        let (about, steps) = (about(&table), steps_of(&table));
+        Self {
+            about,
+            source: format!("{file}, {} rows", grouped(rows)),
+            scale: scale(&table, to_train, window),
+            tested: (first..rows).step_by(every).collect(),
+            step: steps,
+            to_train,
+            window,
+            lengths,
+            table,
+        }
+    }
+
+    /// The names of the classes. None for a forecast.
+    pub fn labels(&self) -> &[String] {
+        match &self.table.to_predict {
+            Target::Next => &[],
+            Target::Classes { labels, .. } => labels,
+        }
+    }
+
+    /// The number of windows tested at each length.
+    pub(super) fn windows(&self) -> usize {
+        self.tested.len()
+    }
+
+    /// The window of `length` rows from which a row is predicted: those before it, or those up to it.
+    fn window_of(&self, row: usize, length: usize) -> std::ops::Range<usize> {
+        let end = row + usize::from(!is_forecast(&self.table));
+        end - length..end
+    }
+
+    fn sample(&self, row: usize, length: usize) -> Sample {
+        let window = self.window_of(row, length);
+        let last = window.end - 1;
+        let width = self.table.values.len();
+        let mut values = Vec::with_capacity(length * width);
+        for at in window.clone() {
+            for (column, (numbers, (mean, deviation))) in
+                self.table.values.iter().zip(&self.scale).enumerate()
+            {
+                let from = match column {
+                    0 if is_forecast(&self.table) => numbers[last],
+                    _ => *mean,
+                };
+                values.push(((numbers[at] - from) / deviation) as f32);
+            }
+        }
+        let input = Input::Vectors { width, values };
+        let sample = match &self.table.to_predict {
+            Target::Next => {
+                let numbers = &self.table.values[0];
+                let next = (numbers[row] - numbers[last]) / self.scale[0].1;
+                Sample::of_number(input, length - 1, next as f32)
+            }
+            Target::Classes { of_rows, .. } => {
+                let answer = Answer {
+                    position: length - 1,
+                    class: of_rows[row],
+                };
+                Sample::new(input, vec![answer])
+            }
+        };
+        let times = self.table.times.as_ref().map(|times| {
+            let first = times[window.start];
+            let since = |time: &f64| (time - first) / self.step;
+            times[window.clone()].iter().map(since).collect()
+        });
+        Sample { times, ..sample }
+    }
+}
+
+/// The number of training steps for so many rows.
+pub(super) fn training_steps(rows: usize) -> usize {
+    steps(rows).max(LEAST_STEPS)
+}
+
+pub(super) fn is_forecast(table: &Table) -> bool {
+    table.to_predict == Target::Next
+}
+
+fn about(table: &Table) -> String {
+    match &table.to_predict {
+        Target::Next => format!("your data: the next value of {}", shorten(&table.target)),
+        Target::Classes { labels, .. } => format!(
+            "your data: which of {} classes {} has at the last row of a window",
+            grouped(labels.len()),
+            shorten(&table.target)
+        ),
+    }
+}
+
+/// The middle one of the steps from one time to the next, or 1 without times.
+fn steps_of(table: &Table) -> f64 {
+    let Some(times) = &table.times else {
+        return 1.0;
+    };
+    let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.
+fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
+    let or_one = |deviation: f64| match deviation > 0.0 && deviation.is_finite() {
+        true => deviation,
+        false => 1.0,
+    };
+    let of = |(column, numbers): (usize, &Vec<f64>)| {
+        let train = &numbers[..to_train];
+        if column == 0 && is_forecast(table) {
+            // Differences from the last number of a window, as a model reads them.
+            let (mut squares, mut count) = (0.0, 0_usize);
+            for (last, number) in train.iter().enumerate() {
+                for before in &train[last.saturating_sub(window - 1)..last] {
+                    squares += (before - number).powi(2);
+                    count += 1;
+                }
+            }
+            return (0.0, or_one((squares / count.max(1) as f64).sqrt()));
+        }
+        let mean = train.iter().sum::<f64>() / to_train as f64;
+        let variance = train.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / to_train as f64;
+        (mean, or_one(variance.sqrt()))
+    };
+    table.values.iter().enumerate().map(of).collect()
+}
+
+impl Task for Series {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn vocabulary(&self) -> usize {
+        0
+    }
+
+    fn vector_width(&self) -> Option<usize> {
+        Some(self.table.values.len())
+    }
+
+    /// 1 for a forecast: the number itself.
+    fn classes(&self) -> usize {
+        self.labels().len().max(1)
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::PerToken
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        self.window / 2..=self.window
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        self.lengths.clone()
+    }
+
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator("data/series/train", seed, step as u64);
+        let length = rng.random_range(self.train_lengths());
+        let first = length - usize::from(!is_forecast(&self.table));
+        let row = |_| self.sample(rng.random_range(first..self.to_train), length);
+        (0..size).map(row).collect()
+    }
+
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        if !self.lengths.contains(&length) {
+            return Vec::new();
+        }
+        let rows = self.tested.iter();
+        rows.map(|row| self.sample(*row, length)).collect()
+    }
+
+    fn measure(&self) -> Measure {
+        match is_forecast(&self.table) {
+            true => Measure::Error {
+                unit: shorten(&self.table.target).replace('`', ""),
+            },
+            false => Measure::Accuracy,
+        }
+    }
+
+    fn unit(&self) -> f64 {
+        match is_forecast(&self.table) {
+            true => self.scale[0].1,
+            false => 1.0,
+        }
+    }
+
+    fn has_times(&self) -> bool {
+        self.table.times.is_some()
+    }
+
+    /// The error of the naive forecast, or the share of the most frequent class of the test.
+    fn floor(&self, _length: usize) -> f64 {
+        let tested = self.tested.len() as f64;
+        match &self.table.to_predict {
+            Target::Next => {
+                let numbers = &self.table.values[0];
+                let errors = self
+                    .tested
+                    .iter()
+                    .map(|row| (numbers[*row] - numbers[row - 1]).abs());
+                errors.sum::<f64>() / tested
+            }
+            Target::Classes { labels, of_rows } => {
+                let mut counts = vec![0_usize; labels.len()];
+                for row in &self.tested {
+                    counts[of_rows[*row]] += 1;
+                }
+                counts.into_iter().max().unwrap_or(0) as f64 / tested
+            }
+        }
+    }
+
+    fn floor_about(&self) -> &str {
+        match is_forecast(&self.table) {
+            true => "the naive forecast: the last value again",
+            false => "always the most frequent class",
+        }
+    }
+
+    fn test_rows(&self) -> TestRows {
+        TestRows::Neighbours
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        None
+    }
+
+    fn steps(&self) -> usize {
+        training_steps(self.to_train)
+    }
+}

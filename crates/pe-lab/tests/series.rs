@@ -1,0 +1,385 @@
+//! Tables of measurements, made here, as data of one's own.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+use burn::tensor::Device;
+use pe_lab::ask::{ModelSpec, Scheme};
+use pe_lab::data::{DataTask, Reading, Source};
+use pe_lab::learn::{InputTensor, Keep, Model, TensorBatch, evaluate};
+use pe_lab::task::{Input, Score};
+use tempfile::TempDir;
+
+/// A table in a folder of its own.
+fn table(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.csv");
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn read(text: &str, change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
+    let (_folder, file) = table(text);
+    let mut reading = Reading {
+        target: Some("y".into()),
+        ..Reading::default()
+    };
+    change(&mut reading);
+    let source = Source {
+        file,
+        reading,
+        ..Source::default()
+    };
+    DataTask::read(&source).map_err(|error| error.to_string())
+}
+
+/// `rows` rows of time, another number, and the number itself: a wave around a rising line.
+fn waves(rows: usize) -> String {
+    let mut text = String::from("t,x,y\n");
+    for row in 0..rows {
+        let wave = (row as f64 * 0.7).sin() + 0.01 * row as f64;
+        writeln!(text, "{row},{},{wave}", row % 7).unwrap();
+    }
+    text
+}
+
+fn alone(reading: &mut Reading) {
+    reading.columns = Some(vec!["y".into()]);
+}
+
+fn timed(reading: &mut Reading) {
+    reading.time = Some("t".into());
+}
+
+#[test]
+fn a_forecast_is_scored_against_the_last_value() {
+    let text = waves(400);
+    let data = read(&text, alone).unwrap();
+    let task = data.task();
+    assert_eq!((task.classes(), task.vector_width()), (1, Some(1)));
+    assert_eq!(task.train_lengths(), 16..=32);
+    // 80 rows of the test: windows of 48 leave 32 of them, those of 64 too few.
+    assert_eq!(task.test_lengths(), [16, 32, 48]);
+    assert!(data.labels().is_empty());
+    let said = data.describe().join("\n");
+    for words in [
+        "400 rows of a series",
+        "the next number of `y`",
+        "the first 320 rows to train on, in windows of 16 to 32; the last 80 are the test",
+        "32 rows are predicted in the test, from windows of 16, 32, 48 rows; the test is too short",
+        "the mean absolute error of repeating the last value",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let y: Vec<f64> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.rsplit(',').next().unwrap().parse().unwrap())
+        .collect();
+    // The first row that is predicted is 48 after the first of the test, at every length.
+    let naive = (368..400)
+        .map(|row| (y[row] - y[row - 1]).abs())
+        .sum::<f64>()
+        / 32.0;
+    for length in task.test_lengths() {
+        assert!((task.floor(length) - naive).abs() < 1e-12);
+        let set = task.test_set(length);
+        assert_eq!(set.len(), 32);
+        let unit = task.unit();
+        for (row, sample) in (368..).zip(&set) {
+            let Input::Vectors { width: 1, values } = &sample.input else {
+                panic!("{sample:?}")
+            };
+            assert_eq!(
+                (values.len(), sample.answers[0].position),
+                (length, length - 1)
+            );
+            for (value, at) in values.iter().zip(row - length..) {
+                let expected = (y[at] - y[row - 1]) / unit;
+                assert!((f64::from(*value) - expected).abs() < 1e-5, "{row} {at}");
+            }
+            let expected = (y[row] - y[row - 1]) / unit;
+            assert!((f64::from(sample.numbers[0]) - expected).abs() < 1e-5);
+            assert_eq!(sample.times, None);
+        }
+    }
+}
+
+/// A model that always says 0 repeats the last value, so its skill is exactly 0.
+#[test]
+fn repeating_the_last_value_has_no_skill() {
+    let task = read(&waves(400), alone).unwrap().task();
+    let device = Device::flex();
+    let spec = ModelSpec {
+        d_model: 16,
+        layers: 1,
+        heads: 2,
+        d_ff: 16,
+    };
+    let scheme = Scheme::by_name("sinusoidal", 16, 2, 64).unwrap();
+    let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
+    let scores = evaluate(&model, task.as_ref(), &device, Keep::Rows).unwrap();
+    let set = task.test_set(32);
+    let batch = TensorBatch::new(&set, task.readout(), &device);
+    assert!(matches!(batch.input, InputTensor::Vectors(_)));
+    let said = model.forward(batch.input, None, &batch.positions, batch.read);
+    let said = said.into_data().try_to_vec::<f32>().unwrap();
+    let errors = said
+        .iter()
+        .zip(&set)
+        .map(|(said, sample)| f64::from((said - sample.numbers[0]).abs()) * task.unit());
+    let mean = errors.sum::<f64>() / set.len() as f64;
+    let Score::Error(error) = scores[1].score else {
+        panic!("{scores:?}")
+    };
+    assert!((error - mean).abs() < 1e-6 * mean, "{error} {mean}");
+    let naive = set
+        .iter()
+        .map(|sample| f64::from(sample.numbers[0].abs()) * task.unit());
+    let naive = naive.sum::<f64>() / set.len() as f64;
+    assert!((scores[1].floor - naive).abs() < 1e-5 * naive);
+    assert!((scores[1].normalized() - (1.0 - error / scores[1].floor)).abs() < 1e-12);
+}
+
+#[test]
+fn no_window_of_the_training_reaches_into_the_test() {
+    // Numbers tell their row: each is its square, so differences are all different.
+    let rows: String = (0..300).map(|row| format!("{}\n", row * row)).collect();
+    let task = read(&format!("y\n{rows}"), |_| ()).unwrap().task();
+    let unit = task.unit();
+    let (mut least, mut most) = (f64::MAX, 0.0_f64);
+    for step in 0..40 {
+        for sample in task.train_batch(1, step, 32) {
+            // (r² − (r − 1)²) = 2r − 1 tells the row r that is predicted.
+            let row = (f64::from(sample.numbers[0]) * unit + 1.0) / 2.0;
+            (least, most) = (least.min(row - sample.input.len() as f64), most.max(row));
+        }
+    }
+    assert!(
+        least > -0.01 && (most - 239.0).abs() < 0.01,
+        "{least} {most}"
+    );
+    assert_eq!(task.train_batch(3, 4, 8), task.train_batch(3, 4, 8));
+}
+
+#[test]
+fn words_are_classes_and_other_columns_are_standardized() {
+    let mut text = String::from("a,b,y\n");
+    for row in 0..400 {
+        let is_on = row / 9 % 3 == 0;
+        writeln!(text, "{},5,{}", row % 11, if is_on { "on" } else { "off" }).unwrap();
+    }
+    let data = read(&text, |_| ()).unwrap();
+    let task = data.task();
+    assert_eq!(data.labels(), ["off", "on"]);
+    assert_eq!((task.classes(), task.vector_width()), (2, Some(2)));
+    let set = task.test_set(32);
+    // The first row with 48 rows of the test up to itself; the window ends with it.
+    for (row, sample) in (367..).zip(&set) {
+        let is_on = row / 9 % 3 == 0;
+        assert_eq!(sample.answers[0].class, usize::from(is_on), "{row}");
+        let Input::Vectors { values, .. } = &sample.input else {
+            panic!("{sample:?}")
+        };
+        let train: Vec<f64> = (0..320).map(|row| (row % 11) as f64).collect();
+        let mean = train.iter().sum::<f64>() / 320.0;
+        let deviation = (train.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / 320.0).sqrt();
+        let last = ((row % 11) as f64 - mean) / deviation;
+        assert!((f64::from(values[62]) - last).abs() < 1e-5);
+        assert_eq!(values[63], 0.0);
+    }
+    let on = (367..400).filter(|row| row / 9 % 3 == 0).count() as f64 / 33.0;
+    assert_eq!(set.len(), 33);
+    assert!((task.floor(16) - on.max(1.0 - on)).abs() < 1e-12);
+}
+
+#[test]
+fn times_are_positions_in_units_of_the_middle_step() {
+    // Every third step is twice as long.
+    let mut time = 0.0;
+    let rows: String = (0..400)
+        .map(|row| {
+            time += if row % 3 == 0 { 20.0 } else { 10.0 };
+            format!("{time},{}\n", row % 13)
+        })
+        .collect();
+    let task = read(&format!("t,y\n{rows}"), timed).unwrap().task();
+    assert!(task.has_times());
+    let sample = &task.test_set(16)[0];
+    let times = sample.times.clone().unwrap();
+    // The window begins with row 352; the steps to the rows 354, 357 and so on are the long ones.
+    assert_eq!(times[..6], [0.0, 1.0, 3.0, 4.0, 5.0, 7.0]);
+    let device = Device::flex();
+    let positions = |name: &str| {
+        let scheme = Scheme::by_name(name, 16, 2, 64).unwrap();
+        let model = ModelSpec {
+            d_model: 16,
+            layers: 1,
+            heads: 2,
+            d_ff: 16,
+        };
+        let model = Model::init(&model, task.as_ref(), &scheme, 1, &device).unwrap();
+        let evaluated = evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap();
+        assert_eq!(evaluated.len(), 3, "{name}");
+        let batch = TensorBatch::new(&task.test_set(16), task.readout(), &device);
+        let mut source = scheme.for_test(16).next().unwrap();
+        let batch = batch.at(&task.test_set(16), &mut source).unwrap();
+        // Whole positions can be told as rows of numbers, times cannot.
+        batch.positions.to_rows(16).is_err()
+    };
+    for name in Scheme::names() {
+        let scheme = Scheme::by_name(name, 16, 2, 64).unwrap();
+        if !scheme.needs_grid() {
+            assert_eq!(positions(name), scheme.takes_times(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_or_out_of_order_is_named_by_its_line() {
+    let with = |line: usize, row: &str| {
+        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
+        lines[line - 1] = row.to_string();
+        lines.join("\n") + "\n"
+    };
+    for (row, said) in [
+        ("9,1,", "line 11: `y` is missing"),
+        ("9,,0.5", "line 11: `x` is missing"),
+        ("9,1,NA", "line 11: `y` is missing: it is `NA`"),
+        (
+            "9,one,0.5",
+            "line 11: `x` is `one`, and series are made of numbers",
+        ),
+        ("8,1,0.5", "line 11: the time `8` is that of the row before"),
+        (
+            "7,1,0.5",
+            "line 11: the time `7` lies before that of the row before",
+        ),
+        (
+            "soon,1,0.5",
+            "line 11: `t` is `soon`, which is neither a number nor a date",
+        ),
+        ("9,1,0.5,4", "line 11: 4 fields"),
+    ] {
+        let text = with(11, row);
+        let message = read(&text, timed).unwrap_err();
+        assert!(message.contains(said), "{row}: {message}");
+        assert!(message.contains("--skip-bad 1"), "{message}");
+        let skip = |reading: &mut Reading| {
+            timed(reading);
+            reading.skip_bad = 1;
+        };
+        let data = read(&text, skip).unwrap();
+        let told = data.describe().join("\n");
+        assert!(
+            told.contains("399 rows") && told.contains("lines left out: 1, such as line 11"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_a_series_is_refused() {
+    for (rows, change, said) in [
+        (
+            100,
+            (|_| ()) as fn(&mut Reading),
+            "has 100 rows, too few for windows of 32: it takes at least 260",
+        ),
+        (
+            400,
+            |r| r.target = Some("z".into()),
+            "--target names `z`, and there is no such column",
+        ),
+        (400, |r| r.time = Some("u".into()), "--time names `u`"),
+        (
+            400,
+            |r| r.time = Some("y".into()),
+            "--time and --target both name `y`",
+        ),
+        (400, |r| r.target = None, "`label`"),
+        (
+            400,
+            |r| {
+                r.target = None;
+                r.time = Some("t".into());
+            },
+            "--time is about series",
+        ),
+        (
+            400,
+            |r| r.label = Some("x".into()),
+            "--label is not about a series",
+        ),
+        (400, |r| r.max_len = Some(1), "--max-len is 1"),
+    ] {
+        let message = read(&waves(rows), change).map(|_| ()).unwrap_err();
+        assert!(message.contains(said), "{said}: {message}");
+    }
+    let flat = "y\n".to_string() + &"3\n".repeat(400);
+    let message = read(&flat, |_| ()).unwrap_err();
+    assert!(message.contains("does not change in the test"), "{message}");
+    let message = read("y\n", |_| ()).unwrap_err();
+    assert!(message.contains("no row"), "{message}");
+}
+
+#[test]
+fn a_study_of_a_series_from_end_to_end() {
+    let (folder, _) = table(&waves(500));
+    let run = |arguments: &[&str]| {
+        let mut command = Command::cargo_bin("pe-lab").unwrap();
+        let ran = command
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{arguments:?}: {said}");
+        said
+    };
+    let said = run(&[
+        "compare",
+        "--data",
+        "series.csv",
+        "--target",
+        "y",
+        "--time",
+        "t",
+        "--columns",
+        "y",
+        "--max-len",
+        "16",
+        "--schemes",
+        "none,learned,sinusoidal",
+        "--seeds",
+        "1,",
+        "--steps",
+        "120",
+        "--out",
+        "study",
+    ]);
+    assert!(said.contains("positions are the times of `t`"), "{said}");
+    let table = fs::read_to_string(folder.path().join("study/results.csv")).unwrap();
+    // A wave is easier to go on with than to repeat its last value.
+    let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| head.iter().position(|known| *known == name).unwrap();
+    let skill: Vec<f64> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|cells| cells[column("scheme")] == "sinusoidal" && cells[column("length")] == "16")
+        .map(|cells| cells[column("normalized")].parse().unwrap())
+        .collect();
+    assert!(skill.len() == 1 && skill[0] > 0.5, "{table}");
+    let plan = fs::read_to_string(folder.path().join("study/study.toml")).unwrap();
+    assert!(
+        plan.contains("target = \"y\"") && plan.contains("time = \"t\""),
+        "{plan}"
+    );
+    fs::remove_file(folder.path().join("series.csv")).unwrap();
+    run(&["compare", "--out", "study", "--quiet"]);
+    // The page can be made again from what is there.
+    run(&["report", "study", "--quiet"]);
+}
