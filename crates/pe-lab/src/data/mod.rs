@@ -602,6 +602,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         spec,
         source: source.clone(),
         description,
+        private: file.clone(),
         made: Made::Next(Arc::new(task)),
     })
 }

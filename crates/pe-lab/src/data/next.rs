@@ -26,7 +26,7 @@ pub(super) fn is_windowed(format: Format, reading: &Reading) -> bool {
     match format {
         Format::Ids => true,
         Format::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-        Format::Csv | Format::JsonLines | Format::Images => false,
+        Format::Csv | Format::JsonLines | Format::Series | Format::Images => false,
     }
 }
 

@@ -697,6 +697,7 @@ mod tests {
                 threads: None,
                 machine: None,
             },
+            language: None,
         };
         let rows = |part, repeated| rows_of(&measures, part, repeated).unwrap();
         // Normalized, a right answer is 1 and a wrong one −1.
