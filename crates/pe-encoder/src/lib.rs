@@ -68,7 +68,7 @@ mod testing;
 
 pub use adam::Adam;
 pub use attention::{Attention, AttentionConfig, Cache};
-pub use encoder::{Encoder, EncoderConfig};
+pub use encoder::{Encoder, EncoderConfig, LayerKind};
 pub use kernels::Kernels;
 
 /// The code in the README compiles and runs.

@@ -41,9 +41,27 @@ pub struct LengthScore {
     pub floor: f64,
     /// The share of correct answers by the position at which they are read. Empty under mean pooling.
     pub by_position: Vec<PositionScore>,
+    /// The share of correct answers by the depth of what they ask for, see [`Task::depths`]. Empty for a task
+    /// without depths; a fifth at which nothing was asked is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_depth: Vec<DepthScore>,
     /// The correct answers of every row, kept for a person's own data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowsRight>,
+}
+
+/// Depths are counted in this many parts of the sequence.
+pub const DEPTHS: usize = 5;
+
+/// The score of the answers that ask for something in one fifth of the sequence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DepthScore {
+    /// Which fifth: from 0 at the beginning to 4 at the end.
+    pub fifth: usize,
+    /// The number of answers.
+    pub asked: usize,
+    /// The share of correct ones.
+    pub accuracy: f64,
 }
 
 /// What a model answers to every row of a test set, in the order of the set.
@@ -182,7 +200,13 @@ fn mean(scores: Vec<LengthScore>) -> LengthScore {
     let by_position = (0..scores[0].by_position.len())
         .map(|i| of(&|score| score.by_position[i].accuracy))
         .collect::<Vec<_>>();
+    let by_depth = (0..scores[0].by_depth.len())
+        .map(|i| of(&|score| score.by_depth[i].accuracy))
+        .collect::<Vec<_>>();
     let mut all = scores[0].clone();
+    for (cell, accuracy) in all.by_depth.iter_mut().zip(by_depth) {
+        cell.accuracy = accuracy;
+    }
     (all.accuracy, all.exact) = (accuracy, exact);
     for (place, accuracy) in all.by_position.iter_mut().zip(by_position) {
         place.accuracy = accuracy;
@@ -209,8 +233,10 @@ fn score(
     let mut predictions = predicted.iter();
     let (mut right, mut asked, mut exact) = (0, 0, 0);
     let mut by_position: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    let mut by_depth = [(0, 0); DEPTHS];
     let mut rows = Vec::new();
     for sample in set {
+        let mut depths = task.depths(sample).into_iter();
         let mut all_right = true;
         let before = right;
         for (answer, predicted) in sample.answers.iter().zip(predictions.by_ref()) {
@@ -218,6 +244,11 @@ fn score(
             let place = by_position.entry(answer.position).or_default();
             place.0 += usize::from(hit);
             place.1 += 1;
+            if let Some(depth) = depths.next() {
+                let cell = &mut by_depth[((depth * DEPTHS as f64) as usize).min(DEPTHS - 1)];
+                cell.0 += usize::from(hit);
+                cell.1 += 1;
+            }
             right += usize::from(hit);
             asked += 1;
             all_right &= hit;
@@ -233,6 +264,14 @@ fn score(
             accuracy: share(right, asked),
         })
         .collect();
+    let by_depth = by_depth.into_iter().enumerate();
+    let by_depth = by_depth
+        .filter(|(_, (_, asked))| *asked > 0)
+        .map(|(fifth, (right, asked))| DepthScore {
+            fifth,
+            asked,
+            accuracy: share(right, asked),
+        });
     LengthScore {
         length,
         inside: task.train_lengths().contains(&length),
@@ -244,6 +283,7 @@ fn score(
             Readout::PerToken => by_position,
             Readout::MeanPooled => Vec::new(),
         },
+        by_depth: by_depth.collect(),
         rows: (keep == Keep::Rows).then(|| RowsRight {
             right: rows,
             asked: set.first().map_or(0, |sample| sample.answers.len() as u32),
@@ -254,7 +294,7 @@ fn score(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Reverse;
+    use crate::task::{Passkey, Reverse};
 
     #[test]
     fn long_sequences_go_through_in_smaller_batches() {
@@ -283,6 +323,41 @@ mod tests {
         }
         let normalized = (0.95 - score.floor) / (1.0 - score.floor);
         assert_eq!(score.normalized(), normalized);
+    }
+
+    #[test]
+    fn scores_by_depth_are_those_of_the_answers_that_ask_there() {
+        let set = Passkey.test_set(20);
+        // Wrong where the mark is in the last fifth: at one of the last places of 14, from the twelfth on.
+        let predicted: Vec<usize> = set
+            .iter()
+            .flat_map(|sample| {
+                let mark = sample.tokens.iter().position(|t| *t == 8).unwrap() - 1;
+                let wrong = usize::from(mark >= 11);
+                sample.answers.iter().map(move |a| (a.class + wrong) % 8)
+            })
+            .collect();
+        let one = score(&Passkey, 20, &set, &predicted, Keep::Scores);
+        let cells = one.by_depth.iter().map(|cell| (cell.fifth, cell.accuracy));
+        let expected = [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)];
+        assert!(cells.eq(expected), "{:?}", one.by_depth);
+        let asked: usize = one.by_depth.iter().map(|cell| cell.asked).sum();
+        assert_eq!(asked, 512 * 3);
+        let right: Vec<usize> = set
+            .iter()
+            .flat_map(|s| &s.answers)
+            .map(|a| a.class)
+            .collect();
+        let both = mean(vec![one, score(&Passkey, 20, &set, &right, Keep::Scores)]);
+        assert_eq!(both.by_depth[4].accuracy, 0.5);
+        // Other tasks have none, and their results are written as before there were depths.
+        let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
+        let none = score(&Reverse, 10, &set, &[0; 20], Keep::Scores);
+        let text = serde_json::to_string(&none).unwrap();
+        assert!(
+            none.by_depth.is_empty() && !text.contains("by_depth"),
+            "{text}"
+        );
     }
 
     #[test]

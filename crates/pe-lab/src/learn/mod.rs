@@ -10,7 +10,7 @@
 //! | `losses` | the loss of every step and on held-out sequences: reported, kept, and checked |
 //! | `checkpoints` | from which checkpoint a training can go on |
 //! | `silent` | a renderer that leaves the terminal alone |
-//! | `evaluation` | scores by length and by position |
+//! | `evaluation` | scores by length, by position and by depth |
 
 mod batch;
 mod checkpoints;
@@ -24,7 +24,9 @@ mod training;
 
 pub use batch::TensorBatch;
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
-pub use evaluation::{Keep, LengthScore, PositionScore, RowsRight, evaluate, probabilities};
+pub use evaluation::{
+    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowsRight, evaluate, probabilities,
+};
 pub use losses::{CurvePoint, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, StepLoss, Trained, Watch, train};

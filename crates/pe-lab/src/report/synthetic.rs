@@ -46,6 +46,7 @@ impl Synthetic {
             accuracy: *accuracy,
             exact: if task == "mine" { *accuracy } else { 0.0 },
             floor: if *length <= 20 { 0.25 } else { 0.2 },
+            by_depth: Vec::new(),
             rows: None,
             by_position: (1..=*length)
                 .filter(|_| task != "digits")

@@ -5,12 +5,16 @@
 //! the same test sets. A generated task implements [`Toy`] instead, which takes little more than the
 //! task's definition.
 
+mod addition;
 mod bucket_sort;
 mod digits;
 mod first_eq_last;
 pub mod floor;
 mod majority;
 mod missing_duplicate;
+mod mqar;
+mod odds_first;
+mod passkey;
 mod posmod4;
 mod prev_occurrence;
 mod reverse;
@@ -20,11 +24,15 @@ mod toy;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
 pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
 pub use majority::Majority;
 pub use missing_duplicate::MissingDuplicate;
+pub use mqar::Mqar;
+pub use odds_first::OddsFirst;
+pub use passkey::Passkey;
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
@@ -122,6 +130,13 @@ pub trait Task: Send + Sync {
     /// The number of training steps of a study that does not set it.
     fn steps(&self) -> usize;
 
+    /// For a task that asks for something at a depth: how deep in the sequence lies what each answer of a
+    /// sample asks for, from 0 at the beginning to 1 at the end, in the order of the answers. Empty for other
+    /// tasks. The scores of such a task are kept by depth too.
+    fn depths(&self, _sample: &Sample) -> Vec<f64> {
+        Vec::new()
+    }
+
     /// The grid from which every input is read, row by row, if there is one.
     fn grid(&self) -> Option<Grid> {
         None
@@ -146,6 +161,11 @@ pub fn all() -> Vec<Arc<dyn Task>> {
         Arc::new(PosMod4),
         Arc::new(Majority),
         Arc::new(MissingDuplicate),
+        Arc::new(Mqar),
+        Arc::new(Passkey),
+        Arc::new(Addition),
+        Arc::new(AdditionReversed),
+        Arc::new(OddsFirst),
     ]
 }
 
@@ -194,8 +214,22 @@ mod tests {
                     assert!(answer.class < task.classes(), "{name}");
                     assert!(answer.position < sample.tokens.len(), "{name}");
                 }
+                let depths = task.depths(sample);
+                assert!([0, sample.answers.len()].contains(&depths.len()), "{name}");
+                assert!(depths.iter().all(|d| (0.0..1.0).contains(d)), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn tasks_of_retrieval_have_depths() {
+        let all = all();
+        let with = all.iter().filter(|task| {
+            let set = task.test_set(task.test_lengths()[0]);
+            !task.depths(&set[0]).is_empty()
+        });
+        let names: Vec<&str> = with.map(|task| task.name()).collect();
+        assert_eq!(names, ["mqar", "passkey"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::report::summary::Summary;
 const ROW: i32 = 30;
 /// The height of a panel's title, and of the scale below all panels.
 const TITLE: i32 = 26;
-const SCALE: i32 = 44;
+pub const SCALE: i32 = 44;
 const SIZE: f64 = 12.0;
 
 pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
@@ -134,7 +134,7 @@ impl Grid {
 }
 
 /// The bar that says which colour is which score.
-fn scale(page: &Page, top: i32) -> Result<(), LabError> {
+pub fn scale(page: &Page, top: i32) -> Result<(), LabError> {
     const STEPS: i32 = 60;
     const STEP: i32 = 5;
     let (left, width) = ((WIDTH - STEPS * STEP) / 2, STEPS * STEP);

@@ -1,6 +1,7 @@
 //! The charts of a report. They can be read at half their size and without colours.
 
 mod bars;
+mod depth;
 mod heat;
 mod length;
 mod look;
@@ -16,8 +17,8 @@ use crate::error::LabError;
 
 /// The charts of one task.
 pub struct TaskFigures {
-    /// Accuracy by scheme; by length, if there are several; and by position, if answers are read at several
-    /// positions.
+    /// Accuracy by scheme; by length, if there are several; by position, if answers are read at several
+    /// positions; and by depth and length, if something is asked for at a depth.
     pub scores: Vec<Figure>,
     /// The learning curves.
     pub losses: Vec<Figure>,
@@ -31,7 +32,8 @@ pub fn of_task(data: &Data<'_>, task: &TaskFacts) -> Result<TaskFigures, LabErro
         false => length::draw(data, task)?,
     };
     let by_position = position::draw(data, task)?;
-    let scores = [by_scheme, by_length, by_position];
+    let by_depth = depth::draw(data, task)?;
+    let scores = [by_scheme, by_length, by_position, by_depth];
     Ok(TaskFigures {
         scores: scores.into_iter().flatten().collect(),
         losses: loss::draw(data, task)?,
