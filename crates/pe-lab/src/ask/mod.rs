@@ -8,15 +8,19 @@
 //!   sizes of the model.
 //! - [`Tasks`]: where the name of a task is looked up.
 
+mod layers;
 mod model;
 mod plan;
 mod recipe;
 mod scheme;
+mod settings;
 mod study;
 mod tasks;
 mod trial;
+mod tuning;
 mod versions;
 
+pub use layers::LayerRecipe;
 pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
@@ -24,4 +28,5 @@ pub use scheme::{PositionSource, Scheme};
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;
+pub use tuning::{ChosenRate, TUNING_SEED, Tuned, in_words};
 pub use versions::Versions;

@@ -7,6 +7,7 @@ mod plot;
 mod predict;
 mod report;
 mod rows;
+mod sizes;
 mod terminal;
 mod train;
 
@@ -99,6 +100,15 @@ enum Command {
     },
 }
 
+/// What the list of schemes says about settings.
+const SETTINGS: &str = "
+Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (in a shell, between quotes):
+  base=B           the base of the wavelengths, of sinusoidal and rotary schemes and xpos
+  share=S          the share of the columns of a head that are rotated, of rotary schemes on a line
+  nope_every=N     every N-th layer has no positions, of schemes that act in the layers
+  window=W         layers attend to tokens fewer than W places away, of every scheme
+  global_every=N   with window: every N-th layer attends to all tokens";
+
 impl Cli {
     /// Runs the command, and returns the exit code.
     ///
@@ -137,6 +147,7 @@ impl Cli {
                 for name in Scheme::names() {
                     print_line(&format!("{name:<22} {}", Scheme::description(name)));
                 }
+                print_line(SETTINGS);
                 Ok(0)
             }
             Some(Command::Devices) => {

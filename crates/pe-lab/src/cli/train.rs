@@ -10,6 +10,7 @@ use burn::train::Interrupter;
 
 use super::names::Known;
 use super::rows::Rows;
+use super::sizes::Sizes;
 use super::terminal::{on_stop, print_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
 use crate::error::LabError;
@@ -41,11 +42,13 @@ pub struct Args {
     /// Where to compute (see `pe-lab devices`)
     #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
     device: String,
+    #[command(flatten)]
+    sizes: Sizes,
     /// Folder for the checkpoints and the result
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "Sizes", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
@@ -124,7 +127,7 @@ impl Args {
             model: None,
             ..self.rows.plan()
         };
-        let (study, tasks) = StudySpec::of(plan)?;
+        let (study, tasks) = StudySpec::of(self.sizes.apply(plan))?;
         let trials = study.trials(&tasks)?;
         let [spec] = &trials[..] else {
             return Err(LabError::Usage(format!(

@@ -28,6 +28,7 @@ impl Synthetic {
             seeds: (1..=seeds).collect(),
             until: None,
             recipe: Recipe::default(),
+            tune: None,
             model: ModelSpec::default(),
             device: "flex".into(),
             versions: Versions::current(),

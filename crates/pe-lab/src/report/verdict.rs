@@ -5,6 +5,7 @@ use super::comparison::{Comparison, Headline, Part};
 use super::convergence::STILL_FALLING;
 use super::number::fixed;
 use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
+use crate::ask::in_words;
 use crate::stats::{Finding, Interval, OtherRows};
 
 /// A normalized score below this counts as not above the floor.
@@ -41,7 +42,26 @@ fn of_study(summary: &Summary) -> Vec<String> {
     lines.extend(failed(summary));
     lines.extend(left_out(summary));
     lines.extend(unsolved(summary));
+    lines.push(tuned(summary));
     lines
+}
+
+/// Which learning rates were tried, or that none were.
+fn tuned(summary: &Summary) -> String {
+    let study = &summary.study;
+    match &study.tune {
+        None => format!(
+            "No scheme was tuned: all were trained with the learning rate {}.",
+            in_words(&[study.recipe.learning_rate])
+        ),
+        Some(tune) => format!(
+            "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
+             training examples at seed {}, which is not reported.",
+            tune.rates.len(),
+            in_words(&tune.rates),
+            tune.seed
+        ),
+    }
 }
 
 /// Which scheme is best inside, or beyond.

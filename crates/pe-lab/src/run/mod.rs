@@ -6,22 +6,27 @@
 //! | `claim` | making a folder the study's own, for one process at a time |
 //! | `data_copy` | the study's own copy of the user's data |
 //! | `estimate` | how long the trials will take |
+//! | `budget` | how many seeds and steps fit into a time |
+//! | `tune` | choosing a learning rate for every scheme on every task |
 //! | `winner` | the scheme that scored highest |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
 
+mod budget;
 mod claim;
 mod data_copy;
 mod estimate;
 mod progress;
 mod study;
 mod trial;
+mod tune;
 mod winner;
 mod worker;
 
+pub use budget::{Budget, Fitting, Open};
 pub use data_copy::{keep_data, kept_tasks};
-pub use estimate::Estimate;
+pub use estimate::{Costs, Estimate, in_words};
 pub use progress::{Bars, Progress};
 pub use study::{Outcomes, Study};
 pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};

@@ -10,7 +10,7 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, write_csv};
 use crate::learn::{CurvePoint, Job, Keep, LengthScore, Model, Watch, evaluate, train};
-use crate::task::Task;
+use crate::task::{Task, Tuning};
 
 /// The most rows of a stored encoding.
 const ENCODING_ROWS: usize = 512;
@@ -113,6 +113,17 @@ pub fn run_trial(
     folder: &TrialFolder,
     watch: Watch,
 ) -> Result<TrialResult, LabError> {
+    let held_out = spec.tuning.then(|| Tuning::of(task.clone()));
+    let task: &Arc<dyn Task> = &match held_out {
+        None => task.clone(),
+        Some(Some(held_out)) => Arc::new(held_out),
+        Some(None) => {
+            return Err(LabError::Trial(format!(
+                "{} has too few different training examples to hold some out for choosing a learning rate",
+                spec.task
+            )));
+        }
+    };
     let plain = device::open(&spec.device)?;
     let device = plain.clone().autodiff();
     let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, &device)?;

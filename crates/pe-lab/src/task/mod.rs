@@ -20,6 +20,7 @@ mod prev_occurrence;
 mod reverse;
 mod shift3;
 mod toy;
+mod tuning;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
 pub use shift3::Shift3;
 pub use toy::Toy;
+pub use tuning::Tuning;
 
 use pe_burn::Grid;
 

@@ -69,7 +69,7 @@ impl Toy for Mqar {
         expected_mode_share(length / 3, VALUES)
     }
 
-    fn depths(tokens: &[usize]) -> Vec<f64> {
+    fn depths_of(tokens: &[usize]) -> Vec<f64> {
         let pairs = (tokens.len() / 3) as f64;
         let depth = |pair| (pair as f64 + 0.5) / pairs;
         asked_pairs(tokens).map(depth).collect()
@@ -98,7 +98,7 @@ mod tests {
         // Key 5 has the value 2, key 31 the value 7.
         let tokens = [5, 34, 31, 39, 31, 5];
         assert_eq!(asked::<Mqar>(&tokens), [(5, 7), (6, 2)]);
-        assert_eq!(Mqar::depths(&tokens), [0.75, 0.25]);
+        assert_eq!(Mqar::depths_of(&tokens), [0.75, 0.25]);
         let tokens = [0, 32, 1, 32, 2, 35, 0, 2, 1];
         assert_eq!(asked::<Mqar>(&tokens), [(7, 0), (8, 3), (9, 0)]);
     }

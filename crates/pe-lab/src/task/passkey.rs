@@ -73,7 +73,7 @@ impl Toy for Passkey {
         expected_mode_share(length.saturating_sub(KEY + 1), DIGITS)
     }
 
-    fn depths(tokens: &[usize]) -> Vec<f64> {
+    fn depths_of(tokens: &[usize]) -> Vec<f64> {
         let depth = |mark| (mark as f64 + 0.5) / places(tokens.len()) as f64;
         mark(tokens).map_or(Vec::new(), |mark| vec![depth(mark); KEY])
     }
@@ -100,10 +100,10 @@ mod tests {
     fn symbols_by_hand() {
         let tokens = [MARK, 3, 1, 4, 0, ASK, ASK, ASK];
         assert_eq!(asked::<Passkey>(&tokens), [(6, 3), (7, 1), (8, 4)]);
-        assert_eq!(Passkey::depths(&tokens), [0.25; 3]);
+        assert_eq!(Passkey::depths_of(&tokens), [0.25; 3]);
         let tokens = [0, MARK, 7, 7, 2, ASK, ASK, ASK];
         assert_eq!(asked::<Passkey>(&tokens), [(6, 7), (7, 7), (8, 2)]);
-        assert_eq!(Passkey::depths(&tokens), [0.75; 3]);
+        assert_eq!(Passkey::depths_of(&tokens), [0.75; 3]);
     }
 
     #[test]

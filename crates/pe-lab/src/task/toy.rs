@@ -65,7 +65,7 @@ pub trait Toy: Send + Sync {
     fn floor_at(length: usize) -> f64;
 
     /// How deep in these tokens lies what each answer asks for, see [`Task::depths`].
-    fn depths(_tokens: &[usize]) -> Vec<f64> {
+    fn depths_of(_tokens: &[usize]) -> Vec<f64> {
         Vec::new()
     }
 }
@@ -170,7 +170,7 @@ impl<T: Toy> Task for T {
     }
 
     fn depths(&self, sample: &Sample) -> Vec<f64> {
-        T::depths(&sample.tokens[1..sample.tokens.len() - 1])
+        T::depths_of(&sample.tokens[1..sample.tokens.len() - 1])
     }
 }
 

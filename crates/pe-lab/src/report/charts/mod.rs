@@ -10,6 +10,8 @@ mod panel;
 mod position;
 mod series;
 
+pub use panel::stem;
+
 use super::data::{Data, TaskFacts};
 use super::figure::Figure;
 use super::summary::Summary;
