@@ -23,6 +23,7 @@ import time
 import numpy
 import torch
 
+import causal_step
 import train_step
 
 TABLES = {
@@ -128,6 +129,12 @@ def training(request):
     return step, torch.get_num_threads()
 
 
+def causal(request):
+    """A training step of a causal language model: see causal_step.py."""
+    step = causal_step.prepare(*request["shape"], request["with"] == "fused")
+    return step, torch.get_num_threads()
+
+
 CASES = {
     "table": table,
     "add": add,
@@ -135,6 +142,7 @@ CASES = {
     "rotary": rotary,
     "alibi": alibi,
     "train_step": training,
+    "causal_step": causal,
 }
 READY = {}
 

@@ -9,7 +9,9 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 use pe_burn::{PositionalScheme, Positions, Rotate};
 
 use crate::kernels::{self, Kernels};
-use crate::plain::{MASKED, attention_weights, join_heads, key_mask, split_heads};
+use crate::plain::{
+    MASKED, Mask, attention_weights, join_heads, key_mask, later_keys, split_heads,
+};
 
 /// The configuration of an [`Attention`].
 #[derive(Config, Debug)]
@@ -25,8 +27,6 @@ pub struct AttentionConfig {
     #[config(default = 0.0)]
     pub dropout: f64,
     /// Whether a token attends only to itself and to the tokens before it.
-    ///
-    /// Causal attention is computed by Burn's operations, without a kernel.
     #[config(default = false)]
     pub causal: bool,
     /// For local attention: a token attends only to tokens fewer than this many places away, so to itself
@@ -289,7 +289,7 @@ impl Attention {
     pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
         let qkv = self.queries_keys_values(x);
         let drops = self.dropout.prob > 0.0 && qkv.device().is_autodiff();
-        let y = if self.causal || drops {
+        let y = if drops {
             let [q, k, v] = self.rotated_heads(qkv, shared);
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, padding)
@@ -308,7 +308,11 @@ impl Attention {
             } else {
                 (qkv, shared.bias.clone())
             };
-            kernels::attention(qkv, shared.padding, bias, self.heads, self.kernels)
+            let mask = Mask {
+                padding: shared.padding,
+                causal: self.causal,
+            };
+            kernels::attention(qkv, mask, bias, self.heads, self.kernels)
         };
         kernels::linear(y, &self.output, self.kernels)
     }
@@ -373,8 +377,8 @@ impl Attention {
         [q, k, v]
     }
 
-    /// Attention by Burn's operations, with everything that the kernels cannot do: dropout, a
-    /// causal mask, and more keys than queries. The queries are those of the last keys.
+    /// Attention by Burn's operations, with what the kernels cannot do: dropout, and more keys than
+    /// queries. The queries are those of the last keys.
     fn weighted_values(
         &self,
         q: Tensor<4>,
@@ -382,13 +386,8 @@ impl Attention {
         shared: &Shared<'_>,
         padding: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
-        let ([_, _, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
-        let later_keys = self.causal.then(|| {
-            let before = (keys - queries) as i64;
-            Tensor::<2, Bool>::tril_mask([queries, keys], before, &q.device())
-                .reshape([1, 1, queries, keys])
-        });
-        let masks = padding.into_iter().chain(later_keys);
+        let later = self.causal.then(|| later_keys(&q, &k));
+        let masks = padding.into_iter().chain(later);
         let bias = shared.bias(&q, &k);
         let weights = attention_weights(q, k, bias, masks);
         join_heads(self.dropout.forward(weights).matmul(v))

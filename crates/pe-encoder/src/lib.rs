@@ -41,7 +41,7 @@
 //! | layer normalization | kernel | kernel |
 //! | feed-forward network | kernel | Burn |
 //! | attention | kernel | kernel |
-//! | attention that is causal, or that drops weights in training | Burn | Burn |
+//! | attention that drops weights in training, or decodes with a cache | Burn | Burn |
 //! | the step of [`Adam`] | Burn | kernel |
 //!
 //! Kernels are for `f32`, and not for gradient checkpointing; there, and on other backends, all of it

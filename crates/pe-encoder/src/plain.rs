@@ -49,23 +49,41 @@ pub fn feed_forward(x: Tensor<3>, inner: &Linear, outer: &Linear) -> Tensor<3> {
     outer.forward(gelu(inner.forward(x)))
 }
 
-/// Multi-head attention `softmax(q kᵀ / √d_head + bias) v`, without a causal mask.
+/// Which keys a query does not attend to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mask<'a> {
+    /// `[batch, seq]`, true where there is no token; its weight is 0.
+    pub padding: Option<&'a Tensor<2, Bool>>,
+    /// Whether a token attends only to itself and to the tokens before it.
+    pub causal: bool,
+}
+
+/// Multi-head attention `softmax(q kᵀ / √d_head + bias) v`.
 ///
 /// # Shapes
 ///
 /// - `qkv`: `[batch, seq, 3 · d_model]`, see [`split_heads`]
-/// - `padding`: `[batch, seq]`, true where there is no token; its weight is 0
 /// - `bias`: `[1 or batch, heads, seq, seq]`
 /// - output: `[batch, seq, d_model]`
 pub fn attention(
     qkv: Tensor<3>,
-    padding: Option<&Tensor<2, Bool>>,
+    mask: Mask<'_>,
     bias: Option<Tensor<4>>,
     heads: usize,
 ) -> Tensor<3> {
     let [q, k, v] = split_heads(qkv, heads);
-    let weights = attention_weights(q, k, bias, padding.map(key_mask));
+    let later = mask.causal.then(|| later_keys(&q, &k));
+    let masks = mask.padding.map(key_mask).into_iter().chain(later);
+    let weights = attention_weights(q, k, bias, masks);
     join_heads(weights.matmul(v))
+}
+
+/// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries are those of the last keys.
+pub fn later_keys(q: &Tensor<4>, k: &Tensor<4>) -> Tensor<4, Bool> {
+    let ([_, _, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
+    let before = (keys - queries) as i64;
+    Tensor::<2, Bool>::tril_mask([queries, keys], before, &q.device())
+        .reshape([1, 1, queries, keys])
 }
 
 /// The attention weights of every query: `softmax(q kᵀ / √d_head + bias)`.

@@ -5,7 +5,7 @@ use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
 
 use crate::norm::LayerNorm;
-use crate::plain;
+use crate::plain::{self, Mask};
 use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
 
 /// One token; fewer elements than a vector register; a whole block of rows; several blocks of rows.
@@ -122,55 +122,78 @@ pub fn feed_forward(
     }
 }
 
+/// Short sequences; and long ones, which the kernels compute in blocks of 64 queries.
+const ATTENTION_SHAPES: [[usize; 2]; 8] = [
+    [1, 1],
+    [2, 5],
+    [5, 64],
+    [9, 33],
+    [40, 31],
+    [3, 129],
+    [2, 192],
+    [1, 257],
+];
+
+/// All batches that attention is compared on: padded and not, causal and not.
+fn attention_cases(
+    device: &Device,
+) -> impl Iterator<Item = ([usize; 2], Option<Tensor<2, Bool>>, bool)> {
+    let device = device.clone();
+    ATTENTION_SHAPES.into_iter().flat_map(move |shape| {
+        let device = device.clone();
+        [(false, false), (true, false), (false, true), (true, true)].map(move |(padded, causal)| {
+            let padding = padded.then(|| padding_of_rows(shape, &device));
+            (shape, padding, causal)
+        })
+    })
+}
+
 pub fn attention(
     device: &Device,
-    kernel: impl Fn(Tensor<3>, Option<&Tensor<2, Bool>>, Option<Tensor<4>>, usize) -> Tensor<3>,
+    kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
 ) {
-    for [batch, seq] in SHAPES {
-        for padded in [false, true] {
-            let qkv = random([batch, seq, 3 * D_MODEL], device);
-            let padding = padded.then(|| padding_of_rows([batch, seq], device));
-            let padding = padding.as_ref();
-            let plain = {
-                let qkv = leaf(&qkv);
-                parts!(plain::attention(qkv.clone(), padding, None, HEADS), qkv)
-            };
-            let kernel = {
-                let qkv = leaf(&qkv);
-                parts!(kernel(qkv.clone(), padding, None, HEADS), qkv)
-            };
-            let case = format!("{batch} × {seq}, padded {padded}");
-            assert_close(&case, plain, kernel);
-        }
+    for ([batch, seq], padding, causal) in attention_cases(device) {
+        let qkv = random([batch, seq, 3 * D_MODEL], device);
+        let padding = padding.as_ref();
+        let mask = Mask { padding, causal };
+        let plain = {
+            let qkv = leaf(&qkv);
+            parts!(plain::attention(qkv.clone(), mask, None, HEADS), qkv)
+        };
+        let kernel = {
+            let qkv = leaf(&qkv);
+            parts!(kernel(qkv.clone(), mask, None, HEADS), qkv)
+        };
+        let padded = padding.is_some();
+        let case = format!("{batch} × {seq}, padded {padded}, causal {causal}");
+        assert_close(&case, plain, kernel);
     }
 }
 
 /// One bias for all sequences, and one for each.
 pub fn attention_with_bias(
     device: &Device,
-    kernel: impl Fn(Tensor<3>, Option<&Tensor<2, Bool>>, Option<Tensor<4>>, usize) -> Tensor<3>,
+    kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
 ) {
-    for [batch, seq] in SHAPES {
-        for (biases, padded) in [(1, false), (1, true), (batch, false), (batch, true)] {
+    for ([batch, seq], padding, causal) in attention_cases(device) {
+        for biases in [1, batch] {
             let qkv = random([batch, seq, 3 * D_MODEL], device);
             let bias = random([biases, HEADS, seq, seq], device) * 3.0;
-            let padding = padded.then(|| padding_of_rows([batch, seq], device));
             let padding = padding.as_ref();
+            let mask = Mask { padding, causal };
             let plain = {
                 let (qkv, bias) = (leaf(&qkv), leaf(&bias));
                 let with = Some(bias.clone());
-                parts!(
-                    plain::attention(qkv.clone(), padding, with, HEADS),
-                    qkv,
-                    bias
-                )
+                parts!(plain::attention(qkv.clone(), mask, with, HEADS), qkv, bias)
             };
             let kernel = {
                 let (qkv, bias) = (leaf(&qkv), leaf(&bias));
                 let with = Some(bias.clone());
-                parts!(kernel(qkv.clone(), padding, with, HEADS), qkv, bias)
+                parts!(kernel(qkv.clone(), mask, with, HEADS), qkv, bias)
             };
-            let case = format!("{batch} × {seq}, {biases} biases, padded {padded}");
+            let padded = padding.is_some();
+            let case =
+                format!("{batch} × {seq}, {biases} biases, padded {padded}, causal {causal}");
             assert_close(&case, plain, kernel);
         }
     }

@@ -23,10 +23,10 @@ mod compare;
 
 use burn::config::Config;
 use burn::nn::Linear;
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::Tensor;
 
 use crate::norm::LayerNorm;
-use crate::plain;
+use crate::plain::{self, Mask};
 
 /// Whether a module may use this crate's kernels.
 ///
@@ -136,17 +136,17 @@ pub(crate) fn feed_forward(
 /// As [`plain::attention`].
 pub(crate) fn attention(
     qkv: Tensor<3>,
-    padding: Option<&Tensor<2, Bool>>,
+    mask: Mask<'_>,
     bias: Option<Tensor<4>>,
     heads: usize,
     kernels: Kernels,
 ) -> Tensor<3> {
     match kernels.runner(&qkv) {
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::attention(qkv, padding, bias, heads),
+        Runner::Flex => flex::attention(qkv, mask, bias, heads),
         #[cfg(feature = "tch")]
-        Runner::Torch => torch::attention(qkv, padding, bias, heads),
-        Runner::Plain => plain::attention(qkv, padding, bias, heads),
+        Runner::Torch => torch::attention(qkv, mask, bias, heads),
+        Runner::Plain => plain::attention(qkv, mask, bias, heads),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Matrix products on parts of slices, and how rows are divided between threads.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use gemm::{Parallelism, gemm};
 
@@ -35,6 +36,18 @@ impl<'a> Matrix<'a> {
             row_stride,
             column_stride: 1,
         }
+    }
+
+    /// Some of the rows.
+    ///
+    /// # Panics
+    ///
+    /// When there are not so many rows, or when the matrix is transposed.
+    pub fn rows(self, rows: Range<usize>) -> Self {
+        assert_eq!(self.column_stride, 1, "rows of a transposed matrix");
+        assert!(rows.end <= self.rows, "{rows:?} of {} rows", self.rows);
+        let values = &self.values[rows.start * self.row_stride..];
+        Self::spaced(values, rows.len(), self.columns, self.row_stride)
     }
 
     /// The transposed matrix, of the same elements.
@@ -79,15 +92,35 @@ pub fn set_product(
     unsafe { multiply(out.as_mut_ptr().cast(), row_stride, false, scale, a, b) }
 }
 
+/// As [`set_product`], to memory that is initialized already.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn put_product(out: &mut [f32], row_stride: usize, scale: f32, a: Matrix, b: Matrix) {
+    check(out.len(), a.rows, b.columns, row_stride);
+    // SAFETY: the check says that the product lies within `out`, which is initialized.
+    unsafe { multiply(out.as_mut_ptr(), row_stride, false, scale, a, b) }
+}
+
 /// Adds `a b` to `out`, a dense matrix.
 ///
 /// # Panics
 ///
 /// When the sizes do not fit together.
 pub fn add_product(out: &mut [f32], a: Matrix, b: Matrix) {
-    check(out.len(), a.rows, b.columns, b.columns);
+    add_spaced_product(out, b.columns, 1.0, a, b);
+}
+
+/// Adds `scale · a b` to `out`, with its rows `row_stride` apart.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn add_spaced_product(out: &mut [f32], row_stride: usize, scale: f32, a: Matrix, b: Matrix) {
+    check(out.len(), a.rows, b.columns, row_stride);
     // SAFETY: the check says that the product lies within `out`, which is initialized.
-    unsafe { multiply(out.as_mut_ptr(), b.columns, true, 1.0, a, b) }
+    unsafe { multiply(out.as_mut_ptr(), row_stride, true, scale, a, b) }
 }
 
 /// `scale · a b` to `out`, or added to `out` if `add`, on this thread.

@@ -11,11 +11,12 @@ pub mod adam;
 
 use burn::backend::LibTorch;
 use burn::backend::libtorch::TchTensor;
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::Tensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
 use tch::Kind;
 
 use crate::kernels::bias::Bias;
+use crate::plain::Mask;
 
 /// The dimensions of `[batch, seq, width]` that a sum over rows goes over.
 const ROWS: &[i64] = &[0, 1];
@@ -77,11 +78,11 @@ impl Operation<LibTorch, 3> for LayerNorm {
 /// As [`plain::attention`](crate::plain::attention).
 pub fn attention(
     qkv: Tensor<3>,
-    padding: Option<&Tensor<2, Bool>>,
+    mask: Mask<'_>,
     bias: Option<Tensor<4>>,
     heads: usize,
 ) -> Tensor<3> {
-    let padding = padding.map(|padding| {
+    let padding = mask.padding.map(|padding| {
         let padding = padding.clone().without_autodiff();
         let padding = padding.try_into_primitive::<LibTorch>();
         let padding = padding.expect("a mask on the device of the tensor that it masks");
@@ -98,6 +99,10 @@ pub fn attention(
         if let Some(padding) = padding {
             let padding = padding.unsqueeze(1).unsqueeze(1);
             scores = scores.masked_fill_(&padding, f64::from(f32::MIN));
+        }
+        if mask.causal {
+            let later = tch::Tensor::ones([seq as i64; 2], (Kind::Bool, scores.device()));
+            scores = scores.masked_fill_(&later.triu(1), f64::from(f32::MIN));
         }
         let weights = scores.softmax(-1, Kind::Float);
         let y = weights.matmul(&v).transpose(1, 2).flatten(2, 3);
@@ -211,7 +216,7 @@ mod tests {
         let (qkv, bias) = (random([2, 9, 72], &device), random([1, 3, 9, 9], &device));
         let gradient = |bias: Tensor<4>| {
             let qkv = qkv.clone().require_grad();
-            let gradients = gradients_of(attention(qkv.clone(), None, Some(bias), 3));
+            let gradients = gradients_of(attention(qkv.clone(), Mask::default(), Some(bias), 3));
             values(qkv.grad(&gradients).unwrap())
         };
         let tracked = gradient(bias.clone().require_grad());

@@ -1,0 +1,328 @@
+//! Attention `softmax(q kᵀ / √d_head + bias) v` in several heads (Vaswani et al. 2017, section 3.2;
+//! the bias is not in the paper), and its gradients.
+//!
+//! A row of `qkv` holds query, key and value of a token, as one projection writes them. The heads
+//! are read in place: nothing is transposed or copied.
+//!
+//! | module | |
+//! |---|---|
+//! | `whole` | short sequences: the attention weights are stored for the backward pass |
+//! | `tiles` | long sequences: a block of queries at a time, and the backward pass computes the weights again |
+//! | `softmax` | the softmax of a row of scores, with bias and masks, and its gradient |
+
+mod softmax;
+mod tiles;
+mod whole;
+
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::tensor::Tensor;
+use pe_burn::autodiff::{Operand, Operation, apply};
+
+use super::products::{Matrix, column_sums};
+use super::{contiguous, elements, tensor, tensor_like};
+use crate::kernels::bias::Bias;
+use crate::plain::Mask;
+
+/// The longest sequence whose attention weights are stored.
+const WHOLE: usize = 128;
+
+/// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0.
+pub fn attention(
+    qkv: Tensor<3>,
+    mask: Mask<'_>,
+    bias: Option<Tensor<4>>,
+    heads: usize,
+) -> Tensor<3> {
+    let [batch, seq, width] = qkv.dims();
+    // The columns of the heads have to cover the output, whose memory is not initialized.
+    assert!(
+        width.is_multiple_of(3 * heads),
+        "{heads} heads share {width} columns"
+    );
+    let sizes = Sizes {
+        seq,
+        d_model: width / 3,
+        heads,
+        causal: mask.causal,
+    };
+    let padding = mask.padding.map(|padding| {
+        let padding = padding.clone().without_autodiff();
+        let padding = padding.try_into_primitive::<Flex>();
+        contiguous(padding.expect("a mask on the device of the tensor that it masks"))
+    });
+    let compute = |qkv: FlexTensor, bias: Option<FlexTensor>| {
+        let inputs = Inputs {
+            qkv,
+            padding,
+            bias,
+            sizes,
+        };
+        let (y, saved) = match seq <= WHOLE {
+            true => {
+                let (y, weights) = whole::forward(inputs.parts());
+                (y, Saved::Weights(weights))
+            }
+            false => {
+                let (y, sums) = tiles::forward(inputs.parts());
+                (y, Saved::Sums(sums))
+            }
+        };
+        let y = tensor(y, [batch, seq, sizes.d_model]);
+        (y, Attention { inputs, saved })
+    };
+    match Bias::new(bias, [batch, heads, seq]) {
+        Bias::None => apply([Operand::of(qkv)], |[qkv]| compute(contiguous(qkv), None)),
+        Bias::Constant(bias) => apply([Operand::of(qkv)], |[qkv]| {
+            compute(contiguous(qkv), Some(contiguous(bias)))
+        }),
+        Bias::Tracked(bias) => apply([Operand::of(qkv), bias], |inputs| {
+            let [qkv, bias] = inputs.map(contiguous);
+            let (y, attention) = compute(qkv, Some(bias.clone()));
+            (y, WithBias { attention, bias })
+        }),
+    }
+    .tensor()
+}
+
+/// The sizes of `qkv`, `[batch, seq, 3 · d_model]`, of the output, `[batch, seq, d_model]`, and of the
+/// weights, `[batch, heads, seq, seq]`. The batch size follows from the length of a slice.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    seq: usize,
+    d_model: usize,
+    heads: usize,
+    /// Whether a token attends only to itself and to the tokens before it.
+    causal: bool,
+}
+
+impl Sizes {
+    fn d_head(self) -> usize {
+        self.d_model / self.heads
+    }
+
+    fn scale(self) -> f32 {
+        1.0 / (self.d_head() as f32).sqrt()
+    }
+
+    /// The number of scores of one sequence.
+    fn scores(self) -> usize {
+        self.heads * self.seq * self.seq
+    }
+}
+
+/// The inputs, kept for the backward pass.
+#[derive(Clone, Debug)]
+struct Inputs {
+    qkv: FlexTensor,
+    padding: Option<FlexTensor>,
+    bias: Option<FlexTensor>,
+    sizes: Sizes,
+}
+
+impl Inputs {
+    fn parts(&self) -> Parts<'_> {
+        let qkv = elements(&self.qkv);
+        let tokens = qkv.len() / (3 * self.sizes.d_model);
+        Parts {
+            qkv,
+            padding: self.padding.as_ref().map(|all| &all.bytes()[..tokens]),
+            bias: self.bias.as_ref().map(elements),
+            sizes: self.sizes,
+        }
+    }
+}
+
+/// The inputs as slices.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    qkv: &'a [f32],
+    /// `[batch, seq]`: where it is not 0, there is no token.
+    padding: Option<&'a [u8]>,
+    /// `[1 or batch, heads, seq, seq]`
+    bias: Option<&'a [f32]>,
+    sizes: Sizes,
+}
+
+impl<'a> Parts<'a> {
+    fn batch(self) -> usize {
+        self.qkv.len() / (self.sizes.seq * 3 * self.sizes.d_model)
+    }
+
+    /// One head of one sequence.
+    fn head(self, row: usize, head: usize) -> Head<'a> {
+        let Sizes { seq, d_model, .. } = self.sizes;
+        let qkv = &self.qkv[row * seq * 3 * d_model..][..seq * 3 * d_model];
+        let [q, k, v] = [0, 1, 2].map(|which| {
+            let from = which * d_model + head * self.sizes.d_head();
+            Matrix::spaced(&qkv[from..], seq, self.sizes.d_head(), 3 * d_model)
+        });
+        Head {
+            q,
+            k,
+            v,
+            padding: self.padding.map(|all| &all[row * seq..][..seq]),
+            // There is one bias for all sequences, or one for each.
+            bias: self.bias.map(|all| {
+                let sequence = &all[row * self.sizes.scores() % all.len()..];
+                &sequence[head * seq * seq..][..seq * seq]
+            }),
+        }
+    }
+}
+
+/// What one head of one sequence computes with.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    q: Matrix<'a>,
+    k: Matrix<'a>,
+    v: Matrix<'a>,
+    /// `[seq]`
+    padding: Option<&'a [u8]>,
+    /// `[seq, seq]`
+    bias: Option<&'a [f32]>,
+}
+
+/// What the backward pass needs.
+#[derive(Clone, Debug)]
+struct Attention {
+    inputs: Inputs,
+    saved: Saved,
+}
+
+/// What is stored of the attention weights.
+#[derive(Clone, Debug)]
+enum Saved {
+    /// `[batch, heads, seq, seq]`: all of them.
+    Weights(Vec<f32>),
+    /// `[batch, heads, seq]`: what they are computed again from.
+    Sums(Vec<[f32; 2]>),
+}
+
+impl Attention {
+    /// The gradient of `qkv`, from that of the output. `dscores`, `[batch, heads, seq, seq]`, gets the gradient
+    /// of the scores.
+    fn backward(self, dy: FlexTensor, dscores: Option<&mut Vec<f32>>) -> FlexTensor {
+        let Self { inputs, saved } = self;
+        let dy = contiguous(dy);
+        let dy = elements(&dy);
+        let dqkv = match saved {
+            Saved::Weights(weights) => whole::backward(inputs.parts(), &weights, dy, dscores),
+            Saved::Sums(sums) => tiles::backward(inputs.parts(), &sums, dy, dscores),
+        };
+        tensor_like(dqkv, &inputs.qkv)
+    }
+}
+
+impl Operation<Flex, 1> for Attention {
+    fn backward(self, dy: FlexTensor) -> [FlexTensor; 1] {
+        [Attention::backward(self, dy, None)]
+    }
+}
+
+/// What the backward pass needs when the bias gets a gradient too.
+#[derive(Clone, Debug)]
+struct WithBias {
+    attention: Attention,
+    bias: FlexTensor,
+}
+
+impl Operation<Flex, 2> for WithBias {
+    fn backward(self, dy: FlexTensor) -> [FlexTensor; 2] {
+        let Self { attention, bias } = self;
+        #[cfg(test)]
+        tests::BIAS_GRADIENTS.with(|count| count.set(count.get() + 1));
+        let scores = attention.inputs.sizes.scores();
+        let mut dscores = Vec::new();
+        let dqkv = attention.backward(dy, Some(&mut dscores));
+        // The gradient of one bias for all sequences is the sum over the sequences.
+        let dbias = match elements(&bias).len() < dscores.len() {
+            true => column_sums(&dscores, scores),
+            false => dscores,
+        };
+        [dqkv, tensor_like(dbias, &bias)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::compare;
+    use crate::testing::{gradients_of, padding_of_rows, random, values};
+    use burn::tensor::Device;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How often [`backward_with_bias`] ran on this thread.
+        pub static BIAS_GRADIENTS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    const D_MODEL: usize = 24;
+    const HEADS: usize = 3;
+
+    #[test]
+    fn output_and_gradients_are_those_of_burns_operations() {
+        compare::attention(&Device::flex().autodiff(), attention);
+    }
+
+    #[test]
+    fn output_and_gradients_with_a_bias_are_those_of_burns_operations() {
+        compare::attention_with_bias(&Device::flex().autodiff(), attention);
+    }
+
+    #[test]
+    fn a_constant_bias_costs_no_gradient() {
+        let device = Device::flex().autodiff();
+        let qkv = random([2, 9, 3 * D_MODEL], &device);
+        let bias = random([1, HEADS, 9, 9], &device);
+        let run = |bias: Tensor<4>| {
+            let qkv = qkv.clone().require_grad();
+            let y = attention(qkv.clone(), Mask::default(), Some(bias), HEADS);
+            BIAS_GRADIENTS.set(0);
+            let gradients = gradients_of(y);
+            (values(qkv.grad(&gradients).unwrap()), BIAS_GRADIENTS.get())
+        };
+        let (dqkv, computed) = run(bias.clone().require_grad());
+        assert_eq!(computed, 1);
+        // Once on the autodiff device without a gradient, once as ALiBi's bias comes.
+        for constant in [bias.clone(), bias.without_autodiff()] {
+            assert_eq!(run(constant), (dqkv.clone(), 0));
+        }
+    }
+
+    #[test]
+    fn a_bias_of_zeros_changes_no_bit() {
+        let device = Device::flex();
+        let qkv = random([3, 17, 3 * D_MODEL], &device);
+        let zeros = Tensor::zeros([1, HEADS, 17, 17], &device);
+        let padding = padding_of_rows([3, 17], &device);
+        let mask = Mask {
+            padding: Some(&padding),
+            causal: false,
+        };
+        let with = |bias| values(attention(qkv.clone(), mask, bias, HEADS));
+        assert_eq!(with(None), with(Some(zeros)));
+    }
+
+    #[test]
+    fn the_gradient_of_a_bias_does_not_depend_on_the_number_of_threads() {
+        let device = Device::flex().autodiff();
+        let qkv = random([13, 29, 3 * D_MODEL], &device);
+        for biases in [1, 13] {
+            let bias = random([biases, HEADS, 29, 29], &device);
+            let on = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.unwrap().install(|| {
+                    let (qkv, bias) = (qkv.clone().require_grad(), bias.clone().require_grad());
+                    let y = attention(qkv.clone(), Mask::default(), Some(bias.clone()), HEADS);
+                    let gradients = gradients_of(y.clone());
+                    let dqkv = values(qkv.grad(&gradients).unwrap());
+                    [values(y), dqkv, values(bias.grad(&gradients).unwrap())]
+                })
+            };
+            let one = on(1);
+            assert_eq!(one, on(2));
+            assert_eq!(one, on(5));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Attention that stores its weights, for short sequences.
+
+use std::mem::MaybeUninit;
+
+use rayon::prelude::*;
+
+use super::softmax::{Rows, softmax, softmax_backward};
+use super::{Head, Parts, Sizes};
+use crate::kernels::flex::products::{Matrix, initialized, set_product};
+
+/// The output and the attention weights.
+pub fn forward(inputs: Parts<'_>) -> (Vec<f32>, Vec<f32>) {
+    let sizes = inputs.sizes;
+    let Sizes { seq, d_model, .. } = sizes;
+    let (batch, d_head) = (inputs.batch(), sizes.d_head());
+    let mut weights = Vec::new();
+    // SAFETY: every head of every sequence has its own part of both targets, the parts cover them,
+    // and `set_product` initializes each.
+    let out = unsafe {
+        initialized(batch * seq * d_model, |out| {
+            weights = initialized(batch * sizes.scores(), |weights| {
+                out.par_chunks_mut(seq * d_model)
+                    .zip(weights.par_chunks_mut(sizes.scores()))
+                    .enumerate()
+                    .for_each(|(row, (out, weights))| {
+                        for (head, weights) in weights.chunks_exact_mut(seq * seq).enumerate() {
+                            let of = inputs.head(row, head);
+                            set_product(weights, seq, sizes.scale(), of.q, of.k.t());
+                            let weights = weights.assume_init_mut();
+                            let rows = Rows {
+                                keys: seq,
+                                causal: sizes.causal.then_some(0),
+                                bias: of.bias.map(|bias| (bias, seq)),
+                                padding: of.padding,
+                            };
+                            softmax(weights, rows, None);
+                            let weights = Matrix::dense(weights, seq);
+                            set_product(&mut out[head * d_head..], d_model, 1.0, weights, of.v);
+                        }
+                    });
+            });
+        })
+    };
+    (out, weights)
+}
+
+/// The gradient of `qkv`, from `dout`, the gradient of the output. `dscores` gets that of the scores.
+pub fn backward(
+    inputs: Parts<'_>,
+    weights: &[f32],
+    dout: &[f32],
+    dscores: Option<&mut Vec<f32>>,
+) -> Vec<f32> {
+    let sizes = inputs.sizes;
+    let Sizes { seq, d_model, .. } = sizes;
+    let sequence = |row: usize, dqkv: &mut [MaybeUninit<f32>], head: usize, scores: &mut _| {
+        let weights = &weights[row * sizes.scores() + head * seq * seq..][..seq * seq];
+        let dout = &dout[row * seq * d_model..][..seq * d_model];
+        head_backward(
+            dqkv,
+            scores,
+            inputs.head(row, head),
+            weights,
+            dout,
+            sizes,
+            head,
+        );
+    };
+    let sequence_size = seq * 3 * d_model;
+    // SAFETY: every head of every sequence has its own part of the targets, the parts cover them, and
+    // `head_backward` initializes each.
+    unsafe {
+        initialized(inputs.qkv.len(), |dqkv| {
+            let dqkv = dqkv.par_chunks_mut(sequence_size).enumerate();
+            match dscores {
+                None => dqkv.for_each(|(row, dqkv)| {
+                    let mut scratch = Vec::with_capacity(seq * seq);
+                    let scores = &mut scratch.spare_capacity_mut()[..seq * seq];
+                    for head in 0..sizes.heads {
+                        sequence(row, dqkv, head, scores);
+                    }
+                }),
+                Some(target) => {
+                    *target = initialized(weights.len(), |dscores| {
+                        dqkv.zip(dscores.par_chunks_mut(sizes.scores())).for_each(
+                            |((row, dqkv), dscores)| {
+                                let heads = dscores.chunks_exact_mut(seq * seq);
+                                for (head, scores) in heads.enumerate() {
+                                    sequence(row, dqkv, head, scores);
+                                }
+                            },
+                        );
+                    });
+                }
+            }
+        })
+    }
+}
+
+/// The backward pass of one head of one sequence: writes the gradient of its scores to `dscores`, and
+/// those of its queries, keys and values to its columns of `dqkv`.
+fn head_backward(
+    dqkv: &mut [MaybeUninit<f32>],
+    dscores: &mut [MaybeUninit<f32>],
+    of: Head<'_>,
+    weights: &[f32],
+    dout: &[f32],
+    sizes: Sizes,
+    head: usize,
+) {
+    let Sizes { seq, d_model, .. } = sizes;
+    let from = head * sizes.d_head();
+    let dout = Matrix::spaced(&dout[from..], seq, sizes.d_head(), d_model);
+    set_product(dscores, seq, 1.0, dout, of.v.t());
+    // SAFETY: a product initializes its whole target.
+    let dscores = unsafe { dscores.assume_init_mut() };
+    softmax_backward(dscores, weights, seq);
+    let dscores = Matrix::dense(dscores, seq);
+    let weights = Matrix::dense(weights, seq);
+    let scale = sizes.scale();
+    let products = [
+        (scale, dscores, of.k),
+        (scale, dscores.t(), of.q),
+        (1.0, weights.t(), dout),
+    ];
+    for (which, (scale, a, b)) in products.into_iter().enumerate() {
+        let target = &mut dqkv[which * d_model + from..];
+        set_product(target, 3 * d_model, scale, a, b);
+    }
+}
