@@ -158,6 +158,9 @@ pub enum LabError {
     /// The configuration or the positions of a scheme are wrong.
     #[error(transparent)]
     Position(#[from] PositionError),
+    /// The training could not go on, for want of disk space for example. It can be tried again.
+    #[error("the training stopped: {0}")]
+    Machine(String),
     /// A trial has no result.
     #[error("the trial stopped: {0}")]
     Trial(String),
@@ -201,6 +204,7 @@ impl LabError {
             | Self::ChangedData { .. }
             | Self::Page { .. }
             | Self::Drawing(_)
+            | Self::Machine(_)
             | Self::Trial(_) => 1,
         }
     }

@@ -31,6 +31,7 @@
 //!
 //! ```text
 //! rng, grouped      random numbers on the host; thousands separators
+//! console           lines on standard error
 //! stats             imports rng
 //! names             what a person may have meant
 //! task              imports rng
@@ -53,6 +54,7 @@
 
 pub mod ask;
 pub mod cli;
+pub mod console;
 pub mod data;
 pub mod device;
 pub mod draw;

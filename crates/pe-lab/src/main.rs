@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     match pe_lab::cli::Cli::parse().run() {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error}");
+            pe_lab::console::tell(&format!("error: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

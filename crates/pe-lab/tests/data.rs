@@ -437,8 +437,11 @@ fn order_is_learned_with_positions_and_not_without() {
         assert_eq!(tested, 120);
         assert!(scores.iter().all(|score| score.inside));
         assert!(scores.iter().all(|score| score.by_position.is_empty()));
-        assert!(scores.iter().all(|score| score.exact == score.accuracy));
-        let right: f64 = scores.iter().map(|s| s.accuracy * s.samples as f64).sum();
+        assert!(scores.iter().all(|of| of.exact == Some(of.score.value())));
+        let right: f64 = scores
+            .iter()
+            .map(|s| s.score.value() * s.samples as f64)
+            .sum();
         right / tested as f64
     };
     let (sinusoidal, none) = (accuracy("sinusoidal"), accuracy("none"));

@@ -50,6 +50,7 @@ fn without_time(mut measures: Measures) -> Measures {
         ms_per_step: 0.0,
         tokens_per_second: 0.0,
         threads: None,
+        machine: None,
     };
     measures
 }
@@ -111,8 +112,13 @@ fn scores_cover_every_length_and_position_and_progress_every_step() {
     for score in &measures.scores {
         let positions: Vec<usize> = score.by_position.iter().map(|p| p.position).collect();
         assert_eq!(positions, (1..=score.length).collect::<Vec<_>>());
-        let mean = score.by_position.iter().map(|p| p.accuracy).sum::<f64>() / score.length as f64;
-        assert!((mean - score.accuracy).abs() < 1e-9);
+        let mean = score
+            .by_position
+            .iter()
+            .map(|p| p.score.value())
+            .sum::<f64>()
+            / score.length as f64;
+        assert!((mean - score.score.value()).abs() < 1e-9);
     }
     assert_eq!(measures.curve.last().unwrap().step, 61);
     // Held-out sequences are tested after every epoch of so short a training, and after the last step.

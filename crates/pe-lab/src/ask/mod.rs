@@ -6,6 +6,7 @@
 //! - [`TrialSpec`]: one scheme on one task at one seed.
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
+//! - [`Shard`]: a part of a study, for one of several machines.
 //! - [`Tasks`]: where the name of a task is looked up.
 
 mod layers;
@@ -14,6 +15,7 @@ mod plan;
 mod recipe;
 mod scheme;
 mod settings;
+mod shard;
 mod study;
 mod tasks;
 mod trial;
@@ -25,6 +27,7 @@ pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
 pub use scheme::{PositionSource, Scheme};
+pub use shard::Shard;
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;

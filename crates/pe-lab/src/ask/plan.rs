@@ -227,6 +227,13 @@ impl Plan {
         })?;
         let plan = Self::parse(&text)
             .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
+        // A file that names nothing would ask for everything.
+        if plan == Self::default() {
+            return Err(LabError::Usage(format!(
+                "{}: it is empty; name what to run, such as tasks = [\"reverse\"]",
+                path.display()
+            )));
+        }
         Ok(plan.inside(path.parent().unwrap_or(Path::new(""))))
     }
 

@@ -1,5 +1,6 @@
 //! Where the name of a task is looked up.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::data::{DataTask, Source};
@@ -27,6 +28,15 @@ impl Tasks {
     /// The user's data, if the tasks are made of it.
     pub fn data(&self) -> Option<&DataTask> {
         self.data.as_deref()
+    }
+
+    /// The user's files.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let source = self.data().map(DataTask::source);
+        source.into_iter().flat_map(|source| {
+            let files = [Some(source.file.as_path()), source.test.as_deref()];
+            files.into_iter().flatten()
+        })
     }
 
     /// The names, in the order in which they are listed.

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::names::Known;
+use super::private::keep_as_private_as;
 use super::report::{Show, show};
 use super::rows::Rows;
+use super::signals::on_stop;
 use super::sizes::Sizes;
-use super::terminal::{on_stop, print_line};
+use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
-use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, Until};
+use crate::ask::{Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
+use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
@@ -62,7 +65,7 @@ pub struct Args {
     tune: Option<usize>,
     /// A time, such as 30m, that the study may take: from 2 to 12 seeds and from a quarter to all of each task's
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
-    #[arg(long, value_name = "TIME", conflicts_with = "until")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
     /// steps that the study in the folder does not have are added to it, and what it has is kept
@@ -74,6 +77,10 @@ pub struct Args {
     /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
     #[arg(long, value_name = "NAME", value_parser = Known::devices())]
     device: Option<String>,
+    /// Run one part of the study only: k/n is part k of n, counted from 0. Each part has a folder of its own, and
+    /// `pe-lab merge` makes one study of them
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["until", "json", "open"])]
+    shard: Option<Shard>,
     /// Say what would be run and how long it would take, and stop there. Nothing is written
     #[arg(long)]
     dry_run: bool,
@@ -212,6 +219,13 @@ impl Args {
     /// Runs the study, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let mut study = self.study()?;
+        if let (Some(shard), Some(_)) = (self.shard, &study.spec().tune) {
+            return Err(LabError::Usage(format!(
+                "a study with --tune is not divided into parts such as {shard}: every part would choose learning \
+                 rates of its own"
+            )));
+        }
+        keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = Stop::default();
         on_stop({
@@ -220,7 +234,7 @@ impl Args {
         })?;
         let say = |line: &str| {
             if !self.show.quiet {
-                eprintln!("{line}");
+                tell(line);
             }
         };
         if let Some(budget) = self.budget {
@@ -239,7 +253,8 @@ impl Args {
         let trials = spec.trials(tasks)?.len();
         let (jobs, why) = self.jobs(spec, trials)?;
         let tuning = study.tuning_trials()?;
-        let waiting = study.waiting()?;
+        let mut waiting = study.waiting()?;
+        waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             say(line);
         }
@@ -250,7 +265,12 @@ impl Args {
             spec.device,
             self.out.display()
         ));
-        if waiting.len() < trials {
+        if let Some(shard) = self.shard {
+            say(&format!(
+                "{} of them are left in part {shard}",
+                waiting.len()
+            ));
+        } else if waiting.len() < trials {
             say(&format!(
                 "{} of them are there already and are kept; {} are new",
                 trials - waiting.len(),
@@ -310,6 +330,9 @@ impl Args {
                 chosen.scheme, chosen.task
             ));
         }
+        if let Some(shard) = self.shard {
+            return self.run_shard(&study, &crew(&progress), shard);
+        }
         let outcomes = study.run(&crew(&progress), |so_far| {
             Report::of(&study, so_far).decided()
         })?;
@@ -320,6 +343,23 @@ impl Args {
             ));
         }
         show(&study, &outcomes, &self.show, study.folder())
+    }
+}
+
+impl Args {
+    /// Runs a part of the study, and returns the exit code: 1 if one of its trials has no result.
+    fn run_shard(&self, study: &Study, crew: &Crew<'_>, shard: Shard) -> Result<u8, LabError> {
+        let (finished, failed) = study.run_shard(crew, shard)?;
+        for (trial, reason) in &failed {
+            tell(&format!("{} has no result: {reason}", trial.id()));
+        }
+        print_line(&format!(
+            "part {shard}: {finished} of {} trials are finished and kept in {}; `pe-lab merge` makes one study \
+             of all parts",
+            finished + failed.len(),
+            self.out.display()
+        ));
+        Ok(u8::from(!failed.is_empty()))
     }
 }
 

@@ -1,12 +1,16 @@
 //! The command line.
 
+mod array;
 mod compare;
 mod inspect;
+mod merge;
 mod names;
 mod plot;
 mod predict;
+mod private;
 mod report;
 mod rows;
+mod signals;
 mod sizes;
 mod terminal;
 mod train;
@@ -60,6 +64,15 @@ enum Command {
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
     Report(report::Args),
+    /// Make one study of the parts that were run on several machines with `compare --shard`
+    ///
+    /// The folders must hold parts of the same study. A trial that is in several of them must have the same
+    /// numbers in each.
+    Merge(merge::Args),
+    /// Print a script that runs a study in parts on a Slurm cluster: sbatch runs it
+    Slurm(array::SlurmArgs),
+    /// Print a script that runs a study in parts on HyperQueue
+    Hyperqueue(array::Args),
     /// Predict the labels of other rows with the best model of a study of your own data
     ///
     /// Prints CSV: the number of the row, its label, and the probability that the model gives to it. The
@@ -121,6 +134,9 @@ impl Cli {
             Some(Command::Compare(args)) => args.run(),
             Some(Command::Train(args)) => args.run(),
             Some(Command::Report(args)) => args.run(),
+            Some(Command::Merge(args)) => args.run(),
+            Some(Command::Slurm(args)) => args.run(),
+            Some(Command::Hyperqueue(args)) => args.hyperqueue(),
             Some(Command::Trial { folder }) => run::serve(&folder).map(|()| 0),
             Some(Command::Predict(args)) => args.run(),
             Some(Command::Plot(args)) => plot::run(&args),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::terminal::print_line;
+use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
@@ -33,7 +34,7 @@ impl Args {
             )));
         };
         let (rows, notes) = data.sequences(&self.file)?;
-        notes.iter().for_each(|note| eprintln!("{note}"));
+        notes.iter().for_each(|note| tell(note));
         for file in [folder.winner(), folder.winner_weights()] {
             if !file.exists() {
                 return Err(LabError::Usage(format!(

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::private::keep_as_private_as;
 use super::terminal::print_line;
+use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::report::Report;
@@ -40,6 +42,7 @@ impl Args {
     /// Writes the report of the study in a folder, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let study = Study::load(&self.folder)?;
+        keep_as_private_as(study.tasks().files())?;
         let to = match &self.out {
             None => study.folder().clone(),
             Some(out) => {
@@ -82,16 +85,16 @@ pub(super) fn show(
     }
     for (trial, reason) in &outcomes.missing {
         if let Some(reason) = reason {
-            eprintln!("{} has no result: {reason}", trial.id());
+            tell(&format!("{} has no result: {reason}", trial.id()));
         }
     }
     let not_run = outcomes.missing.iter().filter(|trial| trial.1.is_none());
     match not_run.count() {
         0 => {}
-        count => eprintln!("{count} of the trials have not been run yet"),
+        count => tell(&format!("{count} of the trials have not been run yet")),
     }
     if !outcomes.missing.is_empty() {
-        eprintln!("run `pe-lab compare` on this folder again to try the missing trials");
+        tell("run `pe-lab compare` on this folder again to try the missing trials");
     }
     if how.open {
         open(&to.page());
@@ -116,10 +119,13 @@ fn open(file: &Path) {
         .stderr(Stdio::null());
     match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => eprintln!(
+        Ok(status) => tell(&format!(
             "{} was not opened: {program} ended with {status}",
             file.display()
-        ),
-        Err(error) => eprintln!("{} was not opened: {program}: {error}", file.display()),
+        )),
+        Err(error) => tell(&format!(
+            "{} was not opened: {program}: {error}",
+            file.display()
+        )),
     }
 }

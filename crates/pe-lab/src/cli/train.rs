@@ -9,10 +9,13 @@ use std::time::Instant;
 use burn::train::Interrupter;
 
 use super::names::Known;
+use super::private::keep_as_private_as;
 use super::rows::Rows;
+use super::signals::on_stop;
 use super::sizes::Sizes;
-use super::terminal::{on_stop, print_line};
+use super::terminal::print_line;
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
+use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
 use crate::learn::{Checkpoints, EPOCH, Watch, last_checkpoint};
@@ -61,7 +64,7 @@ impl Args {
             false => self.started(&folder)?,
         };
         let epochs = last_checkpoint(&folder, spec.steps);
-        eprintln!(
+        tell(&format!(
             "{} with the scheme {}, seed {}: {} steps on {}{}",
             spec.task,
             spec.scheme.name,
@@ -72,7 +75,7 @@ impl Args {
                 0 => String::new(),
                 epochs => format!(", from step {} on", epochs * EPOCH),
             }
-        );
+        ));
         let interrupter = Interrupter::new();
         on_stop({
             let interrupter = interrupter.clone();
@@ -100,14 +103,14 @@ impl Args {
         };
         let result = run_trial(&spec, &task, &folder, watch).inspect_err(|error| {
             if matches!(error, LabError::Stopped { .. }) {
-                eprintln!(
+                tell(&format!(
                     "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
                     self.out.display()
-                );
+                ));
             }
         })?;
         write_json(&folder.result(), &result)?;
-        Ok(show(&result, &folder))
+        Ok(show(&result, task.as_ref(), &folder))
     }
 
     /// Starts a new training in an empty folder.
@@ -136,8 +139,9 @@ impl Args {
             )));
         };
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
-            eprintln!("{line}");
+            tell(line);
         }
+        keep_as_private_as(tasks.files())?;
         fs::create_dir_all(&self.out).map_err(LabError::file(&self.out))?;
         let mut entries = fs::read_dir(&self.out).map_err(LabError::file(&self.out))?;
         if entries.next().is_some() {
@@ -172,6 +176,7 @@ impl Args {
         let spec: TrialSpec = read_json(&folder.spec())?;
         // The data are kept in the same folder.
         let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
+        keep_as_private_as(tasks.files())?;
         let task = tasks.get(&spec.task)?;
         Ok((spec, task))
     }
@@ -210,26 +215,34 @@ fn lines(steps: usize) -> Box<dyn FnMut(usize, f64) + Send> {
 }
 
 /// Prints the scores, and returns the exit code.
-fn show(result: &TrialResult, folder: &TrialFolder) -> u8 {
+fn show(result: &TrialResult, task: &dyn Task, folder: &TrialFolder) -> u8 {
     let code = match &result.outcome {
         Outcome::Failed(reason) => {
             print_line(&format!("failed: {reason}"));
             1
         }
         Outcome::Finished(measures) => {
-            print_line("length  accuracy  exact match  floor");
+            let name = task.measure().name();
+            let exact = if task.measure().is_accuracy() {
+                "  exact match"
+            } else {
+                ""
+            };
+            print_line(&format!("length  {name}{exact}  floor"));
             for score in &measures.scores {
+                let exact = score.exact.map(|exact| format!("  {exact:>11.3}"));
                 print_line(&format!(
-                    "{:>6}  {:>8.3}  {:>11.3}  {:>5.3}{}",
+                    "{:>6}  {:>width$.3}{}  {:>5.3}{}",
                     score.length,
-                    score.accuracy,
-                    score.exact,
+                    score.score.value(),
+                    exact.unwrap_or_default(),
                     score.floor,
                     if score.inside {
                         ""
                     } else {
                         "  beyond training"
-                    }
+                    },
+                    width = name.chars().count()
                 ));
             }
             0

@@ -30,7 +30,10 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use write::{UNFINISHED, read_json, write_csv, write_json, write_whole};
+pub use write::{
+    UNFINISHED, create, read_json, remove_unfinished, write_csv, write_json, write_whole,
+    write_with_mode,
+};
 
 use crate::data::{DataSpec, FileSpec};
 

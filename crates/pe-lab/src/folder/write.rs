@@ -1,6 +1,7 @@
 //! Reading files, and writing them so that each is there whole or not at all.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -9,6 +10,44 @@ use crate::error::LabError;
 
 /// How the name of a file begins while it is being written.
 pub const UNFINISHED: &str = ".unfinished-";
+
+/// Creates a file, or empties it; not through a link, which may lead anywhere.
+///
+/// # Errors
+///
+/// [`LabError::File`] when the file cannot be written or is a link.
+pub fn create(file: &Path) -> Result<File, LabError> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    }
+    options.open(file).map_err(LabError::file(file))
+}
+
+/// Removes the files in a folder that a killed process was writing.
+///
+/// # Errors
+///
+/// [`LabError::File`] when the folder cannot be read or a file not be removed.
+pub fn remove_unfinished(folder: &Path) -> Result<(), LabError> {
+    let entries = fs::read_dir(folder).map_err(LabError::file(folder))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(UNFINISHED) {
+            let file = entry.path();
+            match fs::remove_file(&file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(LabError::file(&file)(error));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Reads a JSON file.
 ///
@@ -58,17 +97,29 @@ pub fn write_csv<T: Serialize>(
 ///
 /// [`LabError::File`] when the folder cannot be written.
 pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    write_with_mode(file, bytes, 0o666)
+}
+
+/// As [`write_whole`], with the permissions of a new file on Unix, less those that the process does not give.
+///
+/// # Errors
+///
+/// [`LabError::File`] when the folder cannot be written.
+pub fn write_with_mode(file: &Path, bytes: &[u8], mode: u32) -> Result<(), LabError> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let write = || {
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // Temporary files are private; a result is as readable as any other new file.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
+        #[cfg(not(unix))]
+        let _ = mode;
         let mut temporary = builder.prefix(UNFINISHED).tempfile_in(folder)?;
         std::io::Write::write_all(&mut temporary, bytes)?;
+        // Otherwise a crash of the system may leave an empty file under the name.
+        temporary.as_file().sync_all()?;
         temporary.persist(file).map_err(|error| error.error)?;
         Ok(())
     };

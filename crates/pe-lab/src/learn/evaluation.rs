@@ -1,8 +1,9 @@
 //! Scores of a trained model, by length and by position.
 
 use std::collections::BTreeMap;
+use std::f64::consts::LN_2;
 
-use burn::tensor::activation::softmax;
+use burn::tensor::activation::{log_softmax, softmax};
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use super::batch::TensorBatch;
 use super::model::Model;
 use crate::ask::PositionSource;
 use crate::error::LabError;
-use crate::task::{Readout, Sample, Task};
+use crate::task::{Measure, Readout, Sample, Score, Task};
 
 /// The most sequences per forward pass.
 const CHUNK: usize = 128;
@@ -33,21 +34,23 @@ pub struct LengthScore {
     pub inside: bool,
     /// The number of sequences tested.
     pub samples: usize,
-    /// The share of correct answers.
-    pub accuracy: f64,
-    /// The share of sequences with every answer correct.
-    pub exact: f64,
-    /// The accuracy that takes no skill: see [`Task::floor`].
+    /// The mean over the answers, in what the task measures.
+    #[serde(flatten)]
+    pub score: Score,
+    /// The share of sequences with every answer correct. `None` where the score is a loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<f64>,
+    /// The score that takes no skill: see [`Task::floor`].
     pub floor: f64,
-    /// The share of correct answers by the position at which they are read. Empty under mean pooling.
+    /// The score by the position at which answers are read. Empty under mean pooling.
     pub by_position: Vec<PositionScore>,
-    /// The share of correct answers by the depth of what they ask for, see [`Task::depths`]. Empty for a task
-    /// without depths; a fifth at which nothing was asked is left out.
+    /// The score by the depth of what answers ask for, see [`Task::depths`]. Empty for a task without depths; a
+    /// fifth at which nothing was asked is left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_depth: Vec<DepthScore>,
-    /// The correct answers of every row, kept for a person's own data.
+    /// What every row scored, kept for a person's own data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<RowsRight>,
+    pub rows: Option<RowOutcomes>,
 }
 
 /// Depths are counted in this many parts of the sequence.
@@ -60,17 +63,40 @@ pub struct DepthScore {
     pub fifth: usize,
     /// The number of answers.
     pub asked: usize,
-    /// The share of correct ones.
-    pub accuracy: f64,
+    /// The mean over them, in what the task measures.
+    #[serde(flatten)]
+    pub score: Score,
 }
 
 /// What a model answers to every row of a test set, in the order of the set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RowsRight {
-    /// The correct answers of each row, over all draws of positions.
-    pub right: Vec<u32>,
-    /// The answers that each row was asked for, over all draws of positions.
-    pub asked: u32,
+#[serde(untagged)]
+pub enum RowOutcomes {
+    /// Where the score is a share of correct answers.
+    Right {
+        /// The correct answers of each row, over all draws of positions.
+        right: Vec<u32>,
+        /// The answers that each row was asked for, over all draws of positions.
+        asked: u32,
+    },
+    /// Where it is a loss.
+    Loss {
+        /// The mean loss of each row.
+        loss: Vec<f64>,
+    },
+}
+
+impl RowOutcomes {
+    /// The score of each row, of the same measure as `like`.
+    pub fn scores(&self, like: Score) -> Vec<Score> {
+        match self {
+            Self::Right { right, asked } => {
+                let share = |right: &u32| f64::from(*right) / f64::from((*asked).max(1));
+                right.iter().map(|right| like.with(share(right))).collect()
+            }
+            Self::Loss { loss } => loss.iter().map(|loss| like.with(*loss)).collect(),
+        }
+    }
 }
 
 /// What is kept of a test beyond its scores.
@@ -87,14 +113,15 @@ pub enum Keep {
 pub struct PositionScore {
     /// The index into the input. With a BOS, the first real token has index 1.
     pub position: usize,
-    /// The share of correct answers.
-    pub accuracy: f64,
+    /// The mean over the answers read there.
+    #[serde(flatten)]
+    pub score: Score,
 }
 
 impl LengthScore {
-    /// The accuracy on a scale from the floor (0) to perfect (1).
+    /// The skill: 0 at the floor, 1 for a perfect score. See [`Score::over`].
     pub fn normalized(&self) -> f64 {
-        (self.accuracy - self.floor) / (1.0 - self.floor)
+        self.score.over(self.floor)
     }
 }
 
@@ -117,37 +144,58 @@ pub fn evaluate(
         .map(|length| {
             let set = task.test_set(length);
             let scores = model.scheme().for_test(length).map(|mut source| {
-                let predicted = answers(model, task, &set, &mut source, device)?;
-                Ok(score(task, length, &set, &predicted, keep))
+                let outcomes = outcomes(model, task, &set, &mut source, device)?;
+                Ok(score(task, length, &set, &outcomes, keep))
             });
             Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
         })
         .collect()
 }
 
-/// The classes that a model predicts for a test set, in the order of its answers.
-fn answers(
+/// What every answer of a test set scores, in the order of its answers: 1 or 0 for a correct or a wrong one,
+/// or the bits that the correct class takes.
+fn outcomes(
     model: &Model,
     task: &dyn Task,
     set: &[Sample],
     source: &mut PositionSource<'_>,
     device: &Device,
-) -> Result<Vec<usize>, LabError> {
-    let mut predicted = Vec::new();
+) -> Result<Vec<f64>, LabError> {
+    let mut outcomes = Vec::new();
     let longest = set.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let measure = task.measure();
     for chunk in set.chunks(chunk(longest)) {
         let batch = TensorBatch::new(chunk, task.readout(), device).at(chunk, source)?;
         let logits: Tensor<2> =
             model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
-        let classes = logits.argmax(1).into_data();
-        predicted.extend(classes.iter::<i64>().map(|class| class as usize));
+        match &measure {
+            Measure::Accuracy => {
+                let classes = logits.argmax(1).into_data();
+                let correct = chunk.iter().flat_map(|sample| &sample.answers);
+                let hits = classes.iter::<i64>().zip(correct);
+                outcomes.extend(
+                    hits.map(|(class, answer)| f64::from(u8::from(class as usize == answer.class))),
+                );
+            }
+            Measure::Bits { .. } => {
+                let nats = log_softmax(logits, 1).gather(1, batch.targets.unsqueeze_dim(1));
+                let nats = nats.into_data();
+                outcomes.extend(nats.iter::<f32>().map(|nats| -f64::from(nats) / LN_2));
+            }
+            Measure::Error { unit } => {
+                return Err(LabError::Trial(format!(
+                    "an error in {unit} is of a number, and the answers of {} are classes",
+                    task.name()
+                )));
+            }
+        }
     }
     let count = set.iter().map(|sample| sample.answers.len()).sum::<usize>();
-    match predicted.len() == count {
-        true => Ok(predicted),
+    match outcomes.len() == count {
+        true => Ok(outcomes),
         false => Err(LabError::Trial(format!(
             "the model gave {} answers to {count} questions",
-            predicted.len()
+            outcomes.len()
         ))),
     }
 }
@@ -196,105 +244,129 @@ fn mean(scores: Vec<LengthScore>) -> LengthScore {
     let of = |part: &dyn Fn(&LengthScore) -> f64| {
         scores.iter().map(part).sum::<f64>() / scores.len() as f64
     };
-    let (accuracy, exact) = (of(&|score| score.accuracy), of(&|score| score.exact));
+    let value = of(&|score| score.score.value());
+    let exact = of(&|score| score.exact.unwrap_or(0.0));
     let by_position = (0..scores[0].by_position.len())
-        .map(|i| of(&|score| score.by_position[i].accuracy))
+        .map(|i| of(&|score| score.by_position[i].score.value()))
         .collect::<Vec<_>>();
     let by_depth = (0..scores[0].by_depth.len())
-        .map(|i| of(&|score| score.by_depth[i].accuracy))
+        .map(|i| of(&|score| score.by_depth[i].score.value()))
         .collect::<Vec<_>>();
     let mut all = scores[0].clone();
-    for (cell, accuracy) in all.by_depth.iter_mut().zip(by_depth) {
-        cell.accuracy = accuracy;
+    for (cell, value) in all.by_depth.iter_mut().zip(by_depth) {
+        cell.score = cell.score.with(value);
     }
-    (all.accuracy, all.exact) = (accuracy, exact);
-    for (place, accuracy) in all.by_position.iter_mut().zip(by_position) {
-        place.accuracy = accuracy;
+    all.score = all.score.with(value);
+    all.exact = all.exact.map(|_| exact);
+    for (place, value) in all.by_position.iter_mut().zip(by_position) {
+        place.score = place.score.with(value);
     }
     for other in &scores[1..] {
-        if let (Some(sum), Some(rows)) = (&mut all.rows, &other.rows) {
-            sum.asked += rows.asked;
-            for (sum, right) in sum.right.iter_mut().zip(&rows.right) {
-                *sum += right;
+        match (&mut all.rows, &other.rows) {
+            (
+                Some(RowOutcomes::Right { right, asked }),
+                Some(RowOutcomes::Right { right: r, asked: a }),
+            ) => {
+                *asked += a;
+                right
+                    .iter_mut()
+                    .zip(r)
+                    .for_each(|(sum, right)| *sum += right);
             }
+            (Some(RowOutcomes::Loss { loss }), Some(RowOutcomes::Loss { loss: l })) => {
+                loss.iter_mut().zip(l).for_each(|(sum, loss)| *sum += loss);
+            }
+            _ => {}
         }
+    }
+    if let Some(RowOutcomes::Loss { loss }) = &mut all.rows {
+        loss.iter_mut().for_each(|sum| *sum /= scores.len() as f64);
     }
     all
 }
 
-/// Compares predictions with the correct classes. Both are in the order of the answers.
+/// Adds up what the answers of a test set scored, which is in the order of the answers.
 fn score(
     task: &dyn Task,
     length: usize,
     set: &[Sample],
-    predicted: &[usize],
+    outcomes: &[f64],
     keep: Keep,
 ) -> LengthScore {
-    let mut predictions = predicted.iter();
-    let (mut right, mut asked, mut exact) = (0, 0, 0);
-    let mut by_position: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
-    let mut by_depth = [(0, 0); DEPTHS];
+    let measure = task.measure();
+    let mut left = outcomes.iter();
+    let (mut total, mut asked, mut exact) = (0.0, 0, 0);
+    let mut by_position: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+    let mut by_depth = [(0.0, 0); DEPTHS];
     let mut rows = Vec::new();
     for sample in set {
         let mut depths = task.depths(sample).into_iter();
-        let mut all_right = true;
-        let before = right;
-        for (answer, predicted) in sample.answers.iter().zip(predictions.by_ref()) {
-            let hit = answer.class == *predicted;
+        let mut of_row = 0.0;
+        for (answer, outcome) in sample.answers.iter().zip(left.by_ref()) {
             let place = by_position.entry(answer.position).or_default();
-            place.0 += usize::from(hit);
+            place.0 += outcome;
             place.1 += 1;
             if let Some(depth) = depths.next() {
                 let cell = &mut by_depth[((depth * DEPTHS as f64) as usize).min(DEPTHS - 1)];
-                cell.0 += usize::from(hit);
+                cell.0 += outcome;
                 cell.1 += 1;
             }
-            right += usize::from(hit);
-            asked += 1;
-            all_right &= hit;
+            of_row += outcome;
         }
-        exact += usize::from(all_right);
-        rows.push((right - before) as u32);
+        let answers = sample.answers.len();
+        total += of_row;
+        asked += answers;
+        exact += usize::from(of_row == answers as f64);
+        rows.push((of_row, answers));
     }
-    let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
+    let share = |part: f64, of: usize| part / of.max(1) as f64;
     let by_position = by_position
         .into_iter()
-        .map(|(position, (right, asked))| PositionScore {
+        .map(|(position, (sum, asked))| PositionScore {
             position,
-            accuracy: share(right, asked),
+            score: measure.score(share(sum, asked)),
         })
         .collect();
     let by_depth = by_depth.into_iter().enumerate();
     let by_depth = by_depth
         .filter(|(_, (_, asked))| *asked > 0)
-        .map(|(fifth, (right, asked))| DepthScore {
+        .map(|(fifth, (sum, asked))| DepthScore {
             fifth,
             asked,
-            accuracy: share(right, asked),
+            score: measure.score(share(sum, asked)),
         });
+    let rows = match measure.is_accuracy() {
+        true => RowOutcomes::Right {
+            right: rows.iter().map(|row| row.0 as u32).collect(),
+            asked: set.first().map_or(0, |sample| sample.answers.len() as u32),
+        },
+        false => RowOutcomes::Loss {
+            loss: rows.iter().map(|row| share(row.0, row.1)).collect(),
+        },
+    };
     LengthScore {
         length,
         inside: task.train_lengths().contains(&length),
         samples: set.len(),
-        accuracy: share(right, asked),
-        exact: share(exact, set.len()),
+        score: measure.score(share(total, asked)),
+        exact: measure
+            .is_accuracy()
+            .then(|| share(exact as f64, set.len())),
         floor: task.floor(length),
         by_position: match task.readout() {
             Readout::PerToken => by_position,
             Readout::MeanPooled => Vec::new(),
         },
         by_depth: by_depth.collect(),
-        rows: (keep == Keep::Rows).then(|| RowsRight {
-            right: rows,
-            asked: set.first().map_or(0, |sample| sample.answers.len() as u32),
-        }),
+        rows: (keep == Keep::Rows).then_some(rows),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Passkey, Reverse};
+    use crate::ask::{ModelSpec, Scheme};
+    use crate::task::{Answer, Passkey, Reverse};
 
     #[test]
     fn long_sequences_go_through_in_smaller_batches() {
@@ -302,24 +374,25 @@ mod tests {
         assert_eq!((chunk(129), chunk(512), chunk(10_000)), (126, 8, 1));
     }
 
+    fn right(right: &[u32], asked: u32) -> Option<RowOutcomes> {
+        let right = right.to_vec();
+        Some(RowOutcomes::Right { right, asked })
+    }
+
     #[test]
     fn a_score_counted_by_hand() {
         let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
-        let mut predicted: Vec<usize> = set
-            .iter()
-            .flat_map(|s| &s.answers)
-            .map(|a| a.class)
-            .collect();
-        predicted[3] = (predicted[3] + 1) % 8;
-        let score = score(&Reverse, 10, &set, &predicted, Keep::Rows);
-        let rows = score.rows.clone().unwrap();
-        assert_eq!((rows.right, rows.asked), (vec![9, 10], 10));
-        assert_eq!((score.accuracy, score.exact, score.samples), (0.95, 0.5, 2));
+        let mut outcomes = vec![1.0; 20];
+        outcomes[3] = 0.0;
+        let score = score(&Reverse, 10, &set, &outcomes, Keep::Rows);
+        assert_eq!(score.rows, right(&[9, 10], 10));
+        assert_eq!(score.score, Score::Accuracy(0.95));
+        assert_eq!((score.exact, score.samples), (Some(0.5), 2));
         assert!(score.inside);
         assert_eq!(score.by_position.len(), 10);
         for place in &score.by_position {
             let expected = if place.position == 4 { 0.5 } else { 1.0 };
-            assert_eq!(place.accuracy, expected);
+            assert_eq!(place.score, Score::Accuracy(expected));
         }
         let normalized = (0.95 - score.floor) / (1.0 - score.floor);
         assert_eq!(score.normalized(), normalized);
@@ -329,30 +402,25 @@ mod tests {
     fn scores_by_depth_are_those_of_the_answers_that_ask_there() {
         let set = Passkey.test_set(20);
         // Wrong where the mark is in the last fifth: at one of the last places of 14, from the twelfth on.
-        let predicted: Vec<usize> = set
+        let outcomes: Vec<f64> = set
             .iter()
             .flat_map(|sample| {
                 let mark = sample.tokens.iter().position(|t| *t == 8).unwrap() - 1;
-                let wrong = usize::from(mark >= 11);
-                sample.answers.iter().map(move |a| (a.class + wrong) % 8)
+                vec![if mark >= 11 { 0.0 } else { 1.0 }; sample.answers.len()]
             })
             .collect();
-        let one = score(&Passkey, 20, &set, &predicted, Keep::Scores);
-        let cells = one.by_depth.iter().map(|cell| (cell.fifth, cell.accuracy));
-        let expected = [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)];
-        assert!(cells.eq(expected), "{:?}", one.by_depth);
+        let one = score(&Passkey, 20, &set, &outcomes, Keep::Scores);
+        let cells = one.by_depth.iter();
+        let cells: Vec<(usize, f64)> = cells.map(|c| (c.fifth, c.score.value())).collect();
+        assert_eq!(cells, [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)]);
         let asked: usize = one.by_depth.iter().map(|cell| cell.asked).sum();
         assert_eq!(asked, 512 * 3);
-        let right: Vec<usize> = set
-            .iter()
-            .flat_map(|s| &s.answers)
-            .map(|a| a.class)
-            .collect();
+        let right = vec![1.0; outcomes.len()];
         let both = mean(vec![one, score(&Passkey, 20, &set, &right, Keep::Scores)]);
-        assert_eq!(both.by_depth[4].accuracy, 0.5);
+        assert_eq!(both.by_depth[4].score, Score::Accuracy(0.5));
         // Other tasks have none, and their results are written as before there were depths.
         let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
-        let none = score(&Reverse, 10, &set, &[0; 20], Keep::Scores);
+        let none = score(&Reverse, 10, &set, &[0.0; 20], Keep::Scores);
         let text = serde_json::to_string(&none).unwrap();
         assert!(
             none.by_depth.is_empty() && !text.contains("by_depth"),
@@ -363,25 +431,158 @@ mod tests {
     #[test]
     fn drawings_are_averaged() {
         let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
-        let right: Vec<usize> = set
+        let mut wrong = vec![1.0; 20];
+        wrong[3] = 0.0;
+        let scores =
+            [vec![1.0; 20], wrong].map(|outcomes| score(&Reverse, 10, &set, &outcomes, Keep::Rows));
+        let [best, other] = scores.clone();
+        let both = mean(scores.to_vec());
+        assert_eq!((both.score.value(), both.exact), (0.975, Some(0.75)));
+        assert_eq!((both.length, both.samples, both.floor), (10, 2, best.floor));
+        let places = best.by_position.iter().zip(&other.by_position);
+        for (mean, (a, b)) in both.by_position.iter().zip(places) {
+            let both = (a.score.value() + b.score.value()) / 2.0;
+            assert_eq!(mean.score.value(), both);
+        }
+        assert_eq!(both.rows, right(&[19, 20], 20));
+        assert_eq!(mean(vec![other.clone()]), other);
+    }
+
+    /// The files of studies that were made before there were losses are read, and written again as they were.
+    #[test]
+    fn an_accuracy_is_stored_as_it_always_was() {
+        let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(1).collect();
+        let mut score = score(&Reverse, 10, &set, &[1.0; 10], Keep::Rows);
+        score.floor = 0.25;
+        score.by_position.truncate(1);
+        let stored = r#"{"length":10,"inside":true,"samples":1,"accuracy":1.0,"exact":1.0,"floor":0.25,"by_position":[{"position":1,"accuracy":1.0}],"rows":{"right":[10],"asked":10}}"#;
+        assert_eq!(serde_json::to_string(&score).unwrap(), stored);
+        assert_eq!(serde_json::from_str::<LengthScore>(stored).unwrap(), score);
+    }
+
+    /// A task whose score is a loss in bits.
+    struct InBits;
+
+    impl Task for InBits {
+        fn name(&self) -> &str {
+            Reverse.name()
+        }
+        fn about(&self) -> &str {
+            Reverse.about()
+        }
+        fn source(&self) -> &str {
+            Reverse.source()
+        }
+        fn vocabulary(&self) -> usize {
+            Reverse.vocabulary()
+        }
+        fn classes(&self) -> usize {
+            Reverse.classes()
+        }
+        fn readout(&self) -> Readout {
+            Reverse.readout()
+        }
+        fn train_lengths(&self) -> std::ops::RangeInclusive<usize> {
+            Reverse.train_lengths()
+        }
+        fn test_lengths(&self) -> Vec<usize> {
+            vec![4]
+        }
+        fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+            Reverse.train_batch(seed, step, size)
+        }
+        fn test_set(&self, length: usize) -> Vec<Sample> {
+            Reverse.test_set(length).into_iter().take(3).collect()
+        }
+        fn measure(&self) -> Measure {
+            Measure::Bits {
+                token: "symbol".into(),
+            }
+        }
+        fn causal(&self) -> bool {
+            true
+        }
+        fn floor(&self, _length: usize) -> f64 {
+            3.0
+        }
+        fn floor_about(&self) -> &str {
+            "uniform"
+        }
+        fn steps(&self) -> usize {
+            1
+        }
+    }
+
+    #[test]
+    fn bits_are_those_of_the_probability_of_the_correct_class() {
+        let device = Device::flex();
+        let scheme = Scheme::by_name("sinusoidal", 64, 4, 8).unwrap();
+        let model = Model::init(&ModelSpec::default(), &InBits, &scheme, 1, &device).unwrap();
+        let scores = evaluate(&model, &InBits, &device, Keep::Rows).unwrap();
+        let [score] = &scores[..] else {
+            panic!("one length")
+        };
+        let set = InBits.test_set(4);
+        let batch = TensorBatch::new(&set, Readout::PerToken, &device);
+        let logits = model.forward(batch.tokens, None, &batch.positions, batch.read);
+        let logits = logits.into_data().try_to_vec::<f32>().unwrap();
+        let answers: Vec<usize> = set
             .iter()
             .flat_map(|s| &s.answers)
             .map(|a| a.class)
             .collect();
-        let mut wrong = right.clone();
-        wrong[3] = (wrong[3] + 1) % 8;
-        let scores =
-            [right, wrong].map(|predicted| score(&Reverse, 10, &set, &predicted, Keep::Rows));
-        let [best, other] = scores.clone();
-        let both = mean(scores.to_vec());
-        assert_eq!((both.accuracy, both.exact), (0.975, 0.75));
-        assert_eq!((both.length, both.samples, both.floor), (10, 2, best.floor));
-        let places = best.by_position.iter().zip(&other.by_position);
-        for (mean, (a, b)) in both.by_position.iter().zip(places) {
-            assert_eq!(mean.accuracy, (a.accuracy + b.accuracy) / 2.0);
+        let bits = logits.chunks(8).zip(&answers).map(|(row, class)| {
+            let sum: f64 = row.iter().map(|logit| f64::from(*logit).exp()).sum();
+            -(f64::from(row[*class]).exp() / sum).log2()
+        });
+        let bits: Vec<f64> = bits.collect();
+        let mean = bits.iter().sum::<f64>() / bits.len() as f64;
+        assert_eq!(bits.len(), 12);
+        assert!(matches!(score.score, Score::Bits(_)));
+        assert!(
+            (score.score.value() - mean).abs() < 1e-5,
+            "{score:?}, {mean}"
+        );
+        assert!((score.normalized() - (1.0 - mean / 3.0)).abs() < 1e-5);
+        assert_eq!(score.exact, None);
+        let Some(RowOutcomes::Loss { loss }) = &score.rows else {
+            panic!("every row has its loss")
+        };
+        let of_rows = loss.iter().sum::<f64>() / 3.0;
+        assert!((of_rows - mean).abs() < 1e-5);
+        let stored = serde_json::to_string(score).unwrap();
+        assert!(
+            stored.contains("\"bits\":") && !stored.contains("accuracy"),
+            "{stored}"
+        );
+        assert_eq!(
+            &serde_json::from_str::<LengthScore>(&stored).unwrap(),
+            score
+        );
+    }
+
+    #[test]
+    fn the_logits_of_a_causal_model_do_not_see_later_tokens() {
+        let device = Device::flex();
+        for name in Scheme::names() {
+            let scheme = Scheme::by_name(name, 64, 4, 8).unwrap();
+            if scheme.needs_grid() {
+                continue;
+            }
+            let model = Model::init(&ModelSpec::default(), &InBits, &scheme, 1, &device).unwrap();
+            let logits = |tokens: [usize; 6]| -> Vec<f32> {
+                let answers = (0..6).map(|position| Answer { position, class: 0 });
+                let sample = Sample {
+                    tokens: tokens.to_vec(),
+                    answers: answers.collect(),
+                };
+                let batch = TensorBatch::new(&[sample], Readout::PerToken, &device);
+                let logits = model.forward(batch.tokens, None, &batch.positions, batch.read);
+                logits.into_data().try_to_vec().unwrap()
+            };
+            let (one, other) = (logits([1, 2, 3, 4, 5, 6]), logits([1, 2, 3, 4, 0, 7]));
+            assert_eq!(one[..4 * 8], other[..4 * 8], "{name}");
+            assert_ne!(one[4 * 8..], other[4 * 8..], "{name}");
         }
-        let rows = both.rows.unwrap();
-        assert_eq!((rows.right, rows.asked), (vec![19, 20], 20));
-        assert_eq!(mean(vec![other.clone()]), other);
     }
 }

@@ -25,7 +25,7 @@ mod training;
 pub use batch::TensorBatch;
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
 pub use evaluation::{
-    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowsRight, evaluate, probabilities,
+    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities,
 };
 pub use losses::{CurvePoint, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};

@@ -22,7 +22,8 @@ use crate::task::Task;
 /// them, so that attention can tell positions apart from the first step on.
 pub const TOKEN_STD: f64 = 0.2;
 
-/// Tokens → embedding → positional scheme → pre-norm encoder → readout.
+/// Tokens → embedding → positional scheme → pre-norm encoder → readout. The encoder of a causal task is a
+/// decoder: a token sees only itself and the tokens before it.
 ///
 /// The token embeddings start at N(0, [`TOKEN_STD`]), the weights of the encoder at N(0, 1 / √inputs).
 /// Burn's own defaults are N(0, 1) and a third of that variance. With them `reverse` needs a learning
@@ -80,6 +81,7 @@ impl Model {
         let kinds = scheme.kinds_of_layers(spec.layers)?.into_iter();
         let kinds = kinds.map(|(positions, window)| LayerKind { positions, window });
         let encoder = EncoderConfig::new(spec.d_model, spec.d_ff, spec.heads, spec.layers)
+            .with_causal(task.causal())
             .with_kinds(kinds.collect());
         let encoder = drawn(encoder.init(device));
         seeded(3);

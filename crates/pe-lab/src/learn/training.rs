@@ -85,8 +85,9 @@ impl Watch {
 ///
 /// # Errors
 ///
-/// [`LabError::Trial`] when a step fails or the loss is not finite, [`LabError::Stopped`] when the
-/// interrupter stopped the training, [`LabError::File`] when the losses cannot be written.
+/// [`LabError::Trial`] when the loss is not finite, [`LabError::Machine`] when a step fails or a checkpoint
+/// cannot be written, [`LabError::Stopped`] when the interrupter stopped the training, [`LabError::File`] when
+/// the losses cannot be written.
 pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabError> {
     let Job {
         task,
@@ -166,7 +167,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
     let elapsed = started.elapsed().saturating_sub(testing);
 
     if let Some(error) = result.error {
-        return Err(LabError::Trial(error.to_string()));
+        return Err(LabError::Machine(error.to_string()));
     }
     let mut unwritten = unwritten.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(error) = unwritten.take() {

@@ -1,12 +1,13 @@
 //! The results of a study, laid out by task, scheme and seed, and what is known about its tasks.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use crate::ask::{StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
-use crate::task::Task;
+use crate::task::{Measure, Task};
 
 /// One trial as the report sees it.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,7 @@ pub struct TaskFacts {
     pub about: String,
     pub source: String,
     pub floor_about: String,
+    pub measure: Measure,
     pub steps: usize,
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths inside the training lengths, and those beyond.
@@ -77,6 +79,13 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
+    /// The processors that the trials ran on, each once, as far as they are known.
+    pub fn processors(&self) -> BTreeSet<&'a str> {
+        let measured = self.runs.iter().filter_map(|run| run.outcome.ok());
+        let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
+        machines.map(|machine| machine.processor.as_str()).collect()
+    }
+
     /// The results of a study.
     pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
         let done = outcomes.results.iter().map(|result| Run {
@@ -200,7 +209,13 @@ impl TaskFacts {
         task: Option<&dyn Task>,
         scores: impl Iterator<Item = &'a LengthScore>,
     ) -> Self {
+        let scores: Vec<&LengthScore> = scores.collect();
+        let measure = match (task, scores.first()) {
+            (Some(task), _) => task.measure(),
+            (None, first) => first.map_or(Measure::Accuracy, |of| of.score.measure()),
+        };
         let mut tested: Vec<(usize, bool, f64, usize)> = scores
+            .into_iter()
             .map(|score| (score.length, score.inside, score.floor, score.samples))
             .collect();
         tested.sort_by_key(|of_length| of_length.0);
@@ -222,8 +237,9 @@ impl TaskFacts {
             source: text(|task| task.source()),
             floor_about: match task {
                 Some(task) => task.floor_about().to_string(),
-                None => "the accuracy that takes no skill".into(),
+                None => "the score that takes no skill".into(),
             },
+            measure,
             steps,
             train_lengths: task.map(|task| task.train_lengths()),
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),

@@ -10,6 +10,7 @@ use crate::error::LabError;
 use crate::folder::{StudyFolder, write_csv, write_json, write_whole};
 use crate::learn::DEPTHS;
 use crate::run::{Outcome, Outcomes, TrialResult};
+use crate::task::Score;
 
 /// A row of `results.csv`: one length of one trial. A trial without scores has one row.
 #[derive(Serialize)]
@@ -24,6 +25,11 @@ struct Row<'a> {
     samples: Option<usize>,
     accuracy: Option<f64>,
     exact_match: Option<f64>,
+    /// What `value` measures. This column and the next are only in the table of a study with a loss.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measure: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Option<f64>>,
     floor: Option<f64>,
     normalized: Option<f64>,
     parameters: Option<usize>,
@@ -46,6 +52,8 @@ impl<'a> Row<'a> {
             samples: None,
             accuracy: None,
             exact_match: None,
+            measure: None,
+            value: None,
             floor: None,
             normalized: None,
             parameters: None,
@@ -70,8 +78,13 @@ fn rows(result: &TrialResult) -> Vec<Row<'_>> {
                 length: Some(score.length),
                 inside_training: Some(score.inside),
                 samples: Some(score.samples),
-                accuracy: Some(score.accuracy),
-                exact_match: Some(score.exact),
+                accuracy: match score.score {
+                    Score::Accuracy(share) => Some(share),
+                    _ => None,
+                },
+                exact_match: score.exact,
+                measure: Some(Some(score.score.measure().name())),
+                value: Some(Some(score.score.value())),
                 floor: Some(score.floor),
                 normalized: Some(score.normalized()),
                 parameters: Some(measures.parameters),
@@ -95,7 +108,7 @@ struct DepthRow<'a> {
     depth_from: f64,
     depth_to: f64,
     answers: usize,
-    accuracy: f64,
+    score: f64,
     floor: f64,
 }
 
@@ -112,7 +125,7 @@ fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
             depth_from: cell.fifth as f64 / DEPTHS as f64,
             depth_to: (cell.fifth + 1) as f64 / DEPTHS as f64,
             answers: cell.asked,
-            accuracy: cell.accuracy,
+            score: cell.score.value(),
             floor: score.floor,
         })
     })
@@ -130,10 +143,16 @@ pub fn write(
         failure: Some(reason.as_deref().unwrap_or("not run yet")),
         ..Row::of(spec)
     });
-    write_csv(
-        &table,
-        outcomes.results.iter().flat_map(rows).chain(missing),
-    )?;
+    let mut lines: Vec<Row<'_>> = outcomes.results.iter().flat_map(rows).collect();
+    lines.extend(missing);
+    let has_loss = lines
+        .iter()
+        .any(|row| row.value.is_some() && row.accuracy.is_none());
+    for row in &mut lines {
+        row.measure = has_loss.then(|| row.measure.take().flatten());
+        row.value = has_loss.then(|| row.value.flatten());
+    }
+    write_csv(&table, lines)?;
 
     let lines = folder.results_jsonl();
     let mut text = String::new();

@@ -113,8 +113,13 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
 struct TaskPart<'a> {
     figures: Vec<Shown<'a>>,
     two_parts: bool,
-    /// Whether a sequence has several answers.
+    /// Whether a sequence has several answers that are correct or not.
     has_exact: bool,
+    /// What the scores are measured in, and the direction that is better if it is a loss.
+    measure: String,
+    better: &'static str,
+    /// How a score is normalized, as a formula.
+    normalized: &'static str,
 }
 
 /// A trial without a score.
@@ -146,6 +151,15 @@ pub fn render(
             figures: Shown::all(&figures.scores),
             two_parts: task.has(Part::Beyond),
             has_exact: !task.has_one_answer(),
+            measure: task.measure.name(),
+            better: match task.measure.is_accuracy() {
+                true => "",
+                false => ", lower is better",
+            },
+            normalized: match task.measure.is_accuracy() {
+                true => "",
+                false => " (1 \u{2212} value / floor)",
+            },
         })
         .collect();
     let failures: Vec<Failure<'_>> = data
@@ -220,6 +234,10 @@ pub fn render(
     page.add_filter("thousands", |value: Value| match f64::try_from(value) {
         Ok(number) => thousands(number),
         Err(_) => "\u{2013}".into(),
+    });
+    page.add_filter("value", |seed: Value| {
+        let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
+        ["accuracy", "bits", "error"].into_iter().find_map(of)
     });
     page.add_filter("span", |value: Value| match value.kind() {
         ValueKind::Seq => {

@@ -14,6 +14,7 @@ use crate::stats::{
     Answer, Errors, Interval, MARGIN, RowScores, interquartile_mean, judge, mean, mean_interval,
     other_rows, overall_interval,
 };
+use crate::task::{Measure, Score};
 
 /// A study in numbers, with the sentences about them.
 #[derive(Clone, Debug, Serialize)]
@@ -117,6 +118,8 @@ pub struct TaskSummary {
     pub about: String,
     /// Where it comes from.
     pub source: String,
+    /// What its scores are measured in.
+    pub measure: Measure,
     /// Training steps.
     pub steps: usize,
     /// The lengths seen in training, where they are known.
@@ -131,7 +134,7 @@ pub struct TaskSummary {
     pub floors: [Option<f64>; 2],
     /// What the floor is, in words.
     pub floor_about: String,
-    /// The accuracy inside the training lengths from which on the task counts as solved, if it has one.
+    /// The accuracy inside the training lengths from which on the task counts as solved, if there is one.
     pub solved_at: Option<f64>,
     /// The schemes, in the order of the study.
     pub schemes: Vec<SchemeSummary>,
@@ -171,11 +174,12 @@ pub struct SchemeSummary {
 /// The score of one scheme on a group of lengths. A failed training scores the floor.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// The mean accuracy over seeds.
+    /// The mean over seeds, in what the task measures.
     pub mean: f64,
-    /// The mean share of sequences with every answer correct, over the seeds that did not fail.
+    /// The mean share of sequences with every answer correct, over the seeds that did not fail. `None` where
+    /// the score is a loss.
     pub exact: Option<f64>,
-    /// The mean normalized score: 0 at the floor, 1 if every answer is correct.
+    /// The mean normalized score: 0 at the floor, 1 if it is perfect. See [`Score::over`].
     pub normalized: f64,
     /// The 95 % interval of `normalized` over seeds.
     pub interval: Option<Interval>,
@@ -191,9 +195,10 @@ pub struct Group {
 pub struct SeedScore {
     /// The seed.
     pub seed: u64,
-    /// The accuracy.
-    pub accuracy: f64,
-    /// The normalized score: 0 at the floor, 1 if every answer is correct.
+    /// The score in what the task measures.
+    #[serde(flatten)]
+    pub score: Score,
+    /// The normalized score: 0 at the floor, 1 if it is perfect.
     pub normalized: f64,
     /// Whether the training failed, so that this is the floor.
     pub failed: bool,
@@ -368,10 +373,8 @@ fn rows_of(measures: &Measures, part: Part) -> Option<Vec<f64>> {
         .filter(|score| score.inside == inside);
     let rows: Option<Vec<Vec<f64>>> = of_part
         .map(|score| {
-            let rows = score.rows.as_ref()?;
-            let share = |right: &u32| f64::from(*right) / f64::from(rows.asked.max(1));
-            let normalized = |right| (share(right) - score.floor) / (1.0 - score.floor);
-            Some(rows.right.iter().map(normalized).collect())
+            let rows = score.rows.as_ref()?.scores(score.score);
+            Some(rows.into_iter().map(|row| row.over(score.floor)).collect())
         })
         .collect();
     rows.map(|rows| rows.concat())
@@ -400,8 +403,8 @@ impl SchemeOverall {
             far: Aggregate::of(tasks, scheme, |of| of.far.as_ref()),
             parameters: range(|measures| measures.parameters),
             position_parameters: range(|measures| measures.position_parameters),
-            ms_per_step: mean(measured.iter().map(|m| m.timing.ms_per_step)),
-            tokens_per_second: mean(measured.iter().map(|m| m.timing.tokens_per_second)),
+            ms_per_step: cost(data, measured.iter().map(|m| m.timing.ms_per_step)),
+            tokens_per_second: cost(data, measured.iter().map(|m| m.timing.tokens_per_second)),
             finished: measured.len(),
             failed,
             lost: runs.len() - measured.len() - failed,
@@ -466,6 +469,7 @@ impl TaskSummary {
             title,
             about: facts.about.clone(),
             source: facts.source.clone(),
+            measure: facts.measure.clone(),
             steps: facts.steps,
             train_lengths: facts.train_lengths.clone(),
             lengths: facts.lengths.clone(),
@@ -499,6 +503,15 @@ impl TaskSummary {
     }
 }
 
+/// The mean of a time. `None` where the trials ran on several kinds of processors: a scheme that happened to run
+/// on the faster one would look cheap.
+fn cost(data: &Data<'_>, times: impl Iterator<Item = f64>) -> Option<f64> {
+    match data.processors().len() {
+        0 | 1 => mean(times),
+        _ => None,
+    }
+}
+
 impl SchemeSummary {
     fn of(data: &Data<'_>, task: &TaskFacts, scheme: &str) -> Self {
         let runs: Vec<(u64, Option<&Measures>)> = data
@@ -510,17 +523,21 @@ impl SchemeSummary {
             .collect();
         let measured: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
         let [floor, floor_beyond] = task.floors;
-        let inside = Group::of(&runs, floor, |score| score.inside);
+        let inside = Group::of(&runs, &task.measure, floor, |score| score.inside);
         let beyond = |belongs: fn(usize, usize) -> bool| {
             let is_tested = task.lengths[1]
                 .iter()
                 .any(|length| belongs(*length, task.near));
-            Group::of(&runs, floor_beyond.filter(|_| is_tested), |score| {
-                !score.inside && belongs(score.length, task.near)
-            })
+            Group::of(
+                &runs,
+                &task.measure,
+                floor_beyond.filter(|_| is_tested),
+                |score| !score.inside && belongs(score.length, task.near),
+            )
         };
-        let unsolved =
-            |seed: &&SeedScore| !seed.failed && task.solved_at.is_some_and(|at| seed.accuracy < at);
+        let unsolved = |seed: &&SeedScore| {
+            !seed.failed && task.solved_at.is_some_and(|at| seed.score.value() < at)
+        };
         let without = |failed: bool| {
             let runs = data.runs_of(&task.name, scheme);
             let losses = runs.filter_map(move |run| Some((run.seed, run.outcome.err()?)));
@@ -545,8 +562,11 @@ impl SchemeSummary {
             lost: without(false),
             parameters: measured.first().map(|(_, m)| m.parameters),
             position_parameters: measured.first().map(|(_, m)| m.position_parameters),
-            ms_per_step: mean(measured.iter().map(|(_, m)| m.timing.ms_per_step)),
-            tokens_per_second: mean(measured.iter().map(|(_, m)| m.timing.tokens_per_second)),
+            ms_per_step: cost(data, measured.iter().map(|(_, m)| m.timing.ms_per_step)),
+            tokens_per_second: cost(
+                data,
+                measured.iter().map(|(_, m)| m.timing.tokens_per_second),
+            ),
         }
     }
 
@@ -564,6 +584,7 @@ impl Group {
     /// the floor, or the lowest score of the other runs if that is below it: no scheme gains by failing.
     fn of(
         runs: &[(u64, Option<&Measures>)],
+        measure: &Measure,
         floor: Option<f64>,
         belongs: impl Fn(&LengthScore) -> bool,
     ) -> Option<Self> {
@@ -586,13 +607,13 @@ impl Group {
                 Some(match measures {
                     Some(of_run) => SeedScore {
                         seed: *seed,
-                        accuracy: of_lengths(of_run, |score| score.accuracy)?,
+                        score: measure.score(of_lengths(of_run, |of| of.score.value())?),
                         normalized: normalized(measures)?,
                         failed: false,
                     },
                     None => SeedScore {
                         seed: *seed,
-                        accuracy: floor?,
+                        score: measure.score(floor?),
                         normalized: lowest,
                         failed: true,
                     },
@@ -601,18 +622,19 @@ impl Group {
             .collect();
         let exact = runs
             .iter()
-            .filter_map(|run| of_lengths(run.1?, |score| score.exact));
+            .filter_map(|run| of_lengths(run.1?, |score| score.exact.unwrap_or(0.0)));
+        let exact = mean(exact).filter(|_| measure.is_accuracy());
         let scores: Vec<f64> = seeds.iter().map(|seed| seed.normalized).collect();
         let mut tested = runs
             .iter()
             .filter_map(|run| run.1)
             .flat_map(|of| &of.scores);
         Some(Self {
-            mean: mean(seeds.iter().map(|seed| seed.accuracy))?,
-            exact: mean(exact),
+            mean: mean(seeds.iter().map(|seed| seed.score.value()))?,
+            exact,
             normalized: mean(scores.iter().copied())?,
             interval: mean_interval(&scores),
-            has_one_answer: tested.all(|score| score.exact == score.accuracy),
+            has_one_answer: tested.all(|of| of.exact.is_none_or(|exact| exact == of.score.value())),
             seeds,
         })
     }
@@ -649,7 +671,7 @@ mod tests {
         };
         let inside = none.inside.as_ref().unwrap();
         close(inside.mean, 0.275);
-        close(inside.seeds[1].accuracy, 0.30);
+        close(inside.seeds[1].score.value(), 0.30);
         assert_eq!(none.unsolved_inside, [1, 2]);
         assert!(learned.unsolved_inside.is_empty());
         assert_eq!(learned.failed, [(2, "diverged".to_string())]);
@@ -658,7 +680,7 @@ mod tests {
         let seeds: Vec<_> = inside
             .seeds
             .iter()
-            .map(|s| (s.accuracy, s.failed))
+            .map(|s| (s.score.value(), s.failed))
             .collect();
         assert_eq!(seeds, [(0.99, false), (0.25, true)]);
         close(inside.normalized, (0.99 - 0.25) / 0.75 / 2.0);

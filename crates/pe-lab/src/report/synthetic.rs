@@ -7,6 +7,7 @@ use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
 use crate::learn::{CurvePoint, LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
 use crate::run::{Measures, Timing};
+use crate::task::Score;
 
 /// A study and its runs. Lengths up to 20 are inside training and have the floor 0.25; longer ones have
 /// the floor 0.2. Only the task `mine` has one answer per sequence.
@@ -44,8 +45,8 @@ impl Synthetic {
             length: *length,
             inside: *length <= 20 || task == "digits",
             samples: 512,
-            accuracy: *accuracy,
-            exact: if task == "mine" { *accuracy } else { 0.0 },
+            score: Score::Accuracy(*accuracy),
+            exact: Some(if task == "mine" { *accuracy } else { 0.0 }),
             floor: if *length <= 20 { 0.25 } else { 0.2 },
             by_depth: Vec::new(),
             rows: None,
@@ -53,7 +54,7 @@ impl Synthetic {
                 .filter(|_| task != "digits")
                 .map(|position| PositionScore {
                     position,
-                    accuracy: if position <= 20 { *accuracy } else { 0.2 },
+                    score: Score::Accuracy(if position <= 20 { *accuracy } else { 0.2 }),
                 })
                 .collect(),
         });
@@ -77,6 +78,7 @@ impl Synthetic {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,
                 threads: Some(1),
+                machine: None,
             },
         };
         self.runs

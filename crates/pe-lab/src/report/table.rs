@@ -58,9 +58,15 @@ fn render_overall(summary: &Summary) -> String {
         row.extend([scheme.failed.to_string(), number(scheme.ms_per_step, 1)]);
         rows.push(row);
     }
+    let all_shares = summary.tasks.iter().all(|task| task.measure.is_accuracy());
+    let perfect = match all_shares {
+        true => "all correct",
+        false => "a perfect score",
+    };
     format!(
-        "all tasks: mean of the normalized scores (0 at the floor, 1 for all correct; a failed training \
+        "all tasks: mean of the normalized scores (0 at the floor, 1 for {}; a failed training \
          scores the floor), its 95 % interval over seeds, and the interquartile mean\n{}",
+        perfect,
         align(&rows)
     )
 }
@@ -90,7 +96,11 @@ fn render_task(task: &TaskSummary) -> String {
             "  tested on {inside} sequences inside and {beyond} beyond\n"
         )),
     }
-    let first = if two_parts { "inside" } else { "accuracy" };
+    let measure = task.measure.name();
+    let first = if two_parts { "inside" } else { &measure };
+    if !task.measure.is_accuracy() {
+        out.push_str(&format!("  scores: {}\n", task.measure.axis()));
+    }
     let mut header = vec!["scheme", first, "each seed", "norm.", "95 %"];
     if two_parts {
         header.extend(["beyond", "each seed", "norm.", "95 %"]);
@@ -105,8 +115,9 @@ fn render_task(task: &TaskSummary) -> String {
     rows.push(floor_row(task, two_parts));
     out.push_str(&align(&rows));
     out.push_str(&format!(
-        "  floor: {}; norm.: 0 at the floor, 1 for all correct\n",
-        task.floor_about
+        "  floor: {}; norm.: 0 at the floor, 1 for {}\n",
+        task.floor_about,
+        task.measure.perfect()
     ));
     for scheme in &task.schemes {
         if !scheme.unsolved_inside.is_empty() {
@@ -169,7 +180,7 @@ fn group_cells(group: Option<&Group>) -> [String; 4] {
     };
     let seeds = group.seeds.iter().map(|seed| match seed.failed {
         true => "failed".to_string(),
-        false => fixed(seed.accuracy, 3),
+        false => fixed(seed.score.value(), 3),
     });
     let seeds: Vec<String> = seeds.collect();
     [

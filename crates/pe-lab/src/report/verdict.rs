@@ -8,6 +8,20 @@ use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
 use crate::ask::in_words;
 use crate::stats::{Finding, Interval, OtherRows};
 
+/// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
+fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {
+    let of_task = || {
+        let [only] = &headline.tasks[..] else {
+            return None;
+        };
+        let task = summary.tasks.iter().find(|task| task.task == *only)?;
+        let group = task.scheme(scheme)?.part(headline.part)?;
+        let name = task.measure.name();
+        (!task.measure.is_accuracy()).then(|| format!(", {} {name}", fixed(group.mean, 2)))
+    };
+    of_task().unwrap_or_default()
+}
+
 /// A normalized score below this counts as not above the floor.
 const ABOVE_THE_FLOOR: f64 = 0.05;
 
@@ -80,7 +94,11 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     }
     let own = summary.schemes.iter().find(|of| of.scheme == *leader);
     let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
-    let score = format!("{} of 1", fixed(score, 2));
+    let score = format!(
+        "{} of 1{}",
+        fixed(score, 2),
+        loss(summary, headline, leader)
+    );
     let pairs: Vec<&Comparison> = others
         .iter()
         .filter_map(|other| {
@@ -453,9 +471,10 @@ fn list<T: AsRef<str>>(names: &[T]) -> String {
 mod tests {
     use super::*;
     use crate::data::{DataSpec, Format, Reading};
-    use crate::learn::{CurvePoint, RowsRight};
+    use crate::learn::{CurvePoint, RowOutcomes};
     use crate::report::data::{Data, Look};
     use crate::report::synthetic::Synthetic;
+    use crate::task::Score;
 
     /// Schemes on one task: normalized scores inside, one a seed.
     fn study(schemes: &[(&str, &[f64])]) -> Synthetic {
@@ -474,8 +493,14 @@ mod tests {
         of_data(&study.data())
     }
 
+    /// Without the line about tuning, which is the last one of every study with scores.
     fn of_data(data: &Data<'_>) -> Vec<String> {
-        judged(Summary::of(data)).verdict
+        let mut lines = judged(Summary::of(data)).verdict;
+        if data.runs.iter().any(|run| run.outcome.is_ok()) {
+            let last = lines.pop().unwrap_or_default();
+            assert!(last.starts_with("No scheme was tuned"), "{last}");
+        }
+        lines
     }
 
     const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];
@@ -734,10 +759,10 @@ mod tests {
                         study = study.score(task, scheme, seed, &[(10, accuracy)]);
                         let mut measures = study.measures(task, scheme, seed).clone();
                         let score = &mut measures.scores[0];
-                        (score.accuracy, score.exact, score.samples) =
-                            (accuracy, accuracy, samples);
+                        (score.score, score.exact, score.samples) =
+                            (Score::Accuracy(accuracy), Some(accuracy), samples);
                         let right = right.to_vec();
-                        score.rows = Some(RowsRight { right, asked: 1 });
+                        score.rows = Some(RowOutcomes::Right { right, asked: 1 });
                         study = study.replace(task, scheme, seed, measures);
                     }
                 }

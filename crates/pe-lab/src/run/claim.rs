@@ -5,7 +5,10 @@ use std::fs::{self, File, TryLockError};
 use super::data_copy::keep_data;
 use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, UNFINISHED, read_json, write_json, write_whole};
+use crate::folder::{
+    StudyFolder, TrialFolder, UNFINISHED, create, read_json, remove_unfinished, write_json,
+    write_whole,
+};
 
 /// Makes the folder this study's, and locks it until the returned file is dropped. The operating
 /// system releases the lock when the process is killed.
@@ -33,6 +36,7 @@ pub(super) fn claim(
         });
     }
     let lock = lock(folder)?;
+    remove_unfinished(path)?;
     if folder.spec().exists() {
         let old: StudySpec = read_json(&folder.spec())?;
         let differs = spec.obstacles(&old);
@@ -60,6 +64,10 @@ pub(super) fn claim(
     }
     for trial in spec.trials(tasks)? {
         set_aside(&trial, folder)?;
+        let place = folder.trial(&trial.id());
+        if place.path().exists() {
+            remove_unfinished(place.path())?;
+        }
     }
     Ok(lock)
 }
@@ -101,7 +109,7 @@ fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
 
 fn lock(folder: &StudyFolder) -> Result<File, LabError> {
     let path = folder.lock();
-    let lock = File::create(&path).map_err(LabError::file(&path))?;
+    let lock = create(&path)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(LabError::Busy {

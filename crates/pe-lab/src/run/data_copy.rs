@@ -2,12 +2,12 @@
 //! outside of the folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use crate::ask::Tasks;
 use crate::data::{self, DataSpec, Source};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_whole};
+use crate::folder::{StudyFolder, write_with_mode};
 
 /// The tasks of a study in a folder: those of the laboratory, or the one made of the study's copy of
 /// the data.
@@ -26,23 +26,40 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
         folds: spec.folds,
         reading: spec.reading.clone(),
     };
-    check(&source.file, &spec.file, &spec.sha256)?;
+    check(&source.file, &spec.file, &spec.sha256, spec.bytes)?;
     if let (Some(path), Some(test)) = (&source.test, &spec.test) {
-        check(path, &test.file, &test.sha256)?;
+        check(path, &test.file, &test.sha256, test.bytes)?;
     }
     Tasks::from_source(&source)
 }
 
 /// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
-/// is read as such.
-fn check(copy: &Path, file: &str, sha256: &str) -> Result<(), LabError> {
-    let bytes = fs::read(copy).map_err(LabError::file(copy))?;
-    match data::digest(&bytes) == sha256 {
+/// is read as such. A study may come from somebody else: a name that leads out of its folder, a link and a pipe
+/// are not opened.
+fn check(copy: &Path, file: &str, sha256: &str, bytes: u64) -> Result<(), LabError> {
+    let mut parts = Path::new(file).components();
+    let plain = matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    );
+    if !plain {
+        return Err(LabError::Usage(format!(
+            "the study names the data file `{}`; it must be the name of a file without a folder",
+            file.escape_debug()
+        )));
+    }
+    let changed = || LabError::ChangedData {
+        path: copy.to_path_buf(),
+        file: file.to_string(),
+    };
+    let of = fs::symlink_metadata(copy).map_err(LabError::file(copy))?;
+    if !of.is_file() || of.len() != bytes {
+        return Err(changed());
+    }
+    let kept = fs::read(copy).map_err(LabError::file(copy))?;
+    match data::digest(&kept) == sha256 {
         true => Ok(()),
-        false => Err(LabError::ChangedData {
-            path: copy.to_path_buf(),
-            file: file.to_string(),
-        }),
+        false => Err(changed()),
     }
 }
 
@@ -78,10 +95,23 @@ fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
             file.display()
         )));
     }
-    write_whole(copy, &bytes)?;
-    // The copy has the permissions of the file, so that private data stays private.
-    let kept = fs::metadata(file).and_then(|of| fs::set_permissions(copy, of.permissions()));
-    kept.map_err(LabError::file(copy))
+    // Private data stays private: the copy is never readable for anybody who cannot read the file.
+    write_with_mode(copy, &bytes, mode(file)?)
+}
+
+/// Who may read and write a file.
+fn mode(file: &Path) -> Result<u32, LabError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let of = fs::metadata(file).map_err(LabError::file(file))?;
+        Ok(of.permissions().mode() & 0o666)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        Ok(0o666)
+    }
 }
 
 #[cfg(all(test, unix))]

@@ -9,6 +9,8 @@
 //! | `budget` | how many seeds and steps fit into a time |
 //! | `tune` | choosing a learning rate for every scheme on every task |
 //! | `winner` | the scheme that scored highest |
+//! | `merge` | several folders of one study become one |
+//! | `machine` | the machine that a trial ran on |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
@@ -17,6 +19,8 @@ mod budget;
 mod claim;
 mod data_copy;
 mod estimate;
+mod machine;
+mod merge;
 mod progress;
 mod study;
 mod trial;
@@ -27,6 +31,8 @@ mod worker;
 pub use budget::{Budget, Fitting, Open};
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::{Costs, Estimate, in_words};
+pub use machine::Machine;
+pub use merge::merge;
 pub use progress::{Bars, Progress};
 pub use study::{Outcomes, Study};
 pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};

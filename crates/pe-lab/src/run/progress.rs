@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::ask::TrialSpec;
+use crate::console::tell;
 
 /// How the progress of a study is shown.
 pub enum Progress {
@@ -72,7 +73,7 @@ impl Progress {
         match self {
             // A terminal that was closed does not stop the study.
             Self::Bars(bars) => drop(bars.all.println(line)),
-            Self::Lines => eprintln!("{line}"),
+            Self::Lines => tell(line),
             Self::Silent => {}
         }
     }

@@ -1,12 +1,13 @@
 //! A study: schemes × tasks × seeds in one folder. No trial is run twice.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::claim::claim;
 use super::data_copy::kept_tasks;
 use super::trial::TrialResult;
 use super::worker::Crew;
-use crate::ask::{StudySpec, Tasks, TrialSpec, Tuned, Until};
+use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, read_json};
 use crate::stats::Looks;
@@ -165,7 +166,7 @@ impl Study {
         crew: &Crew<'_>,
         decided: impl Fn(&Outcomes) -> bool,
     ) -> Result<Outcomes, LabError> {
-        let _lock = claim(&self.spec, &self.tasks, &self.folder)?;
+        let _lock = self.claim()?;
         let (before, mut waiting) = self.sort_out()?;
         let rounds = match self.looks() {
             Some(looks) => looks.seeds().to_vec(),
@@ -201,6 +202,48 @@ impl Study {
         self.outcomes()
     }
 
+    /// Runs those of the trials without a result that are in one part of the study, and returns how many of its
+    /// trials are finished and which have no result, with the reason.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run); and for a study that stops when it is decided, which no part of it can tell.
+    pub fn run_shard(
+        &self,
+        crew: &Crew<'_>,
+        shard: Shard,
+    ) -> Result<(usize, Vec<(TrialSpec, String)>), LabError> {
+        if self.spec.until.is_some() {
+            return Err(LabError::Usage(format!(
+                "a study that stops when it is decided is looked at as a whole; it has no part {shard}"
+            )));
+        }
+        let _lock = self.claim()?;
+        let own = |study: &Self| {
+            let (mut results, mut waiting) = study.sort_out()?;
+            results.retain(|result| shard.has(&result.spec));
+            waiting.retain(|trial| shard.has(trial));
+            Ok::<_, LabError>((results.len(), waiting))
+        };
+        let (_, waiting) = own(self)?;
+        let failed = crew.run_all(&waiting, &self.tasks, &self.folder)?;
+        self.check_folder()?;
+        let (finished, left) = own(self)?;
+        if crew.stop.asked() && !left.is_empty() {
+            return Err(LabError::StudyStopped {
+                finished,
+                total: finished + left.len(),
+                folder: self.folder.path().to_path_buf(),
+            });
+        }
+        Ok((finished, failed))
+    }
+
+    /// Makes the folder the study's, for this process alone until the file is dropped.
+    pub(super) fn claim(&self) -> Result<File, LabError> {
+        claim(&self.spec, &self.tasks, &self.folder)
+    }
+
     /// Checks that the folder is still there.
     fn check_folder(&self) -> Result<(), LabError> {
         if !self.folder.spec().exists() {
@@ -225,7 +268,7 @@ impl Study {
     }
 
     /// The result of a trial, if it has one.
-    fn result(&self, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
+    pub(super) fn result(&self, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
         let file = self.folder.trial(&trial.id()).result();
         if !file.exists() {
             return Ok(None);

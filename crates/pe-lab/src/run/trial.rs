@@ -5,6 +5,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
+use super::machine::Machine;
 use crate::ask::{TrialSpec, Versions};
 use crate::device;
 use crate::error::LabError;
@@ -68,13 +69,17 @@ impl Measures {
                 task.test_lengths()
             ));
         }
-        let bad = self.scores.iter().find(|score| {
-            !(0.0..=1.0).contains(&score.accuracy) || !(0.0..1.0).contains(&score.floor)
-        })?;
-        Some(format!(
-            "at length {} it has the accuracy {} and the floor {}; both are shares from 0 to 1",
-            bad.length, bad.accuracy, bad.floor
-        ))
+        self.scores.iter().find_map(|score| {
+            let reason = match score.score == task.measure().score(score.score.value()) {
+                true => score.score.damage(score.floor)?,
+                false => format!(
+                    "{}, and the task is scored in {}",
+                    score.score.measure().name(),
+                    task.measure().name()
+                ),
+            };
+            Some(format!("at length {} it has {reason}", score.length))
+        })
     }
 }
 
@@ -87,6 +92,9 @@ pub struct Timing {
     pub tokens_per_second: f64,
     /// The number of threads that the trial was given, if it was set.
     pub threads: Option<usize>,
+    /// The machine it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 impl TrialResult {
@@ -160,6 +168,7 @@ pub fn run_trial(
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
                         .and_then(|n| n.parse().ok()),
+                    machine: Some(Machine::this()),
                 },
             })
         }

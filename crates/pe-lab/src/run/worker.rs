@@ -7,10 +7,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
+use crate::folder::{StudyFolder, TrialFolder, create, read_json, write_json};
 use crate::learn::Watch;
 
 /// A worker reports its progress every this many steps.
@@ -173,10 +173,14 @@ impl Crew<'_> {
             fs::remove_file(&failure).map_err(LabError::file(&failure))?;
         }
         let log = folder.worker_log();
-        let errors = File::create(&log).map_err(LabError::file(&log))?;
+        let errors = create(&log)?;
         let threads = (cores() / self.jobs.max(1)).max(1).to_string();
-        let mut child = Command::new(self.program)
-            .arg("trial")
+        let mut command = Command::new(self.program);
+        // Ctrl-C goes to all processes of a group. The study ends its trials itself, and no failure is stored.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
+            .args(["trial", "--"])
             .arg(folder.path())
             .env("RAYON_NUM_THREADS", &threads)
             .env("OMP_NUM_THREADS", &threads)
@@ -213,14 +217,13 @@ impl Crew<'_> {
         };
         let status = child.wait().map_err(LabError::file(self.program))?;
         let file = folder.result();
-        if !status.success() || !file.exists() {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            let last = said.lines().rev().find(|line| !line.trim().is_empty());
-            let last = last
-                .map(|line| format!(": {}", line.trim()))
-                .unwrap_or_default();
+        // A result is there whole or not at all, so one that is there counts however the process ended.
+        if !file.exists() {
+            let said = fs::read(&log).unwrap_or_default();
+            let said = cause(&String::from_utf8_lossy(&said));
             let reason = format!(
-                "the trial's process ended with {status}{last} (see {})",
+                "the trial's process ended with {status}{}{said} (see {})",
+                memory(status),
                 log.display()
             );
             if !self.stop.asked() {
@@ -235,6 +238,29 @@ impl Crew<'_> {
     }
 }
 
+/// What a process said at its end: the message of a panic, or its last line.
+fn cause(log: &str) -> String {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said = match lines
+        .clone()
+        .position(|line| line.contains(" panicked at "))
+    {
+        Some(panic) => lines.nth(panic + 1),
+        None => lines.next_back(),
+    };
+    said.map(|line| format!(": {line}")).unwrap_or_default()
+}
+
+/// What helps a process that the system has probably killed for want of memory.
+fn memory(status: ExitStatus) -> &'static str {
+    #[cfg(unix)]
+    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
+        return "; if the memory was full, fewer trials at a time help: --jobs 1";
+    }
+    let _ = status;
+    ""
+}
+
 /// The number of processor cores.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
@@ -244,12 +270,14 @@ fn describe(result: &TrialResult) -> String {
     match &result.outcome {
         Outcome::Failed(reason) => format!("failed: {reason}"),
         Outcome::Finished(measures) => {
-            let scores = measures
-                .scores
+            let scores = &measures.scores;
+            let measure = scores.first().map(|of| of.score.measure().name());
+            let scores = scores
                 .iter()
-                .map(|s| format!("{}: {:.3}", s.length, s.accuracy));
+                .map(|of| format!("{}: {:.3}", of.length, of.score.value()));
             format!(
-                "accuracy by length {}",
+                "{} by length {}",
+                measure.unwrap_or_default(),
                 scores.collect::<Vec<_>>().join("  ")
             )
         }
@@ -278,4 +306,21 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
     });
     let result = run_trial(&spec, &task, &folder, watch)?;
     write_json(&folder.result(), &result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_of_an_end_is_its_message_and_no_hint() {
+        let panic = "thread 'main' (7) panicked at src/x.rs:1:2:\nno such row: 9\nstack backtrace:\n   0: f\n\
+                     note: run with `RUST_BACKTRACE=1`\n\n";
+        assert_eq!(cause(panic), ": no such row: 9");
+        assert_eq!(
+            cause("a note\nerror: the disk is full\n\n"),
+            ": error: the disk is full"
+        );
+        assert_eq!(cause("\n"), "");
+    }
 }

@@ -17,9 +17,9 @@ const BLANK: usize = 12;
 /// What both tasks share.
 const TOKENS: usize = BLANK + 1;
 const LENGTH_STEP: usize = 3;
-const TRAIN_LENGTHS: RangeInclusive<usize> = 6..=18;
-const TEST_LENGTHS: &[usize] = &[12, 18, 21, 24, 27, 33, 48, 63];
-const STEPS: usize = 3_000;
+const TRAIN_LENGTHS: RangeInclusive<usize> = 6..=12;
+const TEST_LENGTHS: &[usize] = &[9, 12, 15, 18, 21, 24, 33, 63];
+const STEPS: usize = 2_500;
 const SOURCE: &str = "Lee et al. 2023, ICLR 2024";
 const FLOOR_ABOUT: &str = "0 at every place";
 
@@ -69,9 +69,10 @@ fn numbers(tokens: &[usize]) -> (&[usize], &[usize], usize) {
 /// first.
 ///
 /// Both numbers have `d` independent, equally likely digits, zeros in front included, and the sum has `d + 1`,
-/// so the length is `n = 3 (d + 1)`. Training lengths are drawn from 6, 9, …, 18 (one to five digits), and the
-/// test has 12 and 18 (three and five) inside and 21, 24, 27, 33, 48 and 63 beyond (up to 20 digits). See
-/// [`Toy`] for what all toy tasks share.
+/// so the length is `n = 3 (d + 1)`. Training lengths are drawn from 6, 9 and 12 (one to three digits), and the
+/// test has 9 and 12 inside and 15, 18, 21, 24, 33 and 63 beyond (up to 20 digits). Up to five digits were more
+/// than the reference model learns: in a pilot (seed 101, rotary, 3,000 steps) it scored 0.63 at three digits
+/// and 0.28 at five. See [`Toy`] for what all toy tasks share.
 ///
 /// Each digit of the sum needs two digits at distances that depend on the length, and the carry, which may
 /// come from any lower digit. Lee et al. train causal models, which write the sum from the left: with the
@@ -186,8 +187,8 @@ mod tests {
 
     #[test]
     fn the_streams_are_the_published_ones() {
-        assert_eq!(digest(&Addition), "");
-        assert_eq!(digest(&AdditionReversed), "");
+        let digests = [digest(&Addition), digest(&AdditionReversed)];
+        assert_eq!(digests, ["", ""]);
     }
 
     /// The sum by the machine's own numbers. Twenty digits fit into 128 bits.

@@ -11,6 +11,7 @@ mod digits;
 mod first_eq_last;
 pub mod floor;
 mod majority;
+mod measure;
 mod missing_duplicate;
 mod mqar;
 mod odds_first;
@@ -30,6 +31,7 @@ pub use bucket_sort::BucketSort;
 pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
 pub use majority::Majority;
+pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
 pub use mqar::Mqar;
 pub use odds_first::OddsFirst;
@@ -70,7 +72,7 @@ pub struct Sample {
     pub answers: Vec<Answer>,
 }
 
-/// A task: data to train on, data to test on, and an accuracy that takes no skill.
+/// A task: data to train on, data to test on, and a score that takes no skill.
 ///
 /// Both kinds of data depend on the arguments alone. All samples of a batch or of a test set have the
 /// same number of tokens and of answers, except under [`Readout::MeanPooled`]: there the number of tokens
@@ -117,7 +119,18 @@ pub trait Task: Send + Sync {
     /// The fixed test set of one length.
     fn test_set(&self, length: usize) -> Vec<Sample>;
 
-    /// The accuracy at this length that takes no skill. Normalized scores are 0 there.
+    /// What its scores are measured in.
+    fn measure(&self) -> Measure {
+        Measure::Accuracy
+    }
+
+    /// Whether a token sees only itself and the tokens before it, as in a language model. Then answers are
+    /// read per token.
+    fn causal(&self) -> bool {
+        false
+    }
+
+    /// The score at this length that takes no skill. Normalized scores are 0 there.
     fn floor(&self, length: usize) -> f64;
 
     /// What the floor is, in a few words.
@@ -197,9 +210,15 @@ mod tests {
                 );
                 assert_eq!(set[0].tokens.len(), length + task.framing(), "{name}");
                 let floor = task.floor(length);
-                assert!(floor > 0.0 && floor < 1.0, "{name}: floor {floor}");
+                let score = task.measure().score(floor);
+                assert_eq!(score.damage(floor), None, "{name}");
+                assert!(floor > 0.0, "{name}: floor {floor}");
                 sets.push(set);
             }
+            assert!(
+                !task.causal() || task.readout() == Readout::PerToken,
+                "{name}"
+            );
             for sample in sets.iter().flat_map(|set| {
                 let shape = (set[0].tokens.len(), set[0].answers.len());
                 set.iter().inspect(move |sample| {

@@ -67,7 +67,10 @@ mod tests {
 
     #[test]
     fn the_streams_are_the_published_ones() {
-        assert_eq!(digest(&OddsFirst), "");
+        assert_eq!(
+            digest(&OddsFirst),
+            "00630aa98064da171839f4639efe6aa13fa7ea14d6da7d65ff3701447305343e"
+        );
     }
 
     #[test]

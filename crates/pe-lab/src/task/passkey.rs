@@ -111,7 +111,10 @@ mod tests {
 
     #[test]
     fn the_streams_are_the_published_ones() {
-        assert_eq!(digest(&Passkey), "");
+        assert_eq!(
+            digest(&Passkey),
+            "3fd26d41edfc5d020daa6b741a30572f46e7d18ca1f76f12d8d8185a1f2bc5ec"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::{Readout, Sample, Task};
+use super::{Measure, Readout, Sample, Task};
 
 /// One in this many different examples is held out.
 const HELD_OUT: u64 = 10;
@@ -139,6 +139,14 @@ impl Task for Tuning {
 
     fn framing(&self) -> usize {
         self.task.framing()
+    }
+
+    fn measure(&self) -> Measure {
+        self.task.measure()
+    }
+
+    fn causal(&self) -> bool {
+        self.task.causal()
     }
 
     fn floor(&self, length: usize) -> f64 {

@@ -1,6 +1,7 @@
 //! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
 use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor_key, stem};
+use super::scale::{most, scale};
 use super::series::series;
 use crate::draw::{Axis, Lines, Rect, Side, Stroke, Words, band, line};
 use crate::error::LabError;
@@ -15,13 +16,13 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     // One number per run: the mean over the lengths. A task that is tested only beyond the training lengths
     // has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
-    let all = series(data, task, 1.0, |measures| {
+    let all = series(data, task, most(&task.measure), |measures| {
         let scores = measures
             .scores
             .iter()
             .filter(|score| score.inside == (part == 0));
-        let mean = mean(scores.map(|score| score.accuracy));
-        mean.map(|accuracy| (0, accuracy)).into_iter().collect()
+        let mean = mean(scores.map(|of| of.score.value()));
+        mean.map(|value| (0, value)).into_iter().collect()
     });
     if all.is_empty() {
         return Ok(None);
@@ -39,15 +40,15 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
             .collect(),
     };
     let where_tested = match (part, task.has_one_length()) {
-        (_, true) => "accuracy on held-out data (share correct)",
-        (0, _) => "accuracy at the training lengths (share correct)",
-        _ => "accuracy beyond the training lengths (share correct)",
+        (_, true) => "on held-out data",
+        (0, _) => "at the training lengths",
+        _ => "beyond the training lengths",
     };
-    let x = Axis::round(where_tested, 0.0..1.12, 6);
+    let x = scale(task, where_tested, &all, 0.12);
     let entries = [floor_key(format!("floor: {}", task.floor_about))];
     figure(
         stem("bars", &task.name),
-        format!("{}: accuracy after {} steps", task.name, task.steps),
+        format!("{}: {} after {} steps", task.name, task.measure.name(), task.steps),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),

@@ -60,7 +60,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
                 let top = top + (nth / COLUMNS) as i32 * HEIGHT;
                 panel(page, (left, top), map, &lengths, task.lengths[0].len())?;
             }
-            scale(page, top + rows * HEIGHT)
+            scale(page, top + rows * HEIGHT, task.measure.is_accuracy())
         },
     )
     .map(Some)
@@ -73,7 +73,7 @@ fn map<'a>(data: &Data<'_>, task: &TaskFacts, scheme: &'a str, lengths: &[usize]
         let cells = scores.filter_map(|(_, measures)| {
             let score = measures.scores.iter().find(|s| s.length == length)?;
             let cell = score.by_depth.iter().find(|cell| cell.fifth == depth)?;
-            Some((cell.accuracy - score.floor) / (1.0 - score.floor))
+            Some(cell.score.over(score.floor))
         });
         let cells: Vec<f64> = cells.collect();
         let mean = cells.iter().sum::<f64>() / cells.len() as f64;
@@ -157,7 +157,10 @@ mod tests {
                             fifth,
                             asked: 300,
                             // At length 20, depth 4: 0.81 and 0.89, normalized 0.8 on average.
-                            accuracy: score.accuracy + if seed == 1 { -0.04 } else { 0.04 },
+                            score: {
+                                let apart = if seed == 1 { -0.04 } else { 0.04 };
+                                score.score.with(score.score.value() + apart)
+                            },
                         })
                         .collect();
                 }

@@ -30,12 +30,18 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         .iter()
         .map(|part| grid.height(summary.tasks.iter().filter(|t| t.has(*part)).count()))
         .collect();
+    let all_shares = summary.tasks.iter().all(|task| task.measure.is_accuracy());
     let drawn = figure(
         "heat-map".into(),
         "Normalized score of every scheme on every task".into(),
-        "0 is the floor, which takes no skill; 1 means that every answer is correct. The numbers are \
-         means over seeds. A cell without a number has no result."
-            .into(),
+        format!(
+            "0 is the floor, which takes no skill; 1 means {}. The numbers are means over seeds. A cell \
+             without a number has no result.",
+            match all_shares {
+                true => "that every answer is correct",
+                false => "a perfect score",
+            }
+        ),
         heights.iter().sum::<i32>() + SCALE,
         &[],
         |page, mut top| {
@@ -48,7 +54,7 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
                 grid.panel(page, top, summary, *part, name)?;
                 top += height;
             }
-            scale(page, top)
+            scale(page, top, all_shares)
         },
     )?;
     Ok(vec![drawn])
@@ -134,7 +140,7 @@ impl Grid {
 }
 
 /// The bar that says which colour is which score.
-pub fn scale(page: &Page, top: i32) -> Result<(), LabError> {
+pub fn scale(page: &Page, top: i32, all_shares: bool) -> Result<(), LabError> {
     const STEPS: i32 = 60;
     const STEP: i32 = 5;
     let (left, width) = ((WIDTH - STEPS * STEP) / 2, STEPS * STEP);
@@ -148,10 +154,15 @@ pub fn scale(page: &Page, top: i32) -> Result<(), LabError> {
         };
         page.fill(rect, score(f64::from(step) / f64::from(STEPS - 1)))?;
     }
+    let one = if all_shares {
+        "1: all correct"
+    } else {
+        "1: perfect"
+    };
     for (text, x) in [
         ("0: the floor", left),
         ("0.5", left + width / 2),
-        ("1: all correct", left + width),
+        (one, left + width),
     ] {
         page.text((x, top + 24), text, SIZE, Words::below())?;
     }

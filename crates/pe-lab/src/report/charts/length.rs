@@ -1,6 +1,7 @@
-//! Accuracy by the length of the sequence.
+//! The score by the length of the sequence.
 
 use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
+use super::scale::{most, scale};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
@@ -10,9 +11,9 @@ use crate::report::figure::Figure;
 const HEIGHT: i32 = 330;
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, 1.0, |measures| {
+    let all = series(data, task, most(&task.measure), |measures| {
         let scores = measures.scores.iter();
-        scores.map(|score| (score.length, score.accuracy)).collect()
+        scores.map(|of| (of.length, of.score.value())).collect()
     });
     if all.is_empty() {
         return Ok(None);
@@ -28,14 +29,19 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         false => "sequence length (tokens)",
     };
     let x = Axis::round(name, 0.0..longest * 1.03, 9);
-    let y = Axis::round("accuracy (share correct)", 0.0..1.04, 6);
+    let y = scale(task, "", &all, 0.04);
     let trained = task.train_lengths.as_ref().map(|trained| {
         let end = (*trained.end() as f64).min(longest);
         (*trained.start() as f64, end)
     });
     figure(
         stem("chart", &task.name),
-        format!("{}: accuracy by length after {} steps", task.name, task.steps),
+        format!(
+            "{}: {} by length after {} steps",
+            task.name,
+            task.measure.name(),
+            task.steps
+        ),
         format!(
             "Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds. \
              Small markers: every seed. Floor: {}.",

@@ -8,6 +8,7 @@ mod look;
 mod loss;
 mod panel;
 mod position;
+mod scale;
 mod series;
 
 pub use panel::stem;

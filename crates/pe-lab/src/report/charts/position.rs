@@ -1,12 +1,14 @@
-//! Accuracy by position. An average over a sequence would hide the step down where the positions that
+//! The score by position. An average over a sequence would hide the step down where the positions that
 //! training saw end.
 
 use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
+use super::scale::{most, scale};
 use super::series::{Series, legend, series};
 use crate::draw::{Axis, Page};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
+use crate::task::Measure;
 
 const HEIGHT: i32 = 236;
 
@@ -22,14 +24,14 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let panels: Vec<Curves> = lengths(task)
         .into_iter()
         .map(|length| {
-            let all = series(data, task, 1.0, |measures| {
+            let all = series(data, task, most(&task.measure), |measures| {
                 let scores = measures
                     .scores
                     .iter()
                     .filter(|score| score.length == length);
                 let places = scores.flat_map(|score| &score.by_position);
                 places
-                    .map(|place| (place.position, place.accuracy))
+                    .map(|place| (place.position, place.score.value()))
                     .collect()
             });
             let floor = floor.iter().find(|at| at.0 == length as f64);
@@ -52,11 +54,16 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     }
     figure(
         stem("position", &task.name),
-        format!("{}: accuracy by position", task.name),
-        "The mean over seeds at each position of sequences of one length; if there are few schemes, with \
-         its 95 % interval over seeds. A step down at the end of the shade means that the scheme fails at \
-         positions it was not trained on."
-            .into(),
+        format!("{}: {} by position", task.name, task.measure.name()),
+        format!(
+            "The mean over seeds at each position of sequences of one length; if there are few schemes, with \
+         its 95 % interval over seeds. A step {} at the end of the shade means that the scheme fails at \
+             positions it was not trained on.",
+            match task.measure.is_accuracy() {
+                true => "down",
+                false => "up",
+            }
+        ),
         HEIGHT * panels.len() as i32,
         &entries,
         |page, top| {
@@ -86,7 +93,10 @@ impl Curves {
         let end = last * 1.02;
         let name = format!("position in a sequence of {} tokens", self.length);
         let x = Axis::round(&name, 0.0..end, 9);
-        let y = Axis::round("accuracy", 0.0..1.04, 6);
+        let y = match &task.measure {
+            Measure::Accuracy => Axis::round("accuracy", 0.0..1.04, 6),
+            _ => scale(task, "", &self.all, 0.04),
+        };
         let trained = task.train_lengths.as_ref();
         let trained = trained.map(|trained| (0.5, (*trained.end() as f64 + 0.5).min(end)));
         let mut chart = panel(page, (top, HEIGHT), x, &y, trained)?;

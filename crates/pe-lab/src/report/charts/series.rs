@@ -25,7 +25,7 @@ pub struct Series {
 }
 
 /// The series of every scheme that has results on a task. `curve` gives the points of one run. Their values
-/// lie from 0 to `most`, and so does what is shown of their intervals.
+/// lie from 0 to `most`, which may be infinite, and so does what is shown of their intervals.
 pub fn series(
     data: &Data<'_>,
     task: &TaskFacts,
@@ -148,7 +148,7 @@ mod tests {
             measures
                 .scores
                 .iter()
-                .map(|s| (s.length, s.accuracy))
+                .map(|s| (s.length, s.score.value()))
                 .collect()
         });
         assert_eq!(all.len(), 2, "a scheme without results is not drawn");

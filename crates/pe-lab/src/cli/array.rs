@@ -1,0 +1,186 @@
+//! `pe-lab slurm` and `pe-lab hyperqueue`: what to submit to a cluster, so that a study is run in parts.
+
+use std::path::{Path, PathBuf};
+
+use super::terminal::print_line;
+use crate::ask::{Plan, StudySpec};
+use crate::error::LabError;
+
+/// The most tasks of an array, the usual limit of a Slurm cluster.
+const MOST: usize = 1_000;
+
+/// The arguments of both commands.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// The file that describes the study
+    #[arg(value_name = "STUDY")]
+    study: PathBuf,
+    /// Into how many parts the study is divided; each is a task of the job
+    #[arg(long, value_name = "N")]
+    array: usize,
+    /// Processor cores of each task
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    cores: usize,
+    /// Folder for the parts and for the whole study; all machines have to see it
+    #[arg(long, value_name = "FOLDER", default_value = super::compare::OUT)]
+    out: PathBuf,
+}
+
+/// The arguments of `slurm`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct SlurmArgs {
+    #[command(flatten)]
+    args: Args,
+    /// The partition to run in [default: that of the cluster]
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+    /// How long a task may take, as Slurm writes it (04:00:00) [default: that of the partition]
+    #[arg(long, value_name = "TIME")]
+    time: Option<String>,
+}
+
+/// What both scripts say, quoted for a shell.
+struct Words {
+    program: String,
+    study: String,
+    out: String,
+    whole: String,
+}
+
+impl Args {
+    /// Checks that the study can be run, and gives the words of the script.
+    fn words(&self) -> Result<Words, LabError> {
+        for (name, value, most) in [
+            ("--array", self.array, MOST),
+            ("--cores", self.cores, 1_024),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(LabError::Usage(format!(
+                    "{name} is {value}; it must be from 1 to {most}"
+                )));
+            }
+        }
+        let (spec, _) = StudySpec::of(Plan::read(&self.study)?)?;
+        if spec.until.is_some() {
+            return Err(LabError::Usage(format!(
+                "{} stops when it is decided, which no part of it can tell; take `until` out of it",
+                self.study.display()
+            )));
+        }
+        let absolute = |path: &Path| {
+            let path = std::path::absolute(path).map_err(LabError::file(path))?;
+            let text = path.to_str().map(str::to_string);
+            text.ok_or_else(|| {
+                LabError::Usage(format!("{} cannot be written in a script", path.display()))
+            })
+        };
+        let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
+        let out = absolute(&self.out)?;
+        Ok(Words {
+            program: quoted(&absolute(&program)?),
+            study: quoted(&absolute(&self.study)?),
+            whole: quoted(&format!("{out}/study")),
+            out: quoted(&out),
+        })
+    }
+
+    /// Prints the script for HyperQueue, and returns the exit code.
+    pub fn hyperqueue(&self) -> Result<u8, LabError> {
+        let Words {
+            program,
+            study,
+            out,
+            whole,
+        } = self.words()?;
+        let (last, count, cores) = (self.array - 1, self.array, self.cores);
+        print_line(&format!(
+            r#"#!/bin/bash
+# Runs {study} in {count} parts on HyperQueue, then merges them. Run it again to go on.
+set -euo pipefail
+mkdir -p {out}
+hq submit --wait --array 0-{last} --cpus {cores} --crash-limit 3 -- bash -c '
+    exec "$1" compare --study "$2" --shard "$HQ_TASK_ID/{count}" --jobs {cores} --quiet \
+        --out "$3/part-$HQ_TASK_ID"' part {program} {study} {out} || true
+{program} merge {out}/part-* --out {whole}"#
+        ));
+        Ok(0)
+    }
+}
+
+impl SlurmArgs {
+    /// Prints the script for Slurm, and returns the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        let Words {
+            program,
+            study,
+            out,
+            whole,
+        } = self.args.words()?;
+        let mut asked = String::new();
+        for (name, value) in [("partition", &self.partition), ("time", &self.time)] {
+            let Some(value) = value else { continue };
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:".contains(c);
+            if value.is_empty() || !value.chars().all(plain) {
+                return Err(LabError::Usage(format!(
+                    "--{name} is `{}`; it may hold letters, digits and -_.,: only",
+                    value.escape_debug()
+                )));
+            }
+            asked.push_str(&format!("#SBATCH --{name}={value}\n"));
+        }
+        let (last, count, cores) = (self.args.array - 1, self.args.array, self.args.cores);
+        print_line(&format!(
+            r#"#!/bin/bash
+# Runs {study} in {count} parts, then merges them: sbatch SCRIPT. Submit it again to go on.
+#SBATCH --job-name=pe-lab
+#SBATCH --array=0-{last}
+#SBATCH --cpus-per-task={cores}
+#SBATCH --requeue
+#SBATCH --open-mode=append
+{asked}set -euo pipefail
+part=$SLURM_ARRAY_TASK_ID
+restarts=${{SLURM_RESTART_COUNT:-0}}
+mkdir -p {out}
+
+# Once all parts have ended, one more job merges them and writes the report.
+if [ "$part" = 0 ] && [ "$restarts" = 0 ]; then
+    sbatch --job-name=pe-lab-merge --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
+        --wrap={merge}
+fi
+
+# A part that was preempted, killed or failed goes on where it stopped, at most three times.
+{program} compare --study {study} --shard "$part/{count}" --jobs {cores} --quiet \
+    --out {out}"/part-$part" || {{
+    code=$?
+    if [ "$restarts" -lt 3 ]; then
+        scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$part"
+    fi
+    exit "$code"
+}}"#,
+            merge = quoted(&format!("{program} merge {out}/part-* --out {whole}")),
+        ));
+        Ok(0)
+    }
+}
+
+/// The text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,:".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_the_shell_would_read_more_into_it() {
+        assert_eq!(quoted("/a/b-1.toml"), "/a/b-1.toml");
+        assert_eq!(quoted("my study; rm x"), "'my study; rm x'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

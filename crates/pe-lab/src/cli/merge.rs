@@ -1,0 +1,32 @@
+//! `pe-lab merge`: the parts of a study, run on several machines, become one study.
+
+use std::path::PathBuf;
+
+use super::private::keep_as_private_as;
+use super::report::{Show, show};
+use crate::error::LabError;
+use crate::run::{Study, merge};
+
+/// The arguments of `merge`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// The folders of the parts
+    #[arg(value_name = "FOLDER", required = true)]
+    parts: Vec<PathBuf>,
+    /// Folder for the whole study. A study in it stays, and what it lacks is added
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Merges, writes the report, and returns the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        if let Some(first) = self.parts.first() {
+            keep_as_private_as(Study::load(first)?.tasks().files())?;
+        }
+        let study = merge(&self.parts, &self.out)?;
+        show(&study, &study.outcomes()?, &self.show, study.folder())
+    }
+}

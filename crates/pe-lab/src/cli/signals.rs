@@ -1,0 +1,48 @@
+//! Ctrl-C, and the signals by which a program is asked to end.
+
+use crate::error::LabError;
+
+/// Calls `stop` on Ctrl-C, when the terminal is closed, and when the program is asked to end. A signal that was
+/// ignored when the program started, as `nohup` does with that of a closed terminal, stays ignored.
+pub(super) fn on_stop(stop: impl Fn() + Send + 'static) -> Result<(), LabError> {
+    #[cfg(unix)]
+    let ignored = unix::ignored();
+    ctrlc::set_handler(stop)
+        .map_err(|error| LabError::Usage(format!("cannot react to Ctrl-C: {error}")))?;
+    #[cfg(unix)]
+    unix::ignore(&ignored);
+    Ok(())
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::mem::MaybeUninit;
+
+    use libc::{SIG_IGN, SIGHUP, SIGINT, SIGTERM, c_int};
+
+    /// Those of the signals of `ctrlc` that are ignored.
+    pub fn ignored() -> Vec<c_int> {
+        let is_ignored = |signal: &c_int| {
+            let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+            // SAFETY: without a new action the call only writes the present one to `now`, which is large
+            // enough; all its bits are valid, also where the call fails and leaves zeros.
+            let action = unsafe {
+                libc::sigaction(*signal, std::ptr::null(), now.as_mut_ptr());
+                now.assume_init()
+            };
+            action.sa_sigaction == SIG_IGN
+        };
+        [SIGHUP, SIGINT, SIGTERM]
+            .into_iter()
+            .filter(is_ignored)
+            .collect()
+    }
+
+    /// Ignores signals.
+    pub fn ignore(signals: &[c_int]) {
+        for signal in signals {
+            // SAFETY: to ignore a signal installs no code that would have to be safe in a handler.
+            unsafe { libc::signal(*signal, SIG_IGN) };
+        }
+    }
+}

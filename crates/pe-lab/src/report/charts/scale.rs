@@ -1,0 +1,37 @@
+//! The axis of a task's scores.
+
+use super::series::Series;
+use crate::draw::Axis;
+use crate::report::data::TaskFacts;
+use crate::task::Measure;
+
+/// The largest value that a score can have.
+pub fn most(measure: &Measure) -> f64 {
+    match measure {
+        Measure::Accuracy => 1.0,
+        Measure::Bits { .. } | Measure::Error { .. } => f64::INFINITY,
+    }
+}
+
+/// An axis from 0 to the largest score and a share `beyond` of it: to 1 for an accuracy, and to the largest
+/// value or floor that is drawn for a loss. `tested` says in words where the scores are from.
+pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axis {
+    let most = match &task.measure {
+        Measure::Accuracy => 1.0,
+        _ => {
+            let drawn = all.iter().flat_map(|series| {
+                let points = series.points.iter().map(|at| at.1);
+                points.chain(series.band.iter().map(|at| at.1.high))
+            });
+            drawn
+                .chain(task.floors.into_iter().flatten())
+                .fold(0.0, f64::max)
+        }
+    };
+    let name = match (&task.measure, tested) {
+        (measure, "") => measure.axis(),
+        (Measure::Accuracy, _) => format!("accuracy {tested} (share correct)"),
+        (measure, _) => format!("{} {tested} (lower is better)", measure.name()),
+    };
+    Axis::round(&name, 0.0..most * (1.0 + beyond), 6)
+}

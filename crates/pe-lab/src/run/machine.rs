@@ -1,0 +1,44 @@
+//! The machine that a trial ran on.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+use super::worker::cores;
+
+/// The machine that a trial ran on. Times of different processors are never compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name in the network.
+    pub host: String,
+    /// Its processor, as the system calls it, or the kind of its instructions.
+    pub processor: String,
+    /// How many threads it runs at once.
+    pub cores: usize,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn this() -> Self {
+        #[cfg(unix)]
+        let host = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        #[cfg(not(unix))]
+        let host = std::env::var("COMPUTERNAME").unwrap_or_default();
+        let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = about
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let processor = match model {
+            Some((_, model)) => model.trim().to_string(),
+            None => std::env::consts::ARCH.to_string(),
+        };
+        Self {
+            host,
+            processor,
+            cores: cores(),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Signals, closed terminals, full disks, private data, and study folders from somebody else.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Two short trials, one after the other.
+const STUDY: &[&str] = &[
+    "compare",
+    "--tasks",
+    "reverse",
+    "--schemes",
+    "none,learned",
+    "--seeds",
+    "1",
+    "--steps",
+    "12",
+    "--jobs",
+    "1",
+    "--out",
+];
+
+fn study(out: &Path) -> Command {
+    let mut command = common::lab();
+    command.args(STUDY).arg(out);
+    command
+}
+
+/// The same program behind a line of shell that sets something up first.
+fn behind(setup: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{setup}; exec \"$@\""), "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell
+}
+
+fn send(signal: &str, to: &str) {
+    let sent = Command::new("kill")
+        .args([signal, "--", to])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+fn finished(out: &Path) -> bool {
+    out.join("report.html").exists()
+}
+
+#[test]
+fn a_study_behind_nohup_outlives_its_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    for (setup, code) in [("trap '' HUP", 0), (":", 1)] {
+        let out = folder.path().join(code.to_string());
+        let mut command = behind(setup, &study(&out));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Read on, so that the pipe stays open.
+        for line in lines.map_while(Result::ok) {
+            if line.contains("accuracy by length") && line.trim_start().starts_with("1/") {
+                send("-HUP", &child.id().to_string());
+            }
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(finished(&out), code == 0);
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_stores_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut command = study(&out);
+    let mut child = command
+        .process_group(0)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("accuracy by length")));
+    send("-INT", &format!("-{}", child.id()));
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    for trial in fs::read_dir(out.join("trials")).unwrap() {
+        assert!(!trial.unwrap().path().join("failure.json").exists());
+    }
+}
+
+#[test]
+fn a_study_that_nobody_watches_writes_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    // A reader that has gone, and a disk that is full.
+    let out = folder.path().join("gone");
+    let mut command = study(&out);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(finished(&out));
+    if Path::new("/dev/full").exists() {
+        let out = folder.path().join("full");
+        let mut command = behind("exec 2>/dev/full", &study(&out));
+        assert_eq!(
+            command.stdout(Stdio::null()).status().unwrap().code(),
+            Some(0)
+        );
+        assert!(finished(&out));
+        // Where the report cannot be printed the program says so, and the files are there.
+        fs::remove_file(out.join("report.html")).unwrap();
+        let (code, _, stderr) = common::ended(&mut behind("exec >/dev/full", &study(&out)));
+        assert_eq!(code, 1);
+        assert!(
+            stderr.contains("standard output: No space left"),
+            "{stderr}"
+        );
+        assert!(finished(&out));
+    }
+}
+
+/// Every file and folder in a folder, and the folder itself.
+fn everything(folder: &Path) -> Vec<PathBuf> {
+    let mut all = vec![folder.to_path_buf()];
+    let mut next = 0;
+    while next < all.len() {
+        if all[next].is_dir() {
+            let entries = fs::read_dir(&all[next]).unwrap();
+            all.extend(entries.map(|entry| entry.unwrap().path()));
+        }
+        next += 1;
+    }
+    all
+}
+
+#[test]
+fn a_study_of_private_data_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("patients.csv");
+    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+    for (mode, others) in [(0o600, 0o077), (0o640, 0o027), (0o4644, 0o7022)] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let out = folder.path().join(format!("{mode:o}"));
+        let mut command = common::lab();
+        command.args([
+            "compare",
+            "--schemes",
+            "none",
+            "--seeds",
+            "1",
+            "--steps",
+            "3",
+            "--data",
+        ]);
+        command.arg(&file).arg("--out").arg(&out);
+        let (code, _, stderr) = common::ended(&mut behind("umask 022", &command));
+        assert_eq!(code, 0, "{stderr}");
+        let all = everything(&out);
+        assert!(all.iter().any(|path| path.ends_with("summary.json")));
+        for path in all {
+            let of = fs::metadata(&path).unwrap().permissions().mode();
+            let forbidden = if path.is_dir() {
+                others & 0o007
+            } else {
+                others
+            };
+            assert_eq!(of & forbidden, 0, "{mode:o} {}: {of:o}", path.display());
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let trial = out.join("trials/reverse-none-1");
+    fs::create_dir_all(&out).unwrap();
+    let left = [out.join(".unfinished-a"), trial.join(".unfinished-b")];
+    fs::write(&left[0], "{").unwrap();
+    assert_eq!(common::ended(&mut study(&out)).0, 0);
+    assert!(!left[0].exists());
+    fs::write(&left[1], "{").unwrap();
+    assert_eq!(common::ended(&mut study(&out)).0, 0);
+    assert!(!left[1].exists());
+}
+
+#[test]
+fn links_in_a_study_lead_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious");
+    for name in ["study.lock", "trials/reverse-none-1/worker.log"] {
+        fs::write(&precious, "mine").unwrap();
+        let out = folder.path().join(name.replace('/', "-"));
+        let (code, _, stderr) = common::ended(&mut study(&out));
+        assert_eq!(code, 0, "{stderr}");
+        fs::remove_dir_all(out.join("trials/reverse-none-1")).unwrap();
+        fs::create_dir(out.join("trials/reverse-none-1")).unwrap();
+        let _ = fs::remove_file(out.join(name));
+        symlink(&precious, out.join(name)).unwrap();
+        let (code, _, stderr) = common::ended(&mut study(&out));
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains(name), "{stderr}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.csv");
+    let rows = (0..40).map(|i| format!("yes,a b {i}\nno,b a {i}\n"));
+    fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+    let out = folder.path().join("study");
+    let mut command = common::lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--data",
+    ]);
+    let (code, _, stderr) = common::ended(command.arg(&file).arg("--out").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let report = || common::ended(common::lab().arg("report").arg(&out));
+    let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    for path in ["/dev/zero", "../x.csv", "/etc/passwd", ".."] {
+        let other = spec.replace("\"x.csv\"", &format!("\"{path}\""));
+        assert_ne!(other, spec);
+        fs::write(out.join("study.json"), other).unwrap();
+        let (code, _, stderr) = report();
+        assert_eq!(code, 2, "{stderr}");
+        assert!(
+            stderr.contains(path) && stderr.contains("without a folder"),
+            "{stderr}"
+        );
+    }
+    fs::write(out.join("study.json"), &spec).unwrap();
+    // The copy is a link, a pipe or another file.
+    let copy = out.join("data/x.csv");
+    let replace: [&dyn Fn(); 3] = [
+        &|| symlink("/dev/zero", &copy).unwrap(),
+        &|| {
+            assert!(
+                Command::new("mkfifo")
+                    .arg(&copy)
+                    .status()
+                    .unwrap()
+                    .success()
+            )
+        },
+        &|| fs::write(&copy, "label,text\n").unwrap(),
+    ];
+    for replace in replace {
+        let _ = fs::remove_file(&copy);
+        replace();
+        let (code, _, stderr) = report();
+        assert_eq!(code, 1, "{stderr}");
+        assert!(
+            stderr.contains("has changed since the study was made"),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_plan_does_not_ask_for_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("study.toml");
+    for text in ["", "# nothing\n"] {
+        fs::write(&plan, text).unwrap();
+        let mut command = common::lab();
+        command.args(["compare", "--dry-run", "--study"]).arg(&plan);
+        let (code, _, stderr) = common::ended(command.current_dir(folder.path()));
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("it is empty"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_training_on_a_full_disk_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let mut command = common::lab();
+    command.args(["train", "--steps", "60", "--out"]).arg(&out);
+    // No file may be larger than 100 blocks; a checkpoint is.
+    let mut limited = behind("trap '' XFSZ; ulimit -f 100", &command);
+    let (code, _, stderr) = common::ended(&mut limited);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(!out.join("result.json").exists());
+    let mut again = common::lab();
+    again.args(["train", "--resume", "--out"]).arg(&out);
+    let (code, _, stderr) = common::ended(&mut again);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(out.join("result.json").exists());
+}

@@ -1,0 +1,203 @@
+//! A study that is run in parts, merged, and submitted to a cluster.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"reverse\", \"majority\"]\nseeds = 2\nsteps = 3\n";
+
+fn plan(folder: &Path) -> PathBuf {
+    let file = folder.join("study.toml");
+    fs::write(&file, PLAN).unwrap();
+    file
+}
+
+fn compare(plan: &Path, out: &Path) -> Command {
+    let mut command = common::lab();
+    command
+        .args(["compare", "--quiet", "--study"])
+        .arg(plan)
+        .arg("--out")
+        .arg(out);
+    command
+}
+
+fn run(command: &mut Command) -> String {
+    let (code, stdout, stderr) = common::ended(command);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    stdout
+}
+
+fn merge(parts: &[&Path], out: &Path) -> (i32, String, String) {
+    common::ended(common::lab().arg("merge").args(parts).arg("--out").arg(out))
+}
+
+/// Every score and loss of a study, without the times.
+fn numbers(out: &Path) -> Vec<String> {
+    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    let numbers = text.lines().map(|line| {
+        let mut result: serde_json::Value = serde_json::from_str(line).unwrap();
+        let timing = result["outcome"]["finished"]["timing"].take();
+        assert!(!timing["machine"]["processor"].as_str().unwrap().is_empty());
+        result.to_string()
+    });
+    numbers.collect()
+}
+
+#[test]
+fn parts_merge_to_the_study_of_one_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    run(&mut compare(&plan, &at("whole")));
+    let parts = ["part-0", "part-1", "part-2"].map(at);
+    let mut trials = 0;
+    for (k, part) in parts.iter().enumerate() {
+        let shard = format!("{k}/3");
+        let said = run(compare(&plan, part).args(["--shard", &shard]));
+        assert!(said.contains(&format!("part {shard}:")), "{said}");
+        trials += fs::read_dir(part.join("trials")).map_or(0, Iterator::count);
+    }
+    assert_eq!(trials, 8);
+
+    // A part that is missing is named; the study can be completed later.
+    let all = at("all");
+    let (code, _, stderr) = merge(&[&parts[0], &parts[1]], &all);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("have not been run yet"), "{stderr}");
+    let (code, stdout, stderr) = merge(&[&parts[0], &parts[1], &parts[2]], &all);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert_eq!(numbers(&all), numbers(&at("whole")));
+    assert_eq!(numbers(&all).len(), 8);
+    // The whole study and a part of it agree.
+    let (code, _, stderr) = merge(&[&at("whole"), &parts[0]], &at("both"));
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn other_studies_and_other_results_are_not_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    run(&mut compare(&plan, &at("one")));
+    run(compare(&plan, &at("other")).args(["--steps", "4"]));
+    let (code, _, stderr) = merge(&[&at("one"), &at("other")], &at("all"));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("they differ in: tasks"), "{stderr}");
+    assert!(!at("all").exists());
+    let (code, _, stderr) = merge(&[&at("nowhere")], &at("all"));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("holds no study"), "{stderr}");
+
+    run(&mut compare(&plan, &at("again")));
+    let file = at("again").join("trials/reverse-none-1/result.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let accuracy = text.find("\"accuracy\": ").unwrap() + 12;
+    let end = accuracy + text[accuracy..].find(',').unwrap();
+    fs::write(&file, format!("{}0.125{}", &text[..accuracy], &text[end..])).unwrap();
+    let (code, _, stderr) = merge(&[&at("one"), &at("again")], &at("all"));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("are results of one trial and differ"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("reverse-none-1"), "{stderr}");
+    assert!(!at("all").join("trials").exists());
+}
+
+#[test]
+fn what_is_no_part_is_wrong_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path());
+    for shard in ["3/3", "1", "a/b"] {
+        let (code, _, stderr) =
+            common::ended(compare(&plan, &folder.path().join("x")).args(["--shard", shard]));
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("such as 0/4"), "{stderr}");
+    }
+    fs::write(&plan, format!("until = \"decided\"\n{PLAN}")).unwrap();
+    let (code, _, stderr) =
+        common::ended(compare(&plan, &folder.path().join("x")).args(["--shard", "0/2"]));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("looked at as a whole"), "{stderr}");
+}
+
+/// The script of `pe-lab slurm`, with stand-ins for the commands of Slurm that write down how they are called.
+#[test]
+fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = folder.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    let log = folder.path().join("log");
+    for tool in ["sbatch", "scontrol"] {
+        let file = tools.join(tool);
+        let text = format!("#!/bin/sh\necho {tool} \"$@\" >> '{}'\n", log.display());
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let plan = plan(folder.path());
+    let out = folder.path().join("my results");
+    let mut command = common::lab();
+    command
+        .arg("slurm")
+        .arg(&plan)
+        .args(["--array", "2", "--partition", "long", "--out"]);
+    let script = run(command.arg(&out));
+    assert!(
+        script.contains("#SBATCH --array=0-1\n#SBATCH --cpus-per-task=1\n"),
+        "{script}"
+    );
+    assert!(script.contains("#SBATCH --partition=long\n"), "{script}");
+    let part = |part: &str, restarts: &str, script: &str| {
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        let mut bash = Command::new("bash");
+        bash.args(["-c", script]).env("PATH", path);
+        bash.env("SLURM_ARRAY_TASK_ID", part)
+            .env("SLURM_ARRAY_JOB_ID", "77");
+        bash.env("SLURM_RESTART_COUNT", restarts);
+        let (code, ..) = common::ended(&mut bash);
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        (code, said)
+    };
+    let (code, said) = part("0", "0", &script);
+    assert_eq!(code, 0);
+    assert!(said.contains("--dependency=afterany:77 --wrap="), "{said}");
+    assert_eq!(part("1", "0", &script), (0, String::new()));
+    // A part that fails is put back into the queue, and the merge is submitted once.
+    let broken = script.replace("compare --study", "compare --studdy");
+    assert_ne!(broken, script);
+    assert_eq!(
+        part("1", "0", &broken),
+        (2, "scontrol requeue 77_1\n".into())
+    );
+    assert_eq!(part("0", "3", &broken), (2, String::new()));
+    // What the dependent job runs.
+    let wrapped = said.split("--wrap=").nth(1).unwrap();
+    let merged = Command::new("bash").args(["-c", wrapped]).output().unwrap();
+    assert!(merged.status.success(), "{merged:?}");
+    assert_eq!(numbers(&out.join("study")).len(), 8);
+
+    let (code, _, stderr) = common::ended(common::lab().arg("slurm").arg(&plan).args([
+        "--array",
+        "2",
+        "--partition",
+        "a\nb",
+    ]));
+    assert_eq!(code, 2, "{stderr}");
+    for array in ["0", "1001"] {
+        let mut command = common::lab();
+        command
+            .arg("hyperqueue")
+            .arg(&plan)
+            .args(["--array", array]);
+        let (code, _, stderr) = common::ended(&mut command);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("from 1 to 1000"), "{stderr}");
+    }
+}
