@@ -27,7 +27,7 @@ pub const OUT: &str = "pe-lab-results";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
+    /// `standard` (eight schemes, nine tasks, 5 seeds, an hour) or `full` (as standard with 12 seeds, which
     /// prove smaller differences) [default: the study in the folder of --out if there is one, standard with
     /// --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]

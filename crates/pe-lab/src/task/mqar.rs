@@ -105,7 +105,10 @@ mod tests {
 
     #[test]
     fn the_streams_are_the_published_ones() {
-        assert_eq!(digest(&Mqar), "");
+        assert_eq!(
+            digest(&Mqar),
+            "1f72d0891582a8b69292b1b3778fba9861a32439e0188c24030106284bbf8bda"
+        );
     }
 
     #[test]
