@@ -25,7 +25,7 @@ use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Adam, Kernels};
 use pe_lab::ask::{ModelSpec, Scheme};
-use pe_lab::learn::{Model, TensorBatch};
+use pe_lab::learn::{InputTensor, Model, TensorBatch};
 use pe_lab::task::{Answer, Digits, Readout, Reverse, Sample, Task};
 
 /// The allocator of the program that trains.
@@ -79,7 +79,7 @@ impl Setup {
         let longest = *task.train_lengths().end() + task.framing();
         let samples = (0..)
             .map(|step| task.train_batch(1, step, batch))
-            .find(|samples| samples[0].tokens.len() == longest)
+            .find(|samples| samples[0].input.len() == longest)
             .expect("one of them comes up");
         Self {
             task,
@@ -151,8 +151,11 @@ struct BurnModel {
 
 impl BurnModel {
     fn loss(&self, batch: TensorBatch) -> Tensor<1> {
-        let device = batch.tokens.device();
-        let x = self.tokens.forward(batch.tokens);
+        let InputTensor::Tokens(tokens) = batch.input else {
+            unreachable!("the tasks of this bench are made of tokens")
+        };
+        let device = tokens.device();
+        let x = self.tokens.forward(tokens);
         let x = self.scheme.embed(x, &Positions::default());
         let x = self.encoder.forward(TransformerEncoderInput::new(x));
         let x = self.norm.forward(x);
@@ -206,14 +209,13 @@ impl Task for Every {
 
     fn train_batch(&self, _seed: u64, _step: usize, size: usize) -> Vec<Sample> {
         let class = |row: usize, position: usize| (row * 31 + position * position) % 16;
-        let sample = |row| Sample {
-            tokens: (0..64).map(|position| (row + position * 7) % 16).collect(),
-            answers: (0..64)
-                .map(|position| Answer {
-                    position,
-                    class: class(row, position),
-                })
-                .collect(),
+        let sample = |row| {
+            let tokens: Vec<usize> = (0..64).map(|position| (row + position * 7) % 16).collect();
+            let answer = |position| Answer {
+                position,
+                class: class(row, position),
+            };
+            Sample::new(tokens, (0..64).map(answer).collect())
         };
         (0..size).map(sample).collect()
     }

@@ -69,10 +69,7 @@ impl Cloze {
     fn asked(&self, sentence: usize, position: usize) -> Sample {
         let mut tokens = self.sentences[sentence].clone();
         let class = std::mem::replace(&mut tokens[position], self.words.len());
-        Sample {
-            tokens,
-            answers: vec![Answer { position, class }],
-        }
+        Sample::new(tokens, vec![Answer { position, class }])
     }
 }
 
@@ -164,7 +161,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         last.iter().sum::<f64>() / last.len() as f64
     );
 
-    let words = trained.model.tokens();
+    let words = trained.model.tokens().expect("the words are tokens");
     let positions = SinusoidalPositionalEncodingConfig::new(spec.d_model)
         .init(&words.device())
         .encode(&Positions::default(), 7)?;

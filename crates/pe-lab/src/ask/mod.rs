@@ -7,12 +7,14 @@
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
 //! - [`Shard`]: a part of a study, for one of several machines.
+//! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
 
 mod layers;
 mod model;
 mod plan;
 mod recipe;
+mod resolution;
 mod scheme;
 mod settings;
 mod shard;
@@ -26,6 +28,7 @@ pub use layers::LayerRecipe;
 pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
+pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
 pub use shard::Shard;
 pub use study::{StudySpec, TaskSteps};

@@ -9,6 +9,7 @@ use pe_burn::{
 use serde::{Deserialize, Serialize};
 
 use super::layers::LayerRecipe;
+use super::resolution::interpolated;
 use super::settings::Named;
 use crate::error::LabError;
 use crate::rng::{HostRng, generator};
@@ -388,6 +389,19 @@ impl Scheme {
         self.layers.as_ref().map_or(Ok(Vec::new()), of)
     }
 
+    /// Whether its positions may be real numbers, such as times. A table with a row for each position or distance
+    /// has none between them, a grid has rows and columns, and random positions are drawn as whole numbers.
+    pub fn takes_times(&self) -> bool {
+        let is_table = matches!(
+            self.encoding,
+            PositionalConfig::Learned(_)
+                | PositionalConfig::T5(_)
+                | PositionalConfig::Shaw(_)
+                | PositionalConfig::Deberta(_)
+        );
+        !is_table && !self.needs_grid() && self.max_position.is_none()
+    }
+
     /// Whether its positions lie on a grid.
     pub fn needs_grid(&self) -> bool {
         self.encoding.axes().is_some()
@@ -430,6 +444,7 @@ impl Scheme {
         PositionSource {
             scheme: self,
             rng: generator("positions", seed, step as u64),
+            grid: self.grid,
         }
     }
 
@@ -444,6 +459,7 @@ impl Scheme {
         (0..draws as u64).map(move |draw| PositionSource {
             scheme: self,
             rng: generator("test positions", draw, length as u64),
+            grid: self.grid,
         })
     }
 
@@ -460,17 +476,47 @@ impl Scheme {
 pub struct PositionSource<'a> {
     scheme: &'a Scheme,
     rng: HostRng,
+    /// The grid of the inputs.
+    grid: Option<Grid>,
 }
 
 impl PositionSource<'_> {
+    /// The same for inputs on another grid than that of the training. A scheme of rows and columns gives the
+    /// same place the same position; see [`AtResolution`](super::AtResolution).
+    #[must_use]
+    pub fn on(self, grid: Option<Grid>) -> Self {
+        let grid = grid.filter(|_| self.scheme.grid.is_some());
+        Self {
+            grid: grid.or(self.grid),
+            ..self
+        }
+    }
+
+    /// Positions at these times, one row per sequence and all of one length. `None` where the scheme takes no
+    /// times.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] for a time that is not finite, and for rows of several lengths.
+    pub fn at_times(&self, times: &[&[f64]]) -> Result<Option<Positions>, LabError> {
+        if times.is_empty() || !self.scheme.takes_times() {
+            return Ok(None);
+        }
+        Ok(Some(Positions::from_time_rows(times)?))
+    }
+
     /// Positions for the next batch: for sequences with these numbers of tokens, padded to `seq`.
     ///
     /// # Errors
     ///
     /// [`LabError::Position`] when a sequence is longer than the range of positions to draw from.
     pub fn positions(&mut self, lengths: &[usize], seq: usize) -> Result<Positions, LabError> {
-        if let Some(grid) = self.scheme.grid {
-            return Ok(Positions::from(grid));
+        match (self.scheme.grid, self.grid) {
+            (Some(trained), Some(grid)) if grid != trained => {
+                return Ok(Positions::from(interpolated(trained, grid)?));
+            }
+            (Some(grid), _) => return Ok(Positions::from(grid)),
+            (None, _) => {}
         }
         let Some(max_position) = self.scheme.max_position else {
             return Ok(Positions::default());

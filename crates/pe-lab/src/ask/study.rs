@@ -160,7 +160,7 @@ impl StudySpec {
         let mut trials = Vec::new();
         for TaskSteps { name: task, steps } in &self.tasks {
             let of_task = tasks.get(task)?;
-            let max_tokens = of_task.max_tokens();
+            let positions = of_task.positions();
             for seed in &self.seeds {
                 for scheme in &self.schemes {
                     let tuned = self.tune.as_ref().and_then(|tune| tune.of(task, scheme));
@@ -172,7 +172,7 @@ impl StudySpec {
                             scheme,
                             self.model.d_model,
                             self.model.heads,
-                            max_tokens,
+                            positions,
                         )?
                         .on(of_task.as_ref())?,
                         seed: *seed,

@@ -11,7 +11,7 @@ use super::signals::on_stop;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
-use crate::ask::{Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
+use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
@@ -36,10 +36,11 @@ pub struct Args {
     /// study.toml. The flags below override it
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: labelled rows of a table (.csv, .tsv, .data) with a column
+    /// Your own data in place of the tasks: a folder of images that has a folder for each class, which may stand
+    /// inside train/ and test/ (or val/); labelled rows of a table (.csv, .tsv, .data) with a column
     /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
     /// "tokens": ["a", "b"]}; or a plain text (.txt, .log) in which hidden characters are to be guessed
-    #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
+    #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
     data: Option<PathBuf>,
     /// Tasks to train on, separated by commas (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
@@ -257,6 +258,9 @@ impl Args {
         waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             say(line);
+        }
+        for line in AtResolution::describe(spec, tasks) {
+            say(&line);
         }
         say(&format!(
             "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",

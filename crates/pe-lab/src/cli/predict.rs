@@ -47,7 +47,7 @@ impl Args {
         let task = study.tasks().get(&winner.task)?;
         let samples = data.samples(&winner.task, &rows).unwrap_or_default();
         let most = task.max_tokens();
-        let long = samples.iter().position(|sample| sample.tokens.len() > most);
+        let long = samples.iter().position(|sample| sample.input.len() > most);
         if let Some(row) = long {
             return Err(LabError::Usage(format!(
                 "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",

@@ -35,13 +35,21 @@ pub(super) struct Rows {
     /// tokens is an error]
     #[arg(long, value_name = "N")]
     max_len: Option<usize>,
-    /// Leave out up to this many lines that cannot be used, and say which [default: 0]
+    /// Leave out up to this many lines or images that cannot be used, and say which [default: 0]
     #[arg(long, value_name = "N")]
     skip_bad: Option<usize>,
     /// Train on rows of every length. Without this the longest tenth of the rows is only tested, as data
     /// beyond the training lengths
     #[arg(long)]
     no_beyond: bool,
+    /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
+    /// longer side, and the nearest that patches divide]
+    #[arg(long, value_name = "N")]
+    size: Option<usize>,
+    /// Images: the side of a patch in pixels; a patch is a token [default: about eight patches along the longer
+    /// side]
+    #[arg(long, value_name = "N")]
+    patch: Option<usize>,
     /// A file of rows to test on. Without it a fifth of the rows of --data is held out
     #[arg(long, value_name = "FILE", conflicts_with = "folds")]
     test: Option<PathBuf>,
@@ -64,6 +72,8 @@ impl Rows {
             max_len: self.max_len,
             skip_bad: self.skip_bad.unwrap_or(0),
             no_beyond: self.no_beyond,
+            size: self.size,
+            patch: self.patch,
         };
         Plan {
             test: self.test.clone(),

@@ -125,6 +125,17 @@ pub enum Problem {
         /// The column that is most likely to hold a text.
         text: String,
     },
+    /// Images that cannot be used, for a reason that concerns all of them.
+    #[error("{0}")]
+    Images(String),
+    /// Image files that cannot be used.
+    #[error("{}", bad_images(*count, shown))]
+    BadImages {
+        /// How many of them.
+        count: usize,
+        /// The first of them.
+        shown: Vec<BadImage>,
+    },
     /// Lines that cannot be used.
     #[error("{}", bad_lines(*count, shown, *can_skip))]
     Lines {
@@ -262,6 +273,21 @@ impl fmt::Display for BadLine {
     }
 }
 
+/// An image file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadImage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for BadImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.path.display(), self.what)
+    }
+}
+
 /// A class without two different sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallClass {
@@ -311,6 +337,16 @@ fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
         text.push_str(&format!("\nTo leave {them} out, say --skip-bad {count}"));
     }
     text
+}
+
+fn bad_images(count: usize, shown: &[BadImage]) -> String {
+    let headline = match count {
+        1 => "1 file cannot be used".to_string(),
+        _ => format!("{} files cannot be used", grouped(count)),
+    };
+    let text = list(headline, count, shown);
+    let them = if count == 1 { "it" } else { "them" };
+    format!("{text}\nTo leave {them} out, say --skip-bad {count}")
 }
 
 fn small_classes(count: usize, shown: &[SmallClass]) -> String {

@@ -3,20 +3,17 @@
 use std::collections::HashMap;
 use std::iter;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
 
+use super::epochs::{Epochs, USUAL_BATCH, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
 use super::rows::{Row, Rows, shown};
 use super::split::{Bin, HeldOut, Split};
-use crate::rng::{generator, permutation};
 use crate::task::{Answer, Readout, Sample, Task};
 
 /// The token that stands for every token outside of the vocabulary.
 const UNKNOWN: u32 = 0;
-const EPOCHS: usize = 10;
-const USUAL_BATCH: usize = 64;
 /// The description warns if fewer rows than this are tested.
 const FEW: usize = 50;
 /// The description names this many labels and counts the rest.
@@ -43,15 +40,7 @@ pub(super) struct Labelled {
     split: Split,
     about: String,
     source: String,
-    order: Mutex<Option<Order>>,
-}
-
-/// The order of the rows in one epoch at one seed. It is kept because the next batch needs it again.
-#[derive(Clone, Debug)]
-struct Order {
-    seed: u64,
-    epoch: usize,
-    order: Arc<Vec<usize>>,
+    epochs: Epochs,
 }
 
 impl Labelled {
@@ -91,8 +80,8 @@ impl Labelled {
                 .collect(),
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             rows,
+            epochs: Epochs::over(split.train.len()),
             split,
-            order: Mutex::new(None),
         };
         Ok((task, description))
     }
@@ -126,34 +115,15 @@ impl Labelled {
 
     fn sample(&self, row: usize) -> Sample {
         let row = &self.rows[row];
-        Sample {
-            tokens: iter::once(self.words)
-                .chain(row.tokens.iter().map(|token| *token as usize))
-                .chain([self.words + 1])
-                .collect(),
-            answers: vec![Answer {
-                position: 0,
-                class: row.label,
-            }],
-        }
-    }
-
-    /// The order in which an epoch goes through the training rows at one seed.
-    fn order(&self, seed: u64, epoch: usize) -> Arc<Vec<usize>> {
-        let mut kept = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.as_ref() {
-            Some(kept) if (kept.seed, kept.epoch) == (seed, epoch) => kept.order.clone(),
-            _ => {
-                let mut rng = generator("data/train", seed, epoch as u64);
-                let order = Arc::new(permutation(self.split.train.len(), &mut rng));
-                *kept = Some(Order {
-                    seed,
-                    epoch,
-                    order: order.clone(),
-                });
-                order
-            }
-        }
+        let tokens: Vec<usize> = iter::once(self.words)
+            .chain(row.tokens.iter().map(|token| *token as usize))
+            .chain([self.words + 1])
+            .collect();
+        let answer = Answer {
+            position: 0,
+            class: row.label,
+        };
+        Sample::new(tokens, vec![answer])
     }
 }
 
@@ -441,12 +411,8 @@ impl Task for Labelled {
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
         let train = &self.split.train;
-        (step * size..(step + 1) * size)
-            .map(|drawn| {
-                let order = self.order(seed, drawn / train.len());
-                self.sample(train[order[drawn % train.len()]])
-            })
-            .collect()
+        let rows = self.epochs.batch(seed, step, size);
+        rows.map(|row| self.sample(train[row])).collect()
     }
 
     fn test_set(&self, length: usize) -> Vec<Sample> {
@@ -481,15 +447,10 @@ impl Task for Labelled {
     }
 }
 
-/// Ten epochs in batches of 64, but at least 200 steps, so that a small file gets enough training, and at
-/// most 3,000, so that a large file does not take forever.
-fn steps(rows: usize) -> usize {
-    (rows * EPOCHS).div_ceil(USUAL_BATCH).clamp(200, 3000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::{generator, permutation};
 
     fn task(rows: Vec<(usize, Vec<u32>)>, words: usize) -> (Labelled, Vec<String>) {
         let rows = data(rows, words);
@@ -537,7 +498,7 @@ mod tests {
         let test = task.test_set(40);
         let (bos, eos) = (MAX_VOCABULARY + 1, MAX_VOCABULARY + 2);
         for sample in &test {
-            let tokens = &sample.tokens;
+            let tokens = sample.input.tokens();
             assert_eq!((tokens[0], tokens[41], tokens[20]), (bos, eos, 0));
             assert!(tokens[1..20].iter().all(|token| (1..20).contains(token)));
         }
@@ -576,10 +537,10 @@ mod tests {
             .map(|row| (row as usize % 2, vec![row, 0]))
             .collect();
         let (task, _) = task(rows, 100);
-        let fresh = task.order(1, 0);
-        assert_ne!(fresh, task.order(1, 1));
-        assert_ne!(fresh, task.order(2, 0));
-        assert_eq!(fresh, task.order(1, 0));
+        let fresh = task.epochs.order(1, 0);
+        assert_ne!(fresh, task.epochs.order(1, 1));
+        assert_ne!(fresh, task.epochs.order(2, 0));
+        assert_eq!(fresh, task.epochs.order(1, 0));
         assert_eq!(*fresh, permutation(80, &mut generator("data/train", 1, 0)));
     }
 }

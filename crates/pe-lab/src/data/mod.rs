@@ -5,6 +5,7 @@
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.txt`, `.log` | plain text | predict the masked characters |
+//! | a folder | a folder of PNG and JPEG files for each class | predict the class |
 //!
 //! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
 //! what a token is. The vocabulary, the lengths and the split into training and test data follow from the
@@ -16,7 +17,9 @@
 //! token of its own, and empty cells at the end of a row end it.
 
 mod csv;
+mod epochs;
 mod error;
+mod images;
 mod jsonl;
 mod labelled;
 mod limits;
@@ -37,7 +40,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use error::{BadLine, DataError, Problem, SmallClass};
+pub use error::{BadImage, BadLine, DataError, Problem, SmallClass};
 pub use limits::{
     MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_FOLDS, MAX_ROWS, MAX_TOKENS,
     MAX_VOCABULARY, MIN_CHARACTERS, MIN_ROWS, NAME,
@@ -45,6 +48,7 @@ pub use limits::{
 pub use reading::{Reading, TokenKind};
 
 use crate::task::{Answer, Sample, Task};
+use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
 use split::HeldOut;
@@ -60,11 +64,18 @@ pub enum Format {
     JsonLines,
     /// Plain text.
     Text,
+    /// Images, in a folder for each class, or as a study keeps them.
+    Images,
 }
 
 impl Format {
     /// The format of a file.
     fn of(path: &Path, reading: &Reading) -> Result<Self, Problem> {
+        if let Some(flag) = reading.about_images() {
+            return Err(Problem::Reading(format!(
+                "{flag} is about images; name their folder with --data FOLDER"
+            )));
+        }
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
@@ -171,6 +182,7 @@ pub struct DataTask {
 enum Made {
     Rows(Vec<Arc<Labelled>>),
     Text(Arc<MaskedText>),
+    Images(Arc<Images>),
 }
 
 impl fmt::Debug for DataTask {
@@ -219,6 +231,7 @@ impl DataTask {
         match &self.made {
             Made::Rows(tasks) => tasks[0].clone(),
             Made::Text(task) => task.clone(),
+            Made::Images(task) => task.clone(),
         }
     }
 
@@ -227,6 +240,7 @@ impl DataTask {
         match &self.made {
             Made::Rows(tasks) => tasks.iter().map(|task| task.clone() as _).collect(),
             Made::Text(task) => vec![task.clone()],
+            Made::Images(task) => vec![task.clone()],
         }
     }
 }
@@ -237,6 +251,16 @@ impl DataTask {
         match &self.made {
             Made::Rows(tasks) => tasks[0].labels(),
             Made::Text(_) => &[],
+            Made::Images(task) => task.labels(),
+        }
+    }
+
+    /// The bytes of the file in which a study keeps the data, where it is not a copy of the file that was
+    /// read: images are kept decoded.
+    pub fn packed(&self) -> Option<&[u8]> {
+        match &self.made {
+            Made::Images(task) => Some(task.bytes()),
+            Made::Rows(_) | Made::Text(_) => None,
         }
     }
 
@@ -279,6 +303,9 @@ impl DataTask {
             Format::Text => Err(Problem::Reading(
                 "is plain text, and predictions are made for labelled rows".into(),
             )),
+            Format::Images => Err(Problem::Reading(
+                "holds images, and predictions are made for labelled rows".into(),
+            )),
             Format::JsonLines => Ok(reading.clone()),
             Format::Csv => {
                 let text = text(open(file, reading)?.1)?;
@@ -305,9 +332,9 @@ impl DataTask {
             position: 0,
             class: 0,
         };
-        let sample = |row: &Vec<String>| Sample {
-            tokens: task.encode(row.iter().map(String::as_str)),
-            answers: vec![answer],
+        let sample = |row: &Vec<String>| {
+            let tokens = task.encode(row.iter().map(String::as_str));
+            Sample::new(tokens, vec![answer])
         };
         Some(rows.iter().map(sample).collect())
     }
@@ -332,6 +359,9 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         folds,
         reading,
     } = source;
+    if images::are_in(file) {
+        return images::read(source).map_err(of(file));
+    }
     let (format, bytes) = open(file, reading).map_err(of(file))?;
     let spec = FileSpec::of(file, &bytes);
     let text = text(bytes).map_err(of(file))?;
@@ -408,11 +438,16 @@ impl FileSpec {
 /// The format and the bytes of a file.
 fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
     reading.check()?;
-    let meta = std::fs::metadata(path)?;
-    if !meta.is_file() {
+    if !std::fs::metadata(path)?.is_file() {
         return Err(Problem::NotAFile);
     }
     let format = Format::of(path, reading)?;
+    Ok((format, open_bytes(path)?))
+}
+
+/// The bytes of a file, if it is not too large.
+fn open_bytes(path: &Path) -> Result<Vec<u8>, Problem> {
+    let meta = std::fs::metadata(path)?;
     if meta.len() > MAX_BYTES {
         return Err(Problem::TooLarge { bytes: meta.len() });
     }
@@ -425,7 +460,7 @@ fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
     if size > MAX_BYTES {
         return Err(Problem::TooLarge { bytes: size });
     }
-    Ok((format, bytes))
+    Ok(bytes)
 }
 
 /// The text of a file, unless it is empty.

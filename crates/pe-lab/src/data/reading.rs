@@ -59,6 +59,12 @@ pub struct Reading {
     /// lengths.
     #[serde(skip_serializing_if = "is_false")]
     pub no_beyond: bool,
+    /// The side in pixels to which images are brought.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<usize>,
+    /// The side in pixels of the patches of images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<usize>,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -101,6 +107,27 @@ impl Reading {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The first setting that only images have a use for.
+    pub(super) fn about_images(&self) -> Option<&'static str> {
+        let set = [(self.size, "--size"), (self.patch, "--patch")];
+        set.into_iter().find(|set| set.0.is_some()).map(|set| set.1)
+    }
+
+    /// The first setting that images have no use for.
+    pub(super) fn not_about_images(&self) -> Option<&'static str> {
+        let set = [
+            (self.label.is_some(), "--label"),
+            (self.text.is_some(), "--text"),
+            (self.columns.is_some(), "--columns"),
+            (self.tokens.is_some(), "--tokens"),
+            (self.delimiter.is_some(), "--delimiter"),
+            (self.no_header, "--no-header"),
+            (self.max_len.is_some(), "--max-len"),
+            (self.no_beyond, "--no-beyond"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
     }
 
     /// The first setting that a plain text has no use for.

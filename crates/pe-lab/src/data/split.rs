@@ -139,7 +139,10 @@ impl Split {
         for (class, groups) in by_class.iter().enumerate() {
             let is_held_out = match part {
                 HeldOut::Fold { fold, folds } => in_fold(groups, class, fold, folds),
-                _ => in_a_fifth(groups, class),
+                _ => {
+                    let sizes: Vec<usize> = groups.iter().map(|group| group.rows.len()).collect();
+                    in_a_fifth(&sizes, class)
+                }
             };
             for (group, is_held_out) in groups.iter().zip(is_held_out) {
                 let side = if is_held_out {
@@ -344,21 +347,21 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
 
 /// Draws the groups of one class that are held out: as many as fit into a fifth of its rows, but at least
 /// one.
-fn in_a_fifth(groups: &[&Group], class: usize) -> Vec<bool> {
-    let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
+pub(super) fn in_a_fifth(sizes: &[usize], class: usize) -> Vec<bool> {
+    let rows: usize = sizes.iter().sum();
     let quota = ((rows + HELD_OUT / 2) / HELD_OUT).max(1);
-    let order = permutation(groups.len(), &mut generator("data/split", 0, class as u64));
-    let mut is_held_out = vec![false; groups.len()];
+    let order = permutation(sizes.len(), &mut generator("data/split", 0, class as u64));
+    let mut is_held_out = vec![false; sizes.len()];
     let mut held_out = 0;
     for group in &order {
-        let size = groups[*group].rows.len();
+        let size = sizes[*group];
         if held_out + size <= quota {
             is_held_out[*group] = true;
             held_out += size;
         }
     }
     if held_out == 0
-        && let Some(smallest) = order.iter().min_by_key(|group| groups[**group].rows.len())
+        && let Some(smallest) = order.iter().min_by_key(|group| sizes[**group])
     {
         is_held_out[*smallest] = true;
     }

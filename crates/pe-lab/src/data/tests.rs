@@ -195,25 +195,31 @@ fn what_the_rest_of_the_laboratory_relies_on_holds_for_data_too() {
         for batch in &sets {
             assert_eq!(batch.len(), 16);
             for sample in batch {
-                let length = sample.tokens.len() - task.framing();
+                let length = sample.input.len() - task.framing();
                 assert!(task.train_lengths().contains(&length));
             }
         }
         for length in task.test_lengths() {
             let set = task.test_set(length);
-            let longest = set.iter().map(|sample| sample.tokens.len()).max();
+            let longest = set.iter().map(|sample| sample.input.len()).max();
             assert_eq!(longest, Some(length + task.framing()));
             let floor = task.floor(length);
             assert!(floor > 0.0 && floor < 1.0, "floor {floor}");
             sets.push(set);
         }
         for sample in sets.iter().flatten() {
-            assert!(sample.tokens.len() <= task.max_tokens());
-            assert!(sample.tokens.iter().all(|token| *token < task.vocabulary()));
+            assert!(sample.input.len() <= task.max_tokens());
+            assert!(
+                sample
+                    .input
+                    .tokens()
+                    .iter()
+                    .all(|token| *token < task.vocabulary())
+            );
             assert!(!sample.answers.is_empty());
             for answer in &sample.answers {
                 assert!(answer.class < task.classes());
-                assert!(answer.position < sample.tokens.len());
+                assert!(answer.position < sample.input.len());
             }
         }
         assert!(task.test_set(7777).is_empty());
@@ -227,7 +233,7 @@ fn an_epoch_shows_every_training_row_once() {
     let mut seen: Vec<_> = (0..4)
         .flat_map(|step| task.train_batch(9, step, 8))
         .collect();
-    let key = |sample: &Sample| sample.tokens.clone();
+    let key = |sample: &Sample| sample.input.tokens().to_vec();
     seen.sort_by_key(key);
     // 40 rows less a fifth, all of them different.
     seen.dedup();
@@ -870,7 +876,10 @@ fn a_file_that_is_none_is_named() {
         &folder.path().join("no.csv"),
         &["cannot be read", "check the path"],
     );
-    says(folder.path(), &["is not a file; name the file"]);
+    says(
+        folder.path(),
+        &["holds no folder; it takes one folder for each class"],
+    );
     let names = [".csv", ".jsonl", ".ndjson", ".txt"];
     assert_says(&refused("a.xlsx", "x"), &names);
     assert_says(&refused("data", "x"), &names);

@@ -194,7 +194,7 @@ impl MaskedText {
             class: std::mem::replace(&mut tokens[place + 1], self.mask()),
         });
         let answers = answers.collect();
-        Sample { tokens, answers }
+        Sample::new(tokens, answers)
     }
 }
 
@@ -337,10 +337,10 @@ mod tests {
         );
         let (mask, bos, eos) = (11, 12, 13);
         let mut batches: Vec<Vec<Sample>> = (0..30).map(|i| task.train_batch(5, i, 8)).collect();
-        let mut lengths: Vec<usize> = batches.iter().map(|b| b[0].tokens.len() - 2).collect();
+        let mut lengths: Vec<usize> = batches.iter().map(|b| b[0].input.len() - 2).collect();
         batches.extend(TEST_LENGTHS.map(|length| task.test_set(length)));
         for sample in batches.iter().flatten() {
-            let mut tokens = sample.tokens.clone();
+            let mut tokens = sample.input.tokens().to_vec();
             assert_eq!((tokens[0], tokens[tokens.len() - 1]), (bos, eos));
             let holes = tokens.iter().filter(|token| **token == mask).count();
             assert_eq!(holes, masked_of(tokens.len() - 2));

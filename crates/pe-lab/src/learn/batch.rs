@@ -5,17 +5,79 @@ use pe_burn::Positions;
 
 use crate::ask::PositionSource;
 use crate::error::LabError;
-use crate::task::{Readout, Sample};
+use crate::task::{Input, Readout, Sample};
 
 /// The token that fills up shorter rows. Padding is masked everywhere, so any token will do, and the
 /// vocabulary needs no token for it.
 const FILLER: i32 = 0;
 
+/// What a model reads: tokens or vectors, as [`Input`] but for a whole batch.
+#[derive(Clone, Debug)]
+pub enum InputTensor {
+    /// Tokens, `[rows, seq]`.
+    Tokens(Tensor<2, Int>),
+    /// Vectors, `[rows, seq, width]`.
+    Vectors(Tensor<3>),
+}
+
+impl InputTensor {
+    /// The number of rows, and the length of the longest.
+    pub fn dims(&self) -> [usize; 2] {
+        match self {
+            Self::Tokens(tokens) => tokens.dims(),
+            Self::Vectors(vectors) => {
+                let [rows, seq, _] = vectors.dims();
+                [rows, seq]
+            }
+        }
+    }
+
+    /// The inputs of some samples, which are all of one kind, padded to `seq`.
+    fn new(samples: &[Sample], seq: usize, device: &Device) -> Self {
+        let rows = samples.len();
+        let filled = |sample: &Sample| seq - sample.input.len();
+        match samples.first().map(|sample| &sample.input) {
+            None | Some(Input::Tokens(_)) => {
+                let tokens = samples.iter().flat_map(|sample| {
+                    let real = sample.input.tokens().iter().map(|token| *token as i32);
+                    real.chain(std::iter::repeat_n(FILLER, filled(sample)))
+                });
+                let tokens = TensorData::new(tokens.collect::<Vec<_>>(), [rows, seq]);
+                Self::Tokens(Tensor::from_data(tokens, device))
+            }
+            Some(Input::Vectors { width, .. }) => {
+                let mut all = Vec::with_capacity(rows * seq * width);
+                for sample in samples {
+                    match &sample.input {
+                        Input::Vectors { values, .. } => all.extend_from_slice(values),
+                        Input::Tokens(_) => panic!("a batch of vectors has a sample of tokens"),
+                    }
+                    all.extend(std::iter::repeat_n(0.0, filled(sample) * width));
+                }
+                let vectors = TensorData::new(all, [rows, seq, *width]);
+                Self::Vectors(Tensor::from_data(vectors, device))
+            }
+        }
+    }
+}
+
+impl From<Tensor<2, Int>> for InputTensor {
+    fn from(tokens: Tensor<2, Int>) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+impl From<Tensor<3>> for InputTensor {
+    fn from(vectors: Tensor<3>) -> Self {
+        Self::Vectors(vectors)
+    }
+}
+
 /// Samples as tensors. Shorter samples are padded on the right.
 #[derive(Clone, Debug)]
 pub struct TensorBatch {
-    /// `[rows, seq]`, where `seq` is the length of the longest sample.
-    pub tokens: Tensor<2, Int>,
+    /// The input, where `seq` is the length of the longest sample.
+    pub input: InputTensor,
     /// `[rows, seq]`, true at padding. `None` when all samples have the same length.
     pub padding: Option<Tensor<2, Bool>>,
     /// The positions of the tokens: 0, 1, 2, … unless [`at`](Self::at) gave others.
@@ -24,22 +86,20 @@ pub struct TensorBatch {
     pub read: Option<Tensor<1, Int>>,
     /// The correct classes, one per answer.
     pub targets: Tensor<1, Int>,
+    /// The correct numbers, one per answer, where numbers are to be predicted.
+    pub numbers: Option<Tensor<1>>,
 }
 
 impl TensorBatch {
     /// The samples as tensors on a device, at positions 0, 1, 2, …
     pub fn new(samples: &[Sample], readout: Readout, device: &Device) -> Self {
         let rows = samples.len();
-        let seq = samples.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
-        let tokens = samples.iter().flat_map(|sample| {
-            let real = sample.tokens.iter().map(|token| *token as i32);
-            real.chain(std::iter::repeat_n(FILLER, seq - sample.tokens.len()))
-        });
-        let mixed = samples.iter().any(|sample| sample.tokens.len() < seq);
+        let seq = samples.iter().map(|s| s.input.len()).max().unwrap_or(0);
+        let mixed = samples.iter().any(|sample| sample.input.len() < seq);
         let padding = mixed.then(|| {
             let padded = samples
                 .iter()
-                .flat_map(|sample| (0..seq).map(|position| position >= sample.tokens.len()));
+                .flat_map(|sample| (0..seq).map(|position| position >= sample.input.len()));
             Tensor::from_data(
                 TensorData::new(padded.collect::<Vec<_>>(), [rows, seq]),
                 device,
@@ -60,14 +120,17 @@ impl TensorBatch {
             Tensor::from_data(TensorData::new(values, [length]), device)
         };
         Self {
-            tokens: Tensor::from_data(
-                TensorData::new(tokens.collect::<Vec<_>>(), [rows, seq]),
-                device,
-            ),
+            input: InputTensor::new(samples, seq, device),
             padding,
             positions: Positions::default(),
             read: (readout == Readout::PerToken).then(|| line(read.collect())),
             targets: line(targets.collect()),
+            numbers: {
+                let numbers = samples.iter().flat_map(|sample| &sample.numbers);
+                let numbers: Vec<f32> = numbers.copied().collect();
+                let count = numbers.len();
+                (count > 0).then(|| Tensor::from_data(TensorData::new(numbers, [count]), device))
+            },
         }
     }
 
@@ -81,8 +144,13 @@ impl TensorBatch {
         samples: &[Sample],
         source: &mut PositionSource<'_>,
     ) -> Result<Self, LabError> {
-        let lengths: Vec<usize> = samples.iter().map(|s| s.tokens.len()).collect();
-        self.positions = source.positions(&lengths, self.tokens.dims()[1])?;
+        let times: Option<Vec<&[f64]>> = samples.iter().map(|s| s.times.as_deref()).collect();
+        if let Some(positions) = times.and_then(|times| source.at_times(&times).transpose()) {
+            self.positions = positions?;
+            return Ok(self);
+        }
+        let lengths: Vec<usize> = samples.iter().map(|s| s.input.len()).collect();
+        self.positions = source.positions(&lengths, self.input.dims()[1])?;
         Ok(self)
     }
 }
@@ -93,10 +161,7 @@ mod tests {
     use crate::task::Answer;
 
     fn sample(tokens: &[usize], class: usize) -> Sample {
-        Sample {
-            tokens: tokens.to_vec(),
-            answers: vec![Answer { position: 1, class }],
-        }
+        Sample::new(tokens.to_vec(), vec![Answer { position: 1, class }])
     }
 
     #[test]
@@ -104,7 +169,10 @@ mod tests {
         let device = Device::flex();
         let samples = [sample(&[5, 6], 1), sample(&[7, 8, 9, 4], 2)];
         let batch = TensorBatch::new(&samples, Readout::PerToken, &device);
-        let tokens: Vec<i64> = batch.tokens.into_data().iter().collect();
+        let InputTensor::Tokens(tokens) = batch.input else {
+            panic!("{batch:?}")
+        };
+        let tokens: Vec<i64> = tokens.into_data().iter().collect();
         assert_eq!(tokens, [5, 6, 0, 0, 7, 8, 9, 4]);
         let padding: Vec<bool> = batch.padding.unwrap().into_data().iter().collect();
         assert_eq!(
@@ -123,6 +191,26 @@ mod tests {
         let samples = [sample(&[5, 6], 1), sample(&[7, 8], 2)];
         let batch = TensorBatch::new(&samples, Readout::MeanPooled, &Device::flex());
         assert!(batch.padding.is_none() && batch.read.is_none());
-        assert_eq!(batch.tokens.dims(), [2, 2]);
+        assert_eq!(batch.input.dims(), [2, 2]);
+    }
+
+    #[test]
+    fn vectors_are_padded_with_zeros() {
+        let device = Device::flex();
+        let vectors = |values: &[f32]| {
+            let values = values.to_vec();
+            Sample::new(Input::Vectors { width: 2, values }, Vec::new())
+        };
+        let samples = [vectors(&[5.0, 6.0]), vectors(&[7.0, 8.0, 9.0, 4.0])];
+        let batch = TensorBatch::new(&samples, Readout::MeanPooled, &device);
+        assert_eq!(batch.input.dims(), [2, 2]);
+        let InputTensor::Vectors(vectors) = batch.input else {
+            panic!("{batch:?}")
+        };
+        assert_eq!(vectors.dims(), [2, 2, 2]);
+        let values: Vec<f32> = vectors.into_data().iter().collect();
+        assert_eq!(values, [5.0, 6.0, 0.0, 0.0, 7.0, 8.0, 9.0, 4.0]);
+        let padding: Vec<bool> = batch.padding.unwrap().into_data().iter().collect();
+        assert_eq!(padding, [false, true, false, false]);
     }
 }

@@ -143,8 +143,11 @@ pub fn evaluate(
         .into_iter()
         .map(|length| {
             let set = task.test_set(length);
-            let scores = model.scheme().for_test(length).map(|mut source| {
-                let outcomes = outcomes(model, task, &set, &mut source, device)?;
+            let grid = task.grid_at(length);
+            let fitted = model.at_resolution(task.grid(), grid)?;
+            let scores = model.scheme().for_test(length).map(|source| {
+                let mut source = source.on(grid);
+                let outcomes = outcomes(&fitted, task, &set, &mut source, device)?;
                 Ok(score(task, length, &set, &outcomes, keep))
             });
             Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
@@ -162,12 +165,12 @@ fn outcomes(
     device: &Device,
 ) -> Result<Vec<f64>, LabError> {
     let mut outcomes = Vec::new();
-    let longest = set.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let longest = set.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let measure = task.measure();
     for chunk in set.chunks(chunk(longest)) {
         let batch = TensorBatch::new(chunk, task.readout(), device).at(chunk, source)?;
         let logits: Tensor<2> =
-            model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+            model.forward(batch.input, batch.padding, &batch.positions, batch.read);
         match &measure {
             Measure::Accuracy => {
                 let classes = logits.argmax(1).into_data();
@@ -183,10 +186,15 @@ fn outcomes(
                 outcomes.extend(nats.iter::<f32>().map(|nats| -f64::from(nats) / LN_2));
             }
             Measure::Error { unit } => {
-                return Err(LabError::Trial(format!(
-                    "an error in {unit} is of a number, and the answers of {} are classes",
-                    task.name()
-                )));
+                let Some(numbers) = batch.numbers else {
+                    return Err(LabError::Trial(format!(
+                        "an error in {unit} is of a number, and the answers of {} are classes",
+                        task.name()
+                    )));
+                };
+                let errors = (logits.squeeze_dim(1) - numbers).abs().into_data();
+                let errors = errors.iter::<f32>().map(f64::from);
+                outcomes.extend(errors.map(|error| error * task.unit()));
             }
         }
     }
@@ -212,7 +220,7 @@ pub fn probabilities(
     samples: &[Sample],
     device: &Device,
 ) -> Result<Vec<Vec<f32>>, LabError> {
-    let longest = samples.iter().map(|s| s.tokens.len()).max().unwrap_or(0);
+    let longest = samples.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let mut mean: Vec<Vec<f32>> = Vec::new();
     let sources: Vec<_> = model.scheme().for_test(longest).collect();
     let share = 1.0 / sources.len() as f32;
@@ -221,7 +229,7 @@ pub fn probabilities(
         for chunk in samples.chunks(chunk(longest)) {
             let batch = TensorBatch::new(chunk, readout, device).at(chunk, &mut source)?;
             let logits: Tensor<2> =
-                model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+                model.forward(batch.input, batch.padding, &batch.positions, batch.read);
             let classes = logits.dims()[1];
             let values = softmax(logits, 1).into_data().try_to_vec::<f32>();
             let values = values.map_err(|error| LabError::Trial(error.to_string()))?;
@@ -405,7 +413,7 @@ mod tests {
         let outcomes: Vec<f64> = set
             .iter()
             .flat_map(|sample| {
-                let mark = sample.tokens.iter().position(|t| *t == 8).unwrap() - 1;
+                let mark = sample.input.tokens().iter().position(|t| *t == 8).unwrap() - 1;
                 vec![if mark >= 11 { 0.0 } else { 1.0 }; sample.answers.len()]
             })
             .collect();
@@ -524,7 +532,7 @@ mod tests {
         };
         let set = InBits.test_set(4);
         let batch = TensorBatch::new(&set, Readout::PerToken, &device);
-        let logits = model.forward(batch.tokens, None, &batch.positions, batch.read);
+        let logits = model.forward(batch.input, None, &batch.positions, batch.read);
         let logits = logits.into_data().try_to_vec::<f32>().unwrap();
         let answers: Vec<usize> = set
             .iter()
@@ -572,12 +580,9 @@ mod tests {
             let model = Model::init(&ModelSpec::default(), &InBits, &scheme, 1, &device).unwrap();
             let logits = |tokens: [usize; 6]| -> Vec<f32> {
                 let answers = (0..6).map(|position| Answer { position, class: 0 });
-                let sample = Sample {
-                    tokens: tokens.to_vec(),
-                    answers: answers.collect(),
-                };
+                let sample = Sample::new(tokens.to_vec(), answers.collect());
                 let batch = TensorBatch::new(&[sample], Readout::PerToken, &device);
-                let logits = model.forward(batch.tokens, None, &batch.positions, batch.read);
+                let logits = model.forward(batch.input, None, &batch.positions, batch.read);
                 logits.into_data().try_to_vec().unwrap()
             };
             let (one, other) = (logits([1, 2, 3, 4, 5, 6]), logits([1, 2, 3, 4, 0, 7]));

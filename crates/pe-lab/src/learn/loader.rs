@@ -59,7 +59,7 @@ impl Iterator for Epoch<'_> {
         let seed = stream_of(task.name(), *seed);
         let samples = task.train_batch(seed, step, *batch_size);
         tokens.fetch_add(
-            samples.iter().map(|s| s.tokens.len()).sum(),
+            samples.iter().map(|s| s.input.len()).sum(),
             Ordering::Relaxed,
         );
         let batch = TensorBatch::new(&samples, task.readout(), device);

@@ -22,7 +22,7 @@ mod schedule;
 mod silent;
 mod training;
 
-pub use batch::TensorBatch;
+pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
 pub use evaluation::{
     DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities,

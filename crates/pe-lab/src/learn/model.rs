@@ -1,5 +1,6 @@
 //! The reference model: a small transformer encoder around one positional scheme.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -9,11 +10,11 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{Embed, PositionalScheme, Positions};
+use pe_burn::{Embed, Grid, LearnedPositionalEmbeddingConfig, PositionalScheme, Positions};
 use pe_encoder::{Encoder, EncoderConfig, LayerKind};
 
-use super::batch::TensorBatch;
-use crate::ask::{ModelSpec, Scheme};
+use super::batch::{InputTensor, TensorBatch};
+use crate::ask::{AtResolution, ModelSpec, Scheme};
 use crate::error::LabError;
 use crate::rng::stream_of;
 use crate::task::Task;
@@ -22,8 +23,8 @@ use crate::task::Task;
 /// them, so that attention can tell positions apart from the first step on.
 pub const TOKEN_STD: f64 = 0.2;
 
-/// Tokens → embedding → positional scheme → pre-norm encoder → readout. The encoder of a causal task is a
-/// decoder: a token sees only itself and the tokens before it.
+/// Tokens → embedding (vectors → linear projection) → positional scheme → pre-norm encoder → readout. The
+/// encoder of a causal task is a decoder: a token sees only itself and the tokens before it.
 ///
 /// The token embeddings start at N(0, [`TOKEN_STD`]), the weights of the encoder at N(0, 1 / √inputs).
 /// Burn's own defaults are N(0, 1) and a third of that variance. With them `reverse` needs a learning
@@ -32,7 +33,11 @@ pub const TOKEN_STD: f64 = 0.2;
 /// There is no dropout, so training draws no random numbers.
 #[derive(Module, Debug)]
 pub struct Model {
-    tokens: Embedding,
+    /// The embedding of tokens, where inputs are tokens.
+    tokens: Option<Embedding>,
+    /// The projection of vectors, where inputs are vectors. Each has a field of its own, because stored
+    /// weights have the names of fields.
+    vectors: Option<Linear>,
     /// The weights of the scheme.
     scheme: PositionalScheme,
     encoder: Encoder,
@@ -70,13 +75,20 @@ impl Model {
         let seeded = |part: u64| device.seed(stream.wrapping_add(part));
 
         seeded(1);
-        let tokens = EmbeddingConfig::new(task.vocabulary(), spec.d_model).with_initializer(
-            Initializer::Normal {
-                mean: 0.0,
-                std: TOKEN_STD,
-            },
-        );
-        let tokens = drawn(tokens.init(device));
+        let (tokens, vectors) = match task.vector_width() {
+            None => {
+                let tokens = EmbeddingConfig::new(task.vocabulary(), spec.d_model);
+                let tokens = tokens.with_initializer(normal(TOKEN_STD)).init(device);
+                (Some(drawn(tokens)), None)
+            }
+            Some(width) => {
+                // Standardized vectors are projected to embeddings as large as those of tokens.
+                let std = TOKEN_STD / (width as f64).sqrt();
+                let vectors = LinearConfig::new(width, spec.d_model);
+                let vectors = vectors.with_initializer(normal(std)).init(device);
+                (None, Some(drawn(vectors)))
+            }
+        };
         seeded(2);
         let kinds = scheme.kinds_of_layers(spec.layers)?.into_iter();
         let kinds = kinds.map(|(positions, window)| LayerKind { positions, window });
@@ -90,6 +102,7 @@ impl Model {
         let weights = drawn(scheme.init(device)?);
         Ok(Self {
             tokens,
+            vectors,
             scheme: weights,
             encoder,
             readout,
@@ -130,17 +143,26 @@ impl Model {
 
     /// The logits of every answer, `[answers, classes]`, in the order of the batch.
     ///
-    /// `tokens` is `[rows, seq]`. `padding` (`[rows, seq]`, see [`TensorBatch::padding`]) is true where
+    /// `input` is `[rows, seq]` tokens or `[rows, seq, width]` vectors. `padding` (`[rows, seq]`, see [`TensorBatch::padding`]) is true where
     /// there is no token: nothing attends to it and the mean leaves it out, so a padded row gets the
     /// same logits as the row alone. `read` is [`TensorBatch::read`].
+    ///
+    /// # Panics
+    ///
+    /// For vectors in a model of tokens, and for tokens in a model of vectors.
     pub fn forward(
         &self,
-        tokens: Tensor<2, Int>,
+        input: impl Into<InputTensor>,
         padding: Option<Tensor<2, Bool>>,
         positions: &Positions,
         read: Option<Tensor<1, Int>>,
     ) -> Tensor<2> {
-        let x = self.tokens.forward(tokens);
+        let x = match (input.into(), &self.tokens, &self.vectors) {
+            (InputTensor::Tokens(tokens), Some(embedding), _) => embedding.forward(tokens),
+            (InputTensor::Vectors(vectors), _, Some(projection)) => projection.forward(vectors),
+            (InputTensor::Tokens(_), ..) => panic!("this model reads vectors, not tokens"),
+            (InputTensor::Vectors(_), ..) => panic!("this model reads tokens, not vectors"),
+        };
         let x = self.scheme.embed(x, positions);
         let x = self
             .encoder
@@ -154,13 +176,56 @@ impl Model {
         self.readout.forward(read_from)
     }
 
-    /// The mean cross-entropy over the answers of a batch.
+    /// The mean over the answers of a batch: of the cross-entropy of classes, or of the absolute error of
+    /// numbers.
     pub fn loss(&self, batch: TensorBatch) -> Tensor<1> {
-        let device = batch.tokens.device();
-        let logits = self.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
-        CrossEntropyLossConfig::new()
-            .init(&device)
-            .forward(logits, batch.targets)
+        let device = batch.targets.device();
+        let logits = self.forward(batch.input, batch.padding, &batch.positions, batch.read);
+        match batch.numbers {
+            Some(numbers) => (logits.squeeze_dim(1) - numbers).abs().mean(),
+            None => CrossEntropyLossConfig::new()
+                .init(&device)
+                .forward(logits, batch.targets),
+        }
+    }
+
+    /// This model for images of another resolution: where the scheme adds a table of rows for a line of
+    /// patches, they are interpolated as the image that they are. Elsewhere it is the same model; see
+    /// [`AtResolution`].
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] when the table does not have a row for each patch of `trained`.
+    pub fn at_resolution(
+        &self,
+        trained: Option<Grid>,
+        tested: Option<Grid>,
+    ) -> Result<Cow<'_, Self>, LabError> {
+        let (Some(from), Some(to)) = (trained, tested) else {
+            return Ok(Cow::Borrowed(self));
+        };
+        if from == to || AtResolution::of(&self.spec) != AtResolution::Rows {
+            return Ok(Cow::Borrowed(self));
+        }
+        let table = match &self.scheme {
+            PositionalScheme::Learned(table) => table.clone(),
+            _ => {
+                // What the scheme adds, as a table that can be resized.
+                let weight = self.readout.weight.val();
+                let [d_model, _] = weight.dims();
+                let zeros = Tensor::zeros([1, from.tokens(), d_model], &weight.device());
+                let rows = self.scheme.embed(zeros, &Positions::default());
+                let config = LearnedPositionalEmbeddingConfig::new(d_model, from.tokens());
+                let mut table = config.try_init(&weight.device())?;
+                table.weight = Param::from_tensor(rows.squeeze_dim(0));
+                table
+            }
+        };
+        let scheme = PositionalScheme::Learned(table.resize(from, to)?);
+        Ok(Cow::Owned(Self {
+            scheme,
+            ..self.clone()
+        }))
     }
 
     /// What the scheme adds to the token embeddings: a row for each position of `0..positions`, or for
@@ -170,8 +235,8 @@ impl Model {
     ///
     /// [`LabError::Trial`] when the values cannot be read back from the device.
     pub fn encoding(&self, positions: usize) -> Result<Vec<Vec<f32>>, LabError> {
-        let weight = self.tokens.weight.val();
-        let d_model = weight.dims()[1];
+        let weight = self.readout.weight.val();
+        let d_model = weight.dims()[0];
         let (positions, seq) = self.spec.all_positions(positions);
         let zeros = Tensor::zeros([1, seq, d_model], &weight.device());
         let rows = self.scheme.embed(zeros, &positions);
@@ -183,15 +248,20 @@ impl Model {
         Ok(values.chunks(d_model.max(1)).map(<[f32]>::to_vec).collect())
     }
 
-    /// The embeddings of all tokens, `[vocabulary, d_model]`, without positions.
-    pub fn tokens(&self) -> Tensor<2> {
-        self.tokens.weight.val()
+    /// The embeddings of all tokens, `[vocabulary, d_model]`, without positions. `None` in a model of
+    /// vectors.
+    pub fn tokens(&self) -> Option<Tensor<2>> {
+        self.tokens.as_ref().map(|tokens| tokens.weight.val())
     }
 
     /// The number of parameters of the positional scheme alone.
     pub fn position_parameters(&self) -> usize {
         self.scheme.num_params()
     }
+}
+
+fn normal(std: f64) -> Initializer {
+    Initializer::Normal { mean: 0.0, std }
 }
 
 /// The mean over the tokens of each row of `x`, `[rows, seq, d_model]`, padding left out.
@@ -332,15 +402,12 @@ mod tests {
             position: 0,
             class: 0,
         };
-        Sample {
-            tokens: tokens.to_vec(),
-            answers: vec![first],
-        }
+        Sample::new(tokens.to_vec(), vec![first])
     }
 
     fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
         let batch = TensorBatch::new(samples, task.readout(), &Device::flex());
-        let logits = model.forward(batch.tokens, batch.padding, &batch.positions, batch.read);
+        let logits = model.forward(batch.input, batch.padding, &batch.positions, batch.read);
         logits.into_data().try_to_vec().unwrap()
     }
 
@@ -382,7 +449,7 @@ mod tests {
         let read = |tokens: [[i32; 3]; 2]| {
             let padding = [[false, true, true], [false, false, false]];
             let logits = model.forward(
-                Tensor::from_data(tokens, &device),
+                Tensor::<2, Int>::from_data(tokens, &device),
                 Some(Tensor::from_data(padding, &device)),
                 &Positions::default(),
                 None,
@@ -401,7 +468,7 @@ mod tests {
         let rows = [sequence(&[3, 4, 5]), sequence(&[6])];
         let batch = TensorBatch::new(&rows, Readout::MeanPooled, &device);
         let gradients = model.loss(batch).backward();
-        let table = model.tokens.weight.val().grad(&gradients).unwrap();
+        let table = model.tokens().unwrap().grad(&gradients).unwrap();
         let table = table.into_data().try_to_vec::<f32>().unwrap();
         let of = |token: usize| table[token * 64..][..64].iter().any(|g| *g != 0.0);
         assert_eq!([of(0), of(1), of(3), of(6)], [false, false, true, true]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use crate::ask::{StudySpec, Tasks, Versions};
+use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
@@ -150,9 +150,12 @@ impl<'a> Data<'a> {
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),
             look: None,
-            description: tasks
-                .data()
-                .map_or(Vec::new(), |data| data.describe().to_vec()),
+            description: {
+                let found = tasks.data().map(|data| data.describe());
+                let mut lines = found.unwrap_or_default().to_vec();
+                lines.extend(AtResolution::describe(spec, tasks));
+                lines
+            },
             runs,
             versions,
         }

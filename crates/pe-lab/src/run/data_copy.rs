@@ -74,6 +74,9 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
         return Ok(());
     };
     let (source, spec) = (data.source(), data.spec());
+    if let Some(bytes) = data.packed() {
+        return keep_packed(&source.file, bytes, &folder.data(spec));
+    }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
     match (&source.test, &spec.test) {
         (Some(file), Some(test)) => keep(file, &folder.test(test), &test.sha256),
@@ -112,6 +115,18 @@ fn mode(file: &Path) -> Result<u32, LabError> {
         let _ = file;
         Ok(0o666)
     }
+}
+
+/// Writes a file of what was read from a folder, unless it is there already.
+fn keep_packed(from: &Path, bytes: &[u8], copy: &Path) -> Result<(), LabError> {
+    if copy.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = copy.parent() {
+        fs::create_dir_all(parent).map_err(LabError::file(parent))?;
+    }
+    // Whoever may not read the folder may not read the copy.
+    write_with_mode(copy, bytes, mode(from)?)
 }
 
 #[cfg(all(test, unix))]

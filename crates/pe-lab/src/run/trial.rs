@@ -152,7 +152,7 @@ pub fn run_trial(
                 None => Keep::Scores,
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
-            write_encoding(&trained.model, task.max_tokens(), folder)?;
+            write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
                 trained.model.save(&folder.weights())?;
             }

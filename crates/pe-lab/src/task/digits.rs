@@ -75,10 +75,7 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
         if class >= CLASSES || tokens.iter().any(|token| *token >= INTENSITIES) {
             return Err(format!("row {line} has a value out of range"));
         }
-        samples.push(Sample {
-            tokens,
-            answers: vec![Answer { position: 0, class }],
-        });
+        samples.push(Sample::new(tokens, vec![Answer { position: 0, class }]));
     }
     Ok(samples)
 }
@@ -182,7 +179,7 @@ mod tests {
         GzDecoder::new(FILE).read_to_string(&mut text).unwrap();
         let samples = parse(&text).unwrap();
         assert_eq!(samples.len(), 1797);
-        assert_eq!(samples[0].tokens[..8], [0, 0, 5, 13, 9, 1, 0, 0]);
+        assert_eq!(samples[0].input.tokens()[..8], [0, 0, 5, 13, 9, 1, 0, 0]);
         assert_eq!(
             samples[0].answers,
             [Answer {
@@ -237,7 +234,7 @@ mod tests {
             .flat_map(|step| Digits.train_batch(9, step, 50))
             .collect();
         let mut train = SPLIT.train.clone();
-        let key = |s: &Sample| (s.tokens.clone(), s.answers[0].class);
+        let key = |s: &Sample| (s.input.tokens().to_vec(), s.answers[0].class);
         seen.sort_by_key(key);
         train.sort_by_key(key);
         assert_eq!(seen, train);

@@ -10,6 +10,7 @@ mod bucket_sort;
 mod digits;
 mod first_eq_last;
 pub mod floor;
+mod input;
 mod majority;
 mod measure;
 mod missing_duplicate;
@@ -30,6 +31,7 @@ pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
 pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
+pub use input::Input;
 pub use majority::Majority;
 pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
@@ -57,19 +59,45 @@ pub enum Readout {
 /// A class to predict, and the position (in the input) at which it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The index into [`Sample::tokens`]. It has no meaning under [`Readout::MeanPooled`].
+    /// The index into [`Sample::input`]. It has no meaning under [`Readout::MeanPooled`].
     pub position: usize,
     /// The correct class.
     pub class: usize,
 }
 
 /// One sequence and what is asked about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The input, with BOS and EOS where the task has them.
-    pub tokens: Vec<usize>,
+    pub input: Input,
     /// What to predict. Only these positions count in the loss and in the score.
     pub answers: Vec<Answer>,
+    /// Where numbers are to be predicted and not classes: the number of each answer, whose class then has no
+    /// meaning. See [`Task::unit`].
+    pub numbers: Vec<f32>,
+    /// The times of the input, where it has any. Schemes whose positions are whole numbers do not see them.
+    pub times: Option<Vec<f64>>,
+}
+
+impl Sample {
+    /// A sequence of tokens or of vectors, and the classes that are asked for.
+    pub fn new(input: impl Into<Input>, answers: Vec<Answer>) -> Self {
+        Self {
+            input: input.into(),
+            answers,
+            numbers: Vec::new(),
+            times: None,
+        }
+    }
+
+    /// A sequence, and a number that is asked for at one position.
+    pub fn of_number(input: impl Into<Input>, position: usize, number: f32) -> Self {
+        let answer = Answer { position, class: 0 };
+        Self {
+            numbers: vec![number],
+            ..Self::new(input, vec![answer])
+        }
+    }
 }
 
 /// A task: data to train on, data to test on, and a score that takes no skill.
@@ -87,8 +115,13 @@ pub trait Task: Send + Sync {
     /// Where the task or its data comes from.
     fn source(&self) -> &str;
 
-    /// The number of different input tokens, BOS and EOS included.
+    /// The number of different input tokens, BOS and EOS included. 0 where inputs are vectors.
     fn vocabulary(&self) -> usize;
+
+    /// How many numbers a vector of an input has. `None` where inputs are tokens.
+    fn vector_width(&self) -> Option<usize> {
+        None
+    }
 
     /// The number of different answers.
     fn classes(&self) -> usize;
@@ -152,9 +185,31 @@ pub trait Task: Send + Sync {
         Vec::new()
     }
 
+    /// Where numbers are to be predicted: how much 1 of [`Sample::numbers`] is in the unit of the score.
+    fn unit(&self) -> f64 {
+        1.0
+    }
+
+    /// Whether inputs have times.
+    fn has_times(&self) -> bool {
+        false
+    }
+
     /// The grid from which every input is read, row by row, if there is one.
     fn grid(&self) -> Option<Grid> {
         None
+    }
+
+    /// The grid of the inputs of one test set, where tests differ in it.
+    fn grid_at(&self, _length: usize) -> Option<Grid> {
+        self.grid()
+    }
+
+    /// The number of positions that a scheme is made for: the tokens of the grid of the training, or
+    /// else those of the longest input.
+    fn positions(&self) -> usize {
+        self.grid()
+            .map_or_else(|| self.max_tokens(), |grid| grid.tokens())
     }
 
     /// The number of tokens of the longest input, BOS and EOS included.
@@ -197,7 +252,7 @@ mod tests {
             for step in 0..20 {
                 let batch = task.train_batch(3, step, 16);
                 assert_eq!(batch.len(), 16, "{name}");
-                let length = batch[0].tokens.len() - task.framing();
+                let length = batch[0].input.len() - task.framing();
                 assert!(task.train_lengths().contains(&length), "{name}: {length}");
                 sets.push(batch);
             }
@@ -208,7 +263,7 @@ mod tests {
                     task.test_set(length),
                     "{name}: a test set must be fixed"
                 );
-                assert_eq!(set[0].tokens.len(), length + task.framing(), "{name}");
+                assert_eq!(set[0].input.len(), length + task.framing(), "{name}");
                 let floor = task.floor(length);
                 let score = task.measure().score(floor);
                 assert_eq!(score.damage(floor), None, "{name}");
@@ -220,20 +275,20 @@ mod tests {
                 "{name}"
             );
             for sample in sets.iter().flat_map(|set| {
-                let shape = (set[0].tokens.len(), set[0].answers.len());
+                let shape = (set[0].input.len(), set[0].answers.len());
                 set.iter().inspect(move |sample| {
-                    assert_eq!((sample.tokens.len(), sample.answers.len()), shape);
+                    assert_eq!((sample.input.len(), sample.answers.len()), shape);
                 })
             }) {
                 assert!(!sample.answers.is_empty(), "{name}");
-                assert!(sample.tokens.len() <= task.max_tokens(), "{name}");
+                assert!(sample.input.len() <= task.max_tokens(), "{name}");
                 assert!(
-                    sample.tokens.iter().all(|t| *t < task.vocabulary()),
+                    sample.input.tokens().iter().all(|t| *t < task.vocabulary()),
                     "{name}"
                 );
                 for answer in &sample.answers {
                     assert!(answer.class < task.classes(), "{name}");
-                    assert!(answer.position < sample.tokens.len(), "{name}");
+                    assert!(answer.position < sample.input.len(), "{name}");
                 }
                 let depths = task.depths(sample);
                 assert!([0, sample.answers.len()].contains(&depths.len()), "{name}");

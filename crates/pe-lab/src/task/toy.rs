@@ -91,10 +91,7 @@ pub(super) fn at_bos(class: usize) -> Vec<Answer> {
 /// BOS and EOS around the tokens, and the answers.
 fn sample<T: Toy>(tokens: &[usize]) -> Sample {
     let (bos, eos) = (T::TOKENS, T::TOKENS + 1);
-    Sample {
-        tokens: [&[bos], tokens, &[eos]].concat(),
-        answers: T::answers(tokens),
-    }
+    Sample::new([&[bos], tokens, &[eos]].concat(), T::answers(tokens))
 }
 
 fn samples<T: Toy>(rng: &mut HostRng, length: usize, count: usize) -> Vec<Sample> {
@@ -170,7 +167,8 @@ impl<T: Toy> Task for T {
     }
 
     fn depths(&self, sample: &Sample) -> Vec<f64> {
-        T::depths_of(&sample.tokens[1..sample.tokens.len() - 1])
+        let tokens = sample.input.tokens();
+        T::depths_of(&tokens[1..tokens.len() - 1])
     }
 }
 
@@ -197,8 +195,8 @@ pub(super) mod testing {
         let mut trained = BTreeSet::new();
         let mut shown = BTreeSet::new();
         let mut check = |sample: &Sample, length: usize| {
-            assert_eq!(sample.tokens.len(), length + 2);
-            let (bos, rest) = sample.tokens.split_first().unwrap();
+            assert_eq!(sample.input.len(), length + 2);
+            let (bos, rest) = sample.input.tokens().split_first().unwrap();
             let (eos, inner) = rest.split_last().unwrap();
             assert_eq!((*bos, *eos), (T::TOKENS, T::TOKENS + 1));
             assert!(inner.iter().all(|token| *token < T::TOKENS));
@@ -208,7 +206,7 @@ pub(super) mod testing {
         };
         for step in 0..300 {
             let batch = task.train_batch(5, step, 4);
-            let length = batch[0].tokens.len() - 2;
+            let length = batch[0].input.len() - 2;
             trained.insert(length);
             batch.iter().for_each(|sample| check(sample, length));
         }
@@ -234,7 +232,7 @@ pub(super) mod testing {
         let mut sha = Sha256::new();
         for sample in training.chain(test).flatten() {
             let answers = sample.answers.iter().flat_map(|a| [a.position, a.class]);
-            for value in sample.tokens.iter().copied().chain(answers) {
+            for value in sample.input.tokens().iter().copied().chain(answers) {
                 sha.update((value as u64).to_le_bytes());
             }
         }
@@ -253,8 +251,9 @@ pub(super) mod testing {
             if !possible(&tokens) {
                 continue;
             }
-            let Sample { tokens, answers } = sample::<T>(&tokens);
-            let mut bag = tokens.clone();
+            let Sample { input, answers, .. } = sample::<T>(&tokens);
+            let tokens = input.tokens();
+            let mut bag = tokens.to_vec();
             bag.sort_unstable();
             for answer in answers {
                 let key = (bag.clone(), tokens[answer.position]);
@@ -272,7 +271,8 @@ pub(super) mod testing {
         let mut rng = generator("rule", 1, length as u64);
         let (mut right, mut all) = (0, 0);
         for _ in 0..10_000 {
-            let Sample { tokens, answers } = sample::<T>(&T::draw(&mut rng, length));
+            let Sample { input, answers, .. } = sample::<T>(&T::draw(&mut rng, length));
+            let tokens = input.tokens();
             let mut counts = vec![0; T::TOKENS + 2];
             tokens.iter().for_each(|token| counts[*token] += 1);
             for answer in answers {
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn a_sample_is_framed_by_the_two_tokens_after_the_own_ones() {
         let framed = sample::<Reverse>(&[3, 1, 4, 0]);
-        assert_eq!(framed.tokens, [8, 3, 1, 4, 0, 9]);
+        assert_eq!(framed.input.tokens(), [8, 3, 1, 4, 0, 9]);
         assert_eq!(Reverse.vocabulary(), 10);
         let framed = sample::<MissingDuplicate>(&[0, 1, 2, 1]);
-        assert_eq!(framed.tokens, [3, 0, 1, 2, 1, 4]);
+        assert_eq!(framed.input.tokens(), [3, 0, 1, 2, 1, 4]);
         assert_eq!(MissingDuplicate.vocabulary(), 5);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::{Measure, Readout, Sample, Task};
+use super::{Input, Measure, Readout, Sample, Task};
 
 /// One in this many different examples is held out.
 const HELD_OUT: u64 = 10;
@@ -22,7 +22,7 @@ const BATCH: usize = 64;
 /// Another task, trained on nine tenths of its different training examples and tested on the rest. Its test sets
 /// are used nowhere, so a choice that is made here says nothing about them.
 ///
-/// Whether an example is held out depends on its tokens alone. So it is held out in every training batch, of a
+/// Whether an example is held out depends on its input alone. So it is held out in every training batch, of a
 /// generated task and of rows alike. Windows of one text overlap, though: those held out share characters with
 /// those trained on.
 pub struct Tuning {
@@ -49,14 +49,15 @@ impl Tuning {
                 break;
             }
             for sample in task.train_batch(SEED, step, BATCH) {
-                let length = sample.tokens.len() - task.framing();
+                let length = sample.input.len() - task.framing();
+                let hash = hash(&sample);
                 let fits = |of: usize| of == length || task.mixes_lengths();
                 let set = sets.iter_mut().find(|(of, _)| fits(*of));
-                trains |= !is_held_out(&sample);
+                trains |= !is_held_out(hash);
                 if let Some((_, set)) = set
-                    && is_held_out(&sample)
+                    && is_held_out(hash)
                     && set.len() < SAMPLES
-                    && seen.insert(sample.tokens.clone())
+                    && seen.insert(hash)
                 {
                     set.push(sample);
                 }
@@ -67,15 +68,21 @@ impl Tuning {
     }
 }
 
-/// Whether an example is one of those that are held out: by the FNV-1a hash of its tokens.
-fn is_held_out(sample: &Sample) -> bool {
-    let hash = sample
-        .tokens
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, token| {
-            (hash ^ *token as u64).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-    // The low bits of this hash depend on little of the input.
+/// The FNV-1a hash of the input of an example.
+fn hash(sample: &Sample) -> u64 {
+    let of = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
+    let start = 0xcbf2_9ce4_8422_2325;
+    match &sample.input {
+        Input::Tokens(tokens) => tokens.iter().fold(start, |h, token| of(h, *token as u64)),
+        Input::Vectors { values, .. } => values
+            .iter()
+            .fold(start, |h, value| of(h, u64::from(value.to_bits()))),
+    }
+}
+
+/// Whether an example with this hash is one of those that are held out. The low bits of the hash depend on
+/// little of the input.
+fn is_held_out(hash: u64) -> bool {
     (hash >> 32).is_multiple_of(HELD_OUT)
 }
 
@@ -85,7 +92,7 @@ impl Task for Tuning {
         // A larger batch has more of the same kind, so that enough are left.
         for times in [2, 8, 32, 128] {
             left = self.task.train_batch(seed, step, size * times);
-            left.retain(|sample| !is_held_out(sample));
+            left.retain(|sample| !is_held_out(hash(sample)));
             if left.len() >= size {
                 break;
             }
@@ -119,6 +126,10 @@ impl Task for Tuning {
 
     fn vocabulary(&self) -> usize {
         self.task.vocabulary()
+    }
+
+    fn vector_width(&self) -> Option<usize> {
+        self.task.vector_width()
     }
 
     fn classes(&self) -> usize {
@@ -165,12 +176,28 @@ impl Task for Tuning {
         self.task.steps()
     }
 
+    fn unit(&self) -> f64 {
+        self.task.unit()
+    }
+
+    fn has_times(&self) -> bool {
+        self.task.has_times()
+    }
+
     fn depths(&self, sample: &Sample) -> Vec<f64> {
         self.task.depths(sample)
     }
 
     fn grid(&self) -> Option<Grid> {
         self.task.grid()
+    }
+
+    fn grid_at(&self, length: usize) -> Option<Grid> {
+        self.task.grid_at(length)
+    }
+
+    fn positions(&self) -> usize {
+        self.task.positions()
     }
 
     fn max_tokens(&self) -> usize {
@@ -184,10 +211,10 @@ mod tests {
     use super::*;
 
     /// What a task is trained on in 200 steps.
-    fn trained(task: &dyn Task) -> BTreeSet<Vec<usize>> {
+    fn trained(task: &dyn Task) -> BTreeSet<u64> {
         let batches = (0..200).map(|step| task.train_batch(7, step, 64));
         let batches = batches.inspect(|batch| assert_eq!(batch.len(), 64));
-        batches.flatten().map(|sample| sample.tokens).collect()
+        batches.flatten().map(|sample| hash(&sample)).collect()
     }
 
     #[test]
@@ -207,23 +234,18 @@ mod tests {
                 let set = tuning.test_set(length);
                 assert!(set.len() > 50, "{name}: {} held out", set.len());
                 for sample in &set {
-                    assert_eq!(sample.tokens.len(), length + task.framing());
-                    assert!(!trained.contains(&sample.tokens), "{name}");
+                    assert_eq!(sample.input.len(), length + task.framing());
+                    assert!(!trained.contains(&hash(sample)), "{name}");
                 }
             }
             // One batch has one length, as the task's own.
             let batch = tuning.train_batch(3, 4, 64);
-            assert!(
-                batch
-                    .iter()
-                    .all(|s| s.tokens.len() == batch[0].tokens.len())
-            );
+            assert!(batch.iter().all(|s| s.input.len() == batch[0].input.len()));
         }
         // Rows that are tested are held out from training anyway, so none of them is held out here.
-        let tests: BTreeSet<Vec<usize>> =
-            Digits.test_set(64).into_iter().map(|s| s.tokens).collect();
+        let tests: BTreeSet<u64> = Digits.test_set(64).into_iter().map(|s| hash(&s)).collect();
         let held_out = Tuning::of(Arc::new(Digits)).unwrap().test_set(64);
-        assert!(held_out.len() > 100 && held_out.iter().all(|s| !tests.contains(&s.tokens)));
+        assert!(held_out.len() > 100 && held_out.iter().all(|s| !tests.contains(&hash(s))));
         // About a tenth of the rows that train.
         let rows = trained(&Digits).len();
         assert!(

@@ -1,0 +1,158 @@
+//! What a scheme does with images of another resolution than that of the training.
+//!
+//! A patch keeps its size in pixels, so an image of twice the resolution has twice as many rows and columns of
+//! patches. Vision transformers interpolate: the same place in the image keeps its position, so that no position
+//! lies outside of those seen in training.
+//!
+//! | scheme | at another resolution | as in |
+//! |---|---|---|
+//! | tables that are added for a line of patches: `learned`, `sinusoidal`, `scaled_sinusoidal` | rows are interpolated (bicubic) as the image that they are | ViT (Dosovitskiy et al. 2021, §3.2), MAE |
+//! | rows and columns: `sinusoidal_2d`, `rotary_2d` | coordinates are interpolated | EVA-02 (Fang et al. 2023) |
+//! | all others: distances on a line of patches | extended: patches are numbered on, row by row | |
+//!
+//! Distances on the line of all patches have no practice of their own in vision: a row of another width
+//! changes what a distance means. They are extended, as they are for longer texts.
+
+use pe_burn::{Coordinates, Grid, PositionalConfig};
+
+use super::scheme::Scheme;
+use super::study::{StudySpec, TaskSteps};
+use super::tasks::Tasks;
+use crate::error::LabError;
+
+/// What a scheme does at another resolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtResolution {
+    /// There are no positions.
+    Nothing,
+    /// The rows of its table are interpolated as an image.
+    Rows,
+    /// The coordinates of patches are interpolated.
+    Coordinates,
+    /// The patches are numbered on.
+    Extended,
+}
+
+impl AtResolution {
+    /// What a scheme does.
+    pub fn of(scheme: &Scheme) -> Self {
+        match &scheme.encoding {
+            PositionalConfig::None {} => Self::Nothing,
+            _ if scheme.needs_grid() => Self::Coordinates,
+            _ if scheme.max_position.is_some() => Self::Extended,
+            PositionalConfig::Learned(_) | PositionalConfig::Sinusoidal(_) => Self::Rows,
+            _ => Self::Extended,
+        }
+    }
+
+    /// The same in words, for a list of schemes.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Nothing => "have no positions",
+            Self::Rows => "have their rows interpolated as an image (bicubic, as ViT does)",
+            Self::Coordinates => "have interpolated coordinates: the same place keeps its position",
+            Self::Extended => "number the patches on, row by row",
+        }
+    }
+
+    /// What the schemes of a study do, in lines for a person. Nothing is to be said where every task is tested
+    /// at the resolution of its training.
+    pub fn describe(spec: &StudySpec, tasks: &Tasks) -> Vec<String> {
+        let is_tested_at_others = |task: &TaskSteps| {
+            let task = tasks.get(&task.name).ok();
+            task.is_some_and(|task| {
+                let mut lengths = task.test_lengths().into_iter();
+                lengths.any(|length| task.grid_at(length) != task.grid())
+            })
+        };
+        if !spec.tasks.iter().any(is_tested_at_others) {
+            return Vec::new();
+        }
+        let (d_model, heads) = (spec.model.d_model, spec.model.heads);
+        let schemes = spec.schemes.iter();
+        let schemes = schemes.filter_map(|name| Scheme::by_name(name, d_model, heads, 1).ok());
+        Self::lines(&schemes.collect::<Vec<_>>())
+    }
+
+    /// One line for each thing that some of these schemes do.
+    fn lines(schemes: &[Scheme]) -> Vec<String> {
+        let kinds = [Self::Rows, Self::Coordinates, Self::Extended, Self::Nothing];
+        let line = |kind: Self| {
+            let of_kind = schemes.iter().filter(|scheme| Self::of(scheme) == kind);
+            let names: Vec<&str> = of_kind.map(|scheme| scheme.name.as_str()).collect();
+            let line = format!(
+                "at other resolutions {}: {}",
+                kind.about(),
+                names.join(", ")
+            );
+            (!names.is_empty()).then_some(line)
+        };
+        kinds.into_iter().filter_map(line).collect()
+    }
+}
+
+/// The coordinates of the patches of `to` among those of `from`, so that the same place of an image has the same
+/// coordinates. Places are those of the centres of patches: the one at index `i` of `n` lies at `(i + ½) / n`.
+///
+/// # Errors
+///
+/// [`LabError::Position`] for a grid that is too large.
+pub(super) fn interpolated(from: Grid, to: Grid) -> Result<Coordinates, LabError> {
+    let factor = |from: usize, to: usize| from as f64 / to as f64;
+    let factors = [
+        factor(from.height(), to.height()),
+        factor(from.width(), to.width()),
+    ];
+    // (i + ½) · factor − ½
+    let shifts = factors.map(|factor| (factor - 1.0) / 2.0);
+    Ok(Coordinates::of_grid(to)?
+        .scaled(&factors)?
+        .shifted(&shifts)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_place_has_the_same_coordinates() {
+        let (from, to) = (Grid::image(2, 3), Grid::image(4, 3));
+        let finer = interpolated(from, to).unwrap();
+        let rows: Vec<f64> = finer.values().chunks(6).map(|row| row[0]).collect();
+        // Two fine rows lie around the middle of a coarse one.
+        assert_eq!(rows, [-0.25, 0.25, 0.75, 1.25]);
+        let columns: Vec<f64> = finer.values()[..6].chunks(2).map(|at| at[1]).collect();
+        assert_eq!(columns, [0.0, 1.0, 2.0]);
+        let same = interpolated(from, from).unwrap();
+        assert_eq!(same, Coordinates::of_grid(from).unwrap());
+        let coarser = interpolated(Grid::image(4, 4), Grid::image(2, 2)).unwrap();
+        assert_eq!(coarser.values(), [0.5, 0.5, 0.5, 2.5, 2.5, 0.5, 2.5, 2.5]);
+    }
+
+    #[test]
+    fn every_scheme_does_one_thing() {
+        let schemes = Scheme::names().map(|name| Scheme::by_name(name, 64, 4, 64).unwrap());
+        let schemes: Vec<Scheme> = schemes.collect();
+        let of = |name: &str| {
+            let scheme = schemes.iter().find(|scheme| scheme.name == name);
+            AtResolution::of(scheme.unwrap())
+        };
+        for (name, does) in [
+            ("none", AtResolution::Nothing),
+            ("learned", AtResolution::Rows),
+            ("sinusoidal", AtResolution::Rows),
+            ("scaled_sinusoidal", AtResolution::Rows),
+            ("sinusoidal_2d", AtResolution::Coordinates),
+            ("rotary_2d", AtResolution::Coordinates),
+            ("rotary", AtResolution::Extended),
+            ("alibi", AtResolution::Extended),
+            ("randomized_sinusoidal", AtResolution::Extended),
+        ] {
+            assert_eq!(of(name), does, "{name}");
+        }
+        let lines = AtResolution::lines(&schemes);
+        assert_eq!(lines.len(), 4);
+        let named = |name: &str| lines.iter().filter(|line| line.contains(name)).count();
+        assert_eq!(named("rotary_2d"), 1, "{lines:?}");
+    }
+}

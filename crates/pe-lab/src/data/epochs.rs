@@ -1,0 +1,63 @@
+//! The order in which a training goes through its samples.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::rng::{generator, permutation};
+
+const EPOCHS: usize = 10;
+/// The batch size that the number of steps is made for.
+pub(super) const USUAL_BATCH: usize = 64;
+
+/// Epochs over a number of samples, each in a new order.
+#[derive(Debug)]
+pub(super) struct Epochs {
+    samples: usize,
+    kept: Mutex<Option<Order>>,
+}
+
+/// The order of the samples in one epoch at one seed. It is kept because the next batch needs it again.
+#[derive(Clone, Debug)]
+struct Order {
+    seed: u64,
+    epoch: usize,
+    order: Arc<Vec<usize>>,
+}
+
+impl Epochs {
+    pub fn over(samples: usize) -> Self {
+        let kept = Mutex::new(None);
+        Self { samples, kept }
+    }
+
+    /// The samples of batch number `step` of a seed.
+    pub fn batch(&self, seed: u64, step: usize, size: usize) -> impl Iterator<Item = usize> {
+        (step * size..(step + 1) * size).map(move |drawn| {
+            let order = self.order(seed, drawn / self.samples);
+            order[drawn % self.samples]
+        })
+    }
+
+    /// The order in which an epoch goes through the samples at one seed.
+    pub fn order(&self, seed: u64, epoch: usize) -> Arc<Vec<usize>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.as_ref() {
+            Some(kept) if (kept.seed, kept.epoch) == (seed, epoch) => kept.order.clone(),
+            _ => {
+                let mut rng = generator("data/train", seed, epoch as u64);
+                let order = Arc::new(permutation(self.samples, &mut rng));
+                *kept = Some(Order {
+                    seed,
+                    epoch,
+                    order: order.clone(),
+                });
+                order
+            }
+        }
+    }
+}
+
+/// Ten epochs in batches of 64, but at least 200 steps, so that a small file gets enough training, and at
+/// most 3,000, so that a large file does not take forever.
+pub(super) fn steps(samples: usize) -> usize {
+    (samples * EPOCHS).div_ceil(USUAL_BATCH).clamp(200, 3000)
+}

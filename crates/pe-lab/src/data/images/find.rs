@@ -1,0 +1,178 @@
+//! Finds the image files of a folder that has one folder for each class.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::error::Problem;
+use super::super::limits::MAX_CLASSES;
+use super::super::quote::{grouped, shorten};
+
+/// The most images of a folder.
+pub(super) const MAX_IMAGES: usize = 100_000;
+/// How deep folders inside the folder of a class are read.
+const MAX_DEPTH: usize = 8;
+/// Files that file managers leave behind.
+const LEFT_BEHIND: [&str; 2] = ["thumbs.db", "desktop.ini"];
+
+/// The images of a folder, by class.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The names of the classes, sorted.
+    pub labels: Vec<String>,
+    /// The files of each class, sorted by their paths.
+    pub files: Vec<Vec<PathBuf>>,
+    /// Files whose names begin with a dot, and the like.
+    pub hidden: usize,
+}
+
+/// What a folder holds.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// The images to train on, or all of them.
+    pub train: Found,
+    /// The images to test on, and the name of their folder, if they have one.
+    pub test: Option<(Found, &'static str)>,
+    /// What else is there and is not read, in words.
+    pub notes: Vec<String>,
+}
+
+/// The folders of classes, which may stand inside `train` and `test` (or `val`).
+///
+/// # Errors
+///
+/// [`Problem::Images`] for a folder without classes, for files beside the folders of classes, and for too
+/// many files or classes.
+pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
+    let is = |name: &str| root.join(name).is_dir();
+    if !is("train") {
+        return Ok(Folder {
+            train: classes(root)?,
+            test: None,
+            notes: Vec::new(),
+        });
+    }
+    let parts = ["test", "val"].into_iter().filter(|name| is(name));
+    let parts: Vec<&'static str> = parts.collect();
+    let mut notes = Vec::new();
+    for entry in sorted(root)? {
+        let name = name_of(&entry);
+        if name == "train" || parts.first() == Some(&name.as_str()) {
+            continue;
+        }
+        notes.push(format!(
+            "{} is beside train and is not read",
+            shorten(&name)
+        ));
+    }
+    let test = match parts.first() {
+        None => None,
+        Some(name) => Some((classes(&root.join(name))?, *name)),
+    };
+    Ok(Folder {
+        train: classes(&root.join("train"))?,
+        test,
+        notes,
+    })
+}
+
+/// The images inside a folder of folders.
+fn classes(root: &Path) -> Result<Found, Problem> {
+    let wrong = |reason: String| Err(Problem::Images(reason));
+    let mut found = Found::default();
+    let (mut files, mut count) = (Vec::new(), 0);
+    for entry in sorted(root)? {
+        let name = name_of(&entry);
+        if is_hidden(&name) {
+            found.hidden += 1;
+        } else if !entry.is_dir() {
+            files.push(name);
+        } else {
+            let mut of_class = Vec::new();
+            walk(&entry, 0, &mut of_class, &mut found.hidden, &mut count)?;
+            found.labels.push(name);
+            found.files.push(of_class);
+        }
+    }
+    if found.labels.is_empty() {
+        return wrong(format!(
+            "{} holds no folder; it takes one folder for each class, with the PNG and JPEG files of that \
+             class in it",
+            root.display()
+        ));
+    }
+    if let Some(name) = files.first() {
+        return wrong(format!(
+            "{} holds {} and the folders of classes; put every image into the folder of its class, and \
+             other files elsewhere",
+            root.display(),
+            match files.len() {
+                1 => format!("the file {}", shorten(name)),
+                count => format!("{} files, such as {}", grouped(count), shorten(name)),
+            }
+        ));
+    }
+    if found.labels.len() > MAX_CLASSES {
+        return wrong(format!(
+            "{} holds {} folders, more than {} classes",
+            root.display(),
+            grouped(found.labels.len()),
+            grouped(MAX_CLASSES)
+        ));
+    }
+    Ok(found)
+}
+
+/// All files inside the folder of a class.
+fn walk(
+    folder: &Path,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+    hidden: &mut usize,
+    count: &mut usize,
+) -> Result<(), Problem> {
+    if depth == MAX_DEPTH {
+        return Err(Problem::Images(format!(
+            "{} lies {MAX_DEPTH} folders deep inside the folder of a class, and deeper folders are not read",
+            folder.display()
+        )));
+    }
+    for entry in sorted(folder)? {
+        if is_hidden(&name_of(&entry)) {
+            *hidden += 1;
+        } else if entry.is_dir() {
+            walk(&entry, depth + 1, files, hidden, count)?;
+        } else {
+            *count += 1;
+            if *count > MAX_IMAGES {
+                return Err(Problem::Images(format!(
+                    "holds more than {} files; take a sample of them",
+                    grouped(MAX_IMAGES)
+                )));
+            }
+            files.push(entry);
+        }
+    }
+    Ok(())
+}
+
+/// What is in a folder, sorted, so that the order is the same on every machine.
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let unreadable = |error: std::io::Error| {
+        Problem::Images(format!("{} cannot be read: {error}", folder.display()))
+    };
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        entries.push(entry.map_err(unreadable)?.path());
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') || LEFT_BEHIND.contains(&name.to_ascii_lowercase().as_str())
+}

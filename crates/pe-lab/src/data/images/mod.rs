@@ -1,0 +1,580 @@
+//! A folder of images as a task.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `find` | the files of a folder that has a folder for each class |
+//! | `decode` | PNG and JPEG files as pixels |
+//! | `size` | the size to which they are brought, the patch, and the sizes that are tested |
+//! | `pack` | the file in which a study keeps them |
+//! | `task` | the task |
+
+mod decode;
+mod find;
+mod pack;
+mod size;
+mod task;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(super) use task::Images;
+
+use super::epochs::{USUAL_BATCH, steps};
+use super::error::{BadImage, Problem, SHOWN};
+use super::limits::MIN_ROWS;
+use super::quote::{grouped, shorten};
+use super::reading::Reading;
+use super::split::in_a_fifth;
+use super::{DataSpec, DataTask, FileSpec, Format, Made, Source, open_bytes};
+use decode::Header;
+use find::{Folder, Found};
+use pack::{Contents, Pack};
+use size::{Size, Sizes, by};
+
+/// The end of the name of the file in which a study keeps images.
+const EXTENSION: &str = "images";
+/// The description names this many classes and counts the rest.
+const NAMED: usize = 10;
+/// The description warns if fewer images than this are tested.
+const FEW: usize = 50;
+
+/// Whether images are read from here: from a folder, or from the file of a study.
+pub(super) fn are_in(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_some_and(|name| name == EXTENSION)
+}
+
+/// The task made of a folder of images, or of the file in which a study keeps them.
+pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
+    let reading = &source.reading;
+    let wrong = |flag: &str| {
+        Err(Problem::Reading(format!(
+            "{flag} is about labelled rows, and this is a folder of images"
+        )))
+    };
+    if let Some(flag) = reading.not_about_images() {
+        return wrong(flag);
+    }
+    if source.test.is_some() {
+        return Err(Problem::Reading(
+            "--test is about rows; images to test on stand in a folder test beside a folder train"
+                .into(),
+        ));
+    }
+    if source.folds.is_some() {
+        return wrong("--folds");
+    }
+    let (pack, file) = match source.file.is_dir() {
+        true => (packed(&source.file, reading)?, name_of(&source.file)),
+        false => {
+            let pack = Pack::parse(open_bytes(&source.file)?)?;
+            check(&pack.contents, reading)?;
+            (pack, FileSpec::of(&source.file, &[]).file)
+        }
+    };
+    let description = describe(&pack.contents);
+    let spec = FileSpec::of(Path::new(&file), pack.bytes());
+    Ok(DataTask {
+        spec: DataSpec {
+            file: spec.file,
+            format: Format::Images,
+            sha256: spec.sha256,
+            bytes: spec.bytes,
+            test: None,
+            folds: None,
+            reading: reading.clone(),
+        },
+        source: source.clone(),
+        description,
+        made: Made::Images(Arc::new(Images::new(pack, &file))),
+    })
+}
+
+/// The name of the file in which the images of a folder are kept.
+fn name_of(folder: &Path) -> String {
+    let whole = folder.canonicalize();
+    let name = whole.as_deref().unwrap_or(folder).file_name();
+    let name = name.map_or("folder".into(), |name| name.to_string_lossy());
+    format!("{name}.{EXTENSION}")
+}
+
+/// Checks that images that are kept have the sizes that are asked for.
+fn check(contents: &Contents, reading: &Reading) -> Result<(), Problem> {
+    let size = contents.sizes[0];
+    for (asked, kept, flag) in [
+        (reading.size, size[0], "--size"),
+        (reading.size, size[1], "--size"),
+        (reading.patch, contents.patch, "--patch"),
+    ] {
+        if asked.is_some_and(|asked| asked != kept) {
+            return Err(Problem::Images(format!(
+                "holds images of {} pixels for patches of {} × {1}, and {flag} asks for others; name the folder \
+                 of the images",
+                by(size),
+                contents.patch
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A file whose beginning was read.
+struct Image {
+    path: PathBuf,
+    class: usize,
+    header: Header,
+}
+
+/// The images of a folder that cannot be used. A few may be left out.
+struct Bad<'a> {
+    root: &'a Path,
+    allowed: usize,
+    all: Vec<BadImage>,
+}
+
+impl Bad<'_> {
+    /// What went well. What did not is kept.
+    fn sort_out<T>(&mut self, path: &Path, tried: Result<T, String>) -> Option<T> {
+        let keep = |what| {
+            let path = path.strip_prefix(self.root).unwrap_or(path).to_path_buf();
+            self.all.push(BadImage { path, what });
+        };
+        tried.map_err(keep).ok()
+    }
+
+    /// Checks that no more are bad than may be.
+    fn check(&self) -> Result<(), Problem> {
+        match self.all.len() > self.allowed {
+            false => Ok(()),
+            true => Err(Problem::BadImages {
+                count: self.all.len(),
+                shown: self.all.iter().take(SHOWN).cloned().collect(),
+            }),
+        }
+    }
+}
+
+/// Reads, decodes and divides the images of a folder.
+fn packed(root: &Path, reading: &Reading) -> Result<Pack, Problem> {
+    let Folder { train, test, notes } = find::folder(root)?;
+    let labels = train.labels.clone();
+    check_folders(&train, test.as_ref())?;
+    let mut bad = Bad {
+        root,
+        allowed: reading.skip_bad,
+        all: Vec::new(),
+    };
+    let first = headers(&train, &labels, &mut bad);
+    let mut images = first;
+    let in_train = images.len();
+    if let Some((test, _)) = &test {
+        images.extend(headers(test, &labels, &mut bad));
+    }
+    bad.check()?;
+    if images.len() < MIN_ROWS {
+        return Err(Problem::Images(format!(
+            "has {} images, too few to train on some and test on others; it takes at least {MIN_ROWS}",
+            images.len()
+        )));
+    }
+    let found: Vec<Size> = images.iter().map(|image| image.header.size).collect();
+    let sizes = Sizes::choose(&found, reading)?;
+    let mut contents = Contents {
+        labels,
+        coloured: images.iter().any(|image| image.header.is_coloured),
+        patch: sizes.patch,
+        sizes: vec![sizes.image],
+        train: images.iter().map(|image| image.class).collect(),
+        test: Vec::new(),
+        notes: Vec::new(),
+    };
+    contents.check_room()?;
+
+    // Every image at the size of the training, and whether it is in the test file.
+    let mut decoded: Vec<(Image, Vec<u8>, bool)> = Vec::with_capacity(images.len());
+    for (number, image) in images.into_iter().enumerate() {
+        let pixels = decode::decode(&image.path);
+        if let Some(pixels) = bad.sort_out(&image.path, pixels) {
+            let pixels = decode::at_size(&pixels, sizes.image, contents.coloured);
+            decoded.push((image, pixels, number >= in_train));
+        }
+    }
+    bad.check()?;
+    let stored_as_colours = contents.coloured;
+    let is_grey = |pixels: &[u8]| pixels.chunks(3).all(|p| p[0] == p[1] && p[1] == p[2]);
+    if contents.coloured && decoded.iter().all(|(_, pixels, _)| is_grey(pixels)) {
+        contents.coloured = false;
+        for (_, pixels, _) in &mut decoded {
+            *pixels = pixels.iter().copied().step_by(3).collect();
+        }
+    }
+
+    let classes: Vec<usize> = decoded.iter().map(|(image, ..)| image.class).collect();
+    let pixels: Vec<&[u8]> = decoded.iter().map(|(_, pixels, _)| &pixels[..]).collect();
+    let equal = Equal::of(&pixels, &classes);
+    let (is_test, from) = match &test {
+        Some((_, name)) => {
+            let is_test: Vec<bool> = decoded.iter().map(|(.., is_test)| *is_test).collect();
+            (is_test, format!("those in {name}"))
+        }
+        None => (
+            drawn(&equal, &classes, &contents.labels)?,
+            "a fifth of each class, drawn once".to_string(),
+        ),
+    };
+    let of = |tested: bool| {
+        let part = (0..decoded.len()).filter(|index| is_test[*index] == tested);
+        part.collect::<Vec<usize>>()
+    };
+    let (trained, tested) = (of(false), of(true));
+    let class = |index: &usize| decoded[*index].0.class;
+    contents.train = trained.iter().map(class).collect();
+    contents.test = tested.iter().map(class).collect();
+    check_parts(&contents)?;
+    contents.sizes = sizes.tested();
+    contents.check_room()?;
+
+    contents.notes = notes;
+    let headers = decoded.iter().map(|(image, ..)| image.header);
+    let facts = facts(
+        &headers.collect::<Vec<_>>(),
+        &sizes,
+        &contents,
+        stored_as_colours,
+    );
+    contents.notes.extend(facts);
+    contents.notes.push(format!(
+        "{} images to train on, {} to test on: {from}",
+        grouped(trained.len()),
+        grouped(tested.len())
+    ));
+    let hidden = train.hidden + test.map_or(0, |(test, _)| test.hidden);
+    contents.notes.extend(left_out(hidden, &bad.all));
+    contents.notes.extend(equal.notes(&trained, &tested));
+
+    // The other sizes are made of the files again, not of the small images.
+    let mut all: Vec<Vec<u8>> = trained.iter().map(|i| decoded[*i].1.clone()).collect();
+    let mut at_sizes: Vec<Vec<Vec<u8>>> = vec![Vec::new(); contents.sizes.len()];
+    for index in &tested {
+        let (image, pixels, _) = &decoded[*index];
+        at_sizes[0].push(pixels.clone());
+        let whole = decode::decode(&image.path).map_err(|what| Problem::BadImages {
+            count: 1,
+            shown: vec![BadImage {
+                path: image.path.clone(),
+                what,
+            }],
+        })?;
+        for (size, of_size) in contents.sizes.iter().zip(&mut at_sizes).skip(1) {
+            of_size.push(decode::at_size(&whole, *size, contents.coloured));
+        }
+    }
+    all.extend(at_sizes.into_iter().flatten());
+    Pack::of(contents, all)
+}
+
+/// Reads the beginnings of the files of every class.
+fn headers(found: &Found, labels: &[String], bad: &mut Bad<'_>) -> Vec<Image> {
+    let mut images = Vec::new();
+    for (label, files) in found.labels.iter().zip(&found.files) {
+        let class = labels.iter().position(|known| known == label);
+        for path in files {
+            let header = bad.sort_out(path, decode::header(path));
+            if let (Some(header), Some(class)) = (header, class) {
+                let path = path.clone();
+                images.push(Image {
+                    path,
+                    class,
+                    header,
+                });
+            }
+        }
+    }
+    images
+}
+
+/// Checks the folders of classes before a file is read.
+fn check_folders(train: &Found, test: Option<&(Found, &'static str)>) -> Result<(), Problem> {
+    let empty = |found: &Found| {
+        let empty = found.files.iter().position(Vec::is_empty);
+        empty.map(|class| found.labels[class].clone())
+    };
+    let test_folder = test.map(|(found, _)| found);
+    if let Some(label) = empty(train).or_else(|| test_folder.and_then(empty)) {
+        return Err(Problem::Images(format!(
+            "the folder {} of a class holds no image; delete it, or put images into it",
+            shorten(&label)
+        )));
+    }
+    if let [label] = &train.labels[..] {
+        return Err(Problem::Images(format!(
+            "all images are in one folder, {}, so there is nothing to tell apart; it takes two classes",
+            shorten(label)
+        )));
+    }
+    if let Some((test, name)) = test
+        && let Some(label) = test
+            .labels
+            .iter()
+            .find(|label| !train.labels.contains(label))
+    {
+        return Err(Problem::Images(format!(
+            "the class {} is only in {name}, so no model can have learned it",
+            shorten(label)
+        )));
+    }
+    Ok(())
+}
+
+/// Checks that there is something to learn and to score.
+fn check_parts(contents: &Contents) -> Result<(), Problem> {
+    let without = (0..contents.labels.len()).find(|class| !contents.train.contains(class));
+    if let Some(class) = without {
+        return Err(Problem::Images(format!(
+            "no image of the class {} is left to train on",
+            shorten(&contents.labels[class])
+        )));
+    }
+    let first = contents.test.first();
+    match contents.test.iter().all(|class| Some(class) == first) {
+        false => Ok(()),
+        true => Err(Problem::Images(format!(
+            "{} images are left to test on, and a score needs images of two classes",
+            contents.test.len()
+        ))),
+    }
+}
+
+/// Images with the same pixels at the size of the training. They stay together, so that no tested image is also
+/// in training.
+struct Equal {
+    /// The group of every image.
+    group: Vec<usize>,
+    /// The images of every group.
+    groups: Vec<Vec<usize>>,
+    /// The groups with more than one class.
+    contradictory: usize,
+}
+
+impl Equal {
+    fn of(pixels: &[&[u8]], classes: &[usize]) -> Self {
+        let mut known: HashMap<&[u8], usize> = HashMap::new();
+        let (mut group, mut groups) = (Vec::new(), Vec::<Vec<usize>>::new());
+        for (image, pixels) in pixels.iter().enumerate() {
+            let next = groups.len();
+            let of = *known.entry(pixels).or_insert(next);
+            if of == next {
+                groups.push(Vec::new());
+            }
+            groups[of].push(image);
+            group.push(of);
+        }
+        let differs = |images: &&Vec<usize>| {
+            let first = classes[images[0]];
+            images.iter().any(|image| classes[*image] != first)
+        };
+        let contradictory = groups.iter().filter(differs).count();
+        Self {
+            group,
+            groups,
+            contradictory,
+        }
+    }
+
+    fn notes(&self, trained: &[usize], tested: &[usize]) -> Vec<String> {
+        let known: HashSet<usize> = trained.iter().map(|image| self.group[*image]).collect();
+        let leaked = tested
+            .iter()
+            .filter(|image| known.contains(&self.group[**image]));
+        let (repeated, leaked) = (self.group.len() - self.groups.len(), leaked.count());
+        let mut notes = Vec::new();
+        if repeated > 0 {
+            notes.push(format!(
+                "images with the pixels of an earlier one: {}{}",
+                grouped(repeated),
+                match leaked {
+                    0 => "; equal images are all in training or all in the test",
+                    _ => "",
+                }
+            ));
+        }
+        if leaked > 0 {
+            notes.push(format!(
+                "images of the test that are also in training: {}; a model may know their answers by heart",
+                grouped(leaked)
+            ));
+        }
+        if self.contradictory > 0 {
+            notes.push(format!(
+                "equal images in more than one class: {}; not all of their answers can be correct",
+                grouped(self.contradictory)
+            ));
+        }
+        notes
+    }
+}
+
+/// Draws a fifth of each class for the test. A group of equal images counts to the class of its first.
+fn drawn(equal: &Equal, classes: &[usize], labels: &[String]) -> Result<Vec<bool>, Problem> {
+    let mut of_class: Vec<Vec<&[usize]>> = vec![Vec::new(); labels.len()];
+    for images in &equal.groups {
+        of_class[classes[images[0]]].push(images);
+    }
+    let small: Vec<usize> = (0..labels.len())
+        .filter(|class| of_class[*class].len() < 2)
+        .collect();
+    if !small.is_empty() {
+        let shown = small.iter().take(SHOWN);
+        let shown = shown.map(|class| {
+            format!(
+                "{} has {}",
+                shorten(&labels[*class]),
+                of_class[*class].len()
+            )
+        });
+        let shown: Vec<String> = shown.collect();
+        return Err(Problem::Images(format!(
+            "every class needs two different images, one to train on and one to test on; {}{}",
+            shown.join(", "),
+            match small.len() - shown.len() {
+                0 => String::new(),
+                more => format!(", and {} more have too few", grouped(more)),
+            }
+        )));
+    }
+    let mut is_test = vec![false; classes.len()];
+    for (class, groups) in of_class.iter().enumerate() {
+        let sizes: Vec<usize> = groups.iter().map(|images| images.len()).collect();
+        let drawn = groups.iter().zip(in_a_fifth(&sizes, class));
+        for image in drawn
+            .filter(|(_, drawn)| *drawn)
+            .flat_map(|(images, _)| *images)
+        {
+            is_test[*image] = true;
+        }
+    }
+    Ok(is_test)
+}
+
+/// What the files are, and what is made of them.
+fn facts(
+    headers: &[Header],
+    sizes: &Sizes,
+    contents: &Contents,
+    stored_as_colours: bool,
+) -> Vec<String> {
+    let count = |is: &dyn Fn(&Header) -> bool| headers.iter().filter(|header| is(header)).count();
+    let resized = count(&|header| header.size != sizes.image);
+    let cut = count(&|header| header.size[0] * sizes.image[1] != header.size[1] * sizes.image[0]);
+    let (coloured, transparent) = (count(&|h| h.is_coloured), count(&|h| h.is_transparent));
+    let mut lines = vec![format!(
+        "{} pixels (--size){}{}",
+        by(sizes.image),
+        match resized {
+            0 => ", as all files have".to_string(),
+            resized => format!("; {} files had another size", grouped(resized)),
+        },
+        match cut {
+            0 => String::new(),
+            cut => format!(
+                "; what sticks out of this shape on two sides is cut off {} of them",
+                grouped(cut)
+            ),
+        }
+    )];
+    lines.push(match (contents.coloured, stored_as_colours) {
+        (true, _) if coloured == headers.len() => "colours: three numbers for a pixel".into(),
+        (true, _) => format!(
+            "colours: three numbers for a pixel, also for the {} grey files",
+            grouped(headers.len() - coloured)
+        ),
+        (false, true) => "grey: one number for a pixel; files with colours hold grey alone".into(),
+        (false, false) => "grey: one number for a pixel".into(),
+    });
+    if transparent > 0 {
+        lines.push(format!(
+            "files that may have transparent parts, which are laid on white: {}",
+            grouped(transparent)
+        ));
+    }
+    lines
+}
+
+/// What was not read.
+fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if hidden > 0 {
+        lines.push(format!(
+            "hidden files, which are not read: {}",
+            grouped(hidden)
+        ));
+    }
+    if !bad.is_empty() {
+        let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
+        lines.push(format!(
+            "files left out because they cannot be used: {} ({}{})",
+            grouped(bad.len()),
+            shown.collect::<Vec<_>>().join("; "),
+            if bad.len() > SHOWN { "; …" } else { "" }
+        ));
+    }
+    lines
+}
+
+/// What was found and how it is used, in lines for a person.
+fn describe(contents: &Contents) -> Vec<String> {
+    let mut counts = vec![0_usize; contents.labels.len()];
+    for class in contents.train.iter().chain(&contents.test) {
+        counts[*class] += 1;
+    }
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by_key(|class| std::cmp::Reverse(counts[*class]));
+    let named = order.iter().take(NAMED).map(|class| {
+        let (label, count) = (&contents.labels[*class], counts[*class]);
+        format!("{} {}", shorten(label), grouped(count))
+    });
+    let mut named: Vec<String> = named.collect();
+    if order.len() > NAMED {
+        named.push(format!("and {} more", grouped(order.len() - NAMED)));
+    }
+    let patches = |size: &Size| size.map(|side| side / contents.patch);
+    let trained = patches(&contents.sizes[0]);
+    let mut lines = vec![
+        format!("{} images", grouped(counts.iter().sum())),
+        format!("{} classes: {}", grouped(counts.len()), named.join(", ")),
+        format!(
+            "patches of {} × {0} pixels (--patch): {} of them in an image, {} tokens of {} numbers",
+            contents.patch,
+            by(trained),
+            trained[0] * trained[1],
+            contents.patch * contents.patch * contents.channels()
+        ),
+    ];
+    lines.extend(contents.notes.iter().cloned());
+    let others = contents.sizes[1..].iter().map(|size| {
+        let [rows, columns] = patches(size);
+        format!("{} ({} patches)", by(*size), rows * columns)
+    });
+    lines.push(format!(
+        "tested at the resolution of the training, and at {} pixels",
+        others.collect::<Vec<_>>().join(", ")
+    ));
+    let train = contents.train.len();
+    lines.push(format!(
+        "{} steps of {USUAL_BATCH} images, unless --steps says otherwise: {:.1} epochs",
+        grouped(steps(train)),
+        (steps(train) * USUAL_BATCH) as f64 / train as f64
+    ));
+    let floor = task::most_frequent(&contents.test, contents.labels.len());
+    lines.push(format!(
+        "floor, the share of the most frequent class in the test: {floor:.3}"
+    ));
+    let tested = contents.test.len();
+    if tested < FEW {
+        lines.push(format!(
+            "few images: one of the {tested} tested is {:.0} % of the score, at every seed",
+            100.0 / tested as f64
+        ));
+    }
+    lines
+}

@@ -1,0 +1,527 @@
+//! Folders of images, drawn here, as data of one's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
+use pe_lab::ask::{ModelSpec, Scheme};
+use pe_lab::data::{DataTask, Reading, Source};
+use pe_lab::learn::{Keep, Model, evaluate};
+use pe_lab::task::{Input, Task};
+use tempfile::TempDir;
+
+/// A bar in one half of a grey image: above (class 0) or below (class 1). No two are equal.
+fn bar(class: usize, number: usize, [height, width]: [u32; 2]) -> GrayImage {
+    GrayImage::from_fn(width, height, |x, y| {
+        let is_below = y >= height / 2;
+        let noise = (x as usize * 7 + y as usize * 13 + number * 31) % 40;
+        let lit = if is_below == (class == 1) { 200 } else { 0 };
+        Luma([(lit + noise) as u8])
+    })
+}
+
+/// A folder of `each` images of either class.
+fn drawn(root: &Path, each: usize, size: [u32; 2]) {
+    for (class, name) in ["above", "below"].into_iter().enumerate() {
+        fs::create_dir_all(root.join(name)).unwrap();
+        for number in 0..each {
+            let path = root.join(name).join(format!("{number:03}.png"));
+            bar(class, number, size).save(path).unwrap();
+        }
+    }
+}
+
+fn folder(each: usize, size: [u32; 2]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("bars");
+    drawn(&root, each, size);
+    (folder, root)
+}
+
+fn read(root: &Path, reading: Reading) -> Result<DataTask, String> {
+    let source = Source {
+        file: root.to_path_buf(),
+        reading,
+        ..Source::default()
+    };
+    DataTask::read(&source).map_err(|error| error.to_string())
+}
+
+fn found(root: &Path) -> DataTask {
+    read(root, Reading::default()).unwrap()
+}
+
+fn refused(root: &Path) -> String {
+    read(root, Reading::default()).unwrap_err()
+}
+
+/// The values of the first sample of a test set.
+fn first(task: &dyn Task, length: usize) -> (usize, Vec<f32>) {
+    match task.test_set(length).remove(0).input {
+        Input::Vectors { width, values } => (width, values),
+        Input::Tokens(tokens) => panic!("{tokens:?}"),
+    }
+}
+
+#[test]
+fn a_folder_of_classes_is_a_task() {
+    let (_keep, root) = folder(20, [16, 16]);
+    let data = found(&root);
+    let task = data.task();
+    assert_eq!(data.labels(), ["above", "below"]);
+    assert_eq!((task.classes(), task.vector_width()), (2, Some(4)));
+    assert_eq!(task.train_lengths(), 64..=64);
+    assert_eq!(task.test_lengths(), [36, 64, 144, 256]);
+    let said = data.describe().join("\n");
+    for words in [
+        "40 images",
+        "2 classes: `above` 20, `below` 20",
+        "patches of 2 × 2 pixels (--patch): 8 × 8 of them in an image, 64 tokens of 4 numbers",
+        "16 × 16 pixels (--size), as all files have",
+        "grey: one number for a pixel",
+        "32 images to train on, 8 to test on: a fifth of each class",
+        "12 × 12 (36 patches), 24 × 24 (144 patches), 32 × 32 (256 patches)",
+        "floor, the share of the most frequent class in the test: 0.500",
+        "few images: one of the 8 tested is 12 % of the score",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // The same test at every resolution.
+    let classes = |length| -> Vec<usize> {
+        let set = task.test_set(length);
+        set.iter().map(|sample| sample.answers[0].class).collect()
+    };
+    for length in task.test_lengths() {
+        assert_eq!(classes(length), classes(64));
+        let (width, values) = first(task.as_ref(), length);
+        assert_eq!((width, values.len()), (4, 4 * length));
+    }
+    // Read again, it is the same data.
+    assert_eq!(found(&root).spec(), data.spec());
+}
+
+#[test]
+fn odd_sizes_are_brought_to_one_and_nothing_is_stretched() {
+    let (_keep, root) = folder(12, [15, 22]);
+    // One of another size and shape.
+    bar(0, 50, [40, 9])
+        .save(root.join("above/050.png"))
+        .unwrap();
+    let data = found(&root);
+    let said = data.describe().join("\n");
+    // 22 pixels in patches of 3 are the nearest to eight a side.
+    assert!(
+        said.contains("15 × 21 pixels (--size); 25 files had another size"),
+        "{said}"
+    );
+    assert!(said.contains("cut off 25 of them"), "{said}");
+    assert!(said.contains("5 × 7 of them in an image"), "{said}");
+    assert_eq!(data.task().test_lengths(), [20, 35, 88, 140]);
+
+    let sized = |size, patch| {
+        let reading = Reading {
+            size,
+            patch,
+            ..Reading::default()
+        };
+        read(&root, reading)
+    };
+    let task = sized(Some(8), Some(4)).unwrap().task();
+    assert_eq!(
+        (task.train_lengths(), task.vector_width()),
+        (4..=4, Some(16))
+    );
+    let message = sized(Some(9), Some(4)).unwrap_err();
+    assert!(
+        message.contains("--size 9 is not a multiple of --patch 4"),
+        "{message}"
+    );
+    let message = sized(None, Some(1)).unwrap_err();
+    assert!(
+        message.contains("have 330 patches, more than 256"),
+        "{message}"
+    );
+}
+
+#[test]
+fn grey_and_colours_are_told_apart_by_the_pixels() {
+    let (_keep, root) = folder(12, [8, 8]);
+    // 16 bits of grey; colours that are grey; a photograph's format.
+    let deep: ImageBuffer<Luma<u16>, Vec<u16>> =
+        ImageBuffer::from_fn(8, 8, |x, y| Luma([(x * 8_000 + y * 500) as u16]));
+    DynamicImage::from(deep)
+        .save(root.join("above/deep.png"))
+        .unwrap();
+    let grey = RgbImage::from_fn(8, 8, |x, y| Rgb([(x * 20 + y * 9) as u8; 3]));
+    grey.save(root.join("below/grey.png")).unwrap();
+    bar(1, 99, [8, 8])
+        .save(root.join("below/photo.jpg"))
+        .unwrap();
+    let data = found(&root);
+    let said = data.describe().join("\n");
+    assert!(
+        said.contains("grey: one number for a pixel; files with colours hold grey alone"),
+        "{said}"
+    );
+    assert_eq!(
+        (data.task().vector_width(), data.task().train_lengths()),
+        (Some(1), 64..=64)
+    );
+    assert!(said.contains("27 images"), "{said}");
+
+    let red = RgbImage::from_pixel(8, 8, Rgb([200, 10, 10]));
+    red.save(root.join("above/red.png")).unwrap();
+    let data = found(&root);
+    let said = data.describe().join("\n");
+    assert!(
+        said.contains("colours: three numbers for a pixel, also for the 26 grey files"),
+        "{said}"
+    );
+    assert_eq!(data.task().vector_width(), Some(3));
+}
+
+#[test]
+fn transparent_parts_are_laid_on_white() {
+    let (_keep, root) = folder(12, [8, 8]);
+    let of = |grey: u8, alpha: u8| {
+        image::RgbaImage::from_pixel(8, 8, image::Rgba([grey, grey, grey, alpha]))
+    };
+    // Nothing of it is seen; half of black on white is grey; and what they look like, in the other class.
+    of(3, 0).save(root.join("above/nothing.png")).unwrap();
+    of(0, 128).save(root.join("above/half.png")).unwrap();
+    of(255, 255).save(root.join("below/white.png")).unwrap();
+    of(127, 255).save(root.join("below/grey.png")).unwrap();
+    let said = found(&root).describe().join("\n");
+    assert!(said.contains("laid on white: 4"), "{said}");
+    assert!(
+        said.contains("equal images in more than one class: 2"),
+        "{said}"
+    );
+}
+
+#[test]
+fn folders_of_training_and_test_are_understood() {
+    let whole = tempfile::tempdir().unwrap();
+    let root = whole.path().join("split");
+    drawn(&root.join("train"), 12, [8, 8]);
+    drawn(&root.join("val"), 3, [8, 8]);
+    let data = found(&root);
+    let said = data.describe().join("\n");
+    assert!(
+        said.contains("24 images to train on, 6 to test on: those in val"),
+        "{said}"
+    );
+    // They were drawn with the same numbers.
+    assert!(
+        said.contains("images of the test that are also in training: 6"),
+        "{said}"
+    );
+    // A folder test is preferred, and the other one is not used in silence.
+    drawn(&root.join("test"), 5, [8, 8]);
+    fs::write(root.join("labels.csv"), "x").unwrap();
+    let said = found(&root).describe().join("\n");
+    assert!(
+        said.contains("24 images to train on, 10 to test on: those in test"),
+        "{said}"
+    );
+    assert!(
+        said.contains("`val` is beside train and is not read"),
+        "{said}"
+    );
+    assert!(
+        said.contains("`labels.csv` is beside train and is not read"),
+        "{said}"
+    );
+    // A class that training does not have.
+    fs::rename(root.join("test/above"), root.join("test/aside")).unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("the class `aside` is only in test"),
+        "{message}"
+    );
+    fs::remove_dir_all(root.join("test/aside")).unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("5 images are left to test on, and a score needs"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_cannot_be_used_is_named_and_can_be_left_out() {
+    let (_keep, root) = folder(20, [16, 16]);
+    let whole = {
+        let path = root.join("whole.jpg");
+        bar(0, 7, [16, 16]).save(&path).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(path).unwrap();
+        bytes
+    };
+    fs::write(root.join("above/broken.jpg"), &whole[..whole.len() - 20]).unwrap();
+    fs::write(root.join("above/.hidden"), "x").unwrap();
+    fs::write(root.join("below/empty.png"), "").unwrap();
+    fs::write(root.join("below/notes.txt"), "a list").unwrap();
+    let mut cut = fs::read(root.join("below/000.png")).unwrap();
+    cut.truncate(cut.len() / 2);
+    fs::write(root.join("below/cut.png"), cut).unwrap();
+    let message = refused(&root);
+    for words in [
+        "3 files cannot be used",
+        "above/broken.jpg is a JPEG file that breaks off before its end",
+        "below/empty.png is empty",
+        "below/notes.txt is neither a PNG nor a JPEG file",
+        "--skip-bad 3",
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    let skip = |skip_bad| {
+        let reading = Reading {
+            skip_bad,
+            ..Reading::default()
+        };
+        read(&root, reading)
+    };
+    // The beginning of the fourth is whole, so it is only seen when it is decoded.
+    let message = skip(3).unwrap_err();
+    assert!(message.contains("4 files cannot be used"), "{message}");
+    assert!(
+        message.contains("below/cut.png cannot be decoded"),
+        "{message}"
+    );
+    let data = skip(4).unwrap();
+    let said = data.describe().join("\n");
+    assert!(said.contains("40 images"), "{said}");
+    assert!(
+        said.contains("files left out because they cannot be used: 4"),
+        "{said}"
+    );
+    assert!(
+        said.contains("hidden files, which are not read: 1"),
+        "{said}"
+    );
+}
+
+/// A PNG file whose header claims a size that its pixels do not have.
+fn claims(side: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut cursor = std::io::Cursor::new(&mut bytes);
+    let image = DynamicImage::from(bar(0, 0, [8, 8]));
+    image.write_to(&mut cursor, ImageFormat::Png).unwrap();
+    // Signature, length and name of the first chunk, then width and height, and the checksum of both.
+    bytes[16..20].copy_from_slice(&side.to_be_bytes());
+    bytes[20..24].copy_from_slice(&side.to_be_bytes());
+    let checksum = crc(&bytes[12..29]);
+    bytes[29..33].copy_from_slice(&checksum.to_be_bytes());
+    bytes
+}
+
+/// The checksum of a chunk of a PNG file (CRC-32, ISO 3309).
+fn crc(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 * (crc & 1));
+        }
+    }
+    !crc
+}
+
+#[test]
+fn a_claimed_size_takes_no_memory() {
+    let (_keep, root) = folder(20, [16, 16]);
+    fs::write(root.join("above/huge.png"), claims(60_000)).unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("above/huge.png says that it has 60,000 × 60,000 pixels"),
+        "{message}"
+    );
+    assert!(message.contains("more than the 50,000,000"), "{message}");
+    // With a size that is allowed, the pixels are missing.
+    fs::write(root.join("above/huge.png"), claims(5_000)).unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("above/huge.png cannot be decoded"),
+        "{message}"
+    );
+}
+
+#[test]
+fn folders_without_something_to_learn_are_refused() {
+    let whole = tempfile::tempdir().unwrap();
+    let root = whole.path().join("data");
+    fs::create_dir(&root).unwrap();
+    assert!(
+        refused(&root).contains("holds no folder"),
+        "{}",
+        refused(&root)
+    );
+    fs::create_dir(root.join("above")).unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("the folder `above` of a class holds no image"),
+        "{message}"
+    );
+    bar(0, 1, [8, 8]).save(root.join("above/1.png")).unwrap();
+    assert!(
+        refused(&root).contains("in one folder, `above`"),
+        "{}",
+        refused(&root)
+    );
+    drawn(&root, 4, [8, 8]);
+    assert!(
+        refused(&root).contains("has 9 images, too few"),
+        "{}",
+        refused(&root)
+    );
+    drawn(&root, 12, [8, 8]);
+    fs::create_dir(root.join("alone")).unwrap();
+    bar(0, 77, [8, 8]).save(root.join("alone/1.png")).unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("every class needs two different images"),
+        "{message}"
+    );
+    assert!(message.contains("`alone` has 1"), "{message}");
+    // Twice the same image is no second one.
+    bar(0, 77, [8, 8]).save(root.join("alone/2.png")).unwrap();
+    assert!(
+        refused(&root).contains("`alone` has 1"),
+        "{}",
+        refused(&root)
+    );
+    fs::write(root.join("list.txt"), "x").unwrap();
+    let message = refused(&root);
+    assert!(
+        message.contains("holds the file `list.txt` and the folders"),
+        "{message}"
+    );
+    // Flags of other data.
+    for (reading, flag) in [
+        (
+            Reading {
+                label: Some("x".into()),
+                ..Reading::default()
+            },
+            "--label",
+        ),
+        (
+            Reading {
+                no_beyond: true,
+                ..Reading::default()
+            },
+            "--no-beyond",
+        ),
+    ] {
+        assert!(read(&root, reading).unwrap_err().contains(flag), "{flag}");
+    }
+    let table = whole.path().join("rows.csv");
+    fs::write(&table, "label,text\na,b\n").unwrap();
+    let reading = Reading {
+        patch: Some(4),
+        ..Reading::default()
+    };
+    let message = read(&table, reading).unwrap_err();
+    assert!(message.contains("--patch is about images"), "{message}");
+}
+
+#[test]
+fn every_scheme_is_tested_at_every_resolution() {
+    let (_keep, root) = folder(12, [8, 6]);
+    let reading = Reading {
+        patch: Some(2),
+        ..Reading::default()
+    };
+    let task = read(&root, reading).unwrap().task();
+    assert_eq!(task.test_lengths(), [6, 12, 30, 48]);
+    let device = burn::tensor::Device::flex();
+    let spec = ModelSpec {
+        d_model: 16,
+        layers: 1,
+        heads: 2,
+        d_ff: 16,
+    };
+    for name in Scheme::names() {
+        let scheme = Scheme::by_name(name, 16, 2, task.positions()).unwrap();
+        let scheme = scheme.on(task.as_ref()).unwrap();
+        let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
+        let scores = evaluate(&model, task.as_ref(), &device, Keep::Rows).unwrap();
+        let lengths: Vec<(usize, bool)> = scores.iter().map(|s| (s.length, s.inside)).collect();
+        let expected = [(6, false), (12, true), (30, false), (48, false)];
+        assert_eq!(lengths, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_study_of_images_from_end_to_end() {
+    let (keep, root) = folder(40, [12, 12]);
+    let out = keep.path().join("study");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::cargo_bin("pe-lab").unwrap();
+        let ran = command.args(arguments).current_dir(keep.path()).output();
+        let ran = ran.unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{arguments:?}: {said}");
+        said
+    };
+    let said = run(&[
+        "compare",
+        "--data",
+        "bars",
+        "--out",
+        "study",
+        "--schemes",
+        "none,learned,sinusoidal_2d,rotary_2d",
+        "--seeds",
+        "1,",
+        "--steps",
+        "60",
+        "--patch",
+        "3",
+    ]);
+    for words in [
+        "12 × 12 pixels (--size), as all files have",
+        "at other resolutions have their rows interpolated as an image (bicubic, as ViT does): learned",
+        "interpolated coordinates: the same place keeps its position: sinusoidal_2d, rotary_2d",
+        "at other resolutions have no positions: none",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let plan = fs::read_to_string(out.join("study.toml")).unwrap();
+    assert!(plan.contains("data = \"data/bars.images\""), "{plan}");
+    // Where the bar is needs positions, and is soon learned with them, at twice the resolution too.
+    let table = fs::read_to_string(out.join("results.csv")).unwrap();
+    let accuracy = |scheme: &str, length: &str| -> f64 {
+        let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+        let column = |name: &str| head.iter().position(|known| *known == name).unwrap();
+        let row = table.lines().find_map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let is = cells[column("scheme")] == scheme && cells[column("length")] == length;
+            is.then(|| cells[column("accuracy")].parse().unwrap())
+        });
+        row.unwrap_or_else(|| panic!("no {scheme} at {length}: {table}"))
+    };
+    for scheme in ["learned", "sinusoidal_2d"] {
+        assert!(accuracy(scheme, "16") > 0.9, "{table}");
+        assert!(accuracy(scheme, "64") > 0.9, "{table}");
+    }
+    // The study needs its own copy alone, and keeps its results.
+    let before = fs::read(out.join("results.csv")).unwrap();
+    fs::remove_dir_all(&root).unwrap();
+    run(&["compare", "--out", "study", "--quiet"]);
+    assert_eq!(fs::read(out.join("results.csv")).unwrap(), before);
+    // A copy that was changed is found out.
+    let copy = out.join("data/bars.images");
+    let mut bytes = fs::read(&copy).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&copy, bytes).unwrap();
+    let mut command = Command::cargo_bin("pe-lab").unwrap();
+    let ran = command
+        .args(["report", "study"])
+        .current_dir(keep.path())
+        .output()
+        .unwrap();
+    assert!(!ran.status.success());
+}
