@@ -5,11 +5,13 @@
 use burn::config::Config;
 use burn::module::{Initializer, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
-use burn::tensor::{Bool, Device, Tensor};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 use pe_burn::{PositionalScheme, Positions, Rotate};
 
 use crate::kernels::{self, Kernels};
-use crate::plain::{Mask, attention_weights, join_heads, key_mask, later_keys, split_heads};
+use crate::plain::{
+    MASKED, Mask, attention_weights, join_heads, key_mask, later_keys, split_heads,
+};
 
 /// The configuration of an [`Attention`].
 #[derive(Config, Debug)]
@@ -27,6 +29,10 @@ pub struct AttentionConfig {
     /// Whether a token attends only to itself and to the tokens before it.
     #[config(default = false)]
     pub causal: bool,
+    /// For local attention: a token attends only to tokens fewer than this many places away, so to itself
+    /// and to `window − 1` tokens on each side (on the left alone if the attention is causal). Places are
+    /// those in the row, whatever the positions are. Without it a token attends to all tokens.
+    pub window: Option<usize>,
     /// Whether kernels may be used.
     #[config(default = "Kernels::Auto")]
     pub kernels: Kernels,
@@ -38,10 +44,14 @@ impl AttentionConfig {
     ///
     /// # Panics
     ///
-    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, or when `dropout` is not a
-    /// probability.
+    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, when `dropout` is not a
+    /// probability, or when `window` is 0.
     pub fn init(&self, device: &Device) -> Attention {
         let Self { d_model, heads, .. } = *self;
+        assert!(
+            self.window != Some(0),
+            "window is 0: a token attends at least to itself, so it must be at least 1"
+        );
         assert!(
             heads > 0 && d_model.is_multiple_of(heads),
             "d_model {d_model} is not a multiple of the number of heads, {heads}"
@@ -52,6 +62,7 @@ impl AttentionConfig {
             dropout: DropoutConfig::new(self.dropout).init(),
             heads,
             causal: self.causal,
+            window: self.window,
             kernels: self.kernels,
         }
     }
@@ -97,10 +108,12 @@ pub struct Attention {
     pub(crate) heads: usize,
     pub(crate) causal: bool,
     #[module(skip)]
+    pub(crate) window: Option<usize>,
+    #[module(skip)]
     pub(crate) kernels: Kernels,
 }
 
-/// What every layer takes besides its input. It is computed once for all layers.
+/// What every layer of one kind takes besides its input. It is computed once for all of them.
 pub(crate) struct Shared<'a> {
     scheme: &'a PositionalScheme,
     /// The positions of the input's tokens.
@@ -109,7 +122,8 @@ pub(crate) struct Shared<'a> {
     key_positions: Positions,
     /// `[batch, seq]`, true where there is no token.
     padding: Option<&'a Tensor<2, Bool>>,
-    /// The scheme's bias, `[1 or batch, heads, queries, keys]`, unless it depends on queries and keys.
+    /// The bias of scheme and window, `[1 or batch, heads, queries, keys]`. If the scheme's bias depends on
+    /// queries and keys, that of the window alone.
     bias: Option<Tensor<4>>,
 }
 
@@ -120,12 +134,13 @@ impl<'a> Shared<'a> {
         padding: Option<&'a Tensor<2, Bool>>,
         scheme: &'a PositionalScheme,
         positions: &Positions,
+        attention: &Attention,
     ) -> Self {
         if let Some(padding) = padding {
             assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
         }
         Self {
-            bias: bias_of_positions(scheme, (positions, seq), (positions, seq)),
+            bias: attention.fixed_bias(scheme, (positions, seq), (positions, seq)),
             scheme,
             positions: positions.clone(),
             key_positions: positions.clone(),
@@ -134,10 +149,15 @@ impl<'a> Shared<'a> {
     }
 
     /// For `seq` tokens in each row of a batch, that follow `cached` tokens and attend to them too.
-    pub fn after(cached: usize, seq: usize, scheme: &'a PositionalScheme) -> Self {
+    pub fn after(
+        cached: usize,
+        seq: usize,
+        scheme: &'a PositionalScheme,
+        attention: &Attention,
+    ) -> Self {
         let (positions, all) = (Positions::from(cached), Positions::default());
         Self {
-            bias: bias_of_positions(scheme, (&positions, seq), (&all, cached + seq)),
+            bias: attention.fixed_bias(scheme, (&positions, seq), (&all, cached + seq)),
             scheme,
             positions,
             key_positions: all,
@@ -150,22 +170,22 @@ impl<'a> Shared<'a> {
         match self.scheme.sees_content() {
             true => {
                 let keys = (k, &self.key_positions);
-                self.scheme.score_bias((q, &self.positions), keys)
+                let of_scheme = self.scheme.score_bias((q, &self.positions), keys);
+                together(of_scheme, self.bias.clone())
             }
             false => self.bias.clone(),
         }
     }
 }
 
-/// The bias that is the same in all layers.
-fn bias_of_positions(
-    scheme: &PositionalScheme,
-    queries: (&Positions, usize),
-    keys: (&Positions, usize),
-) -> Option<Tensor<4>> {
-    match scheme.sees_content() {
-        true => None,
-        false => scheme.bias(queries, keys),
+/// The sum of two biases.
+fn together(of_scheme: Option<Tensor<4>>, of_window: Option<Tensor<4>>) -> Option<Tensor<4>> {
+    match (of_scheme, of_window) {
+        (Some(scheme), Some(window)) => {
+            let dtype = scheme.dtype();
+            Some(scheme + window.cast(dtype))
+        }
+        (scheme, window) => scheme.or(window),
     }
 }
 
@@ -233,7 +253,7 @@ impl Attention {
             return x;
         }
         let [batch, seq, _] = x.dims();
-        let shared = Shared::new([batch, seq], padding, scheme, positions);
+        let shared = Shared::new([batch, seq], padding, scheme, positions, self);
         self.attend(x, &shared)
     }
 
@@ -261,7 +281,7 @@ impl Attention {
         if is_empty(&x) {
             return x;
         }
-        let shared = Shared::after(cache.tokens(), x.dims()[1], scheme);
+        let shared = Shared::after(cache.tokens(), x.dims()[1], scheme, self);
         self.attend_cached(x, &shared, cache)
     }
 
@@ -309,6 +329,38 @@ impl Attention {
         let [q, k, v] = self.rotated_heads(qkv, shared);
         let y = self.weighted_values(q, cache.extend([k, v]), shared, None);
         kernels::linear(y, &self.output, self.kernels)
+    }
+
+    /// What scheme and window add to the scores, apart from what depends on queries and keys.
+    fn fixed_bias(
+        &self,
+        scheme: &PositionalScheme,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Option<Tensor<4>> {
+        let of_scheme = match scheme.sees_content() {
+            true => None,
+            false => scheme.bias(queries, keys),
+        };
+        together(of_scheme, self.window_bias(queries.1, keys.1))
+    }
+
+    /// For local attention: the score of a masked key at every key outside of the window, and 0 inside,
+    /// `[1, heads, queries, keys]`. The queries are those of the last keys. The kernels take it as a bias.
+    fn window_bias(&self, queries: usize, keys: usize) -> Option<Tensor<4>> {
+        let window = self.window?;
+        let first = keys - queries;
+        let scores: Vec<f32> = (first..keys)
+            .flat_map(|query| {
+                (0..keys).map(move |key| match query.abs_diff(key) < window {
+                    true => 0.0,
+                    false => MASKED,
+                })
+            })
+            .collect();
+        let data = TensorData::new(scores, [1, 1, queries, keys]);
+        let scores = Tensor::from_data(data, &self.qkv.weight.val().device());
+        Some(scores.repeat_dim(1, self.heads))
     }
 
     /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.

@@ -1,10 +1,12 @@
 //! A pre-norm transformer encoder.
 
+use std::collections::BTreeMap;
+
 use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
-use pe_burn::{PositionalScheme, Positions};
+use pe_burn::{PositionalConfig, PositionalScheme, Positions};
 
 use crate::attention::{
     Attention, AttentionConfig, Cache, Shared, check_width, is_empty, projection,
@@ -12,7 +14,32 @@ use crate::attention::{
 use crate::kernels::{self, Kernels};
 use crate::norm::LayerNorm;
 
+/// What one layer of an [`Encoder`] does with positions, where layers differ.
+#[derive(Config, Debug, PartialEq, Eq)]
+pub struct LayerKind {
+    /// Whether the layer takes the scheme. Without it the layer rotates and biases nothing.
+    #[config(default = true)]
+    pub positions: bool,
+    /// For local attention: see [`AttentionConfig::window`].
+    pub window: Option<usize>,
+}
+
 /// The configuration of an [`Encoder`].
+///
+/// Layers can differ, as in models that mix layers with and without positions (SmolLM3, Llama 4), or local and
+/// global attention (Gemma 3, ModernBERT):
+///
+/// ```
+/// use burn::tensor::Device;
+/// use pe_encoder::{EncoderConfig, LayerKind};
+///
+/// // Every fourth layer has no positions.
+/// let kinds = [1, 2, 3, 4].map(|layer| LayerKind::new().with_positions(layer % 4 != 0));
+/// let encoder = EncoderConfig::new(64, 256, 4, 4)
+///     .with_kinds(kinds.to_vec())
+///     .init(&Device::flex());
+/// # let _ = encoder;
+/// ```
 #[derive(Config, Debug)]
 pub struct EncoderConfig {
     /// The width of a token's vector.
@@ -29,6 +56,10 @@ pub struct EncoderConfig {
     /// The ε of every layer normalization.
     #[config(default = 1e-5)]
     pub epsilon: f64,
+    /// What each layer does with positions, the first layer first. Empty: every layer takes the scheme and
+    /// attends to all tokens.
+    #[config(default = "Vec::new()")]
+    pub kinds: Vec<LayerKind>,
     /// Whether kernels may be used.
     #[config(default = "Kernels::Auto")]
     pub kernels: Kernels,
@@ -40,18 +71,28 @@ impl EncoderConfig {
     ///
     /// # Panics
     ///
-    /// When `heads` is 0, or when `d_model` is not a multiple of `heads`.
+    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, when a window is 0, or when `kinds` is
+    /// neither empty nor has one for each layer.
     pub fn init(&self, device: &Device) -> Encoder {
+        let (kinds, layers) = (self.kinds.len(), self.layers);
+        assert!(
+            kinds == 0 || kinds == layers,
+            "{kinds} kinds of layers for {layers} layers"
+        );
         let norm = || LayerNorm::new(self.d_model, self.epsilon, device);
         let attention = AttentionConfig::new(self.d_model, self.heads)
             .with_causal(self.causal)
             .with_kernels(self.kernels);
-        let layer = |_| Layer {
-            attention_norm: norm(),
-            attention: attention.init(device),
-            feed_forward_norm: norm(),
-            inner: projection(self.d_model, self.d_ff, device),
-            outer: projection(self.d_ff, self.d_model, device),
+        let layer = |nth: usize| {
+            let kind = self.kinds.get(nth).cloned().unwrap_or_default();
+            Layer {
+                attention_norm: norm(),
+                attention: attention.clone().with_window(kind.window).init(device),
+                feed_forward_norm: norm(),
+                inner: projection(self.d_model, self.d_ff, device),
+                outer: projection(self.d_ff, self.d_model, device),
+                positions: kind.positions,
+            }
         };
         Encoder {
             layers: (0..self.layers).map(layer).collect(),
@@ -88,6 +129,15 @@ struct Layer {
     inner: Linear,
     /// `d_ff` → `d_model`, of the feed-forward network.
     outer: Linear,
+    /// Whether it takes the scheme.
+    #[module(skip)]
+    positions: bool,
+}
+
+impl Default for LayerKind {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Encoder {
@@ -132,10 +182,13 @@ impl Encoder {
         let [d_model] = self.norm.gamma.dims();
         check_width(&x, d_model);
         let [batch, seq, _] = x.dims();
-        let shared = Shared::new([batch, seq], padding, scheme, positions);
+        let none = PositionalConfig::None {}.init(&x.device());
+        let shared = self.shared((scheme, &none), |scheme, attention| {
+            Shared::new([batch, seq], padding, scheme, positions, attention)
+        });
         let mut x = x;
         for layer in &self.layers {
-            let attend = |x| layer.attention.attend(x, &shared);
+            let attend = |x| layer.attention.attend(x, &shared[&layer.kind()]);
             x = layer.forward(x, self.kernels, attend);
         }
         kernels::layer_norm(x, &self.norm, self.kernels)
@@ -174,17 +227,48 @@ impl Encoder {
         let [d_model] = self.norm.gamma.dims();
         check_width(&x, d_model);
         let cached = caches.first().map_or(0, Cache::tokens);
-        let shared = Shared::after(cached, x.dims()[1], scheme);
+        let none = PositionalConfig::None {}.init(&x.device());
+        let shared = self.shared((scheme, &none), |scheme, attention| {
+            Shared::after(cached, x.dims()[1], scheme, attention)
+        });
         let mut x = x;
         for (layer, cache) in self.layers.iter().zip(caches) {
-            let attend = |x| layer.attention.attend_cached(x, &shared, cache);
+            let attend = |x| {
+                layer
+                    .attention
+                    .attend_cached(x, &shared[&layer.kind()], cache)
+            };
             x = layer.forward(x, self.kernels, attend);
         }
         kernels::layer_norm(x, &self.norm, self.kernels)
     }
 }
 
+/// What tells layers apart: whether a layer takes the scheme, and its window.
+type Kind = (bool, Option<usize>);
+
+impl Encoder {
+    /// What the layers of each kind share.
+    fn shared<'a>(
+        &self,
+        (scheme, none): (&'a PositionalScheme, &'a PositionalScheme),
+        make: impl Fn(&'a PositionalScheme, &Attention) -> Shared<'a>,
+    ) -> BTreeMap<Kind, Shared<'a>> {
+        let mut shared = BTreeMap::new();
+        for layer in &self.layers {
+            let scheme = if layer.positions { scheme } else { none };
+            let entry = shared.entry(layer.kind());
+            entry.or_insert_with(|| make(scheme, &layer.attention));
+        }
+        shared
+    }
+}
+
 impl Layer {
+    fn kind(&self) -> Kind {
+        (self.positions, self.attention.window)
+    }
+
     /// `attend` is the attention, with a cache or without.
     fn forward(
         &self,
@@ -210,7 +294,6 @@ mod tests {
     };
     use burn::nn::{DropoutConfig, LayerNormConfig};
     use burn::tensor::{Distribution, Gradients};
-    use pe_burn::PositionalConfig;
 
     use crate::testing::{difference, padding_of_rows, values};
 
@@ -269,11 +352,13 @@ mod tests {
                         dropout: DropoutConfig::new(0.0).init(),
                         heads: config.heads,
                         causal: config.causal,
+                        window: None,
                         kernels: config.kernels,
                     },
                     feed_forward_norm: norm(&layer.norm_1),
                     inner: layer.pwff.linear_inner.clone(),
                     outer: layer.pwff.linear_outer.clone(),
+                    positions: true,
                 }
             };
             Encoder {
@@ -487,8 +572,23 @@ mod tests {
 
     #[test]
     fn every_scheme_gives_the_same_with_kernels_and_without() {
+        same_with_kernels_and_without(config());
+    }
+
+    /// A layer with positions and a window of three tokens, and one without positions that is global.
+    fn local_then_global() -> EncoderConfig {
+        let local = LayerKind::new().with_window(Some(3));
+        config().with_kinds(vec![local, LayerKind::new().with_positions(false)])
+    }
+
+    #[test]
+    fn layers_that_differ_give_the_same_with_kernels_and_without() {
+        same_with_kernels_and_without(local_then_global());
+    }
+
+    fn same_with_kernels_and_without(config: EncoderConfig) {
         let device = Device::flex().autodiff();
-        let kernels = config().init(&device);
+        let kernels = config.init(&device);
         let plain = kernels.clone().with_kernels(Kernels::Off);
         for [batch, seq] in [[2, 5], [3, 33]] {
             device.seed(3);
@@ -530,6 +630,128 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The output at each of nine tokens when one token of the input is another, and whether it changed.
+    fn changed(encoder: &Encoder, scheme: &PositionalScheme, token: usize) -> Vec<usize> {
+        let device = Device::flex();
+        let x = Tensor::<3>::random([1, 9, D_MODEL], Distribution::Default, &device);
+        let other = x
+            .clone()
+            .slice_fill([0..1, token..token + 1, 0..D_MODEL], 0.5);
+        let run = |x| values(encoder.forward(x, None, scheme, &Positions::default()));
+        let (before, after) = (run(x), run(other));
+        let rows = before.chunks(D_MODEL).zip(after.chunks(D_MODEL));
+        let differs = rows.enumerate().filter(|(_, (a, b))| a != b);
+        differs.map(|(row, _)| row).collect()
+    }
+
+    #[test]
+    fn a_window_bounds_what_a_token_sees() {
+        let device = Device::flex();
+        let none = no_positions(&device);
+        for kernels in [Kernels::Auto, Kernels::Off] {
+            for causal in [false, true] {
+                let of = |windows: [Option<usize>; 2]| {
+                    let kinds = windows.map(|window| LayerKind::new().with_window(window));
+                    let config = config().with_causal(causal).with_kernels(kernels);
+                    config.with_kinds(kinds.to_vec()).init(&device)
+                };
+                let seen = |low: usize, high: usize| -> Vec<usize> {
+                    (if causal { 4 } else { low }..=high).collect()
+                };
+                // A window of 2 reaches one token farther with every layer.
+                for (windows, expected) in [
+                    ([Some(1), Some(1)], seen(4, 4)),
+                    ([Some(2), Some(1)], seen(3, 5)),
+                    ([Some(2), Some(2)], seen(2, 6)),
+                    ([Some(2), None], seen(0, 8)),
+                    ([Some(100), None], seen(0, 8)),
+                ] {
+                    let case = format!("{windows:?}, {kernels:?}, causal {causal}");
+                    assert_eq!(changed(&of(windows), &none, 4), expected, "{case}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_as_wide_as_the_row_changes_nothing() {
+        let device = Device::flex();
+        let encoder = config().init(&device);
+        let mut wide = encoder.clone();
+        for layer in &mut wide.layers {
+            layer.attention.window = Some(17);
+        }
+        let x = Tensor::<3>::random([2, 17, D_MODEL], Distribution::Default, &device);
+        for (name, scheme) in schemes(&device) {
+            let run = |encoder: &Encoder| {
+                values(encoder.forward(x.clone(), None, &scheme, &Positions::default()))
+            };
+            let apart = difference(&run(&encoder), &run(&wide));
+            assert!(apart < 2e-6, "{name}: {apart} apart");
+        }
+    }
+
+    #[test]
+    fn a_layer_without_positions_computes_as_with_the_scheme_of_none() {
+        let device = Device::flex();
+        let alike = |positions: bool| {
+            device.seed(11);
+            let kind = LayerKind::new().with_positions(positions);
+            config().with_kinds(vec![kind.clone(), kind]).init(&device)
+        };
+        let (with, without) = (alike(true), alike(false));
+        let x = Tensor::<3>::random([2, 6, D_MODEL], Distribution::Default, &device);
+        let at = Positions::default();
+        let none = no_positions(&device);
+        for (name, scheme) in schemes(&device) {
+            let run =
+                |encoder: &Encoder, scheme| values(encoder.forward(x.clone(), None, scheme, &at));
+            assert_eq!(run(&without, &scheme), run(&without, &none), "{name}");
+        }
+        // One of two layers has positions: the result is neither that of both nor that of none.
+        let rotary = PositionalConfig::by_name("rotary", D_MODEL, HEADS, 64).unwrap();
+        let rotary = rotary.init(&device);
+        let mut one = with.clone();
+        one.layers[1].positions = false;
+        let run = |encoder: &Encoder| values(encoder.forward(x.clone(), None, &rotary, &at));
+        assert!(difference(&run(&one), &run(&with)) > 1e-3);
+        assert!(difference(&run(&one), &run(&without)) > 1e-3);
+    }
+
+    #[test]
+    fn decoding_with_layers_that_differ_gives_the_causal_output() {
+        let device = Device::flex();
+        let encoder = local_then_global().with_causal(true).init(&device);
+        let x = Tensor::<3>::random([2, 19, D_MODEL], Distribution::Default, &device);
+        for (name, scheme) in schemes(&device) {
+            let whole = encoder.forward(x.clone(), None, &scheme, &Positions::default());
+            let mut caches = encoder.caches();
+            let mut from = 0;
+            let parts = [7, 1, 1, 1, 5, 4].map(|count| {
+                let part = x.clone().narrow(1, from, count);
+                from += count;
+                encoder.forward_cached(part, &scheme, &mut caches)
+            });
+            let cached = values(Tensor::cat(parts.to_vec(), 1));
+            let apart = difference(&values(whole), &cached);
+            assert!(apart < 2e-6, "{name}: {apart} apart");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "3 kinds of layers for 2 layers")]
+    fn a_kind_for_a_layer_that_is_not_there_is_refused() {
+        let kinds = vec![LayerKind::new(); 3];
+        config().with_kinds(kinds).init(&Device::flex());
+    }
+
+    #[test]
+    #[should_panic(expected = "window is 0")]
+    fn a_window_of_no_token_is_refused() {
+        let config = AttentionConfig::new(D_MODEL, HEADS).with_window(Some(0));
+        config.init(&Device::flex());
     }
 
     /// The scheme with parameters whose gradients rounding changes little.

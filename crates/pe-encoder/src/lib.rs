@@ -29,6 +29,7 @@
 //! | train a decoder | [`EncoderConfig::with_causal`] → [`Encoder::forward`] |
 //! | decode token by token | [`Encoder::caches`] → [`Encoder::forward_cached`] |
 //! | build other layers around the attention | [`AttentionConfig`] → [`Attention`] |
+//! | mix layers with and without positions, local and global | [`EncoderConfig::with_kinds`], [`LayerKind`] |
 //! | drop attention weights in training | [`AttentionConfig::with_dropout`] |
 //! | turn the kernels off | [`Kernels::Off`] → [`Encoder::with_kernels`] |
 //! | train on LibTorch with a fast optimizer | [`Adam`] |
@@ -68,7 +69,7 @@ mod testing;
 
 pub use adam::Adam;
 pub use attention::{Attention, AttentionConfig, Cache};
-pub use encoder::{Encoder, EncoderConfig};
+pub use encoder::{Encoder, EncoderConfig, LayerKind};
 pub use kernels::Kernels;
 
 /// The code in the README compiles and runs.

@@ -9,7 +9,7 @@ use burn::tensor::{Bool, DType, FloatDType, Tensor};
 use crate::norm::LayerNorm;
 
 /// The score of a masked key, as in Burn's `MultiHeadAttention`. Its weight `e^-10000` rounds to 0.
-const MASKED: f32 = -1e4;
+pub const MASKED: f32 = -1e4;
 
 /// `x W + b`.
 ///

@@ -23,6 +23,7 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
         },
         model: ModelSpec::default(),
         device: "flex".into(),
+        tuning: false,
     }
 }
 

@@ -10,17 +10,21 @@
 //! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
 
+mod layers;
 mod model;
 mod plan;
 mod recipe;
 mod resolution;
 mod scheme;
+mod settings;
 mod shard;
 mod study;
 mod tasks;
 mod trial;
+mod tuning;
 mod versions;
 
+pub use layers::LayerRecipe;
 pub use model::ModelSpec;
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
@@ -30,4 +34,5 @@ pub use shard::Shard;
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;
+pub use tuning::{ChosenRate, TUNING_SEED, Tuned, in_words};
 pub use versions::Versions;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
+use super::settings::whole_names;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
 use crate::names::did_you_mean;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub until: Option<Until>,
     /// Training steps.
     pub steps: Option<Steps>,
+    /// How many learning rates are tried for every scheme on every task before the study.
+    pub tune: Option<usize>,
     /// The device.
     pub device: Option<String>,
     /// How the rows of `data` are read.
@@ -118,9 +121,11 @@ impl Names {
 const ALL: &str = "all";
 
 impl From<Vec<String>> for Names {
-    /// Names from a command line. Spaces around them, and empty ones, which an extra comma leaves, are
+    /// Names from a command line, divided at every comma. Those inside of parentheses belong to the settings of a
+    /// scheme and divide nothing. Spaces around them, and empty ones, which an extra comma leaves, are
     /// dropped.
     fn from(names: Vec<String>) -> Self {
+        let names = whole_names(names);
         let names = names.iter().map(|name| name.trim());
         let names: Vec<String> = names
             .filter(|name| !name.is_empty())
@@ -344,6 +349,7 @@ impl Plan {
             seeds: over.seeds.or(self.seeds),
             until: over.until.or(self.until),
             steps: over.steps.or(steps),
+            tune: over.tune.or(self.tune),
             device: over.device.or(self.device),
             recipe: over.recipe.or(self.recipe),
             model: over.model.or(self.model),

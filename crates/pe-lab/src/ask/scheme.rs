@@ -9,7 +9,9 @@ use pe_burn::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::layers::LayerRecipe;
 use super::resolution::interpolated;
+use super::settings::Named;
 use crate::error::LabError;
 use crate::rng::{HostRng, generator};
 use crate::task::Task;
@@ -269,7 +271,7 @@ fn normal(std: f64) -> Initializer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
-    /// Its name: one of [`names`](Self::names).
+    /// Its name: one of [`names`](Self::names), with its settings if there are any.
     pub name: String,
     /// The configuration of its encoding.
     pub encoding: PositionalConfig,
@@ -280,6 +282,9 @@ pub struct Scheme {
     /// The grid on which its positions lie. Without it they lie on a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
+    /// How layers differ. Without it every layer has positions and attends to all tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<LayerRecipe>,
 }
 
 impl Scheme {
@@ -291,17 +296,29 @@ impl Scheme {
     /// What a scheme does, where it comes from, and how it differs here from its source. Empty for a
     /// name that does not exist.
     pub fn description(name: &str) -> String {
-        match SCHEMES.iter().find(|entry| entry.name == name) {
-            None => String::new(),
-            Some(Entry {
-                about, here: None, ..
-            }) => about.to_string(),
-            Some(Entry {
-                about,
-                here: Some(here),
-                ..
-            }) => format!("{about}; here {here}"),
-        }
+        let Ok(named) = Named::read(name) else {
+            return String::new();
+        };
+        let Some(entry) = SCHEMES.iter().find(|entry| entry.name == named.name) else {
+            return String::new();
+        };
+        let here = entry
+            .here
+            .map_or(String::new(), |here| format!("; here {here}"));
+        let with = match named.about() {
+            none if none.is_empty() => none,
+            about => format!("; with {about}"),
+        };
+        format!("{}{here}{with}", entry.about)
+    }
+
+    /// The one way to write a name with settings: without spaces, and with the settings in a fixed order.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when it is not written as `NAME(SETTING=NUMBER, …)`, or a setting does not exist.
+    pub fn canonical(name: &str) -> Result<String, LabError> {
+        Ok(Named::read(name)?.to_string())
     }
 
     /// The scheme with this name, for a model of width `d_model` with `heads` attention heads and
@@ -313,19 +330,39 @@ impl Scheme {
     /// their random initial values. Random positions are drawn from 2,048, or from `max_tokens` if that
     /// is more.
     ///
+    /// Settings can stand behind the name, such as `rotary(base=500000, share=0.25)`:
+    ///
+    /// | setting | of | what it sets |
+    /// |---|---|---|
+    /// | `base` | sinusoidal and rotary schemes, xPos | the base of the wavelengths |
+    /// | `share` | rotary schemes on a line | the share of the columns of a head that are rotated |
+    /// | `nope_every` | schemes that act in the layers | every n-th layer has no positions |
+    /// | `window` | all | layers attend to tokens fewer than this many places away |
+    /// | `global_every` | all, with `window` | every n-th layer attends to all tokens |
+    ///
+    /// ```
+    /// use pe_lab::ask::Scheme;
+    ///
+    /// let scheme = Scheme::by_name("rotary(share=0.25, nope_every=4)", 64, 4, 82)?;
+    /// assert_eq!(scheme.name, "rotary(share=0.25,nope_every=4)");
+    /// assert_eq!(scheme.layers.unwrap().nope_every, Some(4));
+    /// # Ok::<(), pe_lab::error::LabError>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`LabError::UnknownScheme`] lists the names that exist; [`LabError::Position`] when the
-    /// encoding does not fit the sizes.
+    /// [`LabError::UnknownScheme`] lists the names that exist; [`LabError::Usage`] when the scheme does not have
+    /// a setting, or does not take its value; [`LabError::Position`] when the encoding does not fit the sizes.
     pub fn by_name(
         name: &str,
         d_model: usize,
         heads: usize,
         max_tokens: usize,
     ) -> Result<Self, LabError> {
-        let Some(entry) = SCHEMES.iter().find(|entry| entry.name == name) else {
+        let named = Named::read(name)?;
+        let Some(entry) = SCHEMES.iter().find(|entry| entry.name == named.name) else {
             return Err(LabError::UnknownScheme {
-                name: name.to_string(),
+                name: named.name.to_string(),
                 known: Self::names().map(str::to_string).collect(),
             });
         };
@@ -333,12 +370,24 @@ impl Scheme {
             (entry.source == Source::Randomized).then_some(MAX_POSITION.max(max_tokens));
         let rows = max_position.unwrap_or(max_tokens);
         let encoding = PositionalConfig::by_name(entry.encoding, d_model, heads, rows)?;
-        Ok(Self {
-            name: name.to_string(),
+        named.apply(Self {
+            name: String::new(),
             encoding: (entry.adapt)(encoding),
             max_position,
             grid: None,
+            layers: None,
         })
+    }
+
+    /// What each of `layers` layers does: whether it has positions, and the window of its attention. Empty where
+    /// layers do not differ.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when the model has too few layers for them to differ as the scheme says.
+    pub fn kinds_of_layers(&self, layers: usize) -> Result<Vec<(bool, Option<usize>)>, LabError> {
+        let of = |recipe: &LayerRecipe| recipe.of(layers);
+        self.layers.as_ref().map_or(Ok(Vec::new()), of)
     }
 
     /// Whether its positions may be real numbers, such as times. A table with a row for each position or distance

@@ -11,6 +11,7 @@ use super::recipe::Recipe;
 use super::scheme::Scheme;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
+use super::tuning::Tuned;
 use super::versions::Versions;
 use crate::data::{DataSpec, Format, Objective, Reading};
 use crate::device;
@@ -37,6 +38,10 @@ pub struct StudySpec {
     pub until: Option<Until>,
     /// How to train.
     pub recipe: Recipe,
+    /// The learning rates that are tried for every scheme on every task in place of the recipe's, and what was
+    /// chosen. Without it nothing is tuned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<Tuned>,
     /// The sizes of the model.
     pub model: ModelSpec,
     /// The device's name.
@@ -83,6 +88,7 @@ impl StudySpec {
             names.iter().try_for_each(|task| {
                 let scheme = Scheme::by_name(name, model.d_model, model.heads, 1)?;
                 let scheme = scheme.on(tasks.get(task)?.as_ref())?;
+                scheme.kinds_of_layers(model.layers)?;
                 scheme.init(&Device::flex()).map(|_| ())
             })
         };
@@ -92,6 +98,8 @@ impl StudySpec {
         let all = Scheme::names().filter(|name| fits(name).is_ok());
         let schemes = plan.schemes.unwrap_or(Names::All(All::All));
         let schemes = schemes.of(all.map(str::to_string));
+        let schemes = schemes.iter().map(|name| Scheme::canonical(name));
+        let schemes: Vec<String> = schemes.collect::<Result<_, _>>()?;
         unique("scheme", &schemes)?;
         schemes.iter().try_for_each(|name| fits(name))?;
         let count = match plan.until {
@@ -100,6 +108,7 @@ impl StudySpec {
         };
         let seeds = plan.seeds.unwrap_or(Seeds::Count(count)).list()?;
         unique("seed", &seeds)?;
+        let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         let spec = Self {
             schemes,
             tasks: steps(&names, plan.steps, &tasks)?,
@@ -107,6 +116,7 @@ impl StudySpec {
             seeds,
             until: plan.until,
             recipe,
+            tune: tune.transpose()?,
             model,
             device,
             versions: Versions::current(),
@@ -142,6 +152,7 @@ impl StudySpec {
             seeds: Some(Seeds::These(self.seeds.clone())),
             until: self.until,
             steps: Some(Steps::ByTask(steps.collect())),
+            tune: self.tune.as_ref().map(|tune| tune.rates.len()),
             device: Some(self.device.clone()),
             reading: reading.filter(|reading| *reading != Reading::default()),
             recipe: Some(self.recipe.clone()),
@@ -149,7 +160,7 @@ impl StudySpec {
         }
     }
 
-    /// Every trial of the study: by task, then by seed, then by scheme.
+    /// Every trial of the study, with the learning rates that were chosen so far: by task, then by seed, then by scheme.
     ///
     /// # Errors
     ///
@@ -161,6 +172,8 @@ impl StudySpec {
             let positions = of_task.positions();
             for seed in &self.seeds {
                 for scheme in &self.schemes {
+                    let tuned = self.tune.as_ref().and_then(|tune| tune.of(task, scheme));
+                    let rate = tuned.map_or(self.recipe.learning_rate, |chosen| chosen.rate);
                     trials.push(TrialSpec {
                         task: task.clone(),
                         data: self.data.clone(),
@@ -173,9 +186,13 @@ impl StudySpec {
                         .on(of_task.as_ref())?,
                         seed: *seed,
                         steps: *steps,
-                        recipe: self.recipe.clone(),
+                        recipe: Recipe {
+                            learning_rate: rate,
+                            ..self.recipe.clone()
+                        },
                         model: self.model.clone(),
                         device: self.device.clone(),
+                        tuning: false,
                     });
                 }
             }
@@ -201,6 +218,15 @@ impl StudySpec {
             }
         }
         self.tasks = tasks;
+        if let (Some(tune), Some(before)) = (&mut self.tune, &earlier.tune) {
+            // What was chosen for other steps does not hold.
+            let kept = |task: &str| {
+                let of = |tasks: &[TaskSteps]| tasks.iter().find(|t| t.name == task).cloned();
+                of(&self.tasks) == of(&earlier.tasks)
+            };
+            let chosen = before.chosen.iter().filter(|chosen| kept(&chosen.task));
+            tune.chosen = chosen.cloned().collect();
+        }
         self.schemes = both(&earlier.schemes, self.schemes);
         self.seeds = both(&earlier.seeds, self.seeds);
         self
@@ -210,8 +236,19 @@ impl StudySpec {
     /// the fields that differ in more than what was added. To a study that stops when it is decided nothing can
     /// be added: its errors are divided between looks at what it planned.
     pub fn obstacles(&self, earlier: &Self) -> Vec<String> {
+        let mut differs = self.differences(earlier);
+        // What is chosen follows from the rates, so it may be missing on either side.
+        let grid = |spec: &Self| {
+            spec.tune
+                .as_ref()
+                .map(|tune| (tune.seed, tune.rates.clone()))
+        };
+        differs.retain(|field| field != "tune");
+        if grid(self) != grid(earlier) {
+            differs.push("tune".into());
+        }
         if earlier.until.is_some() {
-            return self.differences(earlier);
+            return differs;
         }
         let lost = |field: &str| match field {
             "schemes" => earlier.schemes.iter().any(|s| !self.schemes.contains(s)),
@@ -222,7 +259,6 @@ impl StudySpec {
             }
             _ => true,
         };
-        let mut differs = self.differences(earlier);
         differs.retain(|field| lost(field));
         differs
     }
@@ -357,6 +393,14 @@ mod tests {
         assert!(said(steps(Steps::All(0))).contains("0 steps were asked for `digits`"));
         let stray = BTreeMap::from([("reverse".to_string(), 5)]);
         assert!(said(steps(Steps::ByTask(stray))).contains("`reverse`, which is not in the study"));
+        let shallow = plan(&["rotary(nope_every=4)"], &["digits"], &[1]);
+        assert!(said(shallow).contains("the model has 2 layers"));
+        let same = plan(
+            &["rotary(base=5, share=1)", "rotary(share=1.0,base=5)"],
+            &["digits"],
+            &[1],
+        );
+        assert!(said(same).contains("`rotary(base=5,share=1)` is named twice"));
         let device = Plan {
             device: Some("x".into()),
             ..good()
@@ -424,6 +468,43 @@ mod tests {
         let mut other = grown.clone();
         other.recipe.batch_size = 32;
         assert_eq!(other.obstacles(&earlier), ["recipe"]);
+    }
+
+    #[test]
+    fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
+        let plan = |schemes: &[&str], steps| Plan {
+            tune: Some(3),
+            steps: Some(Steps::All(steps)),
+            ..plan(schemes, &["reverse"], &[1, 2])
+        };
+        let (mut earlier, tasks) = StudySpec::of(plan(&["none"], 300)).unwrap();
+        let tune = earlier.tune.as_mut().unwrap();
+        tune.choose("reverse", "none", vec![Some(1.0), Some(2.0), Some(3.0)])
+            .unwrap();
+        let rates = |spec: &StudySpec| -> Vec<f64> {
+            let trials = spec.trials(&tasks).unwrap();
+            trials
+                .iter()
+                .map(|trial| trial.recipe.learning_rate)
+                .collect()
+        };
+        assert_eq!(rates(&earlier), [7.5e-4, 7.5e-4]);
+        let later = |steps| StudySpec::of(plan(&["none", "rotary"], steps)).unwrap().0;
+        let grown = later(300).grown_from(&earlier, true);
+        assert_eq!(rates(&grown), [7.5e-4, 1.5e-3, 7.5e-4, 1.5e-3]);
+        assert!(grown.obstacles(&earlier).is_empty());
+        // Before anything is chosen it is the same study.
+        assert!(later(300).obstacles(&grown).is_empty());
+        let other_steps = later(200).grown_from(&earlier, true);
+        assert!(other_steps.tune.unwrap().chosen.is_empty());
+        let untuned = StudySpec {
+            tune: None,
+            ..later(300)
+        };
+        assert_eq!(untuned.obstacles(&earlier), ["tune"]);
+        assert_eq!(earlier.obstacles(&untuned), ["schemes", "tune"]);
+        // Its plan tunes again.
+        assert_eq!(earlier.plan().tune, Some(3));
     }
 
     #[test]

@@ -26,11 +26,20 @@ pub struct TrialSpec {
     pub model: ModelSpec,
     /// The device's name.
     pub device: String,
+    /// Whether it helps to choose a learning rate: then it is tested on examples held out of its training data
+    /// (see [`Tuning`](crate::task::Tuning)), and its scores are reported nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tuning: bool,
 }
 
 impl TrialSpec {
-    /// A name for the trial that no other trial of its study has: `TASK-SCHEME-SEED`.
+    /// A name for the trial that no other trial of its study has: `TASK-SCHEME-SEED`, and
+    /// `TASK-SCHEME-SEED-rate-RATE` for one that helps to choose a learning rate.
     pub fn id(&self) -> String {
-        format!("{}-{}-{}", self.task, self.scheme.name, self.seed)
+        let id = format!("{}-{}-{}", self.task, self.scheme.name, self.seed);
+        match self.tuning {
+            true => format!("{id}-rate-{}", self.recipe.learning_rate),
+            false => id,
+        }
     }
 }

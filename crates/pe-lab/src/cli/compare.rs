@@ -1,20 +1,23 @@
 //! `pe-lab compare`: run a study.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::names::Known;
 use super::private::keep_as_private_as;
 use super::report::{Show, show};
 use super::rows::Rows;
 use super::signals::on_stop;
+use super::sizes::Sizes;
 use super::terminal::print_line;
+use crate::ask::in_words as learning_rates;
 use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
 use crate::report::Report;
-use crate::run::{Crew, Estimate, Progress, Stop, Study, cores};
+use crate::run::{Budget, Costs, Crew, Estimate, Open, Progress, Stop, Study, cores, in_words};
 use crate::stats::Looks;
 
 /// The folder of a study if none is named.
@@ -24,7 +27,7 @@ pub const OUT: &str = "pe-lab-results";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
-    /// `standard` (eight schemes, all tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
+    /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
     /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, half
     /// an hour) [default: the study in the folder of --out if there is one, standard with
     /// --data, otherwise quick]
@@ -43,7 +46,7 @@ pub struct Args {
     /// Tasks to train on, separated by commas (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
     tasks: Option<Vec<String>>,
-    /// Schemes to compare, separated by commas (see `pe-lab schemes`)
+    /// Schemes to compare, separated by commas, such as "none,rotary(base=500000)" (see `pe-lab schemes`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::schemes())]
     schemes: Option<Vec<String>>,
     /// How often to repeat each training with other random numbers: a count (3 means the seeds 1, 2 and
@@ -57,6 +60,15 @@ pub struct Args {
     /// Training steps, for every task [default: each task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
+    /// Choose the learning rate of every scheme for each task before the study, among N rates around the recipe's
+    /// (each twice the one before). All schemes get the same rates and one training for each, at seed 101, tested
+    /// on held-out training examples
+    #[arg(long, value_name = "N")]
+    tune: Option<usize>,
+    /// A time, such as 30m, that the study may take: from 2 to 12 seeds and from a quarter to all of each task's
+    /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
+    budget: Option<Budget>,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
     /// steps that the study in the folder does not have are added to it, and what it has is kept
     #[arg(long, default_value = OUT, value_name = "FOLDER")]
@@ -74,6 +86,8 @@ pub struct Args {
     /// Say what would be run and how long it would take, and stop there. Nothing is written
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    sizes: Sizes,
     #[command(flatten)]
     show: Show,
     #[command(flatten)]
@@ -114,12 +128,13 @@ impl Args {
             tasks: self.tasks.clone().map(Names::from),
             data: self.data.clone(),
             steps: self.steps.map(Steps::All),
+            tune: self.tune,
             device: self.device.clone(),
             recipe: None,
             model: None,
             ..self.rows.plan()
         };
-        Ok(base.overridden_by(flags))
+        Ok(self.sizes.apply(base.overridden_by(flags)))
     }
 
     /// The study that the flags ask for, with everything that a study in the folder already has.
@@ -144,27 +159,104 @@ impl Args {
         Study::new(spec, tasks, &self.out)
     }
 
-    /// Runs the study, and returns the exit code.
-    pub fn run(&self) -> Result<u8, LabError> {
-        let study = self.study()?;
-        let (spec, tasks) = (study.spec(), study.tasks());
-        keep_as_private_as(tasks.files())?;
-        let trials = spec.trials(tasks)?.len();
+    /// How many trials of so many run at the same time, and why.
+    fn jobs(&self, spec: &StudySpec, trials: usize) -> Result<(usize, String), LabError> {
         let cores = cores();
-        let (jobs, why) = match (self.jobs, device::lookup(&spec.device)?.kind) {
+        Ok(match (self.jobs, device::lookup(&spec.device)?.kind) {
             (Some(0), _) => return Err(LabError::Usage("--jobs must be at least 1".into())),
             (Some(jobs), _) if jobs > trials => (trials, "there are no more trials".to_string()),
             (Some(jobs), _) => (jobs, "as asked".to_string()),
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
             (None, Kind::Gpu) => (1, "a graphics card runs one at a time".to_string()),
+        })
+    }
+
+    /// The study with as many seeds and steps as the budget has time for, and what was chosen.
+    fn within(
+        &self,
+        budget: Budget,
+        study: Study,
+        crew: &Crew<'_>,
+    ) -> Result<(Study, String), LabError> {
+        let open = match (&self.seeds, self.steps) {
+            (None, None) => Open::Both,
+            (None, Some(_)) => Open::Seeds,
+            (Some(_), None) => Open::Steps,
+            (Some(_), Some(_)) => {
+                return Err(LabError::Usage(
+                    "--budget chooses seeds and steps: give at most one of --seeds and --steps beside it"
+                        .into(),
+                ));
+            }
         };
-        let mut waiting = study.waiting()?;
-        waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
+        if study.folder().spec().exists() {
+            return Err(LabError::Usage(format!(
+                "--budget chooses the seeds and steps of a new study, and {} holds one already; run it on without \
+                 --budget, or choose another folder with --out",
+                self.out.display()
+            )));
+        }
+        let (spec, tasks) = (study.spec(), study.tasks());
+        let started = Instant::now();
+        let Some(costs) = Costs::measure(&spec.trials(tasks)?, tasks, crew)? else {
+            return Err(LabError::Trial(
+                "what a trial costs cannot be told: a short trial failed".into(),
+            ));
+        };
+        let left = Budget {
+            seconds: budget.seconds - started.elapsed().as_secs_f64(),
+        };
+        let jobs = |trials| self.jobs(spec, trials).map_or(1, |(jobs, _)| jobs);
+        let fitting = left.fit(spec, tasks, &costs, open, jobs)?;
+        let line = format!(
+            "the budget of {} buys {} seeds and {:.0} % of the steps: about {}",
+            in_words(budget.seconds),
+            fitting.spec.seeds.len(),
+            fitting.share * 100.0,
+            in_words(fitting.seconds)
+        );
+        Ok((Study::new(fitting.spec, tasks.clone(), &self.out)?, line))
+    }
+
+    /// Runs the study, and returns the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        let mut study = self.study()?;
+        if let (Some(shard), Some(_)) = (self.shard, &study.spec().tune) {
+            return Err(LabError::Usage(format!(
+                "a study with --tune is not divided into parts such as {shard}: every part would choose learning \
+                 rates of its own"
+            )));
+        }
+        keep_as_private_as(study.tasks().files())?;
+        let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
+        let stop = Stop::default();
+        on_stop({
+            let stop = stop.clone();
+            move || stop.now()
+        })?;
         let say = |line: &str| {
             if !self.show.quiet {
                 tell(line);
             }
         };
+        if let Some(budget) = self.budget {
+            let all = study.spec().trials(study.tasks())?.len();
+            let crew = Crew {
+                program: &program,
+                jobs: self.jobs(study.spec(), all)?.0,
+                progress: &Progress::Silent,
+                stop: &stop,
+            };
+            let (within, line) = self.within(budget, study, &crew)?;
+            study = within;
+            say(&line);
+        }
+        let (spec, tasks) = (study.spec(), study.tasks());
+        let trials = spec.trials(tasks)?.len();
+        let (jobs, why) = self.jobs(spec, trials)?;
+        let tuning = study.tuning_trials()?;
+        let mut waiting = study.waiting()?;
+        waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             say(line);
         }
@@ -190,18 +282,22 @@ impl Args {
                 waiting.len()
             ));
         }
-        let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
-        let stop = Stop::default();
-        on_stop({
-            let stop = stop.clone();
-            move || stop.now()
-        })?;
+        if let Some(tune) = &spec.tune {
+            say(&format!(
+                "before it {} trainings at seed {} choose the learning rates of the schemes among {}",
+                tuning.len(),
+                tune.seed,
+                learning_rates(&tune.rates)
+            ));
+        }
         let crew = |progress| Crew {
             program: &program,
             jobs,
             progress,
             stop: &stop,
         };
+        // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
+        let waiting = [waiting, tuning].concat();
         let steps: usize = waiting.iter().map(|trial| trial.steps).sum();
         if self.dry_run || (steps >= SHORT && !self.show.quiet) {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
@@ -231,6 +327,14 @@ impl Args {
             true => Progress::Silent,
             false => Progress::to_stderr(),
         };
+        study.tune(&crew(&progress))?;
+        for chosen in study.spec().tune.iter().flat_map(|tune| &tune.chosen) {
+            let rate = learning_rates(&[chosen.rate]);
+            say(&format!(
+                "learning rate of {} on {}: {rate}",
+                chosen.scheme, chosen.task
+            ));
+        }
         if let Some(shard) = self.shard {
             return self.run_shard(&study, &crew(&progress), shard);
         }

@@ -11,6 +11,7 @@ mod private;
 mod report;
 mod rows;
 mod signals;
+mod sizes;
 mod terminal;
 mod train;
 
@@ -112,6 +113,15 @@ enum Command {
     },
 }
 
+/// What the list of schemes says about settings.
+const SETTINGS: &str = "
+Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (in a shell, between quotes):
+  base=B           the base of the wavelengths, of sinusoidal and rotary schemes and xpos
+  share=S          the share of the columns of a head that are rotated, of rotary schemes on a line
+  nope_every=N     every N-th layer has no positions, of schemes that act in the layers
+  window=W         layers attend to tokens fewer than W places away, of every scheme
+  global_every=N   with window: every N-th layer attends to all tokens";
+
 impl Cli {
     /// Runs the command, and returns the exit code.
     ///
@@ -153,6 +163,7 @@ impl Cli {
                 for name in Scheme::names() {
                     print_line(&format!("{name:<22} {}", Scheme::description(name)));
                 }
+                print_line(SETTINGS);
                 Ok(0)
             }
             Some(Command::Devices) => {

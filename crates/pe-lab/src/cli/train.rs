@@ -12,6 +12,7 @@ use super::names::Known;
 use super::private::keep_as_private_as;
 use super::rows::Rows;
 use super::signals::on_stop;
+use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
 use crate::console::tell;
@@ -44,11 +45,13 @@ pub struct Args {
     /// Where to compute (see `pe-lab devices`)
     #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
     device: String,
+    #[command(flatten)]
+    sizes: Sizes,
     /// Folder for the checkpoints and the result
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "Sizes", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
@@ -127,7 +130,7 @@ impl Args {
             model: None,
             ..self.rows.plan()
         };
-        let (study, tasks) = StudySpec::of(plan)?;
+        let (study, tasks) = StudySpec::of(self.sizes.apply(plan))?;
         let trials = study.trials(&tasks)?;
         let [spec] = &trials[..] else {
             return Err(LabError::Usage(format!(

@@ -141,6 +141,11 @@ impl StudyFolder {
         self.0.join(Self::RESULTS_CSV)
     }
 
+    /// The scores by depth, if a task of the study has them.
+    pub fn depths_csv(&self) -> PathBuf {
+        self.0.join("depths.csv")
+    }
+
     /// Everything that was measured.
     pub fn results_jsonl(&self) -> PathBuf {
         self.0.join(Self::RESULTS_JSONL)

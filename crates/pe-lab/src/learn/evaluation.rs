@@ -44,9 +44,28 @@ pub struct LengthScore {
     pub floor: f64,
     /// The score by the position at which answers are read. Empty under mean pooling.
     pub by_position: Vec<PositionScore>,
+    /// The score by the depth of what answers ask for, see [`Task::depths`]. Empty for a task without depths; a
+    /// fifth at which nothing was asked is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_depth: Vec<DepthScore>,
     /// What every row scored, kept for a person's own data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowOutcomes>,
+}
+
+/// Depths are counted in this many parts of the sequence.
+pub const DEPTHS: usize = 5;
+
+/// The score of the answers that ask for something in one fifth of the sequence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DepthScore {
+    /// Which fifth: from 0 at the beginning to 4 at the end.
+    pub fifth: usize,
+    /// The number of answers.
+    pub asked: usize,
+    /// The mean over them, in what the task measures.
+    #[serde(flatten)]
+    pub score: Score,
 }
 
 /// What a model answers to every row of a test set, in the order of the set.
@@ -265,7 +284,13 @@ fn mean(scores: Vec<LengthScore>) -> LengthScore {
     let by_position = (0..scores[0].by_position.len())
         .map(|i| of(&|score| score.by_position[i].score.value()))
         .collect::<Vec<_>>();
+    let by_depth = (0..scores[0].by_depth.len())
+        .map(|i| of(&|score| score.by_depth[i].score.value()))
+        .collect::<Vec<_>>();
     let mut all = scores[0].clone();
+    for (cell, value) in all.by_depth.iter_mut().zip(by_depth) {
+        cell.score = cell.score.with(value);
+    }
     all.score = all.score.with(value);
     all.exact = all.exact.map(|_| exact);
     for (place, value) in all.by_position.iter_mut().zip(by_position) {
@@ -311,14 +336,21 @@ fn score(
     let mut left = outcomes.iter();
     let (mut total, mut asked, mut exact) = (0.0, 0, 0);
     let mut by_position: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+    let mut by_depth = [(0.0, 0); DEPTHS];
     let mut rows = Vec::new();
     for sample in set {
+        let mut depths = task.depths(sample).into_iter();
         let mut of_row = 0.0;
         let unscored = sample.answers.len().saturating_sub(scored);
         for (nth, (answer, outcome)) in sample.answers.iter().zip(left.by_ref()).enumerate() {
             let place = by_position.entry(answer.position).or_default();
             place.0 += outcome;
             place.1 += 1;
+            if let Some(depth) = depths.next() {
+                let cell = &mut by_depth[((depth * DEPTHS as f64) as usize).min(DEPTHS - 1)];
+                cell.0 += outcome;
+                cell.1 += 1;
+            }
             of_row += if nth < unscored { 0.0 } else { *outcome };
         }
         let answers = sample.answers.len() - unscored;
@@ -335,6 +367,14 @@ fn score(
             score: measure.score(share(sum, asked)),
         })
         .collect();
+    let by_depth = by_depth.into_iter().enumerate();
+    let by_depth = by_depth
+        .filter(|(_, (_, asked))| *asked > 0)
+        .map(|(fifth, (sum, asked))| DepthScore {
+            fifth,
+            asked,
+            score: measure.score(share(sum, asked)),
+        });
     let rows = match measure.is_accuracy() {
         true => RowOutcomes::Right {
             right: rows.iter().map(|row| row.0 as u32).collect(),
@@ -357,6 +397,7 @@ fn score(
             Readout::PerToken => by_position,
             Readout::MeanPooled => Vec::new(),
         },
+        by_depth: by_depth.collect(),
         rows: (keep == Keep::Rows).then_some(rows),
     }
 }
@@ -365,7 +406,7 @@ fn score(
 mod tests {
     use super::*;
     use crate::ask::{ModelSpec, Scheme};
-    use crate::task::{Answer, Reverse};
+    use crate::task::{Answer, Passkey, Reverse};
 
     #[test]
     fn long_sequences_go_through_in_smaller_batches() {
@@ -395,6 +436,36 @@ mod tests {
         }
         let normalized = (0.95 - score.floor) / (1.0 - score.floor);
         assert_eq!(score.normalized(), normalized);
+    }
+
+    #[test]
+    fn scores_by_depth_are_those_of_the_answers_that_ask_there() {
+        let set = Passkey.test_set(20);
+        // Wrong where the mark is in the last fifth: at one of the last places of 14, from the twelfth on.
+        let outcomes: Vec<f64> = set
+            .iter()
+            .flat_map(|sample| {
+                let mark = sample.input.tokens().iter().position(|t| *t == 8).unwrap() - 1;
+                vec![if mark >= 11 { 0.0 } else { 1.0 }; sample.answers.len()]
+            })
+            .collect();
+        let one = score(&Passkey, 20, &set, &outcomes, Keep::Scores);
+        let cells = one.by_depth.iter();
+        let cells: Vec<(usize, f64)> = cells.map(|c| (c.fifth, c.score.value())).collect();
+        assert_eq!(cells, [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)]);
+        let asked: usize = one.by_depth.iter().map(|cell| cell.asked).sum();
+        assert_eq!(asked, 512 * 3);
+        let right = vec![1.0; outcomes.len()];
+        let both = mean(vec![one, score(&Passkey, 20, &set, &right, Keep::Scores)]);
+        assert_eq!(both.by_depth[4].score, Score::Accuracy(0.5));
+        // Other tasks have none, and their results are written as before there were depths.
+        let set: Vec<Sample> = Reverse.test_set(10).into_iter().take(2).collect();
+        let none = score(&Reverse, 10, &set, &[0.0; 20], Keep::Scores);
+        let text = serde_json::to_string(&none).unwrap();
+        assert!(
+            none.by_depth.is_empty() && !text.contains("by_depth"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | `losses` | the loss of every step and on held-out sequences: reported, kept, and checked |
 //! | `checkpoints` | from which checkpoint a training can go on |
 //! | `silent` | a renderer that leaves the terminal alone |
-//! | `evaluation` | scores by length and by position |
+//! | `evaluation` | scores by length, by position and by depth |
 
 mod batch;
 mod checkpoints;
@@ -25,7 +25,9 @@ mod training;
 
 pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
-pub use evaluation::{Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities};
+pub use evaluation::{
+    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities,
+};
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
 pub use losses::{CurvePoint, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};

@@ -11,7 +11,7 @@ use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Embed, Grid, LearnedPositionalEmbeddingConfig, PositionalScheme, Positions};
-use pe_encoder::{Encoder, EncoderConfig};
+use pe_encoder::{Encoder, EncoderConfig, LayerKind};
 
 use super::batch::{InputTensor, TensorBatch};
 use crate::ask::{AtResolution, ModelSpec, Scheme};
@@ -59,7 +59,8 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`LabError::Position`] when the configuration of the scheme is wrong.
+    /// [`LabError::Position`] when the configuration of the scheme is wrong, [`LabError::Usage`] when the model has
+    /// too few layers for it.
     pub fn init(
         spec: &ModelSpec,
         task: &dyn Task,
@@ -89,8 +90,11 @@ impl Model {
             }
         };
         seeded(2);
+        let kinds = scheme.kinds_of_layers(spec.layers)?.into_iter();
+        let kinds = kinds.map(|(positions, window)| LayerKind { positions, window });
         let encoder = EncoderConfig::new(spec.d_model, spec.d_ff, spec.heads, spec.layers)
-            .with_causal(task.causal());
+            .with_causal(task.causal())
+            .with_kinds(kinds.collect());
         let encoder = drawn(encoder.init(device));
         seeded(3);
         let readout = drawn(LinearConfig::new(spec.d_model, task.classes()).init(device));
@@ -344,6 +348,41 @@ mod tests {
         ] {
             assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");
         }
+    }
+
+    #[test]
+    fn layers_that_differ_start_with_the_same_weights_and_answer_otherwise() {
+        let device = Device::flex();
+        let at = Positions::default();
+        let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 3, 4, 5, 6, 9]], &device);
+        let read = Tensor::<1, Int>::from_ints([2], &device);
+        let of = |name: &str| {
+            let scheme = Scheme::by_name(name, 64, 4, 82).unwrap();
+            let sizes = ModelSpec::default();
+            let model = Model::init(&sizes, &Reverse, &scheme, 1, &device).unwrap();
+            let logits = model.forward(tokens.clone(), None, &at, Some(read.clone()));
+            let logits = logits.into_data().try_to_vec::<f32>().unwrap();
+            (parameter_bits(&model), logits)
+        };
+        let (weights, plain) = of("rotary");
+        let mut seen = vec![plain];
+        for name in [
+            "rotary(base=100)",
+            "rotary(share=0.25)",
+            "rotary(nope_every=2)",
+            "rotary(window=2)",
+            "rotary(window=2,global_every=2)",
+            "none",
+        ] {
+            let (of_recipe, logits) = of(name);
+            assert_eq!(of_recipe, weights, "{name}");
+            assert!(!seen.contains(&logits), "{name} answers as another scheme");
+            seen.push(logits);
+        }
+        let scheme = Scheme::by_name("rotary(nope_every=3)", 64, 4, 82).unwrap();
+        let error = Model::init(&ModelSpec::default(), &Reverse, &scheme, 1, &device);
+        let message = error.map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("the model has 2 layers"), "{message}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The cosine similarity between positions, for the encodings as they are after training.
 
+use super::charts::stem;
 use super::figure::Figure;
 use crate::error::LabError;
 use crate::plot::similarity;
@@ -28,8 +29,8 @@ pub fn figures(study: &Study, results: &[TrialResult]) -> Result<Vec<Figure>, La
                 false => format!("{scheme}, before and after training"),
             };
             let name = match trained {
-                true => format!("similarity-{scheme}-{}", task.name),
-                false => format!("similarity-{scheme}"),
+                true => stem(&format!("similarity-{scheme}"), &task.name),
+                false => stem("similarity", scheme),
             };
             let known = study.tasks().get(&task.name)?;
             let last = known.train_lengths().end() + known.framing() - 1;

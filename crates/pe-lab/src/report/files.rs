@@ -8,7 +8,7 @@ use super::summary::Summary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, write_csv, write_json, write_whole};
-use crate::learn::LengthScore;
+use crate::learn::{DEPTHS, LengthScore};
 use crate::run::{Measures, Outcome, Outcomes, TrialResult};
 use crate::task::Score;
 
@@ -114,7 +114,42 @@ fn of_length<'a>(
     }
 }
 
-/// Writes `results.csv`, `results.jsonl` and `summary.json`, and returns their paths.
+/// A row of `depths.csv`: one fifth of the sequences of one length of one trial.
+#[derive(Serialize)]
+struct DepthRow<'a> {
+    task: &'a str,
+    scheme: &'a str,
+    seed: u64,
+    length: usize,
+    inside_training: bool,
+    depth_from: f64,
+    depth_to: f64,
+    answers: usize,
+    score: f64,
+    floor: f64,
+}
+
+fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
+    let spec = &result.spec;
+    let scores = result.measures().into_iter().flat_map(|m| &m.scores);
+    scores.flat_map(move |score| {
+        score.by_depth.iter().map(move |cell| DepthRow {
+            task: &spec.task,
+            scheme: &spec.scheme.name,
+            seed: spec.seed,
+            length: score.length,
+            inside_training: score.inside,
+            depth_from: cell.fifth as f64 / DEPTHS as f64,
+            depth_to: (cell.fifth + 1) as f64 / DEPTHS as f64,
+            answers: cell.asked,
+            score: cell.score.value(),
+            floor: score.floor,
+        })
+    })
+}
+
+/// Writes `results.csv`, `results.jsonl` and `summary.json`, and `depths.csv` if there are scores by depth, and
+/// returns their paths.
 pub fn write(
     folder: &StudyFolder,
     outcomes: &Outcomes,
@@ -146,5 +181,12 @@ pub fn write(
 
     let summary_file = folder.summary();
     write_json(&summary_file, summary)?;
-    Ok(vec![table, lines, summary_file])
+    let mut written = vec![table, lines, summary_file];
+    let depths: Vec<DepthRow<'_>> = outcomes.results.iter().flat_map(depth_rows).collect();
+    if !depths.is_empty() {
+        let file = folder.depths_csv();
+        write_csv(&file, depths)?;
+        written.push(file);
+    }
+    Ok(written)
 }

@@ -291,6 +291,7 @@ fn thousands(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::Tuned;
     use crate::report::synthetic::Synthetic;
     use crate::report::verdict;
     use resvg::usvg::roxmltree::{Document, Node};
@@ -447,6 +448,31 @@ mod tests {
                 "the recipe"
             );
         }
+    }
+
+    #[test]
+    fn a_tuned_study_says_what_each_scheme_got() {
+        let mut study = Synthetic::large(3);
+        let said = page(&study, Vec::new());
+        check(&said);
+        let nobody = "No scheme was tuned: all were trained with the learning rate 0.0015.";
+        assert!(said.contains(nobody) && !said.contains("What each scheme got"));
+        let mut tune = Tuned::around(&study.spec.recipe, 3, &[1]).unwrap();
+        let losses = vec![Some(0.5), None, Some(0.25)];
+        tune.choose("reverse", "rotary", losses).unwrap();
+        study.spec.tune = Some(tune);
+        let said = page(&study, Vec::new());
+        check(&said);
+        let all = text(parse(&said).root_element());
+        assert!(
+            all.contains("chosen for each task among 3 (0.00075, 0.0015, 0.003)"),
+            "verdict"
+        );
+        assert!(
+            all.contains("reverse rotary 0.003 0.5000 \u{2013} 0.2500"),
+            "{all}"
+        );
+        assert!(!all.contains(nobody));
     }
 
     #[test]

@@ -168,6 +168,7 @@ mod tests {
                             score: Score::Bits(bits + 1.0 / (position + 1) as f64),
                         })
                         .collect(),
+                    by_depth: Vec::new(),
                     rows: None,
                 })
                 .to_vec()

@@ -680,6 +680,7 @@ mod tests {
             exact: Some(0.5),
             floor: 0.5,
             by_position: Vec::new(),
+            by_depth: Vec::new(),
             rows: Some(RowOutcomes::Right {
                 right: right.to_vec(),
                 asked: 1,

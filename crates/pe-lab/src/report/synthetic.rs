@@ -29,6 +29,7 @@ impl Synthetic {
             seeds: (1..=seeds).collect(),
             until: None,
             recipe: Recipe::default(),
+            tune: None,
             model: ModelSpec::default(),
             device: "flex".into(),
             versions: Versions::current(),
@@ -47,6 +48,7 @@ impl Synthetic {
             score: Score::Accuracy(*accuracy),
             exact: Some(if task == "mine" { *accuracy } else { 0.0 }),
             floor: if *length <= 20 { 0.25 } else { 0.2 },
+            by_depth: Vec::new(),
             rows: None,
             by_position: (1..=*length)
                 .filter(|_| task != "digits")

@@ -5,6 +5,7 @@ use super::comparison::{Comparison, Headline, Part};
 use super::convergence::STILL_FALLING;
 use super::number::fixed;
 use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
+use crate::ask::in_words;
 use crate::stats::{Finding, Interval, OtherRows};
 
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
@@ -55,7 +56,26 @@ fn of_study(summary: &Summary) -> Vec<String> {
     lines.extend(failed(summary));
     lines.extend(left_out(summary));
     lines.extend(unsolved(summary));
+    lines.push(tuned(summary));
     lines
+}
+
+/// Which learning rates were tried, or that none were.
+fn tuned(summary: &Summary) -> String {
+    let study = &summary.study;
+    match &study.tune {
+        None => format!(
+            "No scheme was tuned: all were trained with the learning rate {}.",
+            in_words(&[study.recipe.learning_rate])
+        ),
+        Some(tune) => format!(
+            "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
+             training examples at seed {}, which is not reported.",
+            tune.rates.len(),
+            in_words(&tune.rates),
+            tune.seed
+        ),
+    }
 }
 
 /// Which scheme is best inside, or beyond.
@@ -473,8 +493,14 @@ mod tests {
         of_data(&study.data())
     }
 
+    /// Without the line about tuning, which is the last one of every study with scores.
     fn of_data(data: &Data<'_>) -> Vec<String> {
-        judged(Summary::of(data)).verdict
+        let mut lines = judged(Summary::of(data)).verdict;
+        if data.runs.iter().any(|run| run.outcome.is_ok()) {
+            let last = lines.pop().unwrap_or_default();
+            assert!(last.starts_with("No scheme was tuned"), "{last}");
+        }
+        lines
     }
 
     const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];

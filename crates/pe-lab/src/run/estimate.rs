@@ -30,7 +30,50 @@ struct Cost {
     step: f64,
 }
 
+/// What trials cost on this machine, measured on a few short ones.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// The task and the scheme of the first trial, to which others are in proportion.
+    first: (String, String),
+    by_kind: BTreeMap<(String, String), Cost>,
+}
+
 impl Estimate {
+    /// How long these trials take, as many at a time as the crew runs: see [`Costs::measure`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Costs::measure`].
+    pub fn of(
+        trials: &[TrialSpec],
+        tasks: &Tasks,
+        crew: &Crew<'_>,
+    ) -> Result<Option<Self>, LabError> {
+        let costs = Costs::measure(trials, tasks, crew)?;
+        Ok(costs.map(|costs| Self {
+            seconds: costs.total(trials, crew.jobs),
+            measured: costs.by_kind.len(),
+        }))
+    }
+
+    /// The time in words.
+    pub fn in_words(&self) -> String {
+        in_words(self.seconds)
+    }
+}
+
+/// A time in words.
+pub fn in_words(seconds: f64) -> String {
+    let minutes = seconds / 60.0;
+    match seconds {
+        s if s < 1.5 => "a second".to_string(),
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        _ if minutes < 90.0 => format!("{minutes:.0} minutes"),
+        _ => format!("{:.1} hours", minutes / 60.0),
+    }
+}
+
+impl Costs {
     /// Runs a trial of a few steps for every task with the first scheme, and for every scheme on the first
     /// task, as many at a time as the study will. The cost of every other trial follows in proportion.
     ///
@@ -39,7 +82,7 @@ impl Estimate {
     /// # Errors
     ///
     /// When a temporary folder cannot be written, [`LabError::Trial`] when the crew was stopped.
-    pub fn of(
+    pub fn measure(
         trials: &[TrialSpec],
         tasks: &Tasks,
         crew: &Crew<'_>,
@@ -85,24 +128,32 @@ impl Estimate {
                 None => return Ok(None),
             };
         }
-        let seconds = trials.iter().map(|trial| seconds(trial, first, &costs));
-        let (total, longest) = seconds.fold((0.0, 0.0_f64), |(total, longest), seconds| {
-            (total + seconds, longest.max(seconds))
-        });
         Ok(Some(Self {
-            seconds: (total / crew.jobs.max(1) as f64).max(longest),
-            measured: costs.len(),
+            first: kind(first),
+            by_kind: costs,
         }))
     }
 
-    /// The time in words.
-    pub fn in_words(&self) -> String {
-        let minutes = self.seconds / 60.0;
-        match self.seconds {
-            s if s < 1.5 => "a second".to_string(),
-            s if s < 90.0 => format!("{s:.0} seconds"),
-            _ if minutes < 90.0 => format!("{minutes:.0} minutes"),
-            _ => format!("{:.1} hours", minutes / 60.0),
+    /// The seconds until the last of these trials ends, with `jobs` of them at a time.
+    pub fn total(&self, trials: &[TrialSpec], jobs: usize) -> f64 {
+        let seconds = trials
+            .iter()
+            .map(|trial| seconds(trial, &self.first, &self.by_kind));
+        let (total, longest) = seconds.fold((0.0, 0.0_f64), |(total, longest), seconds| {
+            (total + seconds, longest.max(seconds))
+        });
+        (total / jobs.max(1) as f64).max(longest)
+    }
+
+    /// The same cost for every trial.
+    #[cfg(test)]
+    pub(super) fn flat(trials: &[TrialSpec], fixed: f64, step: f64) -> Self {
+        Self {
+            first: kind(&trials[0]),
+            by_kind: trials
+                .iter()
+                .map(|trial| (kind(trial), Cost { fixed, step }))
+                .collect(),
         }
     }
 }
@@ -133,14 +184,18 @@ fn cost(pilot: &TrialSpec, folder: &StudyFolder) -> Result<Option<Cost>, LabErro
 
 /// The seconds of one trial: those of its task with the first scheme, times what its scheme costs more than
 /// the first one on the first task.
-fn seconds(trial: &TrialSpec, first: &TrialSpec, costs: &BTreeMap<(String, String), Cost>) -> f64 {
+fn seconds(
+    trial: &TrialSpec,
+    first: &(String, String),
+    costs: &BTreeMap<(String, String), Cost>,
+) -> f64 {
     let of = |task: &str, scheme: &str| costs.get(&(task.to_string(), scheme.to_string()));
     let cost = match of(&trial.task, &trial.scheme.name) {
         Some(cost) => *cost,
         None => {
-            let task = of(&trial.task, &first.scheme.name);
-            let scheme = of(&first.task, &trial.scheme.name);
-            let base = of(&first.task, &first.scheme.name);
+            let task = of(&trial.task, &first.1);
+            let scheme = of(&first.0, &trial.scheme.name);
+            let base = of(&first.0, &first.1);
             let (Some(task), Some(scheme), Some(base)) = (task, scheme, base) else {
                 // Where only some pairs are left to run: the dearest of the same task or scheme.
                 let (task, scheme) = kind(trial);
@@ -185,7 +240,7 @@ mod tests {
         ]);
         let all: Vec<f64> = trials
             .iter()
-            .map(|t| seconds(t, &trials[0], &costs))
+            .map(|t| seconds(t, &kind(&trials[0]), &costs))
             .collect();
         for (seconds, expected) in all.iter().zip([2.0, 5.0, 9.0, 8.0 + 15.0]) {
             assert!((seconds - expected).abs() < 1e-9, "{all:?}");
@@ -196,7 +251,7 @@ mod tests {
             cost("reverse", "none", 1.0, 0.01),
             cost("digits", "rotary", 4.0, 0.05),
         ]);
-        let of = |trial: &TrialSpec| seconds(trial, &trials[0], &costs);
+        let of = |trial: &TrialSpec| seconds(trial, &kind(&trials[0]), &costs);
         assert_eq!(left.map(of), [2.0, 9.0]);
         // A pair that was not measured takes as long as what is like it.
         assert_eq!(of(&trials[2]), 9.0);

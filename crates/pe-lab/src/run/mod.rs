@@ -6,6 +6,8 @@
 //! | `claim` | making a folder the study's own, for one process at a time |
 //! | `data_copy` | the study's own copy of the user's data |
 //! | `estimate` | how long the trials will take |
+//! | `budget` | how many seeds and steps fit into a time |
+//! | `tune` | choosing a learning rate for every scheme on every task |
 //! | `winner` | the scheme that scored highest |
 //! | `merge` | several folders of one study become one |
 //! | `machine` | the machine that a trial ran on |
@@ -13,6 +15,7 @@
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
 
+mod budget;
 mod claim;
 mod data_copy;
 mod estimate;
@@ -21,11 +24,13 @@ mod merge;
 mod progress;
 mod study;
 mod trial;
+mod tune;
 mod winner;
 mod worker;
 
+pub use budget::{Budget, Fitting, Open};
 pub use data_copy::{keep_data, kept_tasks};
-pub use estimate::Estimate;
+pub use estimate::{Costs, Estimate, in_words};
 pub use machine::Machine;
 pub use merge::merge;
 pub use progress::{Bars, Progress};

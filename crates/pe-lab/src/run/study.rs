@@ -7,7 +7,7 @@ use super::claim::claim;
 use super::data_copy::kept_tasks;
 use super::trial::TrialResult;
 use super::worker::Crew;
-use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Until};
+use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, read_json};
 use crate::stats::Looks;
@@ -73,6 +73,11 @@ impl Study {
     /// What it runs.
     pub fn spec(&self) -> &StudySpec {
         &self.spec
+    }
+
+    /// Replaces what was chosen.
+    pub(super) fn set_tuned(&mut self, tuned: Tuned) {
+        self.spec.tune = Some(tuned);
     }
 
     /// Its tasks.

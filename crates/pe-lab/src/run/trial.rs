@@ -14,7 +14,7 @@ use crate::learn::{
     CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Watch, evaluate, evaluate_language,
     train,
 };
-use crate::task::{Task, TestRows};
+use crate::task::{Task, TestRows, Tuning};
 
 /// The most rows of a stored encoding.
 const ENCODING_ROWS: usize = 512;
@@ -127,6 +127,17 @@ pub fn run_trial(
     folder: &TrialFolder,
     watch: Watch,
 ) -> Result<TrialResult, LabError> {
+    let held_out = spec.tuning.then(|| Tuning::of(task.clone()));
+    let task: &Arc<dyn Task> = &match held_out {
+        None => task.clone(),
+        Some(Some(held_out)) => Arc::new(held_out),
+        Some(None) => {
+            return Err(LabError::Trial(format!(
+                "{} has too few different training examples to hold some out for choosing a learning rate",
+                spec.task
+            )));
+        }
+    };
     let plain = device::open(&spec.device)?;
     let device = plain.clone().autodiff();
     let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, &device)?;

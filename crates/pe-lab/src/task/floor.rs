@@ -143,6 +143,34 @@ pub fn previous_occurrence_share(n: usize, symbols: usize) -> f64 {
     symbols as f64 * right / n as f64
 }
 
+/// The best accuracy without positions if the answer is the token at another place for all but a share
+/// `fixed` of the places, at which it is the own token.
+///
+/// With counts `k_c` in the bag, the answer at a token `s` is `s` itself with probability `fixed + (1 − fixed)
+/// (k_s − 1) / (n − 1)`, and another symbol `c` with probability `(1 − fixed) k_c / (n − 1)`. The best answer
+/// is `s` or the most frequent other symbol; the sum is over the joint distribution of `k_s` and the
+/// maximum `m` of the other counts.
+pub fn partly_fixed_share(n: usize, symbols: usize, fixed: f64) -> f64 {
+    if n < 2 || symbols == 0 {
+        return if n == 0 || symbols == 0 { 0.0 } else { 1.0 };
+    }
+    let counts = Counts::new(n, symbols);
+    let others = (n - 1) as f64;
+    let mut right = 0.0;
+    let mut below = vec![0.0; n + 1];
+    for maximum in 0..n {
+        let capped = counts.capped(maximum, symbols - 1);
+        for k in 1..=n {
+            let joint = counts.of_one(k) * (capped[n - k] - below[n - k]);
+            let own = fixed + (1.0 - fixed) * (k - 1) as f64 / others;
+            let other = (1.0 - fixed) * maximum as f64 / others;
+            right += joint * k as f64 * own.max(other);
+        }
+        below = capped;
+    }
+    symbols as f64 * right / n as f64
+}
+
 /// The best accuracy without positions for the question "are the first and the last of `n` bits equal?".
 ///
 /// With `d` ones more than zeros, the two ends are any two of the `n` bits, equal with probability
@@ -252,6 +280,19 @@ mod tests {
         // Three of two symbols: aaa is sure; in aab an a faces {a, b} and b faces {a, a}: 2/3.
         close(best_other_share(3, 2), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
         assert_eq!(best_other_share(1, 8), 0.0);
+    }
+
+    #[test]
+    fn fixed_places_lie_between_the_known_cases() {
+        for n in [4, 10, 21, 80] {
+            // No place is fixed: another token. A share of 1/n: any token, the own one too.
+            close(partly_fixed_share(n, 8, 0.0), best_other_share(n, 8));
+            close(
+                partly_fixed_share(n, 8, 1.0 / n as f64),
+                expected_mode_share(n, 8),
+            );
+            close(partly_fixed_share(n, 8, 1.0), 1.0);
+        }
     }
 
     #[test]

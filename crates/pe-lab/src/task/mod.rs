@@ -5,6 +5,7 @@
 //! the same test sets. A generated task implements [`Toy`] instead, which takes little more than the
 //! task's definition.
 
+mod addition;
 mod bucket_sort;
 mod digits;
 mod first_eq_last;
@@ -14,7 +15,10 @@ mod language;
 mod majority;
 mod measure;
 mod missing_duplicate;
+mod mqar;
 mod next_token;
+mod odds_first;
+mod passkey;
 mod posmod4;
 mod prev_occurrence;
 mod reverse;
@@ -22,10 +26,12 @@ mod shift3;
 mod stream;
 mod text;
 mod toy;
+mod tuning;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
 pub use digits::Digits;
 pub use first_eq_last::FirstEqLast;
@@ -34,7 +40,10 @@ pub use language::Language;
 pub use majority::Majority;
 pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
+pub use mqar::Mqar;
 pub use next_token::{About, Alphabet, Decode, MIN_TRAIN_LENGTH, NextToken, TooShort};
+pub use odds_first::OddsFirst;
+pub use passkey::Passkey;
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
@@ -42,6 +51,7 @@ pub use shift3::Shift3;
 pub use stream::{Stream, TokenFile};
 pub use text::text;
 pub use toy::Toy;
+pub use tuning::Tuning;
 
 use pe_burn::Grid;
 
@@ -193,6 +203,13 @@ pub trait Task: Send + Sync {
     /// The number of training steps of a study that does not set it.
     fn steps(&self) -> usize;
 
+    /// For a task that asks for something at a depth: how deep in the sequence lies what each answer of a
+    /// sample asks for, from 0 at the beginning to 1 at the end, in the order of the answers. Empty for other
+    /// tasks. The scores of such a task are kept by depth too.
+    fn depths(&self, _sample: &Sample) -> Vec<f64> {
+        Vec::new()
+    }
+
     /// Where numbers are to be predicted: how much 1 of [`Sample::numbers`] is in the unit of the score.
     fn unit(&self) -> f64 {
         1.0
@@ -250,6 +267,11 @@ pub fn all() -> Vec<Arc<dyn Task>> {
         Arc::new(PosMod4),
         Arc::new(Majority),
         Arc::new(MissingDuplicate),
+        Arc::new(Mqar),
+        Arc::new(Passkey),
+        Arc::new(Addition),
+        Arc::new(AdditionReversed),
+        Arc::new(OddsFirst),
     ]
 }
 
@@ -304,8 +326,22 @@ mod tests {
                     assert!(answer.class < task.classes(), "{name}");
                     assert!(answer.position < sample.input.len(), "{name}");
                 }
+                let depths = task.depths(sample);
+                assert!([0, sample.answers.len()].contains(&depths.len()), "{name}");
+                assert!(depths.iter().all(|d| (0.0..1.0).contains(d)), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn tasks_of_retrieval_have_depths() {
+        let all = all();
+        let with = all.iter().filter(|task| {
+            let set = task.test_set(task.test_lengths()[0]);
+            !task.depths(&set[0]).is_empty()
+        });
+        let names: Vec<&str> = with.map(|task| task.name()).collect();
+        assert_eq!(names, ["mqar", "passkey"]);
     }
 
     #[test]

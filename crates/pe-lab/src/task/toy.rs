@@ -5,9 +5,6 @@ use std::ops::RangeInclusive;
 use super::{Answer, Readout, Sample, Task};
 use crate::rng::{HostRng, RngExt, generator};
 
-/// Lengths seen in training.
-const TRAIN_LENGTHS: RangeInclusive<usize> = 4..=20;
-
 /// Sequences in the test set of one length.
 const TEST_SAMPLES: usize = 512;
 
@@ -16,9 +13,9 @@ const TEST_SAMPLES: usize = 512;
 /// The input is BOS, `n` tokens, EOS. BOS and EOS are the two tokens after the task's own and are never
 /// asked about. They give an encoding that only sees distances an end to measure from.
 ///
-/// Every training batch has one length, drawn from 4..=20 with equal probability. The test has 512 fixed
-/// sequences per length: unless the task says otherwise, 10 and 20 inside the training lengths, and 21,
-/// 25, 30, 40, 60 and 80 beyond. Batch `step` of seed `s` is drawn from the stream `NAME/train` at
+/// Every training batch has one length, drawn with equal probability, from 4..=20 unless the task says
+/// otherwise. The test has 512 fixed sequences per length: unless the task says otherwise, 10 and 20 inside the
+/// training lengths, and 21, 25, 30, 40, 60 and 80 beyond. Batch `step` of seed `s` is drawn from the stream `NAME/train` at
 /// `(s, step)`, the test set of length `n` from `NAME/test` at `(0, n)`. Neither depends on the scheme or
 /// on other tasks.
 pub trait Toy: Send + Sync {
@@ -40,6 +37,9 @@ pub trait Toy: Send + Sync {
 
     /// Every length is a multiple of this.
     const LENGTH_STEP: usize = 1;
+
+    /// The lengths seen in training.
+    const TRAIN_LENGTHS: RangeInclusive<usize> = 4..=20;
 
     /// The tested lengths, shortest first.
     const TEST_LENGTHS: &'static [usize] = &[10, 20, 21, 25, 30, 40, 60, 80];
@@ -63,6 +63,11 @@ pub trait Toy: Send + Sync {
 
     /// The accuracy at this length that takes no skill.
     fn floor_at(length: usize) -> f64;
+
+    /// How deep in these tokens lies what each answer asks for, see [`Task::depths`].
+    fn depths_of(_tokens: &[usize]) -> Vec<f64> {
+        Vec::new()
+    }
 }
 
 /// Independent symbols, each of `0..symbols` equally likely.
@@ -121,7 +126,7 @@ impl<T: Toy> Task for T {
     }
 
     fn train_lengths(&self) -> RangeInclusive<usize> {
-        TRAIN_LENGTHS
+        T::TRAIN_LENGTHS
     }
 
     fn test_lengths(&self) -> Vec<usize> {
@@ -134,15 +139,15 @@ impl<T: Toy> Task for T {
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
         let mut rng = generator(&format!("{}/train", T::NAME), seed, step as u64);
-        let shortest = TRAIN_LENGTHS.start().div_ceil(T::LENGTH_STEP);
-        let longest = TRAIN_LENGTHS.end() / T::LENGTH_STEP;
+        let shortest = T::TRAIN_LENGTHS.start().div_ceil(T::LENGTH_STEP);
+        let longest = T::TRAIN_LENGTHS.end() / T::LENGTH_STEP;
         let length = T::LENGTH_STEP * rng.random_range(shortest..=longest);
         samples::<T>(&mut rng, length, size)
     }
 
     /// The test set, which is empty for a length that the task does not have.
     fn test_set(&self, length: usize) -> Vec<Sample> {
-        if length < *TRAIN_LENGTHS.start() || !length.is_multiple_of(T::LENGTH_STEP) {
+        if length < *T::TRAIN_LENGTHS.start() || !length.is_multiple_of(T::LENGTH_STEP) {
             return Vec::new();
         }
         let mut rng = generator(&format!("{}/test", T::NAME), 0, length as u64);
@@ -159,6 +164,11 @@ impl<T: Toy> Task for T {
 
     fn steps(&self) -> usize {
         T::STEPS
+    }
+
+    fn depths(&self, sample: &Sample) -> Vec<f64> {
+        let tokens = sample.input.tokens();
+        T::depths_of(&tokens[1..tokens.len() - 1])
     }
 }
 
@@ -205,7 +215,7 @@ pub(super) mod testing {
             assert_eq!(set.len(), 512);
             set.iter().for_each(|sample| check(sample, *length));
         }
-        let lengths = (4..=20).filter(|length| length % T::LENGTH_STEP == 0);
+        let lengths = T::TRAIN_LENGTHS.filter(|length| length % T::LENGTH_STEP == 0);
         assert_eq!(trained, lengths.collect());
         assert_eq!(shown, (0..T::TOKENS).collect());
         let inside = T::TEST_LENGTHS.iter().filter(|n| trained.contains(n));

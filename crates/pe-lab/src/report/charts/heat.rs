@@ -13,7 +13,7 @@ use crate::report::summary::Summary;
 const ROW: i32 = 30;
 /// The height of a panel's title, and of the scale below all panels.
 const TITLE: i32 = 26;
-const SCALE: i32 = 44;
+pub const SCALE: i32 = 44;
 const SIZE: f64 = 12.0;
 
 pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
@@ -30,13 +30,14 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         .iter()
         .map(|part| grid.height(summary.tasks.iter().filter(|t| t.has(*part)).count()))
         .collect();
+    let all_shares = summary.tasks.iter().all(|task| task.measure.is_accuracy());
     let drawn = figure(
         "heat-map".into(),
         "Normalized score of every scheme on every task".into(),
         format!(
             "0 is the floor, which takes no skill; 1 means {}. The numbers are means over seeds. A cell \
              without a number has no result.",
-            match summary.tasks.iter().all(|task| task.measure.is_accuracy()) {
+            match all_shares {
                 true => "that every answer is correct",
                 false => "a perfect score",
             }
@@ -53,7 +54,7 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
                 grid.panel(page, top, summary, *part, name)?;
                 top += height;
             }
-            scale(page, top, summary)
+            scale(page, top, all_shares)
         },
     )?;
     Ok(vec![drawn])
@@ -139,7 +140,7 @@ impl Grid {
 }
 
 /// The bar that says which colour is which score.
-fn scale(page: &Page, top: i32, summary: &Summary) -> Result<(), LabError> {
+pub fn scale(page: &Page, top: i32, all_shares: bool) -> Result<(), LabError> {
     const STEPS: i32 = 60;
     const STEP: i32 = 5;
     let (left, width) = ((WIDTH - STEPS * STEP) / 2, STEPS * STEP);
@@ -153,7 +154,6 @@ fn scale(page: &Page, top: i32, summary: &Summary) -> Result<(), LabError> {
         };
         page.fill(rect, score(f64::from(step) / f64::from(STEPS - 1)))?;
     }
-    let all_shares = summary.tasks.iter().all(|task| task.measure.is_accuracy());
     let one = if all_shares {
         "1: all correct"
     } else {

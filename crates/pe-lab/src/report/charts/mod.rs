@@ -1,6 +1,7 @@
 //! The charts of a report. They can be read at half their size and without colours.
 
 mod bars;
+mod depth;
 mod heat;
 mod language;
 mod length;
@@ -11,6 +12,8 @@ mod position;
 mod scale;
 mod series;
 
+pub use panel::stem;
+
 use super::data::{Data, TaskFacts};
 use super::figure::Figure;
 use super::language::LanguageSummary;
@@ -19,8 +22,9 @@ use crate::error::LabError;
 
 /// The charts of one task.
 pub struct TaskFigures {
-    /// Scores by scheme; by length, if there are several; and by position, if answers are read at several
-    /// positions. A language model has charts of its own by length and position.
+    /// Accuracy by scheme; by length, if there are several; by position, if answers are read at several
+    /// positions; and by depth and length, if something is asked for at a depth. A language model has charts of its own
+    /// by length and position.
     pub scores: Vec<Figure>,
     /// The learning curves.
     pub losses: Vec<Figure>,
@@ -46,7 +50,8 @@ pub fn of_task(
         false => length::draw(data, task)?,
     };
     let by_position = position::draw(data, task)?;
-    let scores = [by_scheme, by_length, by_position];
+    let by_depth = depth::draw(data, task)?;
+    let scores = [by_scheme, by_length, by_position, by_depth];
     Ok(TaskFigures {
         scores: scores.into_iter().flatten().collect(),
         losses: loss::draw(data, task)?,

@@ -98,8 +98,8 @@ pub fn trained_key(text: &str) -> (Key, String) {
     (Key::Area(SHADE), text.into())
 }
 
-/// The name of a task's figure, fit for a file: letters, digits, `-` and `_` stay.
-pub fn stem(kind: &str, task: &str) -> String {
+/// The name of a figure, fit for a file and for a link in a page: letters, digits, `-` and `_` stay.
+pub fn stem(kind: &str, of: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
             c
@@ -107,7 +107,7 @@ pub fn stem(kind: &str, task: &str) -> String {
             '_'
         }
     };
-    format!("{kind}-{}", task.chars().map(plain).collect::<String>())
+    format!("{kind}-{of}").chars().map(plain).collect()
 }
 
 #[cfg(test)]
@@ -118,5 +118,6 @@ mod tests {
     fn a_file_name_is_made_of_harmless_letters() {
         assert_eq!(stem("chart", "reverse"), "chart-reverse");
         assert_eq!(stem("chart", "../<b>"), "chart-____b_");
+        assert_eq!(stem("similarity-a(b=5)", "x"), "similarity-a_b_5_-x");
     }
 }

@@ -1,0 +1,397 @@
+//! Settings of a scheme behind its name, such as `rotary(base=500000, share=0.25)`.
+
+use pe_burn::PositionalConfig;
+
+use super::layers::LayerRecipe;
+use super::scheme::Scheme;
+use crate::error::LabError;
+use crate::names::did_you_mean;
+
+/// A setting that a name can have.
+struct Setting {
+    name: &'static str,
+    /// Whether a scheme with this encoding has it.
+    fits: fn(&PositionalConfig) -> bool,
+    /// What it does to the scheme, and which values it takes if this one is none of them.
+    apply: fn(&mut Scheme, f64) -> Result<(), String>,
+    /// What a scheme with this value does, for its description.
+    about: fn(f64) -> String,
+}
+
+/// Every setting, in the order in which they stand in a name. To add one, add an entry here.
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "base",
+        fits: |encoding| {
+            matches!(
+                encoding,
+                PositionalConfig::Sinusoidal(_)
+                    | PositionalConfig::Rotary(_)
+                    | PositionalConfig::XPos(_)
+            )
+        },
+        apply: set_base,
+        about: |base| format!("base {base} in place of 10000"),
+    },
+    Setting {
+        name: "share",
+        fits: |encoding| matches!(encoding, PositionalConfig::Rotary(rotary) if rotary.axes.is_none()),
+        apply: set_share,
+        about: |share| format!("{share} of the columns of a head are rotated"),
+    },
+    Setting {
+        name: "nope_every",
+        fits: acts_in_layers,
+        apply: |scheme, every| {
+            layers(scheme).nope_every = Some(whole(every, 2)?);
+            Ok(())
+        },
+        about: |every| format!("every {} layer has no positions", ordinal(every)),
+    },
+    Setting {
+        name: "window",
+        fits: |_| true,
+        apply: |scheme, window| {
+            layers(scheme).window = Some(whole(window, 1)?);
+            Ok(())
+        },
+        about: |window| format!("local attention to tokens fewer than {window} places away"),
+    },
+    Setting {
+        name: "global_every",
+        fits: |_| true,
+        apply: |scheme, every| {
+            layers(scheme).global_every = Some(whole(every, 2)?);
+            Ok(())
+        },
+        about: |every| format!("every {} layer attends to all tokens", ordinal(every)),
+    },
+];
+
+/// Whether a scheme acts in the layers, so that a layer can be without it. The others are added to the token
+/// embeddings once.
+fn acts_in_layers(encoding: &PositionalConfig) -> bool {
+    !matches!(
+        encoding,
+        PositionalConfig::None {} | PositionalConfig::Sinusoidal(_) | PositionalConfig::Learned(_)
+    )
+}
+
+fn layers(scheme: &mut Scheme) -> &mut LayerRecipe {
+    scheme.layers.get_or_insert_default()
+}
+
+fn set_base(scheme: &mut Scheme, base: f64) -> Result<(), String> {
+    if !(base.is_finite() && base > 1.0) {
+        return Err("a number above 1".into());
+    }
+    match &mut scheme.encoding {
+        PositionalConfig::Sinusoidal(table) => *table = table.clone().with_base(base),
+        PositionalConfig::Rotary(rotary) => rotary.base = base,
+        PositionalConfig::XPos(xpos) => xpos.base = base,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The columns that turn make pairs, so their number is even.
+fn set_share(scheme: &mut Scheme, share: f64) -> Result<(), String> {
+    if let PositionalConfig::Rotary(rotary) = &mut scheme.encoding {
+        let columns = share * rotary.d_head as f64;
+        if !(share > 0.0 && share <= 1.0 && columns % 2.0 == 0.0) {
+            return Err(format!(
+                "above 0 and at most 1, such that pairs of the {} columns of a head turn: a multiple of {}",
+                rotary.d_head,
+                2.0 / rotary.d_head as f64
+            ));
+        }
+        rotary.rotary_dim = Some(columns as usize);
+    }
+    Ok(())
+}
+
+fn whole(value: f64, least: usize) -> Result<usize, String> {
+    let fits = value >= least as f64 && value <= 1e9 && value.fract() == 0.0;
+    match fits {
+        true => Ok(value as usize),
+        false => Err(format!("a whole number from {least} on")),
+    }
+}
+
+fn ordinal(every: f64) -> String {
+    match every as usize {
+        2 => "second".into(),
+        3 => "third".into(),
+        n => format!("{n}th"),
+    }
+}
+
+/// A name and its settings, in the order of the table above.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Named<'a> {
+    /// The name of the scheme without settings.
+    pub name: &'a str,
+    settings: Vec<(&'static str, f64)>,
+}
+
+impl<'a> Named<'a> {
+    /// Reads `NAME` or `NAME(SETTING=NUMBER, …)`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when it is not written like this, when a setting does not exist or is there twice, or
+    /// when a value is not a number.
+    pub fn read(text: &'a str) -> Result<Self, LabError> {
+        let text = text.trim();
+        let wrong = |what: String| LabError::Usage(format!("the scheme `{text}`: {what}"));
+        let Some((name, rest)) = text.split_once('(') else {
+            return Ok(Self {
+                name: text,
+                settings: Vec::new(),
+            });
+        };
+        let Some(inner) = rest.strip_suffix(')') else {
+            return Err(wrong("there is no `)` at its end".into()));
+        };
+        let mut settings: Vec<(&'static str, f64)> = Vec::new();
+        for part in inner.split(',') {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(wrong(format!(
+                    "`{}` is no setting; write NAME(SETTING=NUMBER, …), such as rotary(base=500000)",
+                    part.trim()
+                )));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            let Some(known) = SETTINGS.iter().find(|known| known.name == key) else {
+                let names: Vec<String> = SETTINGS.iter().map(|s| s.name.to_string()).collect();
+                return Err(wrong(format!(
+                    "there is no setting `{key}`{}; the settings are: {}",
+                    did_you_mean(key, &names),
+                    names.join(", ")
+                )));
+            };
+            if settings.iter().any(|(there, _)| *there == key) {
+                return Err(wrong(format!("`{key}` is there twice")));
+            }
+            let Ok(number) = value.parse::<f64>() else {
+                return Err(wrong(format!("`{key}` is `{value}`, which is no number")));
+            };
+            settings.push((known.name, number));
+        }
+        let place = |name: &str| SETTINGS.iter().position(|known| known.name == name);
+        settings.sort_by_key(|(name, _)| place(name));
+        Ok(Self {
+            name: name.trim(),
+            settings,
+        })
+    }
+
+    /// The scheme with these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when the scheme does not have a setting, or does not take its value.
+    pub fn apply(&self, mut scheme: Scheme) -> Result<Scheme, LabError> {
+        for (name, value) in &self.settings {
+            let setting = SETTINGS.iter().filter(|setting| setting.name == *name);
+            for setting in setting {
+                if !(setting.fits)(&scheme.encoding) {
+                    let fitting = SETTINGS.iter().filter(|s| (s.fits)(&scheme.encoding));
+                    let fitting: Vec<&str> = fitting.map(|s| s.name).collect();
+                    return Err(LabError::Usage(format!(
+                        "the scheme {} has no setting `{name}`; it has: {}",
+                        self.name,
+                        fitting.join(", ")
+                    )));
+                }
+                (setting.apply)(&mut scheme, *value).map_err(|allowed| {
+                    LabError::Usage(format!(
+                        "`{name}` of the scheme {} is {value}; it must be {allowed}",
+                        self.name
+                    ))
+                })?;
+            }
+        }
+        scheme.name = self.to_string();
+        Ok(scheme)
+    }
+
+    /// What the settings do, in a few words; empty without settings.
+    pub fn about(&self) -> String {
+        let about = self.settings.iter().map(|(name, value)| {
+            let setting = SETTINGS.iter().find(|setting| setting.name == *name);
+            setting.map_or(String::new(), |setting| (setting.about)(*value))
+        });
+        about.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl std::fmt::Display for Named<'_> {
+    /// The one way to write it: without spaces, the settings in the order of the table.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)?;
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let settings = self.settings.iter();
+        let settings = settings.map(|(name, value)| format!("{name}={value}"));
+        write!(f, "({})", settings.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Names of a command line, which was divided at every comma, with those commas back that stand inside of
+/// parentheses.
+pub(super) fn whole_names(parts: Vec<String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let is_open = |name: &String| name.matches('(').count() > name.matches(')').count();
+    for part in parts {
+        match names.last_mut().filter(|last| is_open(last)) {
+            Some(last) => {
+                last.push(',');
+                last.push_str(&part);
+            }
+            None => names.push(part),
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheme(name: &str) -> Result<Scheme, LabError> {
+        Scheme::by_name(name, 64, 4, 82)
+    }
+
+    fn said(name: &str) -> String {
+        scheme(name).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn settings_reach_the_encoding() {
+        let rotary = scheme("rotary( share = 0.25, base=5e5 )").unwrap();
+        assert_eq!(rotary.name, "rotary(base=500000,share=0.25)");
+        let PositionalConfig::Rotary(config) = &rotary.encoding else {
+            panic!("{rotary:?}")
+        };
+        assert_eq!((config.base, config.rotary_dim), (500_000.0, Some(4)));
+        assert_eq!(rotary.layers, None);
+        // The name makes the same scheme again.
+        assert_eq!(scheme(&rotary.name).unwrap(), rotary);
+        let json = serde_json::to_string(&rotary).unwrap();
+        assert_eq!(serde_json::from_str::<Scheme>(&json).unwrap(), rotary);
+        for (name, other) in [
+            ("sinusoidal(base=100)", "sinusoidal"),
+            ("xpos(base=100)", "xpos"),
+            ("randomized_rotary(share=0.5)", "randomized_rotary"),
+        ] {
+            let with = scheme(name).unwrap();
+            assert_ne!(with.encoding, scheme(other).unwrap().encoding, "{name}");
+            assert_eq!(with.name, name);
+        }
+        // A setting at the default is another name of the same encoding.
+        let same = scheme("rotary(base=10000)").unwrap();
+        assert_eq!(same.encoding, scheme("rotary").unwrap().encoding);
+    }
+
+    #[test]
+    fn settings_of_layers_are_data() {
+        let scheme = scheme("t5(global_every=3,window=8,nope_every=4)").unwrap();
+        let layers = LayerRecipe {
+            nope_every: Some(4),
+            window: Some(8),
+            global_every: Some(3),
+        };
+        assert_eq!(scheme.layers, Some(layers));
+        assert_eq!(scheme.name, "t5(nope_every=4,window=8,global_every=3)");
+        let json = serde_json::to_string(&scheme).unwrap();
+        assert_eq!(serde_json::from_str::<Scheme>(&json).unwrap(), scheme);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_is_allowed() {
+        for (name, words) in [
+            ("rotari(base=5)", &["no scheme `rotari`", "rotary"][..]),
+            (
+                "rotary(bose=5)",
+                &["no setting `bose`", "did you mean `base`"],
+            ),
+            (
+                "rotary(x=5)",
+                &["base, share, nope_every, window, global_every"],
+            ),
+            ("rotary(base)", &["`base` is no setting", "SETTING=NUMBER"]),
+            ("rotary()", &["`` is no setting"]),
+            ("rotary(base=5", &["no `)` at its end"]),
+            ("rotary(base=5)x", &["no `)` at its end"]),
+            (
+                "rotary(base=high)",
+                &["`base` is `high`, which is no number"],
+            ),
+            ("rotary(base=5,base=6)", &["`base` is there twice"]),
+            (
+                "rotary(base=1)",
+                &["`base` of the scheme rotary is 1", "above 1"],
+            ),
+            ("rotary(base=NaN)", &["is NaN", "above 1"]),
+            (
+                "rotary(share=0.3)",
+                &["is 0.3", "16 columns", "a multiple of 0.125"],
+            ),
+            ("rotary(share=1.125)", &["at most 1"]),
+            ("rotary(share=0)", &["above 0"]),
+            (
+                "alibi(base=5)",
+                &["alibi has no setting `base`", "it has: nope_every, window"],
+            ),
+            (
+                "rotary_2d(share=0.5)",
+                &["rotary_2d has no setting `share`"],
+            ),
+            (
+                "sinusoidal(nope_every=2)",
+                &["has no setting `nope_every`", "base, window"],
+            ),
+            ("none(nope_every=2)", &["none has no setting `nope_every`"]),
+            (
+                "rotary(nope_every=1)",
+                &["is 1", "a whole number from 2 on"],
+            ),
+            ("rotary(window=0)", &["is 0", "a whole number from 1 on"]),
+            ("rotary(window=2.5)", &["is 2.5", "a whole number"]),
+        ] {
+            let message = said(name);
+            for word in words {
+                assert!(message.contains(word), "{name}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_description_names_the_settings() {
+        let about = Scheme::description("rotary(nope_every=4,base=500)");
+        assert!(about.contains("RoPE"), "{about}");
+        assert!(
+            about.ends_with("; with base 500 in place of 10000, every 4th layer has no positions"),
+            "{about}"
+        );
+        assert_eq!(Scheme::description("rotary(x=1)"), "");
+    }
+
+    #[test]
+    fn commas_inside_of_parentheses_divide_no_names() {
+        let of = |text: &str| whole_names(text.split(',').map(String::from).collect());
+        assert_eq!(
+            of("rotary(share=0.25, base=500000),rotary(nope_every=4),none"),
+            [
+                "rotary(share=0.25, base=500000)",
+                "rotary(nope_every=4)",
+                "none"
+            ]
+        );
+        assert_eq!(of("a,b"), ["a", "b"]);
+        // What is not closed is an error of the name, and nothing of it is lost.
+        assert_eq!(of("rotary(base=5,none"), ["rotary(base=5,none"]);
+    }
+}

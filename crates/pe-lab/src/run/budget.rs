@@ -1,0 +1,240 @@
+//! A study that fits into a time: how many seeds, and how many steps.
+
+use std::str::FromStr;
+
+use super::estimate::{Costs, in_words};
+use crate::ask::{StudySpec, Tasks, TrialSpec, Tuned};
+use crate::error::LabError;
+
+/// The most seeds that a budget buys: those of the preset `full`.
+const MOST_SEEDS: u64 = 12;
+
+/// The fewest: one seed has no interval.
+const FEWEST_SEEDS: u64 = 2;
+
+/// The shares of a task's own steps that are tried. With fewer a study would only tell which scheme learns
+/// fastest.
+const SHARES: [f64; 4] = [1.0, 0.75, 0.5, 0.25];
+
+/// A time that a study may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// The time.
+    pub seconds: f64,
+}
+
+/// What a budget may choose. The command line can fix one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// The number of seeds and the steps.
+    Both,
+    /// The number of seeds: the steps are asked for.
+    Seeds,
+    /// The steps: the seeds are asked for.
+    Steps,
+}
+
+/// A study that fits, and how long it takes.
+#[derive(Clone, Debug)]
+pub struct Fitting {
+    /// The study.
+    pub spec: StudySpec,
+    /// The share of the steps of every task.
+    pub share: f64,
+    /// The seconds that it takes.
+    pub seconds: f64,
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    /// A number and `s`, `m` or `h`: `90s`, `30m`, `1.5h`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let wrong = || format!("`{text}` is no time; write 90s, 30m or 1.5h");
+        let (number, unit) =
+            text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
+        let unit = match unit {
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            _ => return Err(wrong()),
+        };
+        let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+        match number > 0.0 && number.is_finite() {
+            true => Ok(Self {
+                seconds: number * unit,
+            }),
+            false => Err(wrong()),
+        }
+    }
+}
+
+impl Budget {
+    /// The study with the most seeds that fits at every task's own steps, or if not even two seeds do, that
+    /// with two seeds and the largest share of the steps: more steps come before more seeds, since a training
+    /// that was cut short says nothing about its end.
+    ///
+    /// `jobs` is how many trials run at a time, of so many in all.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] when not even the least fits; it says what that is and how long it takes.
+    pub fn fit(
+        &self,
+        spec: &StudySpec,
+        tasks: &Tasks,
+        costs: &Costs,
+        open: Open,
+        jobs: impl Fn(usize) -> usize,
+    ) -> Result<Fitting, LabError> {
+        let full = Open::Seeds == open || Open::Both == open;
+        let most_seeds = (FEWEST_SEEDS..=MOST_SEEDS).rev();
+        let seeds: Vec<Vec<u64>> = match full {
+            true => most_seeds.map(|count| (1..=count).collect()).collect(),
+            false => vec![spec.seeds.clone()],
+        };
+        let fewest = seeds.last().cloned().unwrap_or_default();
+        let mut variants: Vec<(Vec<u64>, f64)> =
+            seeds.into_iter().map(|seeds| (seeds, 1.0)).collect();
+        if open != Open::Seeds {
+            variants.extend(SHARES[1..].iter().map(|share| (fewest.clone(), *share)));
+        }
+        let mut least = None;
+        for (seeds, share) in variants {
+            let mut variant = spec.clone();
+            variant.seeds = seeds;
+            for task in &mut variant.tasks {
+                task.steps = ((task.steps as f64 * share).round() as usize).max(1);
+            }
+            let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
+            // Every rate that is tried is one more seed of every scheme and task.
+            let rates = spec
+                .tune
+                .as_ref()
+                .map_or(0, |tune: &Tuned| tune.rates.len());
+            let of_one_seed = trials.len() / variant.seeds.len().max(1);
+            let once: Vec<TrialSpec> = trials
+                .iter()
+                .filter(|trial| variant.seeds.first() == Some(&trial.seed))
+                .cloned()
+                .collect();
+            debug_assert_eq!(once.len(), of_one_seed);
+            trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
+            let seconds = costs.total(&trials, jobs(trials.len()));
+            if seconds <= self.seconds {
+                return Ok(Fitting {
+                    spec: variant,
+                    share,
+                    seconds,
+                });
+            }
+            least = Some((variant.seeds.len(), share, seconds));
+        }
+        let (seeds, share, seconds) = least.unwrap_or((0, 0.0, 0.0));
+        Err(LabError::Usage(format!(
+            "the budget is {}, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes about {}; \
+             give more time, or fewer schemes or tasks",
+            in_words(self.seconds),
+            share * 100.0,
+            in_words(seconds)
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Names, Plan, Seeds, Steps};
+
+    #[test]
+    fn times_are_read_or_refused() {
+        for (text, seconds) in [
+            ("90s", 90.0),
+            ("30m", 1800.0),
+            (" 1.5h ", 5400.0),
+            ("2 m", 120.0),
+        ] {
+            assert_eq!(text.parse(), Ok(Budget { seconds }), "{text}");
+        }
+        for text in ["", "30", "m", "-5m", "0s", "infh", "NaNs", "5d", "5µ"] {
+            let message = text.parse::<Budget>().unwrap_err();
+            assert!(
+                message.contains("write 90s, 30m or 1.5h"),
+                "{text}: {message}"
+            );
+        }
+    }
+
+    /// Two tasks and two schemes; a trial takes a second, and another for every 100 steps.
+    fn study(tune: Option<usize>) -> (StudySpec, Tasks, Costs) {
+        let names = |list: [&str; 2]| Some(Names::These(list.map(String::from).to_vec()));
+        let plan = Plan {
+            schemes: names(["none", "rotary"]),
+            tasks: names(["reverse", "majority"]),
+            seeds: Some(Seeds::Count(5)),
+            steps: Some(Steps::All(400)),
+            tune,
+            ..Plan::default()
+        };
+        let (spec, tasks) = StudySpec::of(plan).unwrap();
+        let trials = spec.trials(&tasks).unwrap();
+        let costs = Costs::flat(&trials, 1.0, 0.01);
+        (spec, tasks, costs)
+    }
+
+    fn fit(seconds: f64, open: Open, tune: Option<usize>) -> Result<(usize, f64, f64), String> {
+        let (spec, tasks, costs) = study(tune);
+        let budget = Budget { seconds };
+        let fitting = budget.fit(&spec, &tasks, &costs, open, |_| 2);
+        let fitting = fitting.map_err(|error| error.to_string())?;
+        assert!(fitting.seconds <= seconds);
+        let steps = (400.0 * fitting.share) as usize;
+        assert!(fitting.spec.tasks.iter().all(|task| task.steps == steps));
+        Ok((fitting.spec.seeds.len(), fitting.share, fitting.seconds))
+    }
+
+    #[test]
+    fn seeds_are_given_up_before_steps() {
+        // Four trials of 5 s for every seed, two at a time: 10 s a seed.
+        assert_eq!(fit(1000.0, Open::Both, None), Ok((12, 1.0, 120.0)));
+        assert_eq!(fit(59.0, Open::Both, None), Ok((5, 1.0, 50.0)));
+        assert_eq!(fit(20.0, Open::Both, None), Ok((2, 1.0, 20.0)));
+        assert_eq!(fit(19.0, Open::Both, None), Ok((2, 0.75, 16.0)));
+        assert_eq!(fit(8.0, Open::Both, None), Ok((2, 0.25, 8.0)));
+        // What the command line fixes stays.
+        assert_eq!(fit(59.0, Open::Steps, None), Ok((5, 1.0, 50.0)));
+        assert_eq!(fit(30.0, Open::Steps, None), Ok((5, 0.5, 30.0)));
+        assert_eq!(fit(20.0, Open::Seeds, None), Ok((2, 1.0, 20.0)));
+    }
+
+    #[test]
+    fn tuning_is_paid_from_the_budget() {
+        // Three rates are three more seeds.
+        assert_eq!(fit(59.0, Open::Both, Some(3)), Ok((2, 1.0, 50.0)));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_least() {
+        for (seconds, open, least) in [
+            (
+                7.0,
+                Open::Both,
+                ["2 seeds and 25 % of the steps", "8 seconds"],
+            ),
+            (
+                19.0,
+                Open::Seeds,
+                ["2 seeds and 100 % of the steps", "20 seconds"],
+            ),
+            (
+                19.0,
+                Open::Steps,
+                ["5 seeds and 25 % of the steps", "20 seconds"],
+            ),
+        ] {
+            let message = fit(seconds, open, None).unwrap_err();
+            assert!(least.iter().all(|word| message.contains(word)), "{message}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `mqar`: multi-query associative recall. Which value stood beside this key?
+
+use super::Answer;
+use super::floor::expected_mode_share;
+use super::toy::{Toy, in_place, uniform};
+use crate::rng::{HostRng, permutation};
+
+/// Different keys. A sequence has each at most once among its pairs.
+const KEYS: usize = 16;
+
+/// Different values. Value `v` is the token `KEYS + v`.
+const VALUES: usize = 8;
+
+/// `k₁ v₁ k₂ v₂ … k_D v_D q₁ … q_D`: at every query, which is one of the keys, predict the value that followed
+/// the key. Each key is asked for once.
+///
+/// The `D` keys are different ones of 16, the values are independent and equally likely, of eight, and the
+/// queries are the keys in a random order. The length is `n = 3 D`: training lengths are drawn from 6, 9, …,
+/// 24 (two to eight pairs), and the test has 15 and 24 inside and 27, 30, 33, 36, 42 and 48 (all 16 keys) beyond. See [`Toy`]
+/// for what all toy tasks share. The depth of an answer is the place of its pair among the pairs, see
+/// [`Task::depths`](super::Task::depths).
+///
+/// A model has to join each value to the key before it, by their relative position, and then to find the key
+/// by its content. Arora et al. introduce the task for causal models of up to 512 tokens with 8,192 symbols
+/// and queries that follow the pairs at random distances; there attention solves it with a width that does
+/// not grow with the length, and gated convolutions need a width that does. Here the order of the pairs is
+/// the same for every scheme, all queries come at the end, and the model sees both sides.
+///
+/// The floor is exact: without positions a value could belong to any of the keys, so the best answer is the
+/// most frequent value ([`expected_mode_share`] of `D` values).
+///
+/// Source: S. Arora et al., *Zoology: Measuring and Improving Recall in Efficient Language Models*, ICLR 2024
+/// (arXiv 2312.04927), the task "MQAR".
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mqar;
+
+impl Toy for Mqar {
+    const NAME: &'static str = "mqar";
+    const ABOUT: &'static str =
+        "toy: pairs of a key and a value, then keys alone; output the value of each key";
+    const SOURCE: &'static str = "multi-query associative recall of Arora et al. 2023, ICLR 2024";
+    const TOKENS: usize = KEYS + VALUES;
+    const CLASSES: usize = VALUES;
+    const LENGTH_STEP: usize = 3;
+    const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 6..=24;
+    const TEST_LENGTHS: &'static [usize] = &[15, 24, 27, 30, 33, 36, 42, 48];
+    const STEPS: usize = 3_500;
+    const FLOOR_ABOUT: &'static str = "the best answer without positions";
+
+    fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
+        let pairs = length / 3;
+        let keys = &permutation(KEYS, rng)[..pairs];
+        let values = uniform(rng, pairs, VALUES);
+        let beside = keys.iter().zip(&values);
+        let beside = beside.flat_map(|(key, value)| [*key, KEYS + value]);
+        let queries = permutation(pairs, rng);
+        let queries = queries.into_iter().map(|pair| keys[pair]);
+        beside.chain(queries).collect()
+    }
+
+    fn answers(tokens: &[usize]) -> Vec<Answer> {
+        let (pairs, queries) = tokens.split_at(tokens.len() / 3 * 2);
+        let values = asked_pairs(tokens).map(|pair| pairs[2 * pair + 1] - KEYS);
+        debug_assert_eq!(queries.len(), pairs.len() / 2);
+        in_place(1 + pairs.len(), values)
+    }
+
+    fn floor_at(length: usize) -> f64 {
+        expected_mode_share(length / 3, VALUES)
+    }
+
+    fn depths_of(tokens: &[usize]) -> Vec<f64> {
+        let pairs = (tokens.len() / 3) as f64;
+        let depth = |pair| (pair as f64 + 0.5) / pairs;
+        asked_pairs(tokens).map(depth).collect()
+    }
+}
+
+/// The pair that each query asks for, counted from 0.
+fn asked_pairs(tokens: &[usize]) -> impl Iterator<Item = usize> {
+    let (pairs, queries) = tokens.split_at(tokens.len() / 3 * 2);
+    queries.iter().filter_map(|query| {
+        let mut keys = pairs.iter().step_by(2);
+        keys.position(|key| key == query)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::Task;
+    use super::super::toy::testing::{asked, blind_rule, digest, follows, mode};
+    use super::*;
+
+    #[test]
+    fn symbols_by_hand() {
+        // Key 5 has the value 2, key 15 the value 7.
+        let tokens = [5, 18, 15, 23, 15, 5];
+        assert_eq!(asked::<Mqar>(&tokens), [(5, 7), (6, 2)]);
+        assert_eq!(Mqar::depths_of(&tokens), [0.75, 0.25]);
+        let tokens = [0, 16, 1, 16, 2, 19, 0, 2, 1];
+        assert_eq!(asked::<Mqar>(&tokens), [(7, 0), (8, 3), (9, 0)]);
+    }
+
+    #[test]
+    fn the_streams_are_the_published_ones() {
+        assert_eq!(
+            digest(&Mqar),
+            "1f72d0891582a8b69292b1b3778fba9861a32439e0188c24030106284bbf8bda"
+        );
+    }
+
+    #[test]
+    fn every_sample_follows_the_definition() {
+        follows(&Mqar, |x| {
+            let pairs = x.len() / 3;
+            let value = |key: usize| {
+                let at = (0..pairs).filter(|pair| x[2 * pair] == key);
+                let at: Vec<usize> = at.collect();
+                assert_eq!(at.len(), 1, "a key stands in one pair: {x:?}");
+                x[2 * at[0] + 1] - 16
+            };
+            let queries: BTreeSet<usize> = x[2 * pairs..].iter().copied().collect();
+            assert_eq!(queries.len(), pairs, "each key is asked for once");
+            let places = 2 * pairs..3 * pairs;
+            places.map(|i| (i + 1, value(x[i]))).collect()
+        });
+    }
+
+    #[test]
+    fn every_depth_is_asked_for() {
+        for n in Mqar.test_lengths() {
+            let pairs = n / 3;
+            for sample in Mqar.test_set(n) {
+                let mut depths = Mqar.depths(&sample);
+                depths.sort_by(f64::total_cmp);
+                let every = (0..pairs).map(|pair| (pair as f64 + 0.5) / pairs as f64);
+                assert!(depths.iter().copied().eq(every), "{n}: {depths:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_floor_is_what_the_most_frequent_value_scores() {
+        for n in [6, 15, 24, 48] {
+            let scored = blind_rule::<Mqar>(n, |counts, _| mode(&counts[KEYS..]));
+            let floor = Mqar.floor(n);
+            assert!((scored - floor).abs() < 0.008, "{n}: {scored} at {floor}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A task as it is while a learning rate is chosen: tested on examples that are held out of its training data.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use pe_burn::Grid;
+
+use super::{Input, Measure, Readout, Sample, Task};
+
+/// One in this many different examples is held out.
+const HELD_OUT: u64 = 10;
+
+/// The seed of the training batches among which held-out examples are looked for. No study has so large a seed.
+const SEED: u64 = u64::MAX;
+
+/// Examples of each length to test on, and the batches that are looked through for them.
+const SAMPLES: usize = 256;
+const BATCHES: usize = 2_000;
+const BATCH: usize = 64;
+
+/// Another task, trained on nine tenths of its different training examples and tested on the rest. Its test sets
+/// are used nowhere, so a choice that is made here says nothing about them.
+///
+/// Whether an example is held out depends on its input alone. So it is held out in every training batch, of a
+/// generated task and of rows alike. Windows of one text overlap, though: those held out share characters with
+/// those trained on.
+pub struct Tuning {
+    task: Arc<dyn Task>,
+    /// The held-out examples of each length.
+    sets: Vec<(usize, Vec<Sample>)>,
+}
+
+impl Tuning {
+    /// The task for tuning. `None` if its training data have too few different examples to hold any out.
+    pub fn of(task: Arc<dyn Task>) -> Option<Self> {
+        let trained = task.train_lengths();
+        let mut lengths = task.test_lengths();
+        lengths.retain(|length| trained.contains(length));
+        if task.mixes_lengths() {
+            lengths = lengths.pop().into_iter().collect();
+        }
+        let mut sets: Vec<(usize, Vec<Sample>)> =
+            lengths.into_iter().map(|n| (n, Vec::new())).collect();
+        let mut seen = BTreeSet::new();
+        let mut trains = false;
+        for step in 0..BATCHES {
+            if sets.iter().all(|(_, set)| set.len() >= SAMPLES) {
+                break;
+            }
+            for sample in task.train_batch(SEED, step, BATCH) {
+                let length = sample.input.len() - task.framing();
+                let hash = hash(&sample);
+                let fits = |of: usize| of == length || task.mixes_lengths();
+                let set = sets.iter_mut().find(|(of, _)| fits(*of));
+                trains |= !is_held_out(hash);
+                if let Some((_, set)) = set
+                    && is_held_out(hash)
+                    && set.len() < SAMPLES
+                    && seen.insert(hash)
+                {
+                    set.push(sample);
+                }
+            }
+        }
+        sets.retain(|(_, set)| !set.is_empty());
+        (trains && !sets.is_empty()).then_some(Self { task, sets })
+    }
+}
+
+/// The FNV-1a hash of the input of an example.
+fn hash(sample: &Sample) -> u64 {
+    let of = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
+    let start = 0xcbf2_9ce4_8422_2325;
+    match &sample.input {
+        Input::Tokens(tokens) => tokens.iter().fold(start, |h, token| of(h, *token as u64)),
+        Input::Vectors { values, .. } => values
+            .iter()
+            .fold(start, |h, value| of(h, u64::from(value.to_bits()))),
+    }
+}
+
+/// Whether an example with this hash is one of those that are held out. The low bits of the hash depend on
+/// little of the input.
+fn is_held_out(hash: u64) -> bool {
+    (hash >> 32).is_multiple_of(HELD_OUT)
+}
+
+impl Task for Tuning {
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut left = Vec::new();
+        // A larger batch has more of the same kind, so that enough are left.
+        for times in [2, 8, 32, 128] {
+            left = self.task.train_batch(seed, step, size * times);
+            left.retain(|sample| !is_held_out(hash(sample)));
+            if left.len() >= size {
+                break;
+            }
+        }
+        left.truncate(size);
+        left
+    }
+
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        let set = self.sets.iter().find(|(of, _)| *of == length);
+        set.map_or(Vec::new(), |(_, set)| set.clone())
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        self.sets.iter().map(|(length, _)| *length).collect()
+    }
+
+    // Everything else is the task's own.
+
+    fn name(&self) -> &str {
+        self.task.name()
+    }
+
+    fn about(&self) -> &str {
+        self.task.about()
+    }
+
+    fn source(&self) -> &str {
+        self.task.source()
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.task.vocabulary()
+    }
+
+    fn vector_width(&self) -> Option<usize> {
+        self.task.vector_width()
+    }
+
+    fn classes(&self) -> usize {
+        self.task.classes()
+    }
+
+    fn readout(&self) -> Readout {
+        self.task.readout()
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        self.task.train_lengths()
+    }
+
+    fn mixes_lengths(&self) -> bool {
+        self.task.mixes_lengths()
+    }
+
+    fn framing(&self) -> usize {
+        self.task.framing()
+    }
+
+    fn measure(&self) -> Measure {
+        self.task.measure()
+    }
+
+    fn causal(&self) -> bool {
+        self.task.causal()
+    }
+
+    fn floor(&self, length: usize) -> f64 {
+        self.task.floor(length)
+    }
+
+    fn floor_about(&self) -> &str {
+        self.task.floor_about()
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        self.task.solved_at()
+    }
+
+    fn steps(&self) -> usize {
+        self.task.steps()
+    }
+
+    fn unit(&self) -> f64 {
+        self.task.unit()
+    }
+
+    fn has_times(&self) -> bool {
+        self.task.has_times()
+    }
+
+    fn depths(&self, sample: &Sample) -> Vec<f64> {
+        self.task.depths(sample)
+    }
+
+    fn grid(&self) -> Option<Grid> {
+        self.task.grid()
+    }
+
+    fn grid_at(&self, length: usize) -> Option<Grid> {
+        self.task.grid_at(length)
+    }
+
+    fn positions(&self) -> usize {
+        self.task.positions()
+    }
+
+    fn max_tokens(&self) -> usize {
+        self.task.max_tokens()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Digits, Majority, Passkey, Reverse};
+    use super::*;
+
+    /// What a task is trained on in 200 steps.
+    fn trained(task: &dyn Task) -> BTreeSet<u64> {
+        let batches = (0..200).map(|step| task.train_batch(7, step, 64));
+        let batches = batches.inspect(|batch| assert_eq!(batch.len(), 64));
+        batches.flatten().map(|sample| hash(&sample)).collect()
+    }
+
+    #[test]
+    fn what_is_held_out_is_never_trained_on_and_is_no_test_of_the_task() {
+        let tasks: [Arc<dyn Task>; 4] = [
+            Arc::new(Digits),
+            Arc::new(Reverse),
+            Arc::new(Majority),
+            Arc::new(Passkey),
+        ];
+        for task in tasks {
+            let tuning = Tuning::of(task.clone()).unwrap();
+            let name = task.name();
+            let trained = trained(&tuning);
+            for length in tuning.test_lengths() {
+                assert!(task.train_lengths().contains(&length), "{name}: {length}");
+                let set = tuning.test_set(length);
+                assert!(set.len() > 50, "{name}: {} held out", set.len());
+                for sample in &set {
+                    assert_eq!(sample.input.len(), length + task.framing());
+                    assert!(!trained.contains(&hash(sample)), "{name}");
+                }
+            }
+            // One batch has one length, as the task's own.
+            let batch = tuning.train_batch(3, 4, 64);
+            assert!(batch.iter().all(|s| s.input.len() == batch[0].input.len()));
+        }
+        // Rows that are tested are held out from training anyway, so none of them is held out here.
+        let tests: BTreeSet<u64> = Digits.test_set(64).into_iter().map(|s| hash(&s)).collect();
+        let held_out = Tuning::of(Arc::new(Digits)).unwrap().test_set(64);
+        assert!(held_out.len() > 100 && held_out.iter().all(|s| !tests.contains(&hash(s))));
+        // About a tenth of the rows that train.
+        let rows = trained(&Digits).len();
+        assert!(
+            held_out.len() * 7 < rows && held_out.len() * 15 > rows,
+            "{rows}"
+        );
+    }
+
+    /// A task with one training example.
+    #[test]
+    fn a_task_of_one_example_cannot_be_tuned() {
+        struct One;
+        impl super::super::Toy for One {
+            const NAME: &'static str = "one";
+            const ABOUT: &'static str = "";
+            const SOURCE: &'static str = "";
+            const TOKENS: usize = 1;
+            const CLASSES: usize = 1;
+            const TRAIN_LENGTHS: RangeInclusive<usize> = 10..=10;
+            const TEST_LENGTHS: &'static [usize] = &[10];
+            const FLOOR_ABOUT: &'static str = "";
+
+            fn answers(_: &[usize]) -> Vec<super::super::Answer> {
+                Vec::new()
+            }
+
+            fn floor_at(_: usize) -> f64 {
+                0.5
+            }
+        }
+        assert!(Tuning::of(Arc::new(One)).is_none());
+    }
+}

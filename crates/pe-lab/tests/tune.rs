@@ -1,0 +1,214 @@
+//! Learning rates that are tried, budgets, recipes of layers and sizes, from the command line.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{ended, lab};
+use pe_lab::ask::StudySpec;
+use pe_lab::folder::{StudyFolder, read_json};
+
+fn compare(flags: &[&str], out: &Path) -> (i32, String, String) {
+    ended(lab().arg("compare").args(flags).arg("--out").arg(out))
+}
+
+fn good(flags: &[&str], out: &Path) -> (String, String) {
+    let (code, stdout, stderr) = compare(flags, out);
+    assert_eq!(code, 0, "{flags:?}: {stderr}");
+    (stdout, stderr)
+}
+
+fn spec(out: &Path) -> StudySpec {
+    read_json(&StudyFolder::at(out).spec()).unwrap()
+}
+
+/// The folders of trials whose name ends like this.
+fn trials(out: &Path, end: &str) -> usize {
+    let trials = fs::read_dir(out.join("trials")).unwrap();
+    let names = trials.map(|trial| trial.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.ends_with(end)).count()
+}
+
+const TINY: &[&str] = &["--tasks", "majority", "--seeds", "1", "--steps", "3"];
+
+#[test]
+fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let flags = [TINY, &["--schemes", "none", "--tune", "2"]].concat();
+    let (stdout, stderr) = good(&flags, &out);
+    assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
+    assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
+    assert!(
+        stderr.contains("learning rate of none on majority: 0.00"),
+        "{stderr}"
+    );
+    assert!(
+        stdout.contains("was chosen for each task among 2"),
+        "{stdout}"
+    );
+    let tune = spec(&out).tune.unwrap();
+    let chosen = tune.of("majority", "none").unwrap();
+    let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
+    let lowest = if losses[0] <= losses[1] { 0 } else { 1 };
+    assert_eq!(chosen.rate, tune.rates[lowest]);
+    // The rate is in the trial itself, and the trainings that chose are not reported.
+    let tasks = pe_lab::ask::Tasks::default();
+    let trial = &spec(&out).trials(&tasks).unwrap()[0];
+    assert_eq!(trial.recipe.learning_rate, chosen.rate);
+    assert_eq!(
+        (trials(&out, "-rate-0.00075"), trials(&out, "-rate-0.0015")),
+        (1, 1)
+    );
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert!(!csv.contains(",101,"), "{csv}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("What each scheme got"));
+
+    // Nothing is trained twice, and a scheme that is added is tuned like the first.
+    let (_, stderr) = good(&[], &out);
+    assert!(stderr.contains("0 trainings at seed 101"), "{stderr}");
+    good(&["--schemes", "rotary"], &out);
+    let grown = spec(&out).tune.unwrap();
+    assert_eq!(grown.of("majority", "none"), Some(chosen));
+    assert_eq!((grown.chosen.len(), trials(&out, "-rate-0.0015")), (2, 2));
+
+    // Other rates are another study, and so is none.
+    let (code, _, stderr) = compare(&["--tune", "3"], &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("it differs in: tune"), "{stderr}");
+    // Its own plan runs it again.
+    let again = folder.path().join("again");
+    let plan = out.join("study.toml");
+    let (code, _, stderr) = ended(
+        lab()
+            .args(["compare", "--study"])
+            .arg(plan)
+            .arg("--out")
+            .arg(&again),
+    );
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(spec(&again), spec(&out));
+}
+
+#[test]
+fn a_budget_chooses_or_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let flags = |budget| {
+        [
+            "--tasks",
+            "majority",
+            "--schemes",
+            "none",
+            "--budget",
+            budget,
+        ]
+    };
+    let (code, _, stderr) = compare(&[&flags("1s")[..], &["--steps", "100000"]].concat(), &out);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("2 seeds and 100 % of the steps"),
+        "{stderr}"
+    );
+    assert!(!out.exists());
+    let (code, _, stderr) = compare(&flags("soon"), &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("write 90s, 30m or 1.5h"), "{stderr}");
+    let both = [&flags("1h")[..], &["--steps", "3", "--seeds", "2"]].concat();
+    let (code, _, stderr) = compare(&both, &out);
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("at most one of --seeds and --steps"),
+        "{stderr}"
+    );
+
+    let (_, stderr) = good(&[&flags("10h")[..], &["--steps", "3"]].concat(), &out);
+    assert!(
+        stderr.contains("buys 12 seeds and 100 % of the steps"),
+        "{stderr}"
+    );
+    assert_eq!(spec(&out).seeds.len(), 12);
+    let (code, _, stderr) = compare(&flags("10h"), &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("holds one already"), "{stderr}");
+}
+
+#[test]
+fn recipes_of_layers_and_sizes_come_from_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let recipes = "rotary(share=0.5, base=500000),rotary(window=4,global_every=2),t5(nope_every=3)";
+    let sizes = [
+        "--d-model",
+        "32",
+        "--layers",
+        "3",
+        "--heads",
+        "2",
+        "--d-ff",
+        "48",
+    ];
+    let recipe = ["--lr", "0.001", "--batch-size", "8"];
+    let flags = [TINY, &["--schemes", recipes], &sizes, &recipe].concat();
+    let (stdout, _) = good(&flags, &out);
+    let spec = spec(&out);
+    let names = [
+        "rotary(base=500000,share=0.5)",
+        "rotary(window=4,global_every=2)",
+        "t5(nope_every=3)",
+    ];
+    assert_eq!(spec.schemes, names);
+    assert!(names.iter().all(|name| stdout.contains(name)), "{stdout}");
+    let model = &spec.model;
+    assert_eq!(
+        (model.d_model, model.layers, model.heads, model.d_ff),
+        (32, 3, 2, 48)
+    );
+    assert_eq!(
+        (spec.recipe.learning_rate, spec.recipe.batch_size),
+        (0.001, 8)
+    );
+    // A study file says the same, and other sizes are another study.
+    let (_, stderr) = good(&[], &out);
+    assert!(stderr.contains("3 of them are there already"), "{stderr}");
+    let (code, _, stderr) = compare(&["--layers", "4"], &out);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("it differs in: model"), "{stderr}");
+    for (scheme, said) in [
+        ("rotary(share=0.3)", "a multiple of 0.125"),
+        ("rotary(nope_every=4)", "the model has 2 layers"),
+        ("rotary(bse=4)", "did you mean `base`?"),
+    ] {
+        let flags = ["--tasks", "majority", "--schemes", scheme];
+        let (code, _, stderr) = compare(&flags, &folder.path().join("wrong"));
+        assert_eq!(code, 2);
+        assert!(stderr.contains(said), "{scheme}: {stderr}");
+    }
+}
+
+#[test]
+fn a_retrieval_task_has_scores_by_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let flags = [
+        "--tasks",
+        "passkey,majority",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "2",
+    ];
+    good(&flags, &out);
+    let depths = fs::read_to_string(out.join("depths.csv")).unwrap();
+    let mut lines = depths.lines();
+    let head = "task,scheme,seed,length,inside_training,depth_from,depth_to,answers,score,floor";
+    assert_eq!(lines.next(), Some(head));
+    // Eight lengths of five depths, and nothing of the task without depths.
+    assert_eq!(lines.clone().count(), 40, "{depths}");
+    assert!(lines.all(|line| line.starts_with("passkey,none,1,")));
+    assert!(out.join("depth-passkey.svg").exists() && !out.join("depth-majority.svg").exists());
+}
