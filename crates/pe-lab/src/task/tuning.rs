@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::{Input, Measure, Readout, Sample, Task};
+use super::{Input, Measure, Readout, Sample, Task, TestRows};
 
 /// One in this many different examples is held out.
 const HELD_OUT: u64 = 10;
@@ -110,7 +110,7 @@ impl Task for Tuning {
         self.sets.iter().map(|(length, _)| *length).collect()
     }
 
-    // Everything else is the task's own.
+    // Everything else is the task's own, but for `language`: longer windows are no part of the choice.
 
     fn name(&self) -> &str {
         self.task.name()
@@ -182,6 +182,10 @@ impl Task for Tuning {
 
     fn has_times(&self) -> bool {
         self.task.has_times()
+    }
+
+    fn test_rows(&self) -> TestRows {
+        self.task.test_rows()
     }
 
     fn depths(&self, sample: &Sample) -> Vec<f64> {
