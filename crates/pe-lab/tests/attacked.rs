@@ -40,7 +40,7 @@ fn with_steps(steps: &str, out: &Path) -> Command {
 
 /// The same program behind a line of shell that sets something up first.
 fn behind(setup: &str, command: &Command) -> Command {
-    let mut shell = Command::new("sh");
+    let mut shell = common::hearing(Command::new("sh"));
     shell.args(["-c", &format!("{setup}; exec \"$@\""), "sh"]);
     shell.arg(command.get_program()).args(command.get_args());
     shell

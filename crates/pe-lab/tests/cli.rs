@@ -147,7 +147,10 @@ fn lists_and_help_name_everything() {
         "{tasks}"
     );
     let (_, schemes, _) = run(&["schemes"], None);
-    assert_eq!(schemes.lines().count(), Scheme::names().len());
+    // Behind a blank line it tells what can be set.
+    let listed = schemes.lines().take_while(|line| !line.is_empty());
+    assert_eq!(listed.count(), Scheme::names().len());
+    assert!(schemes.contains("rotary(base=500000, share=0.25)"));
     for name in Scheme::names() {
         let line = schemes.lines().find(|line| line.starts_with(name));
         let about = line.and_then(|line| line.strip_prefix(name));

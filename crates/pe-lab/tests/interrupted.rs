@@ -168,11 +168,13 @@ fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
     let mut child = start(&out);
     wait_for_trials(&mut child, 1);
     let name = out.join("trials").to_string_lossy().into_owned();
-    let killed = Command::new("pkill")
-        .args(["-9", "-f", &name])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    // Between two trials there is no process to kill.
+    let kill = || Command::new("pkill").args(["-9", "-f", &name]).status();
+    let started = Instant::now();
+    while !kill().unwrap().success() {
+        assert!(started.elapsed() < Duration::from_secs(60), "no trial runs");
+        thread::sleep(Duration::from_millis(10));
+    }
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
 

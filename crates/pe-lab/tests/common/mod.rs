@@ -4,7 +4,26 @@ use std::process::Command;
 
 /// The program, to be given arguments.
 pub fn lab() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"))
+    hearing(Command::new(assert_cmd::cargo::cargo_bin!("pe-lab")))
+}
+
+/// The command, with no signal ignored: tests that run in the background or behind `nohup` ignore some, and so
+/// would what they start.
+pub fn hearing(mut command: Command) -> Command {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        let hear = || {
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+                // SAFETY: the call may be made between fork and exec, and installs no handler.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // SAFETY: `hear` allocates nothing and takes no lock.
+        unsafe { command.pre_exec(hear) };
+    }
+    command
 }
 
 /// Runs a command to its end: exit code, standard output, standard error.
