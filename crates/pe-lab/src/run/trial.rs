@@ -34,6 +34,10 @@ pub struct TrialResult {
 }
 
 /// How a trial ended.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every outcome is the large one"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
