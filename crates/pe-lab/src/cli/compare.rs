@@ -28,8 +28,8 @@ pub const OUT: &str = "pe-lab-results";
 pub struct Args {
     /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
     /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
-    /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, half
-    /// an hour) [default: the study in the folder of --out if there is one, standard with
+    /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
+    /// minutes) [default: the study in the folder of --out if there is one, standard with
     /// --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]
     preset: Option<String>,
