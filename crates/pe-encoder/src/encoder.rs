@@ -727,14 +727,7 @@ mod tests {
         let x = Tensor::<3>::random([2, 19, D_MODEL], Distribution::Default, &device);
         for (name, scheme) in schemes(&device) {
             let whole = encoder.forward(x.clone(), None, &scheme, &Positions::default());
-            let mut caches = encoder.caches();
-            let mut from = 0;
-            let parts = [7, 1, 1, 1, 5, 4].map(|count| {
-                let part = x.clone().narrow(1, from, count);
-                from += count;
-                encoder.forward_cached(part, &scheme, &mut caches)
-            });
-            let cached = values(Tensor::cat(parts.to_vec(), 1));
+            let cached = decoded(&encoder, &x, &scheme);
             let apart = difference(&values(whole), &cached);
             assert!(apart < 2e-6, "{name}: {apart} apart");
         }
@@ -787,6 +780,21 @@ mod tests {
         found.1
     }
 
+    /// The output for 19 tokens, decoded with caches.
+    fn decoded(encoder: &Encoder, x: &Tensor<3>, scheme: &PositionalScheme) -> Vec<f32> {
+        let mut caches = encoder.caches();
+        // A prompt of 7 tokens, then one token at a time, then several at once.
+        let mut from = 0;
+        let parts = [7, 1, 1, 1, 5, 4].map(|count| {
+            let part = x.clone().narrow(1, from, count);
+            from += count;
+            encoder.forward_cached(part, scheme, &mut caches)
+        });
+        assert_eq!(from, 19);
+        assert!(caches.iter().all(|cache| cache.tokens() == 19));
+        values(Tensor::cat(parts.to_vec(), 1))
+    }
+
     #[test]
     fn decoding_with_a_cache_gives_the_causal_output() {
         let device = Device::flex();
@@ -795,16 +803,7 @@ mod tests {
         let x = Tensor::<3>::random([2, 19, D_MODEL], Distribution::Default, &device);
         for (name, scheme) in schemes(&device) {
             let whole = encoder.forward(x.clone(), None, &scheme, &Positions::default());
-            let mut caches = encoder.caches();
-            // A prompt of 7 tokens, then one token at a time, then several at once.
-            let mut from = 0;
-            let parts = [7, 1, 1, 1, 5, 4].map(|count| {
-                let part = x.clone().narrow(1, from, count);
-                from += count;
-                encoder.forward_cached(part, &scheme, &mut caches)
-            });
-            assert_eq!((from, caches[0].tokens(), caches[1].tokens()), (19, 19, 19));
-            let cached = values(Tensor::cat(parts.to_vec(), 1));
+            let cached = decoded(&encoder, &x, &scheme);
             let apart = difference(&values(whole.clone()), &cached);
             assert!(apart < 2e-6, "{name}: {apart} apart");
             // Later tokens do not change the output of earlier ones.

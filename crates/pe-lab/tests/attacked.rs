@@ -129,6 +129,29 @@ fn a_study_that_nobody_watches_writes_its_report() {
     }
 }
 
+/// Writes a file of labelled rows.
+fn write_rows(file: &Path) {
+    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+}
+
+/// A short study of a data file.
+fn of_data(file: &Path, out: &Path) -> Command {
+    let mut command = common::lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--data",
+    ]);
+    command.arg(file).arg("--out").arg(out);
+    command
+}
+
 /// Every file and folder in a folder, and the folder itself.
 fn everything(folder: &Path) -> Vec<PathBuf> {
     let mut all = vec![folder.to_path_buf()];
@@ -147,23 +170,11 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
 fn a_study_of_private_data_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("patients.csv");
-    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-    fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+    write_rows(&file);
     for (mode, others) in [(0o600, 0o077), (0o640, 0o027), (0o4644, 0o7022)] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let out = folder.path().join(format!("{mode:o}"));
-        let mut command = common::lab();
-        command.args([
-            "compare",
-            "--schemes",
-            "none",
-            "--seeds",
-            "1",
-            "--steps",
-            "3",
-            "--data",
-        ]);
-        command.arg(&file).arg("--out").arg(&out);
+        let command = of_data(&file, &out);
         let (code, _, stderr) = common::ended(&mut behind("umask 022", &command));
         assert_eq!(code, 0, "{stderr}");
         let all = everything(&out);
@@ -219,21 +230,9 @@ fn links_in_a_study_lead_nowhere() {
 fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.csv");
-    let rows = (0..40).map(|i| format!("yes,a b {i}\nno,b a {i}\n"));
-    fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+    write_rows(&file);
     let out = folder.path().join("study");
-    let mut command = common::lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--data",
-    ]);
-    let (code, _, stderr) = common::ended(command.arg(&file).arg("--out").arg(&out));
+    let (code, _, stderr) = common::ended(&mut of_data(&file, &out));
     assert_eq!(code, 0, "{stderr}");
     let report = || common::ended(common::lab().arg("report").arg(&out));
     let spec = fs::read_to_string(out.join("study.json")).unwrap();

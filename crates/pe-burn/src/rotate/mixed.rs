@@ -9,7 +9,7 @@ use burn::tensor::{Device, Distribution, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::turn::rotate_by;
-use super::{Rotate, lookup};
+use super::{Rotate, each_side, lookup};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, check_width, init};
@@ -207,11 +207,7 @@ impl Rotate for MixedRotary {
         queries: Option<(Tensor<4>, &Positions)>,
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-        let side = |side: Option<(Tensor<4>, &Positions)>| {
-            side.map(|(x, positions)| self.side(x, positions))
-                .transpose()
-        };
-        Ok([side(queries)?, side(keys)?])
+        each_side(queries, keys, |x, positions| self.side(x, positions))
     }
 }
 

@@ -212,6 +212,18 @@ pub trait Rotate {
     }
 }
 
+/// Rotates queries and keys by the same function, for a module that looks up nothing for both of them.
+fn each_side(
+    queries: Option<(Tensor<4>, &Positions)>,
+    keys: Option<(Tensor<4>, &Positions)>,
+    rotate: impl Fn(Tensor<4>, &Positions) -> Result<Tensor<4>, PositionError>,
+) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    let side = |side: Option<(Tensor<4>, &Positions)>| {
+        side.map(|(x, positions)| rotate(x, positions)).transpose()
+    };
+    Ok([side(queries)?, side(keys)?])
+}
+
 /// The lookup of positions for queries or keys of a module.
 #[inline]
 fn lookup<'a>(

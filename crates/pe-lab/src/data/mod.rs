@@ -466,14 +466,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     }
     let format = checked_format(file, reading).map_err(of(file))?;
     if matches!(format, Format::Text | Format::Ids) {
-        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
-            if set {
-                let problem = Problem::Reading(format!(
-                    "{flag} is for labelled rows; of a plain text, the last tenth is the test"
-                ));
-                return Err(of(file)(problem));
-            }
-        }
+        refuse_other_tests(source, "a plain text, the last tenth").map_err(of(file))?;
     }
     if source.tokenizer.is_some() || next::is_windowed(format, reading) {
         return windowed(source, format, known.as_ref()).map_err(of(file));
@@ -493,14 +486,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         tokenizer: None,
     };
     let (made, description) = if format == Format::Series {
-        for (set, flag) in [(test.is_some(), "--test"), (folds.is_some(), "--folds")] {
-            if set {
-                let problem = Problem::Reading(format!(
-                    "{flag} is for labelled rows; of a series, the last fifth is the test"
-                ));
-                return Err(of(file)(problem));
-            }
-        }
+        refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
         let made = series::read(&text, reading, delimiter(file), &spec.file);
         let (task, description) = made.map_err(of(file))?;
         (Made::Series(Arc::new(task)), description)
@@ -551,6 +537,20 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         private: file.clone(),
         made,
     })
+}
+
+/// Refuses what is for labelled rows alone. `held_out` says of what which part is the test.
+fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
+    let set = [
+        (source.test.is_some(), "--test"),
+        (source.folds.is_some(), "--folds"),
+    ];
+    match set.into_iter().find(|(set, _)| *set) {
+        None => Ok(()),
+        Some((_, flag)) => Err(Problem::Reading(format!(
+            "{flag} is for labelled rows; of {held_out} is the test"
+        ))),
+    }
 }
 
 /// The task of a file that is read window by window, or by a tokenizer.

@@ -78,16 +78,11 @@ pub struct Data<'a> {
     pub runs: Vec<Run<'a>>,
     /// The versions that computed the trials, each once.
     pub versions: Vec<&'a Versions>,
+    /// The processors that the trials ran on, as far as they are known.
+    pub processors: BTreeSet<&'a str>,
 }
 
 impl<'a> Data<'a> {
-    /// The processors that the trials ran on, each once, as far as they are known.
-    pub fn processors(&self) -> BTreeSet<&'a str> {
-        let measured = self.runs.iter().filter_map(|run| run.outcome.ok());
-        let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
-        machines.map(|machine| machine.processor.as_str()).collect()
-    }
-
     /// The results of a study.
     pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
         let done = outcomes.results.iter().map(|result| Run {
@@ -147,7 +142,11 @@ impl<'a> Data<'a> {
             let known = tasks.get(&task.name).ok();
             TaskFacts::of(&task.name, task.steps, known.as_deref(), scores)
         });
+        let measured = runs.iter().filter_map(|run| run.outcome.ok());
+        let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
+        let processors = machines.map(|machine| machine.processor.as_str());
         Self {
+            processors: processors.collect(),
             spec,
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),

@@ -523,7 +523,7 @@ impl TaskSummary {
 /// The mean of a time. `None` where the trials ran on several kinds of processors: a scheme that happened to run
 /// on the faster one would look cheap.
 fn cost(data: &Data<'_>, times: impl Iterator<Item = f64>) -> Option<f64> {
-    match data.processors().len() {
+    match data.processors.len() {
         0 | 1 => mean(times),
         _ => None,
     }
