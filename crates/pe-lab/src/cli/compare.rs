@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::costs;
 use super::names::Known;
 use super::private::keep_as_private_as;
 use super::report::{Show, show};
@@ -71,6 +72,10 @@ pub struct Args {
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
+    /// After the trials, measure what each scheme costs, one at a time: about a minute for eight schemes. As `pe-lab
+    /// costs` does
+    #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
+    costs: bool,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
     /// steps that the study in the folder does not have are added to it, and what it has is kept
     #[arg(long, default_value = OUT, value_name = "FOLDER")]
@@ -349,7 +354,11 @@ impl Args {
                 outcomes.resumed
             ));
         }
-        show(&study, &outcomes, &self.show, study.folder())
+        if !self.costs {
+            return show(&study, &outcomes, &self.show, study.folder());
+        }
+        costs::measure(&study, &stop, self.show.quiet)?;
+        show(&study, &study.outcomes()?, &self.show, study.folder())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod array;
 mod compare;
+mod costs;
 mod inspect;
 mod merge;
 mod names;
@@ -64,6 +65,12 @@ enum Command {
     Train(train::Args),
     /// Write the report of a study again, from its files, without training
     Report(report::Args),
+    /// Measure what each scheme of a study costs, one at a time, and write its report again
+    ///
+    /// Time per training step, tokens per second of training, of a forward pass and of decoding from a cache, and
+    /// memory, at the training length and at longer ones. Run it when the machine is idle: with other programs at
+    /// work the report leaves the times out.
+    Costs(costs::Args),
     /// Make one study of the parts that were run on several machines with `compare --shard`
     ///
     /// The folders must hold parts of the same study. A trial that is in several of them must have the same
@@ -110,6 +117,9 @@ enum Command {
     Trial {
         /// The trial's folder
         folder: PathBuf,
+        /// Measure what its scheme costs at this length, and print it as JSON, in place of the trial
+        #[arg(long, value_name = "LENGTH")]
+        cost: Option<usize>,
     },
 }
 
@@ -134,10 +144,18 @@ impl Cli {
             Some(Command::Compare(args)) => args.run(),
             Some(Command::Train(args)) => args.run(),
             Some(Command::Report(args)) => args.run(),
+            Some(Command::Costs(args)) => args.run(),
             Some(Command::Merge(args)) => args.run(),
             Some(Command::Slurm(args)) => args.run(),
             Some(Command::Hyperqueue(args)) => args.hyperqueue(),
-            Some(Command::Trial { folder }) => run::serve(&folder).map(|()| 0),
+            Some(Command::Trial { folder, cost: None }) => run::serve(&folder).map(|()| 0),
+            Some(Command::Trial {
+                folder,
+                cost: Some(length),
+            }) => {
+                print_line(&run::serve_cost(&folder, length)?);
+                Ok(0)
+            }
             Some(Command::Predict(args)) => args.run(),
             Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Inspect(args)) => inspect::run(&args),

@@ -20,6 +20,7 @@
 //! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps, kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
+//! ├── costs.json           what each scheme costs, if it was measured
 //! ├── summary.json         the numbers and sentences of the report
 //! ├── winner.json          the scheme that scored highest, as a configuration of pe-burn
 //! ├── winner.bpk           only on the user's data: the weights of its best model, for `pe-lab predict`
@@ -154,6 +155,11 @@ impl StudyFolder {
     /// Everything that was measured.
     pub fn results_jsonl(&self) -> PathBuf {
         self.0.join(Self::RESULTS_JSONL)
+    }
+
+    /// What the schemes cost, if it was measured.
+    pub fn costs(&self) -> PathBuf {
+        self.0.join("costs.json")
     }
 
     /// The numbers and sentences of the report.

@@ -11,9 +11,11 @@
 //! | `checkpoints` | from which checkpoint a training can go on |
 //! | `silent` | a renderer that leaves the terminal alone |
 //! | `evaluation` | scores by length, by position and by depth |
+//! | `cost` | what a scheme costs: time and memory |
 
 mod batch;
 mod checkpoints;
+mod cost;
 mod evaluation;
 mod language;
 mod loader;
@@ -25,6 +27,7 @@ mod training;
 
 pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
+pub use cost::{Cost, cost_lengths, measure_cost};
 pub use evaluation::{
     DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities,
 };

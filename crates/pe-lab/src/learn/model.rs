@@ -11,7 +11,7 @@ use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Embed, Grid, LearnedPositionalEmbeddingConfig, PositionalScheme, Positions};
-use pe_encoder::{Encoder, EncoderConfig, LayerKind};
+use pe_encoder::{Cache, Encoder, EncoderConfig, LayerKind};
 
 use super::batch::{InputTensor, TensorBatch};
 use crate::ask::{AtResolution, ModelSpec, Scheme};
@@ -185,6 +185,31 @@ impl Model {
             (None, Some(padding)) => mean_of_tokens(x, padding),
         };
         self.readout.forward(read_from)
+    }
+
+    /// An empty cache for each layer, to begin decoding with.
+    pub fn caches(&self) -> Vec<Cache> {
+        self.encoder.caches()
+    }
+
+    /// Takes new tokens through a causal model of tokens, and appends them to the caches. They are at the
+    /// positions after those of the caches.
+    ///
+    /// `tokens` is `[rows, seq]`; the result is the logits of the last token of each row, `[rows, classes]`, which
+    /// are those of [`forward`](Self::forward) for the whole sequence.
+    ///
+    /// # Panics
+    ///
+    /// For a model that is not causal, and for a model of vectors.
+    pub fn decode(&self, tokens: Tensor<2, Int>, caches: &mut [Cache]) -> Tensor<2> {
+        let embedding = self.tokens.as_ref();
+        let x = embedding.expect("a model of tokens").forward(tokens);
+        let before = caches.first().map_or(0, Cache::tokens);
+        let x = self.scheme.embed(x, &Positions::from(before));
+        let x = self.encoder.forward_cached(x, &self.scheme, caches);
+        let [_, seq, _] = x.dims();
+        self.readout
+            .forward(x.slice_dim(1, seq - 1..seq).squeeze_dim(1))
     }
 
     /// The mean over the answers of a batch: of the cross-entropy of classes, or of the absolute error of
@@ -406,6 +431,28 @@ mod tests {
         let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
         assert_eq!(digits.forward(tokens, None, &at, None).dims(), [3, 10]);
+    }
+
+    #[test]
+    fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
+        let device = Device::flex();
+        let task = crate::task::text();
+        let ids: Vec<i32> = (0..24).map(|at| at * 7 % 20).collect();
+        let tokens = Tensor::<1, Int>::from_ints(&ids[..], &device).reshape([1, 24]);
+        for name in ["sinusoidal", "learned", "rotary", "alibi", "t5"] {
+            let scheme = Scheme::by_name(name, 64, 4, 64).unwrap();
+            let sizes = ModelSpec::default();
+            let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
+            let last = Tensor::<1, Int>::from_ints([23], &device);
+            let whole = model.forward(tokens.clone(), None, &Positions::default(), Some(last));
+            let mut caches = model.caches();
+            let mut decoded = model.decode(tokens.clone().slice_dim(1, 0..20), &mut caches);
+            for at in 20..24 {
+                decoded = model.decode(tokens.clone().slice_dim(1, at..at + 1), &mut caches);
+            }
+            let difference = (whole - decoded).abs().max().into_scalar::<f32>();
+            assert!(difference < 1e-5, "{name}: {difference}");
+        }
     }
 
     fn sequence(tokens: &[usize]) -> Sample {

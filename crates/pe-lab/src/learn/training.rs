@@ -125,13 +125,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         next_step,
         tokens: tokens.clone(),
     });
-    let optimizer = ModuleOptimizer::from(Adam {
-        beta_1: 0.9,
-        beta_2: recipe.beta_2,
-        epsilon: 1e-8,
-        clip_norm: Some(recipe.clip_norm),
-        kernels: Kernels::Auto,
-    });
+    let optimizer = optimizer(recipe);
     let schedule = schedule(recipe, steps)?;
 
     let mut training = SupervisedTraining::new(folder.path(), training, held_out)
@@ -196,6 +190,17 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         steps: steps - first,
         tokens: tokens.load(Ordering::Relaxed),
         elapsed,
+    })
+}
+
+/// The optimizer of a recipe.
+pub(super) fn optimizer(recipe: &Recipe) -> ModuleOptimizer {
+    ModuleOptimizer::from(Adam {
+        beta_1: 0.9,
+        beta_2: recipe.beta_2,
+        epsilon: 1e-8,
+        clip_norm: Some(recipe.clip_norm),
+        kernels: Kernels::Auto,
     })
 }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
-use crate::run::{Measures, Outcome, Outcomes, Study};
+use crate::run::{Costs, Measures, Outcome, Outcomes, Study};
 use crate::stats::{Errors, mean};
 use crate::task::{Measure, Task, TestRows};
 
@@ -80,6 +80,8 @@ pub struct Data<'a> {
     pub versions: Vec<&'a Versions>,
     /// The processors that the trials ran on, as far as they are known.
     pub processors: BTreeSet<&'a str>,
+    /// What the schemes cost, if it was measured.
+    pub costs: Option<&'a Costs>,
 }
 
 impl<'a> Data<'a> {
@@ -123,6 +125,7 @@ impl<'a> Data<'a> {
         Self {
             seeds: outcomes.seeds.clone(),
             look,
+            costs: outcomes.costs.as_ref(),
             ..Self::new(study.spec(), runs, versions, study.tasks())
         }
     }
@@ -147,6 +150,7 @@ impl<'a> Data<'a> {
         let processors = machines.map(|machine| machine.processor.as_str());
         Self {
             processors: processors.collect(),
+            costs: None,
             spec,
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),

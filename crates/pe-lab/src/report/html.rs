@@ -28,6 +28,7 @@ const TEMPLATE: &str = include_str!("report.html");
 /// Every chart of a study.
 pub struct Charts {
     study: Vec<Figure>,
+    costs: Vec<Figure>,
     tasks: Vec<TaskFigures>,
 }
 
@@ -38,6 +39,7 @@ impl Charts {
             summaries.map(|(task, summary)| charts::of_task(data, task, summary.language.as_ref()));
         Ok(Self {
             study: charts::of_study(summary)?,
+            costs: charts::of_costs(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
         })
     }
@@ -45,7 +47,7 @@ impl Charts {
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         let of_tasks = self.tasks.iter();
         let of_tasks = of_tasks.flat_map(|task| task.scores.iter().chain(&task.losses));
-        self.study.iter().chain(of_tasks)
+        self.study.iter().chain(&self.costs).chain(of_tasks)
     }
 }
 
@@ -194,6 +196,7 @@ pub fn render(
         "failures": failures,
         "schemes": schemes,
         "overview": Shown::all(&charts.study),
+        "cost_charts": Shown::all(&charts.costs),
         "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
         "figures": Shown::all(encodings),
         "versions": data.versions,
@@ -292,7 +295,7 @@ fn thousands(number: f64) -> String {
 mod tests {
     use super::*;
     use crate::ask::Tuned;
-    use crate::report::synthetic::Synthetic;
+    use crate::report::synthetic::{Synthetic, costs};
     use crate::report::verdict;
     use resvg::usvg::roxmltree::{Document, Node};
 
@@ -346,6 +349,33 @@ mod tests {
         assert!(words > 100, "{words}");
         // On a phone a chart is as large as it is drawn, and scrolls.
         assert!(page.contains("@media (max-width: 36rem) { figure { overflow-x: auto; }"));
+    }
+
+    #[test]
+    fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
+        let study = Synthetic::new(&["reverse"], &["none", "rotary"], 2)
+            .score("reverse", "none", 1, &[(20, 0.3), (40, 0.3)])
+            .score("reverse", "rotary", 1, &[(20, 0.9), (40, 0.2)]);
+        let page_of = |costs: &crate::run::Costs| {
+            let mut data = study.data();
+            data.costs = Some(costs);
+            let summary = verdict::judged(Summary::of(&data));
+            let charts = Charts::draw(&data, &summary).unwrap();
+            let page = render(&data, &summary, &charts, &[]).unwrap();
+            check(&page);
+            (page, charts.costs.len())
+        };
+        let (page, charts) = page_of(&costs(0.0));
+        assert_eq!(charts, 2);
+        let words = text(parse(&page).root());
+        assert!(words.contains("Score against cost beyond the training lengths"));
+        assert!(
+            words.contains("rotary 22 12.00 117 333 91 667 50"),
+            "{words}"
+        );
+        let (page, charts) = page_of(&costs(0.7));
+        assert_eq!(charts, 0);
+        assert!(page.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
     }
 
     /// Reads the page as XML, which it is after its doctype.

@@ -8,6 +8,7 @@
 //! | `comparison` | two schemes compared, by name |
 //! | `summary` | every number of the report |
 //! | `language` | the numbers of language models, and what they write |
+//! | `costs` | what the schemes cost, and which of them nothing beats for less |
 //! | `verdict` | the sentences about these numbers |
 //! | `table` | the report in a terminal |
 //! | `files` | the report as CSV and JSON |
@@ -17,6 +18,7 @@
 mod charts;
 mod comparison;
 mod convergence;
+mod costs;
 mod data;
 mod encodings;
 mod figure;
@@ -33,6 +35,7 @@ mod verdict;
 use std::path::PathBuf;
 
 pub use comparison::{Comparison, Headline, Part};
+pub use costs::{CostRow, CostSummary, Front, FrontPoint};
 pub use figure::Figure;
 pub use language::{Bits, LanguageRow, LanguageSummary, WrittenText};
 pub use summary::{

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::comparison::{Comparison, Headline, Part};
 use super::convergence::is_falling;
+use super::costs::CostSummary;
 use super::data::{Data, TaskFacts};
 use super::language::LanguageSummary;
 use crate::ask::StudySpec;
@@ -50,6 +51,9 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// The tasks.
     pub tasks: Vec<TaskSummary>,
+    /// What the schemes cost, if it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<CostSummary>,
 }
 
 /// One scheme over all tasks.
@@ -220,6 +224,7 @@ impl Summary {
         let overall = schemes
             .iter()
             .map(|scheme| SchemeOverall::of(data, scheme, &tasks));
+        let overall: Vec<SchemeOverall> = overall.collect();
         let errors = data.errors();
         let questions: Vec<Question<'_>> = Part::ALL
             .into_iter()
@@ -250,7 +255,8 @@ impl Summary {
             not_run: trials.saturating_sub(data.runs.len()),
             data: data.description.clone(),
             finished: data.runs.iter().filter(|run| run.outcome.is_ok()).count(),
-            schemes: overall.collect(),
+            costs: data.costs.map(|costs| CostSummary::of(costs, &overall)),
+            schemes: overall,
             headlines: headlines.collect(),
             comparisons: comparisons.collect(),
             tasks,

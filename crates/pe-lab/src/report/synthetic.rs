@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::data::{Data, Loss, Run};
 use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
-use crate::learn::{CurvePoint, LengthScore, PositionScore};
+use crate::learn::{Cost, CurvePoint, LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
-use crate::run::{Measures, Timing};
+use crate::run::{Costs, Machine, Measures, SchemeCosts, Timing};
 use crate::task::Score;
 
 /// A study and its runs. Lengths up to 20 are inside training and have the floor 0.25; longer ones have
@@ -198,5 +198,32 @@ impl Synthetic {
             }
         }
         study
+    }
+}
+
+/// Costs of the schemes `none` and `rotary`, and of one that no study has.
+pub fn costs(others: f64) -> Costs {
+    let cost = |step_ms: f64, tokens| Cost {
+        tokens,
+        batch_size: 64,
+        step_ms,
+        prefill_ms: step_ms / 50.0,
+        decode_ms: None,
+        peak_bytes: Some(50 << 20),
+        others: Some(others),
+    };
+    let scheme = |name: &str, ms: f64| SchemeCosts {
+        scheme: name.into(),
+        at: vec![cost(ms, 22), cost(3.0 * ms, 42)],
+    };
+    Costs {
+        task: "reverse".into(),
+        device: "flex".into(),
+        machine: Machine::this(),
+        schemes: vec![
+            scheme("none", 10.0),
+            scheme("rotary", 12.0),
+            scheme("gone", 1.0),
+        ],
     }
 }

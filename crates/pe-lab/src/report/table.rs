@@ -1,6 +1,7 @@
 //! The report in a terminal.
 
 use super::comparison::Part;
+use super::costs::CostSummary;
 use super::language::{Bits, LanguageSummary};
 use super::number::fixed;
 use super::summary::{Aggregate, Group, SchemeSummary, Summary, TaskSummary};
@@ -19,6 +20,10 @@ pub fn render(summary: &Summary) -> String {
     }
     for task in &summary.tasks {
         out.push_str(&render_task(task));
+        out.push('\n');
+    }
+    if let Some(costs) = summary.costs.as_ref().filter(|costs| costs.quiet) {
+        out.push_str(&render_costs(costs));
         out.push('\n');
     }
     out.push_str("Verdict\n");
@@ -181,6 +186,45 @@ fn render_language(task: &TaskSummary, language: &LanguageSummary) -> String {
         language.scored,
         language.lengths.first().copied().unwrap_or(0),
         language.stride,
+        align(&rows)
+    )
+}
+
+fn render_costs(costs: &CostSummary) -> String {
+    let mut header = vec!["scheme", "tokens", "ms/step", "trained/s", "prefill/s"];
+    if costs.decodes {
+        header.push("decoded/s");
+    }
+    header.push("MiB");
+    let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
+    let number = |value: Option<f64>| value.map_or(DASH.into(), |value| fixed(value, 0));
+    for row in &costs.rows {
+        let mut cells = vec![
+            row.scheme.clone(),
+            row.tokens.to_string(),
+            fixed(row.step_ms, 2),
+            fixed(row.trained_per_second, 0),
+            fixed(row.prefilled_per_second, 0),
+        ];
+        if costs.decodes {
+            cells.push(number(row.decoded_per_second));
+        }
+        cells.push(number(row.peak_mib));
+        rows.push(cells);
+    }
+    format!(
+        "costs on {} on {} ({}, {} threads), one scheme at a time: a training step of {} sequences, tokens per second \
+         of training, of a forward pass over one sequence{}, and the most memory of the program\n{}",
+        costs.task,
+        costs.device,
+        costs.machine.processor,
+        costs.machine.cores,
+        costs.batch_size,
+        if costs.decodes {
+            " and of decoding from a cache"
+        } else {
+            ""
+        },
         align(&rows)
     )
 }

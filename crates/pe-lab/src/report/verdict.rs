@@ -56,6 +56,8 @@ fn of_study(summary: &Summary) -> Vec<String> {
     lines.extend(failed(summary));
     lines.extend(left_out(summary));
     lines.extend(unsolved(summary));
+    let costs = summary.costs.iter();
+    lines.extend(costs.flat_map(|costs| costs.sentences(|part| place(summary, part))));
     lines.push(tuned(summary));
     lines
 }

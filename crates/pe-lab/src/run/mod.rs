@@ -10,6 +10,7 @@
 //! | `tune` | choosing a learning rate for every scheme on every task |
 //! | `winner` | the scheme that scored highest |
 //! | `merge` | several folders of one study become one |
+//! | `costs` | what the schemes cost, measured one at a time |
 //! | `machine` | the machine that a trial ran on |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
@@ -17,6 +18,7 @@
 
 mod budget;
 mod claim;
+mod costs;
 mod data_copy;
 mod estimate;
 mod machine;
@@ -29,6 +31,7 @@ mod winner;
 mod worker;
 
 pub use budget::{Budget, Fitting, Open};
+pub use costs::{Costs, SchemeCosts, serve_cost};
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::{Estimate, TrialTimes, in_words};
 pub use machine::Machine;

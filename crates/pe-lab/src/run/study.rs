@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::claim::claim;
+use super::costs::Costs;
 use super::data_copy::kept_tasks;
 use super::trial::TrialResult;
 use super::worker::Crew;
@@ -34,6 +35,8 @@ pub struct Outcomes {
     pub missing: Vec<(TrialSpec, Option<String>)>,
     /// How many of the results were there before.
     pub resumed: usize,
+    /// What the schemes cost, if it was measured.
+    pub costs: Option<Costs>,
 }
 
 impl Study {
@@ -138,7 +141,7 @@ impl Study {
             missing.push((trial, reason));
         }
         let resumed = results.len();
-        Ok(self.so_far(results, missing, resumed))
+        self.so_far(results, missing, resumed)
     }
 
     /// The planned looks at the study, if it stops when it is decided.
@@ -153,7 +156,7 @@ impl Study {
         mut results: Vec<TrialResult>,
         mut missing: Vec<(TrialSpec, Option<String>)>,
         resumed: usize,
-    ) -> Outcomes {
+    ) -> Result<Outcomes, LabError> {
         let mut seeds = self.spec.seeds.clone();
         if let Some(looks) = self.looks() {
             let waits = |seed: &u64| missing.iter().any(|m| m.0.seed == *seed && m.1.is_none());
@@ -162,12 +165,13 @@ impl Study {
             results.retain(|result| seeds.contains(&result.spec.seed));
             missing.retain(|missing| seeds.contains(&missing.0.seed));
         }
-        Outcomes {
+        Ok(Outcomes {
             results,
             seeds,
             missing,
             resumed,
-        }
+            costs: Costs::of(&self.folder)?,
+        })
     }
 
     /// Runs the trials without a result. A trial that fails is no error. A study that stops when it is
@@ -209,7 +213,7 @@ impl Study {
                 .cloned()
                 .map(|(trial, why)| (trial, Some(why)));
             let missing = missing.chain(later.iter().cloned().map(|trial| (trial, None)));
-            let outcomes = self.so_far(results, missing.collect(), before.len());
+            let outcomes = self.so_far(results, missing.collect(), before.len())?;
             if later.is_empty() || decided(&outcomes) {
                 return Ok(outcomes);
             }

@@ -1,6 +1,7 @@
 //! The charts of a report. They can be read at half their size and without colours.
 
 mod bars;
+mod cost;
 mod depth;
 mod heat;
 mod language;
@@ -61,6 +62,14 @@ pub fn of_task(
 /// Draws the charts of the whole study: the heat map of schemes and tasks.
 pub fn of_study(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     heat::draw(summary)
+}
+
+/// Draws score against cost, where costs were measured.
+pub fn of_costs(summary: &Summary) -> Result<Vec<Figure>, LabError> {
+    match &summary.costs {
+        None => Ok(Vec::new()),
+        Some(costs) => cost::draw(costs, &summary.study.schemes),
+    }
 }
 
 #[cfg(test)]

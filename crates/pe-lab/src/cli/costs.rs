@@ -1,0 +1,56 @@
+//! `pe-lab costs`: measure what the schemes of a study cost, which `compare --costs` does too.
+
+use std::path::PathBuf;
+
+use super::private::keep_as_private_as;
+use super::report::{Show, show};
+use super::signals::on_stop;
+use crate::console::tell;
+use crate::error::LabError;
+use crate::run::{Stop, Study};
+
+/// The flags of `costs`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// The study's folder
+    #[arg(value_name = "FOLDER", default_value = super::compare::OUT)]
+    folder: PathBuf,
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Measures, writes the report again, and returns the exit code.
+    pub fn run(&self) -> Result<u8, LabError> {
+        let study = Study::load(&self.folder)?;
+        keep_as_private_as(study.tasks().files())?;
+        let stop = Stop::default();
+        on_stop({
+            let stop = stop.clone();
+            move || stop.now()
+        })?;
+        measure(&study, &stop, self.show.quiet)?;
+        show(&study, &study.outcomes()?, &self.show, study.folder())
+    }
+}
+
+/// Measures the costs of a study's schemes.
+pub(super) fn measure(study: &Study, stop: &Stop, quiet: bool) -> Result<(), LabError> {
+    let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
+    let say = |line: &str| {
+        if !quiet {
+            tell(line);
+        }
+    };
+    say("measuring what each scheme costs, one at a time");
+    let costs = study.measure_costs(&program, stop, say)?;
+    if !costs.quiet() {
+        tell(&format!(
+            "other programs kept up to {:.1} processor cores busy meanwhile, so the report leaves these times out; \
+             `pe-lab costs {}` measures them again",
+            costs.others(),
+            study.folder().path().display()
+        ));
+    }
+    Ok(())
+}

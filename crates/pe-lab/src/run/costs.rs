@@ -1,0 +1,249 @@
+//! What the schemes of a study cost, measured one at a time.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use super::data_copy::kept_tasks;
+use super::machine::Machine;
+use super::study::Study;
+use super::worker::Stop;
+use crate::ask::TrialSpec;
+use crate::device;
+use crate::error::LabError;
+use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
+use crate::learn::{Cost, cost_lengths, measure_cost};
+
+/// Every scheme is measured at every length this often, in turns, so that all meet the same slow moments.
+const ROUNDS: usize = 3;
+
+/// With more cores than this kept busy by other programs, times are not to be compared.
+const QUIET: f64 = 0.1;
+
+/// What the schemes of a study cost on one of its tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// The task.
+    pub task: String,
+    /// The device.
+    pub device: String,
+    /// The machine.
+    pub machine: Machine,
+    /// The schemes, in the order of the study.
+    pub schemes: Vec<SchemeCosts>,
+}
+
+/// What one scheme costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchemeCosts {
+    /// The scheme.
+    pub scheme: String,
+    /// Its costs by length, the shortest first.
+    pub at: Vec<Cost>,
+}
+
+impl Costs {
+    /// What was measured for the study in a folder, if anything.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or does not hold costs.
+    pub fn of(folder: &StudyFolder) -> Result<Option<Self>, LabError> {
+        let file = folder.costs();
+        match file.exists() {
+            true => read_json(&file).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The most cores that other programs kept busy during a measurement.
+    pub fn others(&self) -> f64 {
+        let all = self.schemes.iter().flat_map(|of| &of.at);
+        all.filter_map(|cost| cost.others).fold(0.0, f64::max)
+    }
+
+    /// Whether the machine was idle otherwise, so that times can be compared.
+    pub fn quiet(&self) -> bool {
+        self.others() <= QUIET
+    }
+}
+
+impl Study {
+    /// Measures what each scheme costs on the task with the longest inputs, one process at a time, and keeps it in
+    /// the study's folder. `program` is this program; `say` gets a line for each scheme and length.
+    ///
+    /// # Errors
+    ///
+    /// When the folder is in use or cannot be written, when no trial of the task was begun, and when a measurement
+    /// fails; [`LabError::Trial`] when it was stopped.
+    pub fn measure_costs(
+        &self,
+        program: &Path,
+        stop: &Stop,
+        say: impl Fn(&str),
+    ) -> Result<Costs, LabError> {
+        let _lock = self.claim()?;
+        let trials = self.spec().trials(self.tasks())?;
+        let length_of = |trial: &TrialSpec| {
+            let task = self.tasks().get(&trial.task);
+            task.map_or(0, |task| task.max_tokens())
+        };
+        // The first of those with the longest inputs.
+        let longest = trials.iter().map(length_of).max().unwrap_or(0);
+        let Some(first) = trials.iter().find(|trial| length_of(trial) == longest) else {
+            return Err(LabError::Usage("the study has no trial".into()));
+        };
+        let lengths = cost_lengths(self.tasks().get(&first.task)?.as_ref());
+        let begun = |trial: &&TrialSpec| {
+            trial.task == first.task && self.folder().trial(&trial.id()).spec().exists()
+        };
+        let of_task: Vec<&TrialSpec> = trials.iter().filter(begun).collect();
+        let mut schemes = Vec::new();
+        for name in &self.spec().schemes {
+            if let Some(trial) = of_task.iter().find(|trial| trial.scheme.name == *name) {
+                schemes.push((name, self.folder().trial(&trial.id())));
+            }
+        }
+        if schemes.is_empty() {
+            return Err(LabError::Usage(format!(
+                "no trial of {} was begun in {}, so there is nothing whose cost could be measured",
+                first.task,
+                self.folder().path().display()
+            )));
+        }
+        let mut measured: Vec<Vec<Vec<Cost>>> =
+            vec![vec![Vec::new(); lengths.len()]; schemes.len()];
+        for _ in 0..ROUNDS {
+            for (nth, (_, place)) in schemes.iter().enumerate() {
+                for (at, length) in lengths.iter().enumerate() {
+                    if stop.asked() {
+                        return Err(LabError::Trial(
+                            "stopped before all costs were measured; none were kept".into(),
+                        ));
+                    }
+                    measured[nth][at].push(measured_apart(program, place, *length)?);
+                }
+            }
+        }
+        let schemes = schemes.iter().zip(measured);
+        let costs = Costs {
+            task: first.task.clone(),
+            device: self.spec().device.clone(),
+            machine: Machine::this(),
+            schemes: schemes
+                .map(|((name, _), at)| SchemeCosts {
+                    scheme: name.to_string(),
+                    at: at.iter().filter_map(|rounds| middle(rounds)).collect(),
+                })
+                .collect(),
+        };
+        for of in &costs.schemes {
+            for cost in &of.at {
+                say(&format!(
+                    "{:<24} {:>5} tokens: {:.2} ms per training step",
+                    of.scheme, cost.tokens, cost.step_ms
+                ));
+            }
+        }
+        write_json(&self.folder().costs(), &costs)?;
+        Ok(costs)
+    }
+}
+
+/// The cost of a trial's scheme, measured by a process of its own, so that its memory is its own.
+fn measured_apart(program: &Path, place: &TrialFolder, length: usize) -> Result<Cost, LabError> {
+    let output = Command::new(program)
+        .args(["trial", "--cost", &length.to_string(), "--"])
+        .arg(place.path())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(LabError::file(program))?;
+    let said = || String::from_utf8_lossy(&output.stderr).trim().to_string();
+    if !output.status.success() {
+        return Err(LabError::Trial(format!(
+            "the cost of {} at {length} was not measured: its process ended with {}: {}",
+            place.path().display(),
+            output.status,
+            said()
+        )));
+    }
+    serde_json::from_slice(&output.stdout).map_err(LabError::content(place.path()))
+}
+
+/// The medians over rounds of every time and of the memory. Of what other programs did the most.
+fn middle(rounds: &[Cost]) -> Option<Cost> {
+    let first = rounds.first()?;
+    let of = |part: fn(&Cost) -> Option<f64>| {
+        let mut all: Vec<f64> = rounds.iter().filter_map(part).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
+    };
+    let others = rounds.iter().filter_map(|cost| cost.others);
+    Some(Cost {
+        step_ms: of(|cost| Some(cost.step_ms))?,
+        prefill_ms: of(|cost| Some(cost.prefill_ms))?,
+        decode_ms: of(|cost| cost.decode_ms),
+        peak_bytes: of(|cost| cost.peak_bytes.map(|bytes| bytes as f64)).map(|bytes| bytes as u64),
+        others: others.reduce(f64::max),
+        ..first.clone()
+    })
+}
+
+/// Measures the cost of the scheme whose trial's spec lies in a folder, and returns it as JSON. This is the hidden
+/// subcommand `trial` with `--cost`.
+///
+/// # Errors
+///
+/// When the spec cannot be read or the cost cannot be measured.
+pub fn serve_cost(folder: &Path, length: usize) -> Result<String, LabError> {
+    let folder = TrialFolder::at(folder);
+    let spec: TrialSpec = read_json(&folder.spec())?;
+    let tasks = kept_tasks(spec.data.as_ref(), &folder.study())?;
+    let task = tasks.get(&spec.task)?;
+    let device = device::open(&spec.device)?;
+    let cost = measure_cost(
+        &spec.model,
+        &spec.recipe,
+        &spec.scheme,
+        task.as_ref(),
+        length,
+        &device,
+    )?;
+    serde_json::to_string(&cost).map_err(LabError::content(folder.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_rounds_the_middle_counts_and_the_most_of_others() {
+        let cost = |step_ms, others| Cost {
+            tokens: 10,
+            batch_size: 2,
+            step_ms,
+            prefill_ms: 10.0 - step_ms,
+            decode_ms: None,
+            peak_bytes: Some(100),
+            others: Some(others),
+        };
+        let of = middle(&[cost(3.0, 0.0), cost(9.0, 0.5), cost(4.0, 0.01)]).unwrap();
+        assert_eq!(
+            (of.step_ms, of.prefill_ms, of.others),
+            (4.0, 6.0, Some(0.5))
+        );
+        assert_eq!((of.decode_ms, of.peak_bytes), (None, Some(100)));
+        let costs = |others| Costs {
+            task: "x".into(),
+            device: "flex".into(),
+            machine: Machine::this(),
+            schemes: vec![SchemeCosts {
+                scheme: "none".into(),
+                at: vec![cost(1.0, others)],
+            }],
+        };
+        assert!(costs(0.1).quiet() && !costs(0.2).quiet());
+        assert!(middle(&[]).is_none());
+    }
+}
