@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::terminal::print_line;
+use super::terminal::print_exact;
 use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
@@ -87,7 +87,7 @@ impl Args {
         let bytes = table
             .into_inner()
             .map_err(|error| LabError::Usage(error.to_string()))?;
-        print_line(String::from_utf8_lossy(&bytes).trim_end());
+        print_exact(String::from_utf8_lossy(&bytes).trim_end());
         Ok(0)
     }
 }

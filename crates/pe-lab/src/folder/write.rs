@@ -49,6 +49,15 @@ pub fn remove_unfinished(folder: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Whether a file is there. One in a folder that cannot be read is an error, since nobody knows.
+///
+/// # Errors
+///
+/// [`LabError::File`] when the system cannot tell.
+pub fn is_there(file: &Path) -> Result<bool, LabError> {
+    file.try_exists().map_err(LabError::file(file))
+}
+
 /// Reads a JSON file.
 ///
 /// # Errors

@@ -41,6 +41,7 @@ pub use summary::{
 
 use data::Data;
 
+use crate::console::visible;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, write_json, write_whole};
 use crate::run::{Outcomes, Study, Winner};
@@ -136,7 +137,7 @@ impl<'a> Report<'a> {
         written.extend(self.write_winner(folder)?);
         for figure in charts.all().chain(&encodings) {
             let file = folder.figure(&figure.name);
-            write_whole(&file, figure.svg.as_bytes())?;
+            write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);
         }
         Ok(written)

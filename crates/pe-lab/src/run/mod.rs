@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `study` | [`Study`]: a spec, its tasks and its folder, and all that can be done with them |
 //! | `claim` | making a folder the study's own, for one process at a time |
+//! | `lock` | one process at a time in a folder |
 //! | `data_copy` | the study's own copy of the user's data |
 //! | `estimate` | how long the trials will take |
 //! | `budget` | how many seeds and steps fit into a time |
@@ -11,6 +12,7 @@
 //! | `winner` | the scheme that scored highest |
 //! | `merge` | several folders of one study become one |
 //! | `machine` | the machine that a trial ran on |
+//! | `provenance` | which code computed the results |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
@@ -19,9 +21,11 @@ mod budget;
 mod claim;
 mod data_copy;
 mod estimate;
+mod lock;
 mod machine;
 mod merge;
 mod progress;
+mod provenance;
 mod study;
 mod trial;
 mod tune;
@@ -31,9 +35,11 @@ mod worker;
 pub use budget::{Budget, Fitting, Open};
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::{Costs, Estimate, in_words};
+pub use lock::Lock;
 pub use machine::Machine;
 pub use merge::merge;
 pub use progress::{Bars, Progress};
+pub use provenance::{codes, provenance};
 pub use study::{Outcomes, Study};
 pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
 pub use winner::Winner;
