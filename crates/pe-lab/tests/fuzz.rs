@@ -116,13 +116,16 @@ fn text() {
 #[test]
 fn series() {
     fuzz("series", corpus("series"), |file| {
-        let of = |target: &str| Reading {
+        let of = |target: &str, max_len| Reading {
             target: Some(target.into()),
             time: Some("time".into()),
             skip_bad: 3,
+            max_len,
             ..Reading::default()
         };
-        data(file, of("value")) | data(file, of("class"))
+        data(file, of("value", Some(9)))
+            | data(file, of("value", None))
+            | data(file, of("class", None))
     });
 }
 
@@ -185,7 +188,7 @@ fn results() {
 
 fn inspected(inspection: &Inspection) {
     for group in &inspection.groups {
-        for rotation in &group.rotation {
+        if let Some(rotation) = &group.rotation {
             assert!(rotation.base.is_finite() && rotation.attention_factor.is_finite());
             let mut lengths = rotation.wavelengths.iter().flatten();
             assert!(

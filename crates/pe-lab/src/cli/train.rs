@@ -194,7 +194,12 @@ impl Args {
             )));
         }
         let lock = Lock::of(&self.out, &folder.lock())?;
-        remove_unfinished(&self.out)?;
+        let of_data = StudyFolder::at(&self.out).places_of_data();
+        for place in of_data.iter().chain([&self.out, &folder.checkpoints()]) {
+            if place.exists() {
+                remove_unfinished(place)?;
+            }
+        }
         if is_there(&folder.result())? {
             TrialResult::read(&folder.result())?;
             return Err(LabError::Usage(format!(

@@ -123,6 +123,12 @@ impl StudyFolder {
             .join("ids.u32.bin")
     }
 
+    /// The folders of the copies of data.
+    pub fn places_of_data(&self) -> [PathBuf; 3] {
+        let data = self.0.join(Self::DATA);
+        [data.join("test"), data.join("tokenizer"), data]
+    }
+
     /// The copy of a data file.
     pub fn data(&self, data: &DataSpec) -> PathBuf {
         self.0.join(Self::data_inside(data))

@@ -38,6 +38,11 @@ pub(super) fn claim(
     }
     let lock = Lock::of(path, &folder.lock())?;
     remove_unfinished(path)?;
+    for place in folder.places_of_data() {
+        if place.exists() {
+            remove_unfinished(&place)?;
+        }
+    }
     if folder.spec().exists() {
         let old: StudySpec = read_json(&folder.spec())?;
         let differs = spec.obstacles(&old);

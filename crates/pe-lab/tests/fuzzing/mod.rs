@@ -118,13 +118,11 @@ pub fn fuzz(parser: &str, files: Vec<(String, Vec<u8>)>, read: impl Fn(&Path) ->
         .filter(|(name, bytes)| used(name, bytes))
         .count();
     assert!(whole > 0, "no file of the corpus can be used");
-    let seconds = std::env::var("PE_FUZZ_SECONDS")
-        .ok()
-        .map(|text| text.parse().unwrap());
     let changes = prop::collection::vec((0_u8..8, any::<u32>(), any::<u32>()), 0..6);
     let inputs = (0..files.len(), 0..files.len(), changes);
     let mut runner = TestRunner::new(ProptestConfig::default());
     let (mut cases, mut good) = (0, 0);
+    let more = more(CASES);
     while more(cases) {
         let (file, other, changes) = inputs.new_tree(&mut runner).unwrap().current();
         let (name, bytes) = &files[file];
