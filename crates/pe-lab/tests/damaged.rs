@@ -153,7 +153,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
 #[test]
 fn a_damaged_study_is_an_error_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
-    let (out, _) = finished(folder.path());
+    let (out, result) = finished(folder.path());
     let spec = fs::read_to_string(out.join("study.json")).unwrap();
     let cut = &spec[..spec.len() / 2];
     for damaged in ["", " \n", "{}", "[]", "null", cut] {
@@ -164,10 +164,29 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
             assert!(said && stdout.is_empty(), "{damaged:?}: {stderr}");
         }
     }
-    fs::write(out.join("study.json"), b"\xff\xfe{").unwrap();
-    let (code, _, stderr) = report(&out);
-    assert!(code == 1 && stderr.contains("study.json"), "{stderr}");
     fs::write(out.join("study.json"), spec).unwrap();
+    // Bytes that are no text are damage like any other.
+    let named = [out.join("study.json"), result.clone()];
+    for file in &named {
+        let whole = fs::read(file).unwrap();
+        let middle = whole.len() / 2;
+        let damaged = [&whole[..middle], b"\xff\xfe\x00", &whole[middle..]].concat();
+        fs::write(file, damaged).unwrap();
+        let (code, _, stderr) = report(&out);
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(code == 1 && stderr.contains(&name), "{stderr}");
+        assert!(stderr.contains("delete it and run again"), "{stderr}");
+        // A file without an end, and one that nobody writes to.
+        #[cfg(unix)]
+        for target in ["/dev/zero", "/dev/tty"] {
+            fs::remove_file(file).unwrap();
+            std::os::unix::fs::symlink(target, file).unwrap();
+            let (code, _, stderr) = report(&out);
+            assert!(code == 1 && stderr.contains("it is no file"), "{stderr}");
+        }
+        fs::remove_file(file).unwrap();
+        fs::write(file, whole).unwrap();
+    }
     assert_eq!(report(&out).0, 0);
 }
 
@@ -304,6 +323,70 @@ fn a_damaged_checkpoint_changes_no_result() {
     again("the checkpoint of step 50 is not whole");
     fs::remove_file(checkpoint("scheduler-1.sha256")).unwrap();
     again("the checkpoint of step 50 is not whole");
+}
+
+#[test]
+fn the_weights_of_a_winner_are_those_that_were_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
+    let lines = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
+    let mut command = common::lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--data",
+    ]);
+    let (code, _, stderr) = common::ended(command.arg(&rows).arg("--out").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let predict = || {
+        common::ended(
+            common::lab()
+                .arg("predict")
+                .arg(&rows)
+                .arg("--study")
+                .arg(&out),
+        )
+    };
+    assert_eq!(predict().0, 0);
+    let changes: [(&str, &str, fn(&mut Vec<u8>)); 2] = [
+        ("winner.bpk", "does not hold the weights", |bytes| {
+            let last = bytes.len() - 9;
+            bytes[last] ^= 1;
+        }),
+        ("winner.json", "not as it was written", |bytes| {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let other = text.replace("\"heads\": 4", "\"heads\": 0");
+            assert_ne!(other, text);
+            *bytes = other.into_bytes();
+        }),
+    ];
+    for (name, said, change) in changes {
+        let file = out.join(name);
+        let whole = fs::read(&file).unwrap();
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        fs::write(&file, &bytes).unwrap();
+        let (code, stdout, stderr) = predict();
+        assert!(code == 1 && stdout.is_empty(), "{stdout} {stderr}");
+        assert!(stderr.contains(name) && stderr.contains(said), "{stderr}");
+        fs::write(&file, whole).unwrap();
+    }
+    // One of a version without digests, which somebody edited.
+    edit(&out.join("winner.json"), |winner| {
+        winner.as_object_mut().unwrap().remove("digest").unwrap();
+        winner["model"]["heads"] = json!(0);
+    });
+    let (code, _, stderr) = predict();
+    assert!(
+        code == 1 && stderr.contains("no trial of this study"),
+        "{stderr}"
+    );
 }
 
 #[test]

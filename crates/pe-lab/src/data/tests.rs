@@ -923,7 +923,7 @@ fn lines_columns_and_different_tokens_have_bounds() {
     assert_says(
         &refused("a.csv", format!("label,text\n{text}")),
         &[
-            "more than 4,000,000 different tokens up to line 1000",
+            "more than 4,000,000 different tokens up to line 10,003",
             "--tokens characters",
         ],
     );
