@@ -204,6 +204,27 @@ fn what_a_killed_process_left_is_removed() {
     fs::write(&left[1], "{").unwrap();
     assert_eq!(common::ended(&mut study(&out)).0, 0);
     assert!(!left[1].exists());
+    // That of a data file, and the checkpoint of a training.
+    let file = folder.path().join("rows.csv");
+    write_rows(&file);
+    let out = folder.path().join("of-data");
+    assert_eq!(common::ended(&mut of_data(&file, &out)).0, 0);
+    let left = out.join("data/.unfinished-c");
+    fs::write(&left, "{").unwrap();
+    assert_eq!(common::ended(&mut of_data(&file, &out)).0, 0);
+    assert!(!left.exists());
+    let out = folder.path().join("training");
+    let train = |more: &[&str]| {
+        let mut command = common::lab();
+        command.arg("train").args(more).arg("--out").arg(&out);
+        common::ended(&mut command).0
+    };
+    assert_eq!(train(&["--steps", "3"]), 0);
+    fs::remove_file(out.join("result.json")).unwrap();
+    let left = out.join("checkpoint/.unfinished-d");
+    fs::write(&left, "{").unwrap();
+    assert_eq!(train(&["--resume"]), 0);
+    assert!(!left.exists());
 }
 
 #[test]

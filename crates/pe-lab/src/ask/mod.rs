@@ -35,4 +35,4 @@ pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;
 pub use tuning::{ChosenRate, TUNING_SEED, Tuned, in_words};
-pub use versions::Versions;
+pub use versions::{CODE, Versions};

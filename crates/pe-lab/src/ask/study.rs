@@ -124,6 +124,40 @@ impl StudySpec {
         Ok((spec, tasks))
     }
 
+    /// Checks everything that the spec of a file may have wrong, as [`of`](Self::of) does for a plan.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the number that is out of its bounds and with them; when a task, scheme or device does not
+    /// exist, is named twice or does not fit.
+    pub fn check(&self, tasks: &Tasks) -> Result<(), LabError> {
+        self.model.check()?;
+        self.recipe.check()?;
+        device::lookup(&self.device)?;
+        let names: Vec<&str> = self.tasks.iter().map(|task| task.name.as_str()).collect();
+        unique("task", &names)?;
+        unique("scheme", &self.schemes)?;
+        unique("seed", &self.seeds)?;
+        Seeds::These(self.seeds.clone()).list()?;
+        self.tasks
+            .iter()
+            .try_for_each(|task| check_steps(&task.name, task.steps))?;
+        for tune in self.tune.iter() {
+            let rates = tune.rates.iter().copied();
+            for learning_rate in rates.chain(tune.chosen.iter().map(|chosen| chosen.rate)) {
+                let recipe = Recipe {
+                    learning_rate,
+                    ..self.recipe.clone()
+                };
+                recipe.check()?;
+            }
+        }
+        self.trials(tasks)?.iter().try_for_each(|trial| {
+            trial.scheme.kinds_of_layers(self.model.layers)?;
+            Ok(())
+        })
+    }
+
     /// The plan that gives this spec again. It names the study's own copy of the data, relative to
     /// the study's folder.
     pub fn plan(&self) -> Plan {
@@ -310,17 +344,22 @@ fn steps(names: &[String], plan: Option<Steps>, tasks: &Tasks) -> Result<Vec<Tas
             Some(Steps::All(steps)) => *steps,
             Some(Steps::ByTask(by_task)) => by_task.get(name).copied().unwrap_or(own),
         };
-        if !(1..=MAX_STEPS).contains(&steps) {
-            return Err(LabError::Usage(format!(
-                "{steps} steps were asked for `{name}`; it takes from 1 to {MAX_STEPS}"
-            )));
-        }
+        check_steps(name, steps)?;
         with_steps.push(TaskSteps {
             name: name.clone(),
             steps,
         });
     }
     Ok(with_steps)
+}
+
+fn check_steps(task: &str, steps: usize) -> Result<(), LabError> {
+    match (1..=MAX_STEPS).contains(&steps) {
+        true => Ok(()),
+        false => Err(LabError::Usage(format!(
+            "{steps} steps were asked for `{task}`; it takes from 1 to {MAX_STEPS}"
+        ))),
+    }
 }
 
 /// Checks that a list is not empty and that nothing is in it twice.

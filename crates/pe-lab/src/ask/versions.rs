@@ -10,6 +10,10 @@ const BURN: &str = "0.22.1";
 /// 1: initial weights, training data and random positions are drawn from the task's name and the seed.
 const NUMBERS: u32 = 1;
 
+/// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
+/// compute. It also changes with a comment, so that two codes may well give the same numbers.
+pub const CODE: &str = env!("PE_LAB_CODE");
+
 /// The versions of what computes a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {

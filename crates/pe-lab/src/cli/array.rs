@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::terminal::print_line;
+use super::terminal::print_exact;
 use crate::ask::{Plan, StudySpec};
 use crate::error::LabError;
 
@@ -93,7 +93,7 @@ impl Args {
             whole,
         } = self.words()?;
         let (last, count, cores) = (self.array - 1, self.array, self.cores);
-        print_line(&format!(
+        print_exact(&format!(
             r#"#!/bin/bash
 # Runs {study} in {count} parts on HyperQueue, then merges them. Run it again to go on.
 set -euo pipefail
@@ -131,7 +131,7 @@ impl SlurmArgs {
         }
         let (last, count, cores) = (self.args.array - 1, self.args.array, self.args.cores);
         let merge = format!("{program} merge {out}/part-* --out {whole}");
-        print_line(&format!(
+        print_exact(&format!(
             r#"#!/bin/bash
 # Runs {study} in {count} parts, then merges them: sbatch SCRIPT. Submit it again to go on.
 #SBATCH --job-name=pe-lab

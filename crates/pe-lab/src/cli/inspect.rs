@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::plot::check_place;
-use super::terminal::print_line;
+use super::terminal::{print_json, print_line};
 use crate::draw::{Format, write};
 use crate::error::LabError;
 use crate::inspect::{Inspection, picture};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &InspectArgs) -> Result<u8, LabError> {
     if args.json {
         let json = serde_json::to_string_pretty(&inspection)
             .map_err(|error| LabError::Usage(error.to_string()))?;
-        print_line(&json);
+        print_json(&json);
     } else {
         print_line(inspection.to_string().trim_end());
     }

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::terminal::print_line;
+use super::terminal::print_exact;
+use crate::ask::TrialSpec;
 use crate::console::tell;
+use crate::data::digest_of;
 use crate::device;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, read_json};
+use crate::folder::{StudyFolder, read_sealed};
 use crate::learn::{Model, probabilities};
 use crate::run::{Study, Winner};
 
@@ -43,7 +45,8 @@ impl Args {
                 )));
             }
         }
-        let winner: Winner = read_json(&folder.winner())?;
+        let (winner, _): (Winner, bool) = read_sealed(&folder.winner())?;
+        check(&winner, &study)?;
         let task = study.tasks().get(&winner.task)?;
         let samples = data.samples(&winner.task, &rows).unwrap_or_default();
         let most = task.max_tokens();
@@ -87,7 +90,42 @@ impl Args {
         let bytes = table
             .into_inner()
             .map_err(|error| LabError::Usage(error.to_string()))?;
-        print_line(String::from_utf8_lossy(&bytes).trim_end());
+        print_exact(String::from_utf8_lossy(&bytes).trim_end());
         Ok(0)
+    }
+}
+
+/// Checks that the winner is a trial of the study, and that its weights are those that were kept. Those of earlier
+/// versions have no digest.
+fn check(winner: &Winner, study: &Study) -> Result<(), LabError> {
+    let folder = study.folder();
+    let trials = study.spec().trials(study.tasks())?;
+    let is_winner = |trial: &TrialSpec| {
+        trial.id() == winner.trial
+            && trial.scheme == winner.scheme
+            && trial.model == winner.model
+            && trial.task == winner.task
+            && trial.seed == winner.seed
+    };
+    if !trials.iter().any(is_winner) {
+        return Err(LabError::Content {
+            path: folder.winner(),
+            reason: format!(
+                "it is about {}, which is no trial of this study",
+                winner.trial
+            ),
+        });
+    }
+    let file = folder.winner_weights();
+    let kept = digest_of(&file).map_err(LabError::file(&file))?;
+    match &winner.weights {
+        Some(digest) if *digest != kept => Err(LabError::Content {
+            path: file,
+            reason: format!(
+                "it does not hold the weights that {} names",
+                folder.winner().display()
+            ),
+        }),
+        _ => Ok(()),
     }
 }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::private::keep_as_private_as;
-use super::terminal::print_line;
+use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::report::Report;
-use crate::run::{Outcomes, Study};
+use crate::run::{Outcomes, Study, provenance};
 
 /// How a report is shown.
 #[derive(Clone, Debug, clap::Args)]
@@ -72,7 +72,7 @@ pub(super) fn show(
     let report = Report::of(study, outcomes);
     let files = report.write(to)?;
     if how.json {
-        print_line(&report.json()?);
+        print_json(&report.json()?);
     } else {
         print_line(&report.table());
         if let [page, others @ ..] = &files[..] {
@@ -82,6 +82,11 @@ pub(super) fn show(
                 others.len()
             ));
         }
+    }
+    if !how.quiet {
+        provenance(&outcomes.results)
+            .iter()
+            .for_each(|line| tell(line));
     }
     for (trial, reason) in &outcomes.missing {
         if let Some(reason) = reason {
@@ -111,7 +116,9 @@ fn open(file: &Path) {
         _ => ("xdg-open", &[]),
     };
     let mut command = Command::new(program);
-    command.args(arguments).arg(file);
+    // A name that begins with a dash is no option.
+    let file = Path::new(".").join(file);
+    command.args(arguments).arg(&file);
     // What the browser says is not ours to print.
     let command = command
         .stdin(Stdio::null())

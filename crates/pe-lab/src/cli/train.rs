@@ -1,8 +1,7 @@
 //! `pe-lab train`: one trial, watched, with checkpoints.
 
 use std::fs;
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,14 +12,19 @@ use super::private::keep_as_private_as;
 use super::rows::Rows;
 use super::signals::on_stop;
 use super::sizes::Sizes;
-use super::terminal::print_line;
-use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TrialSpec};
+use super::terminal::{has_dashboard, print_line};
+use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TaskSteps, Tasks, TrialSpec, Versions};
 use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
-use crate::learn::{Checkpoints, EPOCH, Watch, last_checkpoint};
-use crate::run::{Outcome, TrialResult, keep_data, kept_tasks, run_trial};
+use crate::folder::{
+    StudyFolder, TrialFolder, UNFINISHED, is_there, read_json, remove_unfinished, write_json,
+};
+use crate::learn::{Checkpoints, EPOCH, LastCheckpoint, Watch, last_checkpoint};
+use crate::run::{Lock, Outcome, TrialResult, keep_data, kept_tasks, run_trial};
 use crate::task::Task;
+
+/// A training: what it runs, its task, and the lock of its folder.
+type Found = (TrialSpec, Arc<dyn Task>, Lock);
 
 /// The flags of `train`.
 #[derive(Clone, Debug, clap::Args)]
@@ -59,11 +63,17 @@ impl Args {
     /// Trains and tests, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let folder = TrialFolder::at(&self.out);
-        let (spec, task) = match self.resume {
+        let (spec, task, _lock) = match self.resume {
             true => self.found(&folder)?,
             false => self.started(&folder)?,
         };
-        let epochs = last_checkpoint(&folder, spec.steps);
+        let LastCheckpoint { epochs, damaged } = last_checkpoint(&folder, spec.steps);
+        for epoch in damaged {
+            tell(&format!(
+                "the checkpoint of step {} is not whole, and the training goes on without it",
+                epoch * EPOCH
+            ));
+        }
         tell(&format!(
             "{} with the scheme {}, seed {}: {} steps on {}{}",
             spec.task,
@@ -86,7 +96,7 @@ impl Args {
                 true => std::process::exit(1),
             }
         })?;
-        let dashboard = std::io::stdout().is_terminal();
+        let dashboard = has_dashboard();
         let watch = Watch {
             on_step: match dashboard {
                 true => Box::new(|step, _| {
@@ -109,12 +119,12 @@ impl Args {
                 ));
             }
         })?;
-        write_json(&folder.result(), &result)?;
+        result.write(&folder.result())?;
         Ok(show(&result, task.as_ref(), &folder))
     }
 
-    /// Starts a new training in an empty folder.
-    fn started(&self, folder: &TrialFolder) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
+    /// Starts a new training in an empty folder, and locks it.
+    fn started(&self, folder: &TrialFolder) -> Result<Found, LabError> {
         let plan = Plan {
             until: None,
             schemes: Some(Names::These(vec![self.scheme.clone()])),
@@ -143,8 +153,27 @@ impl Args {
         }
         keep_as_private_as(tasks.files())?;
         fs::create_dir_all(&self.out).map_err(LabError::file(&self.out))?;
+        self.check_empty(folder)?;
+        let lock = Lock::of(&self.out, &folder.lock())?;
+        // Another process may have begun a training in between.
+        self.check_empty(folder)?;
+        remove_unfinished(&self.out)?;
+        keep_data(&tasks, &StudyFolder::at(&self.out))?;
+        write_json(&folder.spec(), spec)?;
+        Ok((spec.clone(), tasks.get(&spec.task)?, lock))
+    }
+
+    /// Checks that nothing is in the folder but what a start leaves that was killed.
+    fn check_empty(&self, folder: &TrialFolder) -> Result<(), LabError> {
         let mut entries = fs::read_dir(&self.out).map_err(LabError::file(&self.out))?;
-        if entries.next().is_some() {
+        let lock = folder.lock();
+        let foreign = |entry: std::io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| {
+                let name = entry.file_name();
+                !name.to_string_lossy().starts_with(UNFINISHED) && entry.path() != lock
+            })
+        };
+        if entries.any(foreign) {
             let (out, is_training) = (self.out.display(), folder.spec().exists());
             return Err(LabError::Usage(if is_training {
                 format!("{out} holds a training; go on with --resume, or choose another --out")
@@ -152,21 +181,27 @@ impl Args {
                 format!("{out} is not empty; choose a new or an empty folder with --out")
             }));
         }
-        keep_data(&tasks, &StudyFolder::at(&self.out))?;
-        write_json(&folder.spec(), spec)?;
-        Ok((spec.clone(), tasks.get(&spec.task)?))
+        Ok(())
     }
 
-    /// Finds the training in the folder.
-    fn found(&self, folder: &TrialFolder) -> Result<(TrialSpec, Arc<dyn Task>), LabError> {
-        if !folder.spec().exists() {
+    /// Finds the training in the folder, and locks it.
+    fn found(&self, folder: &TrialFolder) -> Result<Found, LabError> {
+        if !is_there(&folder.spec())? {
             return Err(LabError::Usage(format!(
                 "{} holds no training to go on with: there is no {} in it",
                 self.out.display(),
                 TrialFolder::SPEC
             )));
         }
-        if folder.result().exists() {
+        let lock = Lock::of(&self.out, &folder.lock())?;
+        let of_data = StudyFolder::at(&self.out).places_of_data();
+        for place in of_data.iter().chain([&self.out, &folder.checkpoints()]) {
+            if place.exists() {
+                remove_unfinished(place)?;
+            }
+        }
+        if is_there(&folder.result())? {
+            TrialResult::read(&folder.result())?;
             return Err(LabError::Usage(format!(
                 "the training in {} is finished; see its {}",
                 self.out.display(),
@@ -177,8 +212,42 @@ impl Args {
         // The data are kept in the same folder.
         let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
         keep_as_private_as(tasks.files())?;
+        check(&spec, &tasks, &folder.spec())?;
         let task = tasks.get(&spec.task)?;
-        Ok((spec, task))
+        Ok((spec, task, lock))
+    }
+}
+
+/// Checks that a spec of a file is one that `train` writes: that of a study of one task, one scheme and one seed.
+fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
+    let study = StudySpec {
+        schemes: vec![spec.scheme.name.clone()],
+        tasks: vec![TaskSteps {
+            name: spec.task.clone(),
+            steps: spec.steps,
+        }],
+        data: spec.data.clone(),
+        seeds: vec![spec.seed],
+        until: None,
+        recipe: spec.recipe.clone(),
+        tune: None,
+        model: spec.model.clone(),
+        device: spec.device.clone(),
+        versions: Versions::current(),
+    };
+    let wrong = |reason: &dyn std::fmt::Display| {
+        LabError::Usage(format!(
+            "{}: {reason}; start the training anew in another folder",
+            file.display()
+        ))
+    };
+    study.check(tasks).map_err(|error| wrong(&error))?;
+    match &study.trials(tasks)?[..] {
+        [own] if own == spec => Ok(()),
+        _ => Err(wrong(&format!(
+            "its scheme is not what `{}` is, so that it is no training of this program",
+            spec.scheme.name
+        ))),
     }
 }
 

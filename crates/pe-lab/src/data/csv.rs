@@ -1,10 +1,12 @@
 //! Tables: a header that names the columns, one of which is the label.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 
 use csv::{ReaderBuilder, StringRecord};
 
 use super::error::Problem;
+use super::limits::{MAX_COLUMNS, MAX_LINE};
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Tokens, UNLABELLED};
@@ -175,6 +177,18 @@ pub(super) fn sniffed(text: &str) -> char {
     found.unwrap_or(',')
 }
 
+/// Checks that no line is longer than a row may be: every line is held in memory several times.
+pub(super) fn check_lines(text: &str) -> Result<(), Problem> {
+    let mut lines = (1..).zip(text.split('\n'));
+    match lines.find(|(_, line)| line.len() > MAX_LINE) {
+        None => Ok(()),
+        Some((line, long)) => Err(Problem::LongLine {
+            line,
+            bytes: long.len(),
+        }),
+    }
+}
+
 fn reader(text: &str, delimiter: char) -> csv::Reader<&[u8]> {
     ReaderBuilder::new()
         .has_headers(false)
@@ -191,6 +205,7 @@ pub(super) fn names_of(
     delimiter: char,
     no_header: bool,
 ) -> Result<(Vec<String>, usize), Problem> {
+    check_lines(text)?;
     let mut reader = reader(text, delimiter);
     let mut lines = Lines::new(text, delimiter);
     let mut record = StringRecord::new();
@@ -198,6 +213,12 @@ pub(super) fn names_of(
         let start = record.position().map_or(0, |at| at.byte() as usize);
         let place = lines.of(start, reader.position().byte() as usize);
         if !is_blank(&record) {
+            if record.len() > MAX_COLUMNS {
+                return Err(Problem::TooManyColumns {
+                    line: place.first,
+                    columns: record.len(),
+                });
+            }
             let names = match no_header {
                 true => (1..=record.len())
                     .map(|number| number.to_string())
@@ -244,8 +265,10 @@ struct Column {
     filled: usize,
     /// Cells with a space inside.
     texts: usize,
-    /// The different cells.
-    different: HashSet<String>,
+    /// The hashes of its cells, until one occurs twice.
+    different: HashSet<u64>,
+    /// Whether a cell occurs twice.
+    repeats: bool,
 }
 
 fn columns_of(
@@ -255,6 +278,7 @@ fn columns_of(
     count: usize,
 ) -> Result<Vec<Column>, Problem> {
     let mut columns: Vec<Column> = (0..count).map(|_| Column::default()).collect();
+    let hash = RandomState::new();
     let mut header = !no_header;
     each_record(text, delimiter, |record, _| {
         if !std::mem::take(&mut header) {
@@ -262,8 +286,9 @@ fn columns_of(
                 let cell = cell.trim();
                 column.filled += usize::from(!cell.is_empty());
                 column.texts += usize::from(cell.contains(char::is_whitespace));
-                if !column.different.contains(cell) {
-                    column.different.insert(cell.to_string());
+                if !column.repeats && !column.different.insert(hash.hash_one(cell)) {
+                    column.repeats = true;
+                    column.different = HashSet::new();
                 }
             }
         }
@@ -376,9 +401,9 @@ fn doubts(
     columns: &[Column],
     reading: &Reading,
 ) -> Vec<String> {
-    let different = |column: &usize| columns[*column].different.len();
     let all_different = |column: &usize| {
-        different(column) == columns[*column].filled && columns[*column].filled >= 20
+        let column = &columns[*column];
+        !column.repeats && column.different.len() == column.filled && column.filled >= 20
     };
     // Where most columns hold a different value in each row, they are measurements.
     let few = others

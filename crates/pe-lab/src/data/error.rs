@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS};
+use super::limits::{
+    MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_LINE, MAX_ROWS, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS,
+};
 use super::quote::{grouped, shorten};
 
 /// A message lists this many bad rows or classes and counts the rest.
@@ -53,6 +55,43 @@ pub enum Problem {
     TooLarge {
         /// The size of the file.
         bytes: u64,
+    },
+    /// A line of more than [`MAX_LINE`] bytes.
+    #[error(
+        "line {} has {} bytes, more than the {} of a row; it takes a line for each row",
+        grouped(*line),
+        grouped(*bytes),
+        grouped(MAX_LINE)
+    )]
+    LongLine {
+        /// The number of the line, from 1.
+        line: usize,
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// More than [`MAX_COLUMNS`] columns.
+    #[error(
+        "line {} has {} columns, more than {}; leave some out, or write the tokens of a row into one column",
+        grouped(*line),
+        grouped(*columns),
+        grouped(MAX_COLUMNS)
+    )]
+    TooManyColumns {
+        /// The number of the line, from 1.
+        line: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// More than [`MAX_WORDS`] different tokens.
+    #[error(
+        "has more than {} different tokens up to line {}, so that hardly any occurs twice; take its characters with \
+         --tokens characters, or a sample of its rows",
+        grouped(MAX_WORDS),
+        grouped(*line)
+    )]
+    TooManyWords {
+        /// The number of the line, from 1.
+        line: usize,
     },
     /// An empty file, or one of white space.
     #[error("is empty")]

@@ -10,6 +10,12 @@ pub const MAX_BYTES: u64 = 256 << 20;
 pub const MIN_ROWS: usize = 20;
 /// The most rows of a file.
 pub const MAX_ROWS: usize = 1_000_000;
+/// The most bytes of a line of labelled rows or of a series.
+pub const MAX_LINE: usize = 16 << 20;
+/// The most columns of a table.
+pub const MAX_COLUMNS: usize = 10_000;
+/// The most different tokens that are counted to choose a vocabulary among them.
+pub const MAX_WORDS: usize = 4_000_000;
 /// The most different labels.
 pub const MAX_CLASSES: usize = 1_000;
 /// The most tokens in a row.

@@ -49,8 +49,8 @@ use sha2::{Digest, Sha256};
 
 pub use error::{BadImage, BadLine, DataError, Problem, SmallClass};
 pub use limits::{
-    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_FOLDS, MAX_IDS, MAX_ROWS, MAX_TOKENS,
-    MAX_VOCABULARY, MIN_CHARACTERS, MIN_ROWS, NAME,
+    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_COLUMNS, MAX_FOLDS, MAX_IDS,
+    MAX_LINE, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS, NAME,
 };
 pub use reading::{Objective, Reading, TokenKind};
 
@@ -624,7 +624,24 @@ fn first_windows(task: &NextToken) -> Vec<String> {
 /// The name of a file without its folder.
 fn name_of(path: &Path) -> String {
     let name = path.file_name();
-    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    short_enough(name)
+}
+
+/// A name that is not UTF-8 is longer in UTF-8, perhaps longer than a file system takes. The end stays, since it says
+/// what the file is.
+fn short_enough(name: String) -> String {
+    const LONGEST: usize = 255;
+    if name.len() <= LONGEST {
+        return name;
+    }
+    let dot = name.rfind('.').unwrap_or(name.len());
+    let (stem, ending) = match name.len() - dot {
+        0..=20 => name.split_at(dot),
+        _ => (&name[..], ""),
+    };
+    let end = (0..=LONGEST - ending.len()).rfind(|at| stem.is_char_boundary(*at));
+    format!("{}{ending}", &stem[..end.unwrap_or(0)])
 }
 
 impl FileSpec {
@@ -701,7 +718,10 @@ fn rows_of(
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
-        Format::JsonLines => jsonl::read(text, reading, labels, collector)?,
+        Format::JsonLines => {
+            csv::check_lines(text)?;
+            jsonl::read(text, reading, labels, collector)?
+        }
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
     notes.extend(collector.end_file(reading.skip_bad)?);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::{BadLine, Problem, SHOWN};
-use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS};
+use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
 use super::quote::{grouped, shorten};
 
 /// One labelled sequence: its tokens and its label as indices.
@@ -130,7 +130,8 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already.
+    /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already, [`Problem::TooManyWords`] when there are more
+    /// than [`MAX_WORDS`] different tokens.
     pub fn take(&mut self, line: usize, label: &str, mut tokens: Tokens) -> Result<(), Problem> {
         let whole = tokens.count;
         if let Some(max_len) = self.max_len {
@@ -172,6 +173,9 @@ impl Collector {
         } else if self.rows.len() == MAX_ROWS {
             return Err(Problem::TooManyRows);
         } else {
+            if self.words.0.len() > MAX_WORDS {
+                return Err(Problem::TooManyWords { line });
+            }
             self.cut += usize::from(whole > tokens.count);
             self.with_empty += usize::from(tokens.empty > 0);
             self.ended_by_empty += usize::from(tokens.ended_by_empty);

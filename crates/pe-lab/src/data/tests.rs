@@ -894,6 +894,53 @@ fn a_file_that_is_none_is_named() {
     says(&large, &["268,435,457 bytes", "268,435,456"]);
 }
 
+/// Each of these took gigabytes before it was refused.
+#[test]
+fn lines_columns_and_different_tokens_have_bounds() {
+    let header = "label,".repeat(40 << 20);
+    assert_says(
+        &refused("a.csv", &header),
+        &["line 1 has 251,658,240 bytes", "16,777,216"],
+    );
+    let long = format!("{{\"label\": 1, \"text\": [{}", "0,".repeat(MAX_LINE));
+    assert_says(
+        &refused("a.jsonl", format!("{{}}\n{long}")),
+        &["line 2 has 33,554,4", "16,777,216"],
+    );
+    let columns = |count: usize| format!("label{}\nx,1\n", ",c".repeat(count - 1));
+    assert_says(
+        &refused("a.csv", columns(MAX_COLUMNS + 1)),
+        &["line 1 has 10,001 columns, more than 10,000"],
+    );
+    assert!(!refused("a.csv", columns(MAX_COLUMNS)).contains("columns, more than"));
+    assert!(refused("a.csv", "x".repeat(MAX_LINE)).contains("no columns of the header"));
+    // 400 different tokens in a row.
+    let row = |row: usize| {
+        let tokens = (0..400).map(|token| format!(" {:x}", row * 400 + token));
+        format!("{},{}\n", row % 2, tokens.collect::<String>())
+    };
+    let text: String = (0..MAX_WORDS / 400 + 2).map(row).collect();
+    assert_says(
+        &refused("a.csv", format!("label,text\n{text}")),
+        &[
+            "more than 4,000,000 different tokens up to line 10,003",
+            "--tokens characters",
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_grows_in_utf_8_is_cut() {
+    let long = "\u{fffd}".repeat(251);
+    let cut = short_enough(format!("{long}.csv"));
+    assert_eq!(cut, format!("{}.csv", "\u{fffd}".repeat(83)));
+    assert_eq!(short_enough(long).len(), 255);
+    for name in ["a.csv", "", "x", &"y".repeat(255)] {
+        assert_eq!(short_enough(name.to_string()), name);
+    }
+    assert_eq!(short_enough(format!("a.{}", "z".repeat(300))).len(), 255);
+}
+
 #[test]
 fn a_file_with_nothing_in_it_is_refused() {
     for name in ["a.csv", "a.jsonl", "a.txt"] {

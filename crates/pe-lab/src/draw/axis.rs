@@ -7,6 +7,10 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use super::unit::LABEL;
 use crate::grouped::grouped;
 
+/// How far outside of an axis something is drawn, in lengths of the axis. A dashed line to a loss of 1e308 would have
+/// more dashes than there is memory for.
+const FARTHEST: f64 = 20.0;
+
 /// An axis: its name with its unit, its two ends, and its labels.
 #[derive(Clone)]
 pub(crate) struct Axis {
@@ -89,6 +93,8 @@ impl Axis {
     /// Where a value lies on an axis that is drawn from pixel `start` to pixel `end`.
     pub fn place(&self, value: f64, (start, end): (i32, i32)) -> i32 {
         let along = (value - self.from) / (self.to - self.from);
+        // A line to a value far outside of the axis leaves the chart, and is drawn no further.
+        let along = along.clamp(-FARTHEST, FARTHEST);
         start + (along * f64::from(end - start)).round() as i32
     }
 }
@@ -191,6 +197,16 @@ mod tests {
         assert_eq!(grouped(1_234_567, ','), "1,234,567");
         assert_eq!(grouped(999, ','), "999");
         assert_eq!(signed(-0.5), "−0.5");
+    }
+
+    #[test]
+    fn what_is_far_outside_of_an_axis_is_drawn_a_little_outside() {
+        let axis = Axis::bare(0.0, 2.0);
+        assert_eq!(axis.place(1.0, (100, 300)), 200);
+        assert_eq!(axis.place(-1.0, (100, 300)), 0);
+        for (value, place) in [(1e308, 4_100), (-1e308, -3_900), (f64::INFINITY, 4_100)] {
+            assert_eq!(axis.place(value, (100, 300)), place);
+        }
     }
 
     #[test]

@@ -26,5 +26,5 @@ mod unit;
 pub(crate) use axis::{Axis, Side, label_width};
 pub use file::{Format, write};
 pub(crate) use mark::{Chart, Marker, Stroke, band, dots, line, markers};
-pub(crate) use page::{Key, Lines, Page, Rect, Words, below_subtitle, legend_height, page};
+pub(crate) use page::{Key, Lines, Page, Rect, SHARP, Words, below_subtitle, legend_height, page};
 pub(crate) use raster::{Fit, Image, Raster};

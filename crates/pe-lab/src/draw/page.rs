@@ -28,6 +28,9 @@ const KEY_TEXT: i32 = 34;
 /// The distance between two rows of a legend.
 const LEGEND_ROW: i32 = 20;
 
+/// How a picture shows its images: with sharp edges.
+pub(crate) const SHARP: &str = "style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\"";
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A rectangle of the page, in pixels.
@@ -361,7 +364,7 @@ impl<'a> Page<'a, '_> {
         } = rect;
         self.images.push(format!(
             "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" \
-             style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\" href=\"{}\"/>\n",
+             {SHARP} href=\"{}\"/>\n",
             left * UNIT,
             top * UNIT,
             width * UNIT,

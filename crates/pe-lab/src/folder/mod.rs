@@ -16,7 +16,7 @@
 //! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
 //! │   ├── weights.bpk      only on the user's data: the trained weights
 //! │   ├── losses.json      only with checkpoints: the loss of every step so far
-//! │   └── checkpoint/      only with checkpoints: written by `burn-train`
+//! │   └── checkpoint/      only with checkpoints: the parts of the last two, each with its digest
 //! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps, kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
@@ -28,13 +28,15 @@
 //! └── NAME.svg             its figures
 //! ```
 
+mod seal;
 mod write;
 
 use std::path::{Path, PathBuf};
 
+pub use seal::{read_sealed, write_sealed};
 pub use write::{
-    UNFINISHED, create, read_json, remove_unfinished, write_by, write_csv, write_json, write_whole,
-    write_with_mode,
+    UNFINISHED, create, is_there, read_json, remove_unfinished, write_by, write_csv, write_json,
+    write_whole, write_with_mode,
 };
 
 use crate::data::{DataSpec, FileSpec};
@@ -120,6 +122,12 @@ impl StudyFolder {
             .join(Self::DATA)
             .join("tokenizer")
             .join("ids.u32.bin")
+    }
+
+    /// The folders of the copies of data.
+    pub fn places_of_data(&self) -> [PathBuf; 3] {
+        let data = self.0.join(Self::DATA);
+        [data.join("test"), data.join("tokenizer"), data]
     }
 
     /// The copy of a data file.
@@ -223,6 +231,11 @@ impl TrialFolder {
         self.0.join(Self::RESULT)
     }
 
+    /// The file that is locked while a training of `pe-lab train` goes on.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("train.lock")
+    }
+
     /// Why the last attempt left no result.
     pub fn failure(&self) -> PathBuf {
         self.0.join("failure.json")
@@ -248,7 +261,7 @@ impl TrialFolder {
         self.0.join("losses.json")
     }
 
-    /// The folder to which `burn-train` writes its checkpoints, under a name of its own choice.
+    /// The folder of the checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.0.join("checkpoint")
     }

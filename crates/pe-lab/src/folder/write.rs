@@ -11,6 +11,9 @@ use crate::error::LabError;
 /// How the name of a file begins while it is being written.
 pub const UNFINISHED: &str = ".unfinished-";
 
+/// The most bytes of a file of JSON.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// Creates a file, or empties it; not through a link, which may lead anywhere.
 ///
 /// # Errors
@@ -49,14 +52,47 @@ pub fn remove_unfinished(folder: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Whether a file is there. One in a folder that cannot be read is an error, since nobody knows.
+///
+/// # Errors
+///
+/// [`LabError::File`] when the system cannot tell.
+pub fn is_there(file: &Path) -> Result<bool, LabError> {
+    file.try_exists().map_err(LabError::file(file))
+}
+
 /// Reads a JSON file.
 ///
 /// # Errors
 ///
 /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it does not hold a `T`.
 pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, LabError> {
-    let text = fs::read_to_string(file).map_err(LabError::file(file))?;
-    serde_json::from_str(&text).map_err(LabError::content(file))
+    serde_json::from_slice(&read_bounded(file)?).map_err(LabError::content(file))
+}
+
+/// The bytes of a file of a study, which may come from somebody else: a pipe, a device and a file of any size are not
+/// read.
+///
+/// # Errors
+///
+/// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is no file or has more bytes than any file of
+/// a study.
+pub(super) fn read_bounded(file: &Path) -> Result<Vec<u8>, LabError> {
+    let wrong = |reason: String| LabError::Content {
+        path: file.to_path_buf(),
+        reason,
+    };
+    let of = fs::metadata(file).map_err(LabError::file(file))?;
+    if !of.is_file() {
+        return Err(wrong("it is no file".into()));
+    }
+    if of.len() > MOST_BYTES {
+        return Err(wrong(format!(
+            "it has {} bytes, and no file of a study has more than {MOST_BYTES}",
+            of.len()
+        )));
+    }
+    fs::read(file).map_err(LabError::file(file))
 }
 
 /// Writes a value as JSON, whole or not at all.

@@ -1,15 +1,17 @@
-//! From which checkpoint a training can go on.
+//! Checkpoints that are whole or not there, and from which of them a training can go on.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use burn::lr_scheduler::LrSchedulerRecord;
 use burn::optim::OptimizerRecord;
 use burn::store::ModuleRecord;
-use burn::train::checkpoint::Checkpoint;
+use burn::train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 
 use super::losses::Losses;
+use crate::data;
 use crate::error::LabError;
-use crate::folder::{TrialFolder, read_json};
+use crate::folder::{TrialFolder, read_sealed, write_whole};
 
 /// Steps between two checkpoints. `burn-train` calls this an epoch.
 pub const EPOCH: usize = 50;
@@ -24,18 +26,97 @@ pub enum Checkpoints {
     After(usize),
 }
 
-/// The losses up to the last checkpoint.
-pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
-    read_json(&folder.losses())
+/// Where a training can go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastCheckpoint {
+    /// The epochs after which it goes on; 0 without a checkpoint.
+    pub epochs: usize,
+    /// The epochs of later checkpoints that are not as they were written.
+    pub damaged: Vec<usize>,
 }
 
-/// The number of epochs after which a training of `steps` steps can go on; 0 without a checkpoint.
+/// One of the three parts of a checkpoint: a burnpack, written whole or not at all, and beside it the digest of its bytes.
+pub(super) struct Part {
+    file: PathBuf,
+}
+
+impl Part {
+    /// The parts of a checkpoint of the model, the optimizer and the schedule.
+    pub fn all(folder: &TrialFolder) -> [Self; 3] {
+        ["model", "optim", "scheduler"].map(|name| Self {
+            file: folder.checkpoints().join(name),
+        })
+    }
+
+    /// The burnpack and its digest.
+    fn files(&self, epoch: usize) -> [PathBuf; 2] {
+        ["bpk", "sha256"].map(|ending| {
+            let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+            self.file.with_file_name(format!("{name}-{epoch}.{ending}"))
+        })
+    }
+
+    /// Whether the part is there as it was written.
+    fn is_whole<R: Checkpoint>(&self, epoch: usize) -> bool {
+        let [file, digest] = self.files(epoch);
+        let same = fs::read(&file).and_then(|bytes| {
+            let written = fs::read_to_string(&digest)?;
+            Ok(written.trim() == data::digest(&bytes))
+        });
+        same.unwrap_or(false) && R::load(file).is_ok()
+    }
+}
+
+impl<R: Checkpoint> Checkpointer<R> for Part {
+    fn save(&self, epoch: usize, record: R) -> Result<(), CheckpointerError> {
+        let bytes = record
+            .checkpoint_into_bytes()
+            .map_err(CheckpointerError::Record)?;
+        let [file, digest] = self.files(epoch);
+        let write = |file: &Path, bytes: &[u8]| {
+            write_whole(file, bytes).map_err(|error| CheckpointerError::Unknown(error.to_string()))
+        };
+        write(&file, &bytes)?;
+        write(&digest, data::digest(&bytes).as_bytes())
+    }
+
+    fn delete(&self, epoch: usize) -> Result<(), CheckpointerError> {
+        for file in self.files(epoch) {
+            if file.exists() {
+                fs::remove_file(&file).map_err(CheckpointerError::IOError)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn restore(&self, epoch: usize) -> Result<R, CheckpointerError> {
+        let [file, _] = self.files(epoch);
+        R::load(file)
+    }
+}
+
+/// The losses up to the last checkpoint.
+pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
+    let (losses, sealed): (Losses, bool) = read_sealed(&folder.losses())?;
+    match sealed {
+        true => Ok(losses),
+        false => Err(LabError::Content {
+            path: folder.losses(),
+            reason: "it is not as it was written: its digest is missing".into(),
+        }),
+    }
+}
+
+/// Where a training of `steps` steps can go on.
 ///
-/// It is that of the newest checkpoint whose files can all be read, since a process that is killed may
-/// leave half a file. At least one step must be left, so that there is something to measure the time of.
-pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> usize {
-    let checkpoints = folder.checkpoints();
-    let names = fs::read_dir(&checkpoints).into_iter().flatten().flatten();
+/// It is the newest checkpoint whose files are all as they were written, since a process that is killed may
+/// leave some of them, and a disk may damage them. At least one step must be left, so that there is something to
+/// measure the time of.
+pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> LastCheckpoint {
+    let names = fs::read_dir(folder.checkpoints())
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut epochs: Vec<usize> = names
         .filter_map(|entry| {
             let name = entry.file_name();
@@ -48,17 +129,22 @@ pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> usize {
         .collect();
     epochs.sort_unstable();
     let losses = stored_losses(folder).map_or(0, |losses| losses.training.len());
-    let whole = |epoch: usize| {
-        let file = |part: &str| checkpoints.join(format!("{part}-{epoch}.bpk"));
-        epoch * EPOCH <= losses
-            && epoch * EPOCH < steps
-            && <ModuleRecord as Checkpoint>::load(file("model")).is_ok()
-            && <OptimizerRecord as Checkpoint>::load(file("optim")).is_ok()
-            && <LrSchedulerRecord as Checkpoint>::load(file("scheduler")).is_ok()
-    };
-    epochs
-        .into_iter()
-        .rev()
-        .find(|epoch| whole(*epoch))
-        .unwrap_or(0)
+    let [model, optimizer, schedule] = Part::all(folder);
+    let mut last = LastCheckpoint::default();
+    for epoch in epochs.into_iter().rev() {
+        let done = epoch.saturating_mul(EPOCH);
+        if done >= steps {
+            continue;
+        }
+        if done <= losses
+            && model.is_whole::<ModuleRecord>(epoch)
+            && optimizer.is_whole::<OptimizerRecord>(epoch)
+            && schedule.is_whole::<LrSchedulerRecord>(epoch)
+        {
+            last.epochs = epoch;
+            break;
+        }
+        last.damaged.push(epoch);
+    }
+    last
 }

@@ -11,7 +11,7 @@ use burn::train::metric::{LossMetric, Metric, MetricDefinition, MetricId, Numeri
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::folder::write_json;
+use crate::folder::write_sealed;
 
 /// Called after every step with the number of steps done and the loss of the last one.
 pub type OnStep = Box<dyn FnMut(usize, f64) + Send>;
@@ -111,7 +111,7 @@ impl MetricLogger for LossLog {
             self.testing.clear();
         }
         if let Some(file) = &self.file
-            && let Err(error) = write_json(file, &*losses)
+            && let Err(error) = write_sealed(file, &*losses)
         {
             let mut unwritten = self
                 .unwritten

@@ -8,7 +8,7 @@
 //! | `schedule` | the learning rate of every step |
 //! | `loader` | the batches of a task as a data loader |
 //! | `losses` | the loss of every step and on held-out sequences: reported, kept, and checked |
-//! | `checkpoints` | from which checkpoint a training can go on |
+//! | `checkpoints` | checkpoints that are whole or not there, and from which a training can go on |
 //! | `silent` | a renderer that leaves the terminal alone |
 //! | `evaluation` | scores by length, by position and by depth |
 //! | `cost` | what a scheme costs: time and memory |
@@ -26,7 +26,7 @@ mod silent;
 mod training;
 
 pub use batch::{InputTensor, TensorBatch};
-pub use checkpoints::{Checkpoints, EPOCH, last_checkpoint};
+pub use checkpoints::{Checkpoints, EPOCH, LastCheckpoint, last_checkpoint};
 pub use cost::{Cost, cost_lengths, measure_cost};
 pub use evaluation::{
     DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities,

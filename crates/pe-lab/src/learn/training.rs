@@ -14,7 +14,7 @@ use burn::train::{
 use pe_encoder::{Adam, Kernels};
 
 use super::batch::TensorBatch;
-use super::checkpoints::{Checkpoints, EPOCH, stored_losses};
+use super::checkpoints::{Checkpoints, EPOCH, Part, stored_losses};
 use super::loader::{Batches, HeldOut};
 use super::losses::{CurvePoint, LossLog, Losses, OnStep};
 use super::model::Model;
@@ -148,8 +148,11 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         false => training.renderer(Box::new(SilentRenderer)),
     };
     if let Checkpoints::After(epochs) = watch.checkpoints {
+        let places = folder.checkpoints();
+        std::fs::create_dir_all(&places).map_err(LabError::file(&places))?;
+        let [model, optimizer, schedule] = Part::all(folder);
         training = training
-            .with_default_checkpointers()
+            .with_custom_checkpointers(model, optimizer, schedule)
             .with_checkpointing_strategy(KeepLastNCheckpoints::new(2));
         if epochs > 0 {
             training = training.checkpoint(epochs);

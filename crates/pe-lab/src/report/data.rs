@@ -1,11 +1,11 @@
 //! The results of a study, laid out by task, scheme and seed, and what is known about its tasks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
 use crate::learn::LengthScore;
-use crate::run::{Costs, Measures, Outcome, Outcomes, Study};
+use crate::run::{Costs, Measures, Outcome, Outcomes, Study, codes};
 use crate::stats::{Errors, mean};
 use crate::task::{Measure, Task, TestRows};
 
@@ -78,6 +78,8 @@ pub struct Data<'a> {
     pub runs: Vec<Run<'a>>,
     /// The versions that computed the trials, each once.
     pub versions: Vec<&'a Versions>,
+    /// How many results were computed by which code; those of versions that did not record it are missing.
+    pub codes: BTreeMap<&'a str, usize>,
     /// The processors that the trials ran on, as far as they are known.
     pub processors: BTreeSet<&'a str>,
     /// What the schemes cost, if it was measured.
@@ -126,6 +128,10 @@ impl<'a> Data<'a> {
             seeds: outcomes.seeds.clone(),
             look,
             costs: outcomes.costs.as_ref(),
+            codes: codes(&outcomes.results)
+                .into_iter()
+                .filter_map(|(code, count)| Some((code?, count)))
+                .collect(),
             ..Self::new(study.spec(), runs, versions, study.tasks())
         }
     }
@@ -163,6 +169,7 @@ impl<'a> Data<'a> {
             },
             runs,
             versions,
+            codes: BTreeMap::new(),
         }
     }
 

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::iter;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
 use super::comparison::{Comparison, Part};
@@ -17,6 +20,8 @@ use super::number::fixed;
 use super::summary::Summary;
 use super::verdict::p_text;
 use crate::ask::Scheme;
+use crate::console::visible;
+use crate::draw::SHARP;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::grouped::grouped;
@@ -80,6 +85,8 @@ fn inlined(figure: &Figure) -> String {
     let own = &figure.name;
     figure.svg[start..]
         .replace(" id=\"", &format!(" id=\"{own}-"))
+        // The policy of the page allows no styles but its own, which has this one for every image.
+        .replace(&format!(" {SHARP}"), "")
         .replace("url(#", &format!("url(#{own}-"))
         .replace("href=\"#", &format!("href=\"#{own}-"))
 }
@@ -205,6 +212,8 @@ pub fn render(
         "token_std": TOKEN_STD,
         "temperature": TEMPERATURE,
         "script": SCRIPT,
+        "policy": policy(),
+        "codes": data.codes,
         "files": {
             "plan": StudyFolder::PLAN,
             "results_csv": StudyFolder::RESULTS_CSV,
@@ -272,11 +281,14 @@ fn value(json: serde_json::Value) -> Value {
             (None, Some(number)) => Value::from(number),
             (None, None) => Value::from(number.to_string()),
         },
-        Json::String(text) => Value::from(text),
+        // Names and reasons may hold what a browser would obey.
+        Json::String(text) => Value::from(visible(&text).into_owned()),
         Json::Array(items) => items.into_iter().map(value).collect(),
         Json::Object(fields) => {
             let fields = fields.into_iter();
-            let fields: BTreeMap<_, _> = fields.map(|(name, field)| (name, value(field))).collect();
+            let fields: BTreeMap<_, _> = fields
+                .map(|(name, field)| (visible(&name).into_owned(), value(field)))
+                .collect();
             Value::from(fields)
         }
     }
@@ -285,6 +297,21 @@ fn value(json: serde_json::Value) -> Value {
 /// Opens the folded parts of the page before it is printed.
 const SCRIPT: &str = "addEventListener('beforeprint', function () {\
  document.querySelectorAll('details').forEach(function (part) { part.open = true; }); });";
+
+/// What a browser may do with the page: show it, with its own style, script and pictures, and nothing else.
+fn policy() -> String {
+    // A browser reads every end of line as one character.
+    let template = TEMPLATE.replace("\r\n", "\n");
+    let (_, style) = template.split_once("<style>").unwrap_or_default();
+    let (style, _) = style.split_once("</style>").unwrap_or_default();
+    let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+         form-action 'none'",
+        hash(style),
+        hash(SCRIPT)
+    )
+}
 
 /// A number without decimals, with a narrow space between its thousands.
 fn thousands(number: f64) -> String {
@@ -376,6 +403,61 @@ mod tests {
         let (page, charts) = page_of(&costs(0.7));
         assert_eq!(charts, 0);
         assert!(page.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
+    }
+
+    /// Whatever else the page holds, a browser runs its own script and style and loads nothing.
+    #[test]
+    fn the_page_has_a_policy_that_allows_what_it_holds_and_nothing_else() {
+        let svg = format!(
+            "<?xml?><svg xmlns=\"http://www.w3.org/2000/svg\"><image {SHARP} width=\"1\"/></svg>"
+        );
+        let figure = Figure {
+            name: "similarity".into(),
+            title: "t".into(),
+            caption: "\u{1b}[2J\u{9b}\u{0}\" onload=\"x\u{202e}<script>y</script>".into(),
+            svg,
+        };
+        let page = page(&Synthetic::large(3), vec![figure]);
+        let tree = parse(&page);
+        let all = || tree.descendants().filter(Node::is_element);
+        let policies = all().filter(|node| node.attribute("http-equiv").is_some());
+        let policies: Vec<Node<'_, '_>> = policies.collect();
+        assert_eq!(policies.len(), 1);
+        assert_eq!(
+            policies[0].attribute("http-equiv"),
+            Some("Content-Security-Policy")
+        );
+        let policy = policies[0].attribute("content").unwrap();
+        let before = &page[..page.find("http-equiv").unwrap()];
+        assert!(!before.contains("<style") && !before.contains("<script"));
+        // Hashed as a browser does it: the bytes between the tags.
+        for name in ["style", "script"] {
+            let parts: Vec<&str> = page.split(&format!("<{name}>")).skip(1).collect();
+            assert_eq!(parts.len(), 1, "{name}");
+            let own = parts[0].split_once(&format!("</{name}>")).unwrap().0;
+            let hash = BASE64_STANDARD.encode(Sha256::digest(own));
+            assert!(
+                policy.contains(&format!("{name}-src 'sha256-{hash}'")),
+                "{policy}"
+            );
+            assert_eq!(all().filter(|node| node.has_tag_name(name)).count(), 1);
+        }
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+        for node in all() {
+            for attribute in node.attributes() {
+                let name = attribute.name();
+                assert!(
+                    name != "style" && !name.starts_with("on"),
+                    "{node:?}: {name}"
+                );
+            }
+        }
+        // What a browser would obey is spelled out.
+        assert!(
+            page.contains("\\u{1b}[2J\\u{9b}\\u{0}&quot; onload")
+                && page.contains("\\u{202e}&lt;script")
+        );
+        assert!(!page.contains(['\u{202e}', '\u{1b}', '\u{9b}', '\u{0}']));
     }
 
     /// Reads the page as XML, which it is after its doctype.

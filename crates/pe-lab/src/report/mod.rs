@@ -44,8 +44,10 @@ pub use summary::{
 
 use data::Data;
 
+use crate::console::visible;
+use crate::data::digest;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_json, write_whole};
+use crate::folder::{StudyFolder, write_sealed, write_whole};
 use crate::run::{Outcomes, Study, Winner};
 
 /// The report of a study. Its intervals and tests are computed once, when it is made.
@@ -98,18 +100,19 @@ impl<'a> Report<'a> {
         let winner = overall
             .zip(score)
             .and_then(|(of, score)| Winner::of(self.outcomes, &of.scheme, score.mean));
-        let Some(winner) = winner else {
+        let Some(mut winner) = winner else {
             return Ok(Vec::new());
         };
         let mut written = vec![folder.winner()];
-        write_json(&written[0], &winner)?;
         let weights = self.study.folder().trial(&winner.trial).weights();
         if weights.exists() {
             let bytes = std::fs::read(&weights).map_err(LabError::file(&weights))?;
             let copy = folder.winner_weights();
             write_whole(&copy, &bytes)?;
             written.push(copy);
+            winner.weights = Some(digest(&bytes));
         }
+        write_sealed(&written[0], &winner)?;
         Ok(written)
     }
 
@@ -139,7 +142,7 @@ impl<'a> Report<'a> {
         written.extend(self.write_winner(folder)?);
         for figure in charts.all().chain(&encodings) {
             let file = folder.figure(&figure.name);
-            write_whole(&file, figure.svg.as_bytes())?;
+            write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);
         }
         Ok(written)

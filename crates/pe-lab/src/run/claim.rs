@@ -1,17 +1,17 @@
 //! Making a folder the study's own, for one process at a time.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 
 use super::data_copy::keep_data;
+use super::lock::Lock;
 use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, TrialFolder, UNFINISHED, create, read_json, remove_unfinished, write_json,
+    StudyFolder, TrialFolder, UNFINISHED, is_there, read_json, remove_unfinished, write_json,
     write_whole,
 };
 
-/// Makes the folder this study's, and locks it until the returned file is dropped. The operating
-/// system releases the lock when the process is killed.
+/// Makes the folder this study's, and locks it until the returned lock is dropped.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub(super) fn claim(
     spec: &StudySpec,
     tasks: &Tasks,
     folder: &StudyFolder,
-) -> Result<File, LabError> {
+) -> Result<Lock, LabError> {
     let path = folder.path();
     if path.is_file() {
         return Err(LabError::Usage(format!(
@@ -30,13 +30,19 @@ pub(super) fn claim(
         )));
     }
     fs::create_dir_all(path).map_err(LabError::file(path))?;
-    if !folder.spec().exists() && !is_free(folder)? {
+    // Asked twice: another process may have made the folder its own in between.
+    if !is_there(&folder.spec())? && !is_free(folder)? && !is_there(&folder.spec())? {
         return Err(LabError::NotAStudy {
             folder: path.to_path_buf(),
         });
     }
-    let lock = lock(folder)?;
+    let lock = Lock::of(path, &folder.lock())?;
     remove_unfinished(path)?;
+    for place in folder.places_of_data() {
+        if place.exists() {
+            remove_unfinished(&place)?;
+        }
+    }
     if folder.spec().exists() {
         let old: StudySpec = read_json(&folder.spec())?;
         let differs = spec.obstacles(&old);
@@ -105,18 +111,6 @@ fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
     let mut entries = fs::read_dir(path).map_err(LabError::file(path))?;
     let foreign = |name: &str| name != StudyFolder::LOCK && !name.starts_with(UNFINISHED);
     Ok(!entries.any(|entry| entry.is_ok_and(|e| foreign(&e.file_name().to_string_lossy()))))
-}
-
-fn lock(folder: &StudyFolder) -> Result<File, LabError> {
-    let path = folder.lock();
-    let lock = create(&path)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(LabError::Busy {
-            folder: folder.path().to_path_buf(),
-        }),
-        Err(TryLockError::Error(error)) => Err(LabError::file(&path)(error)),
-    }
 }
 
 #[cfg(test)]
@@ -193,6 +187,29 @@ mod tests {
         assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
         with(&mut spec, 7);
         assert_eq!(fs::read_to_string(&result).unwrap(), "seven steps");
+    }
+
+    #[test]
+    fn of_many_that_start_at_once_one_gets_the_folder_and_the_others_wait() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (spec, tasks) = study();
+        for round in 0..30 {
+            let folder = StudyFolder::at(temporary.path().join(round.to_string()));
+            let start = std::sync::Barrier::new(16);
+            let claims: Vec<Result<Lock, LabError>> = std::thread::scope(|scope| {
+                let claim = || {
+                    start.wait();
+                    claim(&spec, &tasks, &folder)
+                };
+                let all: Vec<_> = (0..16).map(|_| scope.spawn(claim)).collect();
+                all.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            assert_eq!(claims.iter().filter(|claim| claim.is_ok()).count(), 1);
+            for claim in claims {
+                let busy = matches!(claim, Ok(_) | Err(LabError::Busy { .. }));
+                assert!(busy, "{claim:?}");
+            }
+        }
     }
 
     #[test]

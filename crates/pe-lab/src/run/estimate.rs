@@ -9,7 +9,7 @@ use super::trial::{Outcome, TrialResult};
 use super::worker::Crew;
 use crate::ask::{Tasks, TrialSpec};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, read_json};
+use crate::folder::StudyFolder;
 
 /// The training steps of a trial that is run to measure its time.
 const STEPS: usize = 8;
@@ -169,7 +169,7 @@ fn cost(pilot: &TrialSpec, folder: &StudyFolder) -> Result<Option<Cost>, LabErro
         let written = fs::metadata(file).and_then(|file| file.modified());
         written.map_err(LabError::file(file))
     };
-    let result: TrialResult = read_json(&place.result())?;
+    let result = TrialResult::read(&place.result())?;
     let Outcome::Finished(measures) = result.outcome else {
         return Ok(None);
     };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `study` | [`Study`]: a spec, its tasks and its folder, and all that can be done with them |
 //! | `claim` | making a folder the study's own, for one process at a time |
+//! | `lock` | one process at a time in a folder |
 //! | `data_copy` | the study's own copy of the user's data |
 //! | `estimate` | how long the trials will take |
 //! | `budget` | how many seeds and steps fit into a time |
@@ -12,6 +13,7 @@
 //! | `merge` | several folders of one study become one |
 //! | `costs` | what the schemes cost, measured one at a time |
 //! | `machine` | the machine that a trial ran on |
+//! | `provenance` | which code computed the results |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
 //! | `trial` | one trial: build the model, train it, test it |
@@ -21,9 +23,11 @@ mod claim;
 mod costs;
 mod data_copy;
 mod estimate;
+mod lock;
 mod machine;
 mod merge;
 mod progress;
+mod provenance;
 mod study;
 mod trial;
 mod tune;
@@ -34,9 +38,11 @@ pub use budget::{Budget, Fitting, Open};
 pub use costs::{Costs, SchemeCosts, serve_cost};
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::{Estimate, TrialTimes, in_words};
+pub use lock::Lock;
 pub use machine::Machine;
 pub use merge::merge;
 pub use progress::{Bars, Progress};
+pub use provenance::{codes, provenance};
 pub use study::{Outcomes, Study};
 pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
 pub use winner::Winner;

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::ask::TrialSpec;
-use crate::console::tell;
+use crate::console::{tell, visible};
 
 /// How the progress of a study is shown.
 pub enum Progress {
@@ -72,7 +72,7 @@ impl Progress {
     pub(super) fn finished(&self, line: &str) {
         match self {
             // A terminal that was closed does not stop the study.
-            Self::Bars(bars) => drop(bars.all.println(line)),
+            Self::Bars(bars) => drop(bars.all.println(visible(line))),
             Self::Lines => tell(line),
             Self::Silent => {}
         }

@@ -1,16 +1,16 @@
 //! A study: schemes × tasks × seeds in one folder. No trial is run twice.
 
-use std::fs::File;
 use std::path::Path;
 
 use super::claim::claim;
 use super::costs::Costs;
 use super::data_copy::kept_tasks;
+use super::lock::Lock;
 use super::trial::TrialResult;
 use super::worker::Crew;
 use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, read_json};
+use crate::folder::{StudyFolder, TrialFolder, is_there, read_json};
 use crate::stats::Looks;
 
 /// A study: what it runs, on which tasks, and the folder that holds its files.
@@ -44,9 +44,9 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// When a task does not exist, or a scheme does not fit the model's sizes or a task.
+    /// Those of [`StudySpec::check`].
     pub fn new(spec: StudySpec, tasks: Tasks, folder: &Path) -> Result<Self, LabError> {
-        spec.trials(&tasks)?;
+        spec.check(&tasks)?;
         let folder = StudyFolder::at(folder);
         Ok(Self {
             spec,
@@ -120,7 +120,7 @@ impl Study {
             let id = trial.id();
             let places = [self.folder.trial(&id), self.folder.aside(&id, trial.steps)];
             let is_there = |place: &TrialFolder| {
-                let result = read_json::<TrialResult>(&place.result());
+                let result = TrialResult::read(&place.result());
                 result.is_ok_and(|result| result.spec == *trial)
             };
             !places.iter().any(is_there)
@@ -259,8 +259,8 @@ impl Study {
         Ok((finished, failed))
     }
 
-    /// Makes the folder the study's, for this process alone until the file is dropped.
-    pub(super) fn claim(&self) -> Result<File, LabError> {
+    /// Makes the folder the study's, for this process alone until the lock is dropped.
+    pub(super) fn claim(&self) -> Result<Lock, LabError> {
         claim(&self.spec, &self.tasks, &self.folder)
     }
 
@@ -290,10 +290,10 @@ impl Study {
     /// The result of a trial, if it has one.
     pub(super) fn result(&self, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
         let file = self.folder.trial(&trial.id()).result();
-        if !file.exists() {
+        if !is_there(&file)? {
             return Ok(None);
         }
-        let result: TrialResult = read_json(&file)?;
+        let result = TrialResult::read(&file)?;
         let task = self.tasks.get(&trial.task)?;
         let damage = if result.spec != *trial {
             Some("it holds the result of another trial".to_string())
@@ -315,7 +315,7 @@ impl Study {
     /// Why the last attempt of a trial left no result, if there was one.
     fn failure(&self, trial: &TrialSpec) -> Result<Option<String>, LabError> {
         let file = self.folder.trial(&trial.id()).failure();
-        match file.exists() {
+        match is_there(&file)? {
             true => read_json(&file).map(Some),
             false => Ok(None),
         }
@@ -324,7 +324,7 @@ impl Study {
 
 /// What the study in a folder runs.
 fn spec_in(folder: &StudyFolder) -> Result<StudySpec, LabError> {
-    if !folder.spec().exists() {
+    if !is_there(&folder.spec())? {
         return Err(LabError::NoStudy {
             folder: folder.path().to_path_buf(),
             file: StudyFolder::SPEC,

@@ -1,15 +1,16 @@
 //! One trial: build the model, train it, test it. Its numbers depend on its spec alone.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
-use crate::ask::{TrialSpec, Versions};
+use crate::ask::{CODE, TrialSpec, Versions};
 use crate::device;
 use crate::error::LabError;
-use crate::folder::{TrialFolder, write_csv};
+use crate::folder::{TrialFolder, read_sealed, write_csv, write_sealed};
 use crate::learn::{
     CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Watch, evaluate, evaluate_language,
     train,
@@ -31,6 +32,9 @@ pub struct TrialResult {
     pub outcome: Outcome,
     /// The versions that computed it.
     pub versions: Versions,
+    /// The [`CODE`] that computed it. Results of versions that did not record it have none, and no digest either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 /// How a trial ended.
@@ -108,6 +112,31 @@ pub struct Timing {
 }
 
 impl TrialResult {
+    /// Reads a result.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is none or was changed since it was written.
+    pub fn read(file: &Path) -> Result<Self, LabError> {
+        let (result, sealed): (Self, bool) = read_sealed(file)?;
+        match result.code.is_some() && !sealed {
+            true => Err(LabError::Content {
+                path: file.to_path_buf(),
+                reason: "it is not as it was written: its digest is missing".into(),
+            }),
+            false => Ok(result),
+        }
+    }
+
+    /// Writes the result with a digest, whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::File`] when the folder cannot be written.
+    pub fn write(&self, file: &Path) -> Result<(), LabError> {
+        write_sealed(file, self)
+    }
+
     /// The measures, unless the trial failed.
     pub fn measures(&self) -> Option<&Measures> {
         match &self.outcome {
@@ -191,6 +220,7 @@ pub fn run_trial(
         spec: spec.clone(),
         outcome,
         versions: Versions::current(),
+        code: Some(CODE.into()),
     })
 }
 

@@ -6,7 +6,6 @@ use super::trial::TrialResult;
 use super::worker::Crew;
 use crate::ask::{Recipe, TrialSpec};
 use crate::error::LabError;
-use crate::folder::read_json;
 
 impl Study {
     /// The trainings that choose a learning rate for the schemes and tasks that have none yet, and that have no
@@ -46,7 +45,7 @@ impl Study {
 
     fn tuning_result(&self, trial: &TrialSpec) -> Option<TrialResult> {
         let file = self.folder().trial(&trial.id()).result();
-        let result = read_json::<TrialResult>(&file).ok()?;
+        let result = TrialResult::read(&file).ok()?;
         let same = result.versions.numbers == self.spec().versions.numbers;
         (result.spec == *trial && same).then_some(result)
     }

@@ -27,6 +27,9 @@ pub struct Winner {
     pub model: ModelSpec,
     /// The versions that computed it.
     pub versions: Versions,
+    /// The SHA-256 of its weights, if they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
 }
 
 impl Winner {
@@ -47,6 +50,7 @@ impl Winner {
             trial_score,
             model: best.spec.model.clone(),
             versions: best.versions.clone(),
+            weights: None,
         })
     }
 }

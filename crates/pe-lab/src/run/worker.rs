@@ -234,7 +234,7 @@ impl Crew<'_> {
         if fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
             fs::remove_file(&log).map_err(LabError::file(&log))?;
         }
-        Ok(Ok(read_json(&file)?))
+        Ok(Ok(TrialResult::read(&file)?))
     }
 }
 
@@ -305,7 +305,7 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
         }
     });
     let result = run_trial(&spec, &task, &folder, watch)?;
-    write_json(&folder.result(), &result)
+    result.write(&folder.result())
 }
 
 #[cfg(test)]

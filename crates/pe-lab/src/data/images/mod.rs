@@ -102,7 +102,7 @@ fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize();
     let name = whole.as_deref().unwrap_or(folder).file_name();
     let name = name.map_or("folder".into(), |name| name.to_string_lossy());
-    format!("{name}.{EXTENSION}")
+    super::short_enough(format!("{name}.{EXTENSION}"))
 }
 
 /// Checks that images that are kept have the sizes that are asked for.

@@ -1,0 +1,614 @@
+//! Files of a study or a training that were edited or damaged, two processes at one folder, and names that a terminal
+//! would obey.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pe_lab::run::{Lock, TrialResult};
+use serde_json::{Value, json};
+
+fn study(out: &Path) -> Command {
+    study_of("none,learned", "1", out)
+}
+
+fn study_of(schemes: &str, seeds: &str, out: &Path) -> Command {
+    let mut command = common::lab();
+    command.args(["compare", "--tasks", "reverse", "--schemes", schemes]);
+    command.args(["--seeds", seeds, "--steps", "3", "--quiet", "--out"]);
+    command.arg(out);
+    command
+}
+
+fn report(out: &Path) -> (i32, String, String) {
+    common::ended(common::lab().arg("report").arg(out))
+}
+
+fn training(out: &Path, steps: &str) -> (i32, String, String) {
+    let mut command = common::lab();
+    command.args(["train", "--scheme", "learned", "--steps", steps, "--out"]);
+    common::ended(command.arg(out))
+}
+
+fn resume(out: &Path) -> (i32, String, String) {
+    common::ended(common::lab().args(["train", "--resume", "--out"]).arg(out))
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn edit(file: &Path, edit: impl FnOnce(&mut Value)) {
+    let mut value = json(file);
+    edit(&mut value);
+    fs::write(file, value.to_string()).unwrap();
+}
+
+/// A finished study, and the result of one of its trials.
+fn finished(folder: &Path) -> (PathBuf, PathBuf) {
+    let out = folder.join("study");
+    let (code, _, stderr) = common::ended(&mut study(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let result = out.join("trials/reverse-none-1/result.json");
+    (out, result)
+}
+
+#[test]
+fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, file) = finished(folder.path());
+    let whole = fs::read(&file).unwrap();
+    let own = TrialResult::read(&file).unwrap();
+
+    // A better score, another seed's number, a shorter time: all of them possible.
+    let edits: [fn(&mut Value); 3] = [
+        |result| result["outcome"]["finished"]["scores"][0]["accuracy"] = json!(1.0),
+        |result| result["outcome"]["finished"]["parameters"] = json!(7),
+        |result| result["outcome"]["finished"]["timing"]["ms_per_step"] = json!(0.5),
+    ];
+    for change in edits {
+        edit(&file, change);
+        for (code, _, stderr) in [report(&out), common::ended(&mut study(&out))] {
+            assert_eq!(code, 1, "{stderr}");
+            let named = stderr.contains("reverse-none-1") && stderr.contains("result.json");
+            assert!(
+                named && stderr.contains("not as it was written"),
+                "{stderr}"
+            );
+        }
+        fs::write(&file, &whole).unwrap();
+    }
+    edit(&file, |result| {
+        drop(result.as_object_mut().unwrap().remove("digest"))
+    });
+    let (code, _, stderr) = report(&out);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("its digest is missing"), "{stderr}");
+
+    // Written in another way it is the same.
+    fs::write(&file, &whole).unwrap();
+    edit(&file, |_| {});
+    let (code, _, stderr) = report(&out);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+
+    // One of a version that recorded neither.
+    let old = |result: &mut Value| {
+        let fields = result.as_object_mut().unwrap();
+        assert!(fields.remove("digest").is_some() && fields.remove("code").is_some());
+    };
+    edit(&file, old);
+    let (code, _, stderr) = report(&out);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("1 of the 2 results are of an earlier version"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("by one that was not recorded"), "{stderr}");
+
+    // One of other code says so, here and when it is merged.
+    let other = TrialResult {
+        code: Some("0123456789abcdef".into()),
+        ..own
+    };
+    other.write(&file).unwrap();
+    let whole = folder.path().join("whole");
+    let merged = common::ended(
+        common::lab()
+            .arg("merge")
+            .arg(&out)
+            .arg("--out")
+            .arg(&whole),
+    );
+    for (code, _, stderr) in [report(&out), merged] {
+        assert_eq!(code, 0, "{stderr}");
+        assert!(
+            stderr.contains("different versions of the code"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("1 by 0123456789abcdef"), "{stderr}");
+    }
+    let page = fs::read_to_string(whole.join("report.html")).unwrap();
+    assert!(page.contains("1 result of the code 0123456789abcdef"));
+    // A part with other numbers is no part of it, whatever code it names.
+    let mut other = other;
+    if let pe_lab::run::Outcome::Finished(measures) = &mut other.outcome {
+        measures.parameters += 1;
+    }
+    other.write(&file).unwrap();
+    let merge = common::ended(
+        common::lab()
+            .arg("merge")
+            .arg(&out)
+            .arg("--out")
+            .arg(&whole),
+    );
+    assert!(
+        merge.0 == 2 && merge.2.contains("differ; delete the wrong one"),
+        "{merge:?}"
+    );
+}
+
+#[test]
+fn a_damaged_study_is_an_error_that_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, result) = finished(folder.path());
+    let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    let cut = &spec[..spec.len() / 2];
+    for damaged in ["", " \n", "{}", "[]", "null", cut] {
+        fs::write(out.join("study.json"), damaged).unwrap();
+        for (code, stdout, stderr) in [report(&out), common::ended(&mut study(&out))] {
+            assert!((1..=2).contains(&code), "{damaged:?}: {code} {stderr}");
+            let said = stderr.contains("study.json");
+            assert!(said && stdout.is_empty(), "{damaged:?}: {stderr}");
+        }
+    }
+    fs::write(out.join("study.json"), spec).unwrap();
+    // Bytes that are no text are damage like any other.
+    let named = [out.join("study.json"), result.clone()];
+    for file in &named {
+        let whole = fs::read(file).unwrap();
+        let middle = whole.len() / 2;
+        let damaged = [&whole[..middle], b"\xff\xfe\x00", &whole[middle..]].concat();
+        fs::write(file, damaged).unwrap();
+        let (code, _, stderr) = report(&out);
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(code == 1 && stderr.contains(&name), "{stderr}");
+        assert!(stderr.contains("delete it and run again"), "{stderr}");
+        // A file without an end, and one that nobody writes to.
+        #[cfg(unix)]
+        for target in ["/dev/zero", "/dev/tty"] {
+            fs::remove_file(file).unwrap();
+            std::os::unix::fs::symlink(target, file).unwrap();
+            let (code, _, stderr) = report(&out);
+            assert!(code == 1 && stderr.contains("it is no file"), "{stderr}");
+        }
+        fs::remove_file(file).unwrap();
+        fs::write(file, whole).unwrap();
+    }
+    assert_eq!(report(&out).0, 0);
+}
+
+#[test]
+fn a_study_that_no_plan_makes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = finished(folder.path());
+    let file = out.join("study.json");
+    let whole = fs::read(&file).unwrap();
+    for (field, name, value, said) in WRONG {
+        edit(&file, |spec| spec[field][name] = value());
+        let (code, _, stderr) = report(&out);
+        assert_eq!(code, 2, "{field}.{name}: {stderr}");
+        assert!(stderr.contains(said), "{field}.{name}: {stderr}");
+        fs::write(&file, &whole).unwrap();
+    }
+    edit(&file, |spec| spec["tasks"][0]["steps"] = json!(1u64 << 63));
+    let (code, _, stderr) = report(&out);
+    assert!(
+        code == 2 && stderr.contains("9223372036854775808 steps"),
+        "{stderr}"
+    );
+    fs::write(&file, &whole).unwrap();
+    edit(&file, |spec| spec["schemes"] = json!(["none", "none"]));
+    let (code, _, stderr) = report(&out);
+    assert!(
+        code == 2 && stderr.contains("`none` is named twice"),
+        "{stderr}"
+    );
+}
+
+type Wrong = (&'static str, &'static str, fn() -> Value, &'static str);
+
+/// What is wrong with a model or a recipe, and what is said about it.
+const WRONG: [Wrong; 7] = [
+    (
+        "model",
+        "heads",
+        || json!(5),
+        "is not a multiple of the 5 heads",
+    ),
+    ("model", "heads", || json!(0), "heads is 0"),
+    ("model", "d_model", || json!(0), "d_model is 0"),
+    (
+        "model",
+        "d_ff",
+        || json!(1u64 << 40),
+        "d_ff is 1099511627776",
+    ),
+    (
+        "recipe",
+        "batch_size",
+        || json!(1_000_000_000),
+        "batch_size is 1000000000",
+    ),
+    ("recipe", "batch_size", || json!(0), "batch_size is 0"),
+    (
+        "recipe",
+        "learning_rate",
+        || json!(-1.0),
+        "learning_rate is -1",
+    ),
+];
+
+#[test]
+fn a_training_that_this_program_did_not_start_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let (code, _, stderr) = training(&out, "3");
+    assert_eq!(code, 0, "{stderr}");
+    fs::remove_file(out.join("result.json")).unwrap();
+    let file = out.join("spec.json");
+    let whole = fs::read(&file).unwrap();
+    let refused = |said: &str| {
+        let (code, stdout, stderr) = resume(&out);
+        assert_eq!(code, 2, "{said}: {stderr}");
+        assert!(stderr.contains(said), "{said}: {stderr}");
+        assert!(
+            stderr.contains("spec.json") && stdout.is_empty(),
+            "{stderr}"
+        );
+        fs::write(&file, &whole).unwrap();
+    };
+    for (field, name, value, said) in WRONG {
+        edit(&file, |spec| spec[field][name] = value());
+        refused(said);
+    }
+    edit(&file, |spec| spec["steps"] = json!(1u64 << 63));
+    refused("9223372036854775808 steps");
+    edit(&file, |spec| spec["device"] = json!("abacus"));
+    refused("no device `abacus`");
+    // A table of a size that the scheme does not have on this task.
+    edit(&file, |spec| spec["scheme"]["name"] = json!("none"));
+    refused("its scheme is not what `none` is");
+    edit(&file, |spec| spec["scheme"]["name"] = json!("../x"));
+    refused("no scheme `../x`");
+    let (code, _, stderr) = resume(&out);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn a_damaged_checkpoint_changes_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let (code, _, stderr) = training(&out, "60");
+    assert_eq!(code, 0, "{stderr}");
+    let measured = || {
+        let mut result = json(&out.join("result.json"));
+        result["outcome"]["finished"]["timing"].take();
+        result["digest"].take();
+        result
+    };
+    let unbroken = measured();
+    let checkpoint = |name: &str| out.join("checkpoint").join(name);
+    let again = |said: &str| {
+        fs::remove_file(out.join("result.json")).unwrap();
+        let (code, _, stderr) = resume(&out);
+        assert_eq!(code, 0, "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+        assert_eq!(measured(), unbroken, "{said}");
+    };
+    again("from step 50 on");
+    // One bit of a weight: the file can still be read as one.
+    for name in ["model-1.bpk", "optim-1.bpk"] {
+        let mut bytes = fs::read(checkpoint(name)).unwrap();
+        let last = bytes.len() - 9;
+        bytes[last] ^= 1;
+        fs::write(checkpoint(name), bytes).unwrap();
+        again("the checkpoint of step 50 is not whole");
+    }
+    // A loss of before the checkpoint, which is in the result.
+    let losses = out.join("losses.json");
+    edit(&losses, |losses| losses["training"][3] = json!(0.5));
+    again("the checkpoint of step 50 is not whole");
+    fs::remove_file(checkpoint("scheduler-1.sha256")).unwrap();
+    again("the checkpoint of step 50 is not whole");
+}
+
+#[test]
+fn the_weights_of_a_winner_are_those_that_were_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
+    let lines = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
+    let mut command = common::lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--data",
+    ]);
+    let (code, _, stderr) = common::ended(command.arg(&rows).arg("--out").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let predict = || {
+        common::ended(
+            common::lab()
+                .arg("predict")
+                .arg(&rows)
+                .arg("--study")
+                .arg(&out),
+        )
+    };
+    assert_eq!(predict().0, 0);
+    let changes: [(&str, &str, fn(&mut Vec<u8>)); 2] = [
+        ("winner.bpk", "does not hold the weights", |bytes| {
+            let last = bytes.len() - 9;
+            bytes[last] ^= 1;
+        }),
+        ("winner.json", "not as it was written", |bytes| {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let other = text.replace("\"heads\": 4", "\"heads\": 0");
+            assert_ne!(other, text);
+            *bytes = other.into_bytes();
+        }),
+    ];
+    for (name, said, change) in changes {
+        let file = out.join(name);
+        let whole = fs::read(&file).unwrap();
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        fs::write(&file, &bytes).unwrap();
+        let (code, stdout, stderr) = predict();
+        assert!(code == 1 && stdout.is_empty(), "{stdout} {stderr}");
+        assert!(stderr.contains(name) && stderr.contains(said), "{stderr}");
+        fs::write(&file, whole).unwrap();
+    }
+    // One of a version without digests, which somebody edited.
+    edit(&out.join("winner.json"), |winner| {
+        winner.as_object_mut().unwrap().remove("digest").unwrap();
+        winner["model"]["heads"] = json!(0);
+    });
+    let (code, _, stderr) = predict();
+    assert!(
+        code == 1 && stderr.contains("no trial of this study"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn one_process_at_a_time_works_in_a_folder_also_when_its_lock_was_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = finished(folder.path());
+    let trained = folder.path().join("training");
+    assert_eq!(training(&trained, "3").0, 0);
+    fs::remove_file(trained.join("result.json")).unwrap();
+    let places = [(&out, "study.lock"), (&trained, "train.lock")];
+    for (place, name) in places {
+        let file = place.join(name);
+        let lock = Lock::of(place, &file).unwrap();
+        for deleted in [false, true] {
+            if deleted {
+                fs::remove_file(&file).unwrap();
+            }
+            let (code, _, stderr) = match name {
+                "study.lock" => common::ended(&mut study(place)),
+                _ => resume(place),
+            };
+            // Where the system locks no folders, the file is what there is.
+            if !deleted || cfg!(unix) {
+                assert_eq!(code, 2, "{stderr}");
+                assert!(stderr.contains("is in use by another pe-lab"), "{stderr}");
+            }
+        }
+        drop(lock);
+    }
+    assert_eq!(common::ended(&mut study(&out)).0, 0);
+    assert_eq!(resume(&trained).0, 0);
+}
+
+#[test]
+fn a_terminal_and_a_page_get_no_orders_from_a_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, result) = finished(folder.path());
+    let orders = "\u{1b}]0;x\u{7}\u{1b}[2J \u{202e}evil\u{2066} \u{9b}31m\u{7f}";
+    let obeyed = [
+        '\u{1b}', '\u{7}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{7f}', '\r',
+    ];
+    // A trial that failed, and one that left no result.
+    let mut failed = TrialResult::read(&result).unwrap();
+    failed.outcome = pe_lab::run::Outcome::Failed(orders.into());
+    failed.write(&result).unwrap();
+    let missing = out.join("trials/reverse-learned-1");
+    fs::remove_file(missing.join("result.json")).unwrap();
+    fs::write(missing.join("failure.json"), json!(orders).to_string()).unwrap();
+    let (code, stdout, stderr) = report(&out);
+    assert_eq!(code, 1);
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    for text in [&stdout, &stderr, &page] {
+        assert!(!text.contains(obeyed), "{text:?}");
+    }
+    assert!(stderr.contains("\\u{1b}]0;x\\u{7}"), "{stderr}");
+    assert!(page.contains("\\u{202e}evil"));
+    // JSON keeps what was said.
+    let (_, stdout, _) = common::ended(common::lab().args(["report", "--json"]).arg(&out));
+    assert!(!stdout.contains(obeyed), "{stdout:?}");
+    let said: Value = serde_json::from_str(&stdout).unwrap();
+    assert!(said.to_string().contains("\u{202e}evil"), "{said}");
+    // A name of a folder.
+    let name = folder.path().join("a\u{1b}[31m\u{202e}b");
+    let (_, _, stderr) = report(&name);
+    assert!(
+        stderr.contains("a\\u{1b}[31m\\u{202e}b holds no study"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_large_loss_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    // Dashed lines: those from the eighth scheme on.
+    let (code, _, stderr) = common::ended(&mut study_of("none,kerple,cope", "2", &out));
+    assert_eq!(code, 0, "{stderr}");
+    for trial in fs::read_dir(out.join("trials")).unwrap() {
+        let file = trial.unwrap().path().join("result.json");
+        let mut result = TrialResult::read(&file).unwrap();
+        if let pe_lab::run::Outcome::Finished(measures) = &mut result.outcome {
+            let losses = [1.0, 1e308, 2.0, 1.7e308, 1.0, -1e308];
+            let points = losses
+                .iter()
+                .zip(1..)
+                .map(|(loss, step)| pe_lab::learn::CurvePoint {
+                    step,
+                    loss: loss * if result.spec.seed == 1 { 1.0 } else { 1e-3 },
+                });
+            measures.curve = points.collect();
+            measures.held_out = measures.curve.clone();
+        }
+        result.write(&file).unwrap();
+    }
+    let started = std::time::Instant::now();
+    let (code, _, stderr) = report(&out);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(started.elapsed().as_secs() < 60);
+    let size = fs::metadata(out.join("report.html")).unwrap().len();
+    assert!(size < 3_000_000, "{size}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_looked_into_is_no_trial_that_was_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = finished(folder.path());
+    // Not by permissions, which do not hold for everybody: a folder that leads into itself, and a file.
+    let trial = out.join("trials/reverse-none-1");
+    fs::rename(&trial, folder.path().join("kept")).unwrap();
+    std::os::unix::fs::symlink("reverse-none-1", &trial).unwrap();
+    let (code, stdout, stderr) = report(&out);
+    assert_eq!(code, 1, "{stdout}");
+    assert!(
+        stderr.contains("trials/reverse-none-1/result.json: "),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("not been run"), "{stderr}");
+    fs::remove_file(&trial).unwrap();
+    fs::write(&trial, "a file").unwrap();
+    let (code, _, stderr) = report(&out);
+    assert!(code == 1 && stderr.contains("Not a directory"), "{stderr}");
+    fs::remove_file(&trial).unwrap();
+    fs::rename(folder.path().join("kept"), &trial).unwrap();
+    assert_eq!(report(&out).0, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = common::lab();
+    command.args([
+        "compare",
+        "--tasks",
+        "reverse",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+    ]);
+    command.args(["--steps", "2", "--out=-rf", "--open"]);
+    // The program that opens the page gets a path that is no option.
+    let tool = folder.path().join("xdg-open");
+    fs::write(&tool, "#!/bin/sh\necho \"$@\" > opened\n").unwrap();
+    fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    command
+        .current_dir(folder.path())
+        .env("PATH", folder.path());
+    let (code, _, stderr) = common::ended(&mut command);
+    assert_eq!(code, 0, "{stderr}");
+    if cfg!(target_os = "linux") {
+        let opened = fs::read_to_string(folder.path().join("opened")).unwrap();
+        assert_eq!(opened, "./-rf/report.html\n");
+    }
+
+    // 255 bytes, none of which is UTF-8: in UTF-8 it is three times as long.
+    let name = [&[0xff; 251][..], b".csv"].concat();
+    let file = folder.path().join(OsStr::from_bytes(&name));
+    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+    let out = folder.path().join("study");
+    let mut command = common::lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "2",
+        "--data",
+    ]);
+    let (code, _, stderr) = common::ended(command.arg(&file).arg("--out").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(report(&out).0, 0);
+}
+
+/// A terminal of the largest size that there is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_training_in_a_huge_terminal_prints_lines() {
+    use std::io::Read;
+    use std::os::fd::{FromRawFd, OwnedFd};
+
+    let size = libc::winsize {
+        ws_row: u16::MAX,
+        ws_col: u16::MAX,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let (mut ours, mut theirs) = (0, 0);
+    // SAFETY: the call writes two descriptors to the two integers, and reads the size.
+    let opened = unsafe {
+        libc::openpty(
+            &mut ours,
+            &mut theirs,
+            std::ptr::null_mut(),
+            std::ptr::null(),
+            &size,
+        )
+    };
+    assert_eq!(opened, 0);
+    // SAFETY: both are open, and nobody else has them.
+    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = common::lab();
+    command
+        .args(["train", "--steps", "3", "--out"])
+        .arg(folder.path().join("t"));
+    let mut child = command.stdout(theirs).spawn().unwrap();
+    drop(command);
+    let mut said = Vec::new();
+    // The end of a terminal is an error.
+    let _ = fs::File::from(ours).read_to_end(&mut said);
+    assert!(child.wait().unwrap().success());
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("step      3 of 3") && !said.contains('\u{1b}'),
+        "{said:?}"
+    );
+}

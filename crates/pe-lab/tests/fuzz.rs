@@ -1,0 +1,221 @@
+//! Every parser of foreign bytes, on a corpus and on files made of it by random changes: an error or a value that can be
+//! used, and no panic.
+//!
+//! `corpus/PARSER/` holds the files. Each test reads them as they are, and then some hundred random changes of them. A
+//! longer run is `scripts/fuzz`, which sets `PE_FUZZ_SECONDS` for each test. A file that fails is written to
+//! `target/fuzz/`, to be made small and added to the corpus.
+
+mod fuzzing;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fuzzing::fuzz;
+use pe_lab::ask::{Plan, StudySpec, Tasks};
+use pe_lab::data::{DataTask, Objective, Reading, Source};
+use pe_lab::inspect::Inspection;
+use pe_lab::run::TrialResult;
+use pe_lab::task::{Input, Sample, Task};
+
+fn corpus(parser: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(parser);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    let named = |file: PathBuf| {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        (name, fs::read(file).unwrap())
+    };
+    files.into_iter().map(named).collect()
+}
+
+/// Uses a task of foreign data as a training does.
+fn check(task: &dyn Task) {
+    let of = |sample: &Sample| {
+        match &sample.input {
+            Input::Tokens(tokens) => assert!(tokens.iter().all(|token| *token < task.vocabulary())),
+            Input::Vectors { values, .. } => assert!(values.iter().all(|value| value.is_finite())),
+        }
+        assert!(!sample.input.is_empty());
+        assert!(
+            sample
+                .answers
+                .iter()
+                .all(|answer| answer.class < task.classes().max(1))
+        );
+        assert!(sample.numbers.iter().all(|number| number.is_finite()));
+        assert!(sample.times.iter().flatten().all(|time| time.is_finite()));
+    };
+    task.train_batch(1, 0, 4).iter().for_each(of);
+    for length in task.test_lengths() {
+        assert!(task.floor(length).is_finite());
+        let set = task.test_set(length);
+        assert!(!set.is_empty());
+        set.iter().take(4).for_each(of);
+    }
+}
+
+fn data(file: &Path, reading: Reading) -> bool {
+    let source = Source {
+        reading,
+        ..Source::from(file)
+    };
+    match DataTask::read(&source) {
+        Err(error) => {
+            assert!(
+                error.to_string().len() < 20_000,
+                "a message as long as the file"
+            );
+            false
+        }
+        Ok(data) => {
+            data.tasks().iter().for_each(|task| check(task.as_ref()));
+            true
+        }
+    }
+}
+
+#[test]
+fn csv() {
+    fuzz("csv", corpus("csv"), |file| {
+        let read = data(file, Reading::default());
+        let first = Reading {
+            no_header: true,
+            label: Some("1".into()),
+            skip_bad: 5,
+            max_len: Some(9),
+            ..Reading::default()
+        };
+        data(file, first) || read
+    });
+}
+
+#[test]
+fn json_lines() {
+    fuzz("jsonl", corpus("jsonl"), |file| {
+        data(file, Reading::default())
+    });
+}
+
+#[test]
+fn text() {
+    fuzz("text", corpus("text"), |file| {
+        let read = data(file, Reading::default());
+        let next = Reading {
+            objective: Some(Objective::Next),
+            ..Reading::default()
+        };
+        data(file, next) || read
+    });
+}
+
+#[test]
+fn series() {
+    fuzz("series", corpus("series"), |file| {
+        let of = |target: &str, max_len| Reading {
+            target: Some(target.into()),
+            time: Some("time".into()),
+            skip_bad: 3,
+            max_len,
+            ..Reading::default()
+        };
+        data(file, of("value", Some(9)))
+            | data(file, of("value", None))
+            | data(file, of("class", None))
+    });
+}
+
+#[test]
+fn token_ids() {
+    fuzz("ids", corpus("ids"), |file| data(file, Reading::default()));
+}
+
+#[test]
+fn plans() {
+    fuzz("plan", corpus("plan"), |file| {
+        let Ok(plan) = Plan::read(file) else {
+            return false;
+        };
+        // A plan may name any file of this machine.
+        if plan.data.is_some() {
+            return true;
+        }
+        let Ok((spec, tasks)) = StudySpec::of(plan) else {
+            return false;
+        };
+        spec.check(&tasks).unwrap();
+        let text = toml::to_string(&spec.plan()).unwrap();
+        assert_eq!(StudySpec::of(Plan::parse(&text).unwrap()).unwrap().0, spec);
+        true
+    });
+}
+
+#[test]
+fn studies() {
+    let tasks = Tasks::default();
+    fuzz("study", corpus("study"), |file| {
+        let spec: Result<StudySpec, _> = pe_lab::folder::read_json(file);
+        let Ok(spec) = spec else { return false };
+        spec.check(&tasks).is_ok() && spec.trials(&tasks).is_ok()
+    });
+}
+
+#[test]
+fn results() {
+    let tasks = Tasks::default();
+    fuzz("result", corpus("result"), |file| {
+        let Ok(result) = TrialResult::read(file) else {
+            return false;
+        };
+        let Ok(task) = tasks.get(&result.spec.task) else {
+            return false;
+        };
+        let damage = result.measures().and_then(|of| of.damage(task.as_ref()));
+        if let (None, Some(measures)) = (damage, result.measures()) {
+            let mut scores = measures.scores.iter();
+            assert!(scores.all(|score| score.normalized().is_finite()));
+        }
+        // What was read can be written and is the same again.
+        result.write(file).unwrap();
+        assert_eq!(TrialResult::read(file).unwrap(), result);
+        true
+    });
+}
+
+fn inspected(inspection: &Inspection) {
+    for group in &inspection.groups {
+        if let Some(rotation) = &group.rotation {
+            assert!(rotation.base.is_finite() && rotation.attention_factor.is_finite());
+            let mut lengths = rotation.wavelengths.iter().flatten();
+            assert!(
+                lengths.all(|length| length.is_finite() && *length > 0.0),
+                "{rotation:?}"
+            );
+        }
+    }
+    assert!(!inspection.to_string().is_empty());
+    serde_json::to_string(inspection).unwrap();
+}
+
+#[test]
+fn configs() {
+    fuzz("config", corpus("config"), |file| {
+        let read = Inspection::read(file, None);
+        read.iter().for_each(inspected);
+        read.is_ok()
+    });
+}
+
+#[test]
+fn weights() {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/config/llama.json");
+    fuzz("safetensors", corpus("safetensors"), |file| {
+        let read = Inspection::read(&config, Some(file));
+        read.iter().for_each(inspected);
+        read.is_ok()
+    });
+}
