@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-const PICTURES: [(&str, &str); 5] = [
+const PICTURES: [(&str, &str); 7] = [
     (
         "curves.svg",
         "curves --d-model 16 --seq-len 40 --columns 0,4,8,12",
@@ -19,6 +19,8 @@ const PICTURES: [(&str, &str); 5] = [
     ),
     ("clocks.svg", "clocks --d-model 64 --seq-len 20"),
     ("similarity.svg", "similarity --d-model 64 --seq-len 64"),
+    ("rotary.svg", "rotary --d-head 64 --reach 256"),
+    ("alibi.svg", "alibi --heads 8 --reach 64"),
 ];
 
 #[test]

@@ -12,6 +12,7 @@
 //! | `controls` | the settings of a scheme: what the sliders offer is what is accepted |
 //! | `explore/` | the numbers of the explorer, a file for each place at which positions enter |
 //! | `study` | a study while it runs |
+//! | `inside` | reading files of a study, and none outside of its folder |
 //! | `guide` | the chapters of `docs/guide` |
 //! | `page/` | the HTML, CSS and JavaScript |
 //!
@@ -22,6 +23,7 @@ mod controls;
 mod explore;
 mod guide;
 mod http;
+mod inside;
 mod server;
 mod site;
 mod study;

@@ -2,23 +2,17 @@
 //! else; a file that has not changed is not read again.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
+use super::inside::{Inside, Stamp};
 use crate::ask::StudySpec;
 use crate::folder::{StudyFolder, TrialFolder};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Outcome, TrialResult};
 
-/// The most bytes of a file that is read as JSON, and of the page of a report.
-const MAX_JSON: u64 = 64 << 20;
-const MAX_PAGE: u64 = 64 << 20;
 /// The most trials whose curves are sent.
 const MAX_CURVES: usize = 3_000;
 
@@ -28,9 +22,6 @@ pub struct Watched {
     folder: StudyFolder,
     results: Mutex<HashMap<String, (Stamp, Seen)>>,
 }
-
-/// When a file was written, and its size.
-type Stamp = (SystemTime, u64);
 
 /// What a `result.json` said.
 #[derive(Clone, Debug)]
@@ -111,14 +102,14 @@ impl Watched {
                 .to_string()
                 .into_bytes()
         };
-        if !self.folder.path().is_dir() {
+        let Some(inside) = Inside::of(self.folder.path()) else {
             let message = format!(
                 "There is no folder {folder}. It was moved or deleted, or is not there yet; this page goes on when \
                  it is there."
             );
             return said("missing", message);
-        }
-        let spec: StudySpec = match self.json(&self.folder.spec()) {
+        };
+        let spec: StudySpec = match inside.json(&self.folder.spec()) {
             Ok(Some(spec)) => spec,
             Ok(None) => {
                 let spec = StudyFolder::SPEC;
@@ -129,11 +120,11 @@ impl Watched {
             }
             Err(reason) => return said("damaged", reason),
         };
-        serde_json::to_vec(&self.read(&spec))
+        serde_json::to_vec(&self.read(&spec, &inside))
             .unwrap_or_else(|error| said("damaged", error.to_string()))
     }
 
-    fn read<'a>(&self, spec: &'a StudySpec) -> Now<'a> {
+    fn read<'a>(&self, spec: &'a StudySpec, inside: &Inside) -> Now<'a> {
         let mut trials = Vec::new();
         // Milliseconds per step of the trials of a task that are done, and steps that are left.
         let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
@@ -142,7 +133,7 @@ impl Watched {
             for seed in &spec.seeds {
                 for scheme in &spec.schemes {
                     let id = format!("{}-{scheme}-{seed}", task.name);
-                    let read = self.trial(&id, task.steps);
+                    let read = self.trial(inside, &id, task.steps);
                     match read.state {
                         State::Done => times
                             .entry(&task.name)
@@ -194,22 +185,22 @@ impl Watched {
             begun,
             // Trials that run at the same time share the time.
             seconds_left: seconds.map(|seconds| seconds / begun.max(1) as f64),
-            report: self.stamp(&self.folder.page()).is_some(),
+            report: inside.stamp(&self.folder.page()).is_some(),
             curves,
             trials,
         }
     }
 
     /// What the files of a trial say.
-    fn trial(&self, id: &str, steps: usize) -> Seen {
+    fn trial(&self, inside: &Inside, id: &str, steps: usize) -> Seen {
         let folder = self.folder.trial(id);
         let file = folder.result();
-        if let Some(stamp) = self.stamp(&file) {
+        if let Some(stamp) = inside.stamp(&file) {
             let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((_, read)) = results.get(id).filter(|(known, _)| *known == stamp) {
                 return of_these_steps(read.clone(), steps);
             }
-            let read = match self.json::<TrialResult>(&file) {
+            let read = match inside.json::<TrialResult>(&file) {
                 Ok(Some(result)) => of(&result, id),
                 Ok(None) => Seen::in_state(State::Begun, None),
                 Err(reason) => Seen::in_state(State::Failed, Some(reason)),
@@ -217,74 +208,26 @@ impl Watched {
             results.insert(id.to_string(), (stamp, read.clone()));
             return of_these_steps(read, steps);
         }
-        self.unfinished(&folder)
-    }
-
-    /// What is known of a trial without a result.
-    fn unfinished(&self, folder: &TrialFolder) -> Seen {
-        match self.json::<String>(&folder.failure()) {
-            Ok(Some(reason)) => Seen::in_state(State::Failed, Some(reason)),
+        match inside.bytes(&file) {
             Err(reason) => Seen::in_state(State::Failed, Some(reason)),
-            Ok(None) if self.stamp(&folder.spec()).is_some() => Seen::in_state(State::Begun, None),
-            Ok(None) => Seen::in_state(State::Waiting, None),
+            Ok(_) => unfinished(inside, &folder),
         }
     }
 
     /// The page of the report.
     pub fn report(&self) -> Result<Vec<u8>, String> {
-        let file = self.folder.page();
-        match self.bytes(&file, MAX_PAGE)? {
-            Some(page) => Ok(page),
-            None => Err(format!(
+        let (file, folder) = (self.folder.page(), self.folder.path());
+        let page = match Inside::of(folder) {
+            Some(inside) => inside.bytes(&file)?,
+            None => None,
+        };
+        page.ok_or_else(|| {
+            format!(
                 "there is no report yet: {} is written when the study ends, and by `pe-lab report {}`",
                 file.display(),
-                self.folder.path().display()
-            )),
-        }
-    }
-
-    fn json<T: DeserializeOwned>(&self, file: &Path) -> Result<Option<T>, String> {
-        let Some(bytes) = self.bytes(file, MAX_JSON)? else {
-            return Ok(None);
-        };
-        let read = serde_json::from_slice(&bytes);
-        read.map(Some)
-            .map_err(|error| format!("{} cannot be read: {error}", file.display()))
-    }
-
-    /// The bytes of a file of the study; `None` if it is not there. Only regular files are opened, and none
-    /// outside of the folder to which a link may lead.
-    fn bytes(&self, file: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
-        let said = |reason: String| format!("{} cannot be read: {reason}", file.display());
-        let Some((_, size)) = self.stamp(file) else {
-            return match fs::symlink_metadata(file) {
-                Ok(_) => Err(said(
-                    "it is no regular file inside the study's folder".into(),
-                )),
-                Err(_) => Ok(None),
-            };
-        };
-        if size > most {
-            return Err(said(format!(
-                "it has {size} bytes, and at most {most} are read"
-            )));
-        }
-        let mut bytes = Vec::new();
-        let opened = File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes));
-        match opened {
-            Ok(_) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(said(error.to_string())),
-        }
-    }
-
-    /// When a regular file inside the folder was written, and its size.
-    fn stamp(&self, file: &Path) -> Option<Stamp> {
-        let root = self.folder.path().canonicalize().ok()?;
-        let real = file.canonicalize().ok()?;
-        let about = fs::metadata(&real).ok()?;
-        let is_ours = real.starts_with(root) && about.is_file();
-        is_ours.then_some((about.modified().ok()?, about.len()))
+                folder.display()
+            )
+        })
     }
 }
 
@@ -299,6 +242,16 @@ impl Seen {
             ms_per_step: None,
             held_out: Vec::new(),
         }
+    }
+}
+
+/// What is known of a trial without a result.
+fn unfinished(inside: &Inside, folder: &TrialFolder) -> Seen {
+    match inside.json::<String>(&folder.failure()) {
+        Ok(Some(reason)) => Seen::in_state(State::Failed, Some(reason)),
+        Err(reason) => Seen::in_state(State::Failed, Some(reason)),
+        Ok(None) if inside.stamp(&folder.spec()).is_some() => Seen::in_state(State::Begun, None),
+        Ok(None) => Seen::in_state(State::Waiting, None),
     }
 }
 

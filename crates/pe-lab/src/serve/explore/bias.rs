@@ -34,7 +34,7 @@ pub static T5: [Control; 7] = [
     Control::whole(
         "max_distance",
         "distances from here on share a bucket",
-        (2, 100_000),
+        (2, 16_384),
         128,
     ),
     Control::choice(

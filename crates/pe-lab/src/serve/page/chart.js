@@ -43,9 +43,9 @@ const label = (value) => {
 
 /** A figure: a canvas with a title, a line that says what stands at the cursor, and a button that saves it. */
 export class Figure {
-  constructor(name, title, shape = 0.6) {
-    this.name = name;
-    this.shape = shape;
+  /** `shape` is the height of the picture as a share of its width, and `narrow` that on a narrow screen. */
+  constructor(name, title, shape = 0.6, narrow = shape) {
+    Object.assign(this, { name, shape, narrow });
     this.cursor = [0, 0];
     this.element = document.createElement("figure");
     this.element.dataset.picture = name;
@@ -99,7 +99,9 @@ export class Figure {
     this.width = this.element.clientWidth;
     const width = this.width - 16;
     if (!this.paint || width <= 0) return;
-    const height = Math.round(Math.max(180, width * this.shape));
+    // What stands in two columns on a narrow screen needs more height.
+    const shape = width < 420 ? this.narrow : this.shape;
+    const height = Math.round(Math.max(180, width * shape));
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);

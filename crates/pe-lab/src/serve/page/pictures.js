@@ -16,7 +16,7 @@ const TITLES = {
   distance: "Over the distance between query and key",
 };
 
-const SHAPES = { heatmap: 0.75, clocks: 0.7 };
+const SHAPES = { heatmap: [0.75], clocks: [0.7, 1.4] };
 
 const SETTERS = { heatmap, curves, clocks, frequencies, similarity, distance };
 
@@ -25,7 +25,7 @@ export class Pictures {
   constructor(element, scheme, look, only = null) {
     this.look = look;
     const names = VIEWS[scheme.view].filter((name) => !only || only.includes(name));
-    this.figures = new Map(names.map((name) => [name, new Figure(name, TITLES[name], SHAPES[name])]));
+    this.figures = new Map(names.map((name) => [name, new Figure(name, TITLES[name], ...(SHAPES[name] ?? []))]));
     element.replaceChildren(...[...this.figures.values()].map((figure) => figure.element));
   }
 
@@ -48,13 +48,15 @@ const strokes = (look, k) => rgb(look.lines[k % look.lines.length]);
 function heatmap({ positions, columns }, rows, look) {
   const count = positions.length;
   const image = new ImageData(columns, count);
-  const top = look.shades.length - 1;
+  const pixels = new Uint32Array(image.data.buffer);
+  const shades = Uint32Array.from(look.shades, ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
   // Rows of a formula with a scale of its own are small: the colours go to the largest value.
-  const most = rows.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
-  const full = most > 0.5 ? 1 : most;
+  let most = 0;
+  for (const value of rows) most = Math.max(most, Math.abs(value));
+  const full = most > 0.5 || most === 0 ? 1 : most;
+  const middle = (shades.length - 1) / 2;
   for (let i = 0; i < rows.length; i += 1) {
-    const shade = look.shades[Math.round(((Math.max(-1, Math.min(1, rows[i] / full)) + 1) / 2) * top)];
-    image.data.set([...shade, 255], 4 * i);
+    pixels[i] = shades[Math.round((Math.max(-1, Math.min(1, rows[i] / full)) + 1) * middle)];
   }
   const cells = document.createElement("canvas");
   [cells.width, cells.height] = [columns, count];
