@@ -155,8 +155,10 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
     assert!(script.contains("#SBATCH --partition=long\n"), "{script}");
     let part = |part: &str, restarts: &str, script: &str| {
         let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        let file = folder.path().join("study.sbatch");
+        fs::write(&file, script).unwrap();
         let mut bash = Command::new("bash");
-        bash.args(["-c", script]).env("PATH", path);
+        bash.arg(&file).env("PATH", path);
         bash.env("SLURM_ARRAY_TASK_ID", part)
             .env("SLURM_ARRAY_JOB_ID", "77");
         bash.env("SLURM_RESTART_COUNT", restarts);
@@ -167,7 +169,8 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
     };
     let (code, said) = part("0", "0", &script);
     assert_eq!(code, 0);
-    assert!(said.contains("--dependency=afterany:77 --wrap="), "{said}");
+    assert!(said.contains("--dependency=afterany:77 "), "{said}");
+    assert!(said.contains(" --partition=long --wrap="), "{said}");
     assert_eq!(part("1", "0", &script), (0, String::new()));
     // A part that fails is put back into the queue, and the merge is submitted once.
     let broken = script.replace("compare --study", "compare --studdy");
@@ -177,10 +180,26 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
         (2, "scontrol requeue 77_1\n".into())
     );
     assert_eq!(part("0", "3", &broken), (2, String::new()));
-    // What the dependent job runs.
+    // What the dependent job runs: with a part missing it submits the whole again.
     let wrapped = said.split("--wrap=").nth(1).unwrap();
-    let merged = Command::new("bash").args(["-c", wrapped]).output().unwrap();
-    assert!(merged.status.success(), "{merged:?}");
+    let merge = || {
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        let mut bash = Command::new("bash");
+        let (code, ..) = common::ended(bash.args(["-c", wrapped]).env("PATH", path));
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        (code, said)
+    };
+    let aside = folder.path().join("aside");
+    fs::rename(out.join("part-1"), &aside).unwrap();
+    let again = format!("sbatch {}\n", out.join("array.sbatch").display());
+    assert_eq!(merge(), (0, again));
+    assert_eq!(
+        fs::read_to_string(out.join("array.sbatch")).unwrap(),
+        script
+    );
+    fs::rename(&aside, out.join("part-1")).unwrap();
+    assert_eq!(merge(), (0, String::new()));
     assert_eq!(numbers(&out.join("study")).len(), 8);
 
     let (code, _, stderr) = common::ended(common::lab().arg("slurm").arg(&plan).args([

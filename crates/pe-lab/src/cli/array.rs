@@ -116,7 +116,7 @@ impl SlurmArgs {
             out,
             whole,
         } = self.args.words()?;
-        let mut asked = String::new();
+        let (mut asked, mut asked_merge) = (String::new(), String::new());
         for (name, value) in [("partition", &self.partition), ("time", &self.time)] {
             let Some(value) = value else { continue };
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:".contains(c);
@@ -127,8 +127,10 @@ impl SlurmArgs {
                 )));
             }
             asked.push_str(&format!("#SBATCH --{name}={value}\n"));
+            asked_merge.push_str(&format!("--{name}={value} "));
         }
         let (last, count, cores) = (self.args.array - 1, self.args.array, self.args.cores);
+        let merge = format!("{program} merge {out}/part-* --out {whole}");
         print_line(&format!(
             r#"#!/bin/bash
 # Runs {study} in {count} parts, then merges them: sbatch SCRIPT. Submit it again to go on.
@@ -140,15 +142,21 @@ impl SlurmArgs {
 {asked}set -euo pipefail
 part=$SLURM_ARRAY_TASK_ID
 restarts=${{SLURM_RESTART_COUNT:-0}}
+rounds=${{PE_LAB_ROUNDS:-3}}
 mkdir -p {out}
 
-# Once all parts have ended, one more job merges them and writes the report.
+# Once all parts have ended, one more job merges them and writes the report. If a trial is missing, since a part
+# was killed, that job submits the whole again, at most three times; what is there is kept.
 if [ "$part" = 0 ] && [ "$restarts" = 0 ]; then
-    sbatch --job-name=pe-lab-merge --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
-        --wrap={merge}
+    cp "$0" {out}/array.sbatch
+    again="env -u SLURM_RESTART_COUNT PE_LAB_ROUNDS=$((rounds - 1)) sbatch "{again}
+    [ "$rounds" -gt 0 ] || again=false
+    sbatch --job-name=pe-lab-merge --dependency="afterany:$SLURM_ARRAY_JOB_ID" --open-mode=append \
+        {asked_merge}--wrap={merge}" || $again"
 fi
 
-# A part that was preempted, killed or failed goes on where it stopped, at most three times.
+# A part that failed goes on where it stopped, at most three times; Slurm does the same with one that was
+# preempted or whose machine went down.
 {program} compare --study {study} --shard "$part/{count}" --jobs {cores} --quiet \
     --out {out}"/part-$part" || {{
     code=$?
@@ -157,7 +165,8 @@ fi
     fi
     exit "$code"
 }}"#,
-            merge = quoted(&format!("{program} merge {out}/part-* --out {whole}")),
+            merge = quoted(&merge),
+            again = quoted(&format!("{out}/array.sbatch")),
         ));
         Ok(0)
     }

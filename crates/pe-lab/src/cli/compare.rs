@@ -17,7 +17,9 @@ use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
 use crate::report::Report;
-use crate::run::{Budget, Costs, Crew, Estimate, Open, Progress, Stop, Study, cores, in_words};
+use crate::run::{
+    Budget, Crew, Estimate, Open, Progress, Stop, Study, TrialTimes, cores, in_words,
+};
 use crate::stats::Looks;
 
 /// The folder of a study if none is named.
@@ -198,7 +200,7 @@ impl Args {
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let started = Instant::now();
-        let Some(costs) = Costs::measure(&spec.trials(tasks)?, tasks, crew)? else {
+        let Some(costs) = TrialTimes::measure(&spec.trials(tasks)?, tasks, crew)? else {
             return Err(LabError::Trial(
                 "what a trial costs cannot be told: a short trial failed".into(),
             ));

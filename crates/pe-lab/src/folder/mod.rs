@@ -126,9 +126,14 @@ impl StudyFolder {
         self.0.join(Self::data_inside(data))
     }
 
+    /// The folder of all trials.
+    pub fn trials(&self) -> PathBuf {
+        self.0.join(Self::TRIALS)
+    }
+
     /// The folder of the trial with this id.
     pub fn trial(&self, id: &str) -> TrialFolder {
-        TrialFolder(self.0.join(Self::TRIALS).join(id))
+        TrialFolder(self.trials().join(id))
     }
 
     /// Where the folder of a trial is kept while the study trains for another number of steps.

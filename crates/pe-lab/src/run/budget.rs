@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::estimate::{Costs, in_words};
+use super::estimate::{TrialTimes, in_words};
 use crate::ask::{StudySpec, Tasks, TrialSpec, Tuned};
 use crate::error::LabError;
 
@@ -84,7 +84,7 @@ impl Budget {
         &self,
         spec: &StudySpec,
         tasks: &Tasks,
-        costs: &Costs,
+        costs: &TrialTimes,
         open: Open,
         jobs: impl Fn(usize) -> usize,
     ) -> Result<Fitting, LabError> {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// Two tasks and two schemes; a trial takes a second, and another for every 100 steps.
-    fn study(tune: Option<usize>) -> (StudySpec, Tasks, Costs) {
+    fn study(tune: Option<usize>) -> (StudySpec, Tasks, TrialTimes) {
         let names = |list: [&str; 2]| Some(Names::These(list.map(String::from).to_vec()));
         let plan = Plan {
             schemes: names(["none", "rotary"]),
@@ -179,7 +179,7 @@ mod tests {
         };
         let (spec, tasks) = StudySpec::of(plan).unwrap();
         let trials = spec.trials(&tasks).unwrap();
-        let costs = Costs::flat(&trials, 1.0, 0.01);
+        let costs = TrialTimes::flat(&trials, 1.0, 0.01);
         (spec, tasks, costs)
     }
 

@@ -32,24 +32,24 @@ struct Cost {
 
 /// What trials cost on this machine, measured on a few short ones.
 #[derive(Clone, Debug)]
-pub struct Costs {
+pub struct TrialTimes {
     /// The task and the scheme of the first trial, to which others are in proportion.
     first: (String, String),
     by_kind: BTreeMap<(String, String), Cost>,
 }
 
 impl Estimate {
-    /// How long these trials take, as many at a time as the crew runs: see [`Costs::measure`].
+    /// How long these trials take, as many at a time as the crew runs: see [`TrialTimes::measure`].
     ///
     /// # Errors
     ///
-    /// As [`Costs::measure`].
+    /// As [`TrialTimes::measure`].
     pub fn of(
         trials: &[TrialSpec],
         tasks: &Tasks,
         crew: &Crew<'_>,
     ) -> Result<Option<Self>, LabError> {
-        let costs = Costs::measure(trials, tasks, crew)?;
+        let costs = TrialTimes::measure(trials, tasks, crew)?;
         Ok(costs.map(|costs| Self {
             seconds: costs.total(trials, crew.jobs),
             measured: costs.by_kind.len(),
@@ -73,7 +73,7 @@ pub fn in_words(seconds: f64) -> String {
     }
 }
 
-impl Costs {
+impl TrialTimes {
     /// Runs a trial of a few steps for every task with the first scheme, and for every scheme on the first
     /// task, as many at a time as the study will. The cost of every other trial follows in proportion.
     ///

@@ -1,6 +1,9 @@
 //! Several folders of one study become one.
 
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::study::Study;
@@ -21,30 +24,22 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     let [first, others @ ..] = parts else {
         return Err(LabError::Usage("name at least one folder to merge".into()));
     };
-    let first = Study::load(first)?;
-    let mut all = vec![&first];
-    let loaded = others
-        .iter()
-        .map(|folder| Study::load(folder))
-        .collect::<Result<Vec<_>, _>>()?;
-    for other in &loaded {
-        let differs = first.spec().differences(other.spec());
-        if !differs.is_empty() {
-            return Err(LabError::Usage(format!(
-                "{} and {} hold different studies (they differ in: {}); only parts of one study can be merged",
-                first.folder().path().display(),
-                other.folder().path().display(),
-                differs.join(", ")
-            )));
-        }
+    let mut all = vec![Study::load(first)?];
+    for folder in others {
+        let other = all[0].same_in(folder)?;
         all.push(other);
     }
-    let target = Study::new(first.spec().clone(), first.tasks().clone(), to)?;
+    let target = Study::new(all[0].spec().clone(), all[0].tasks().clone(), to)?;
     let _lock = target.claim()?;
-    all.push(&target);
+    // The target is the first to be asked: what it has stays.
+    all.insert(0, target);
+    let having = having(&all)?;
+    let target = &all[0];
     let mut copies = Vec::new();
     for trial in target.spec().trials(target.tasks())? {
-        if let Some(from) = one_of(&all, &trial)? {
+        let studies = having.get(OsStr::new(&trial.id()));
+        let studies = studies.into_iter().flatten().map(|index| &all[*index]);
+        if let Some(from) = one_of(studies, &trial)? {
             let place = target.folder().trial(&trial.id());
             if from != place {
                 copies.push((from, place));
@@ -54,14 +49,34 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     for (from, place) in copies {
         copy(&from, &place)?;
     }
-    Ok(target)
+    Ok(all.swap_remove(0))
+}
+
+/// For each name of a trial's folder, the studies that have it.
+fn having(studies: &[Study]) -> Result<HashMap<OsString, Vec<usize>>, LabError> {
+    let mut having: HashMap<OsString, Vec<usize>> = HashMap::new();
+    for (index, study) in studies.iter().enumerate() {
+        let trials = study.folder().trials();
+        let entries = match fs::read_dir(&trials) {
+            // No trial has begun.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries.map_err(LabError::file(&trials))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(LabError::file(&trials))?;
+            having.entry(entry.file_name()).or_default().push(index);
+        }
+    }
+    Ok(having)
 }
 
 /// Where the result of a trial is, if any study has it.
-fn one_of(studies: &[&Study], trial: &TrialSpec) -> Result<Option<TrialFolder>, LabError> {
+fn one_of<'a>(
+    studies: impl Iterator<Item = &'a Study>,
+    trial: &TrialSpec,
+) -> Result<Option<TrialFolder>, LabError> {
     let mut found: Option<(TrialFolder, TrialResult)> = None;
-    // The target is the last: what it has stays.
-    for study in studies.iter().rev() {
+    for study in studies {
         let Some(result) = study.result(trial)? else {
             continue;
         };

@@ -30,7 +30,7 @@ mod worker;
 
 pub use budget::{Budget, Fitting, Open};
 pub use data_copy::{keep_data, kept_tasks};
-pub use estimate::{Costs, Estimate, in_words};
+pub use estimate::{Estimate, TrialTimes, in_words};
 pub use machine::Machine;
 pub use merge::merge;
 pub use progress::{Bars, Progress};

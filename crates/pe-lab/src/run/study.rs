@@ -59,15 +59,31 @@ impl Study {
     /// [`LabError::NoStudy`] when there is none; when one of its files cannot be read.
     pub fn load(folder: &Path) -> Result<Self, LabError> {
         let folder = StudyFolder::at(folder);
-        if !folder.spec().exists() {
-            return Err(LabError::NoStudy {
-                folder: folder.path().to_path_buf(),
-                file: StudyFolder::SPEC,
-            });
-        }
-        let spec: StudySpec = read_json(&folder.spec())?;
+        let spec = spec_in(&folder)?;
         let tasks = kept_tasks(spec.data.as_ref(), &folder)?;
         Self::new(spec, tasks, folder.path())
+    }
+
+    /// The part of this study that is in another folder.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load); when the folder holds another study, with what differs.
+    pub(super) fn same_in(&self, folder: &Path) -> Result<Self, LabError> {
+        let folder = StudyFolder::at(folder);
+        let differs = self.spec.differences(&spec_in(&folder)?);
+        if !differs.is_empty() {
+            return Err(LabError::Usage(format!(
+                "{} and {} hold different studies (they differ in: {}); only parts of one study can be merged",
+                self.folder.path().display(),
+                folder.path().display(),
+                differs.join(", ")
+            )));
+        }
+        Ok(Self {
+            folder,
+            ..self.clone()
+        })
     }
 
     /// What it runs.
@@ -300,6 +316,17 @@ impl Study {
             false => Ok(None),
         }
     }
+}
+
+/// What the study in a folder runs.
+fn spec_in(folder: &StudyFolder) -> Result<StudySpec, LabError> {
+    if !folder.spec().exists() {
+        return Err(LabError::NoStudy {
+            folder: folder.path().to_path_buf(),
+            file: StudyFolder::SPEC,
+        });
+    }
+    read_json(&folder.spec())
 }
 
 impl Outcomes {
