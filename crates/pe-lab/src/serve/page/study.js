@@ -101,7 +101,7 @@ function scores(task, schemes, trials) {
         context.restore();
       });
       context.fillStyle = theme.ground;
-      context.fillRect(0, 0, names - 1, height);
+      context.fillRect(0, 0, names - 1, height - 44);
       context.fillStyle = theme.ink;
       context.font = "12px system-ui, sans-serif";
       context.textAlign = "right";
@@ -133,7 +133,7 @@ function curves(task, schemes, trials) {
     read: (i) => (steps.length ? readAt(i) : "no training has ended yet"),
     paint: (context, width, height, theme, [cursor]) => {
       const x = { from: steps[0] ?? 0, to: steps.at(-1) ?? 1, name: "training step" };
-      if (x.from === x.to) x.to += 1;
+      if (x.from === x.to) [x.from, x.to] = [x.from - 1, x.to + 1];
       const y = ends(all.flatMap((trial) => trial.held_out.map(([, value]) => value)), "loss");
       const { area, placeX, placeY } = axes(context, width, height, theme, x, y);
       context.lineWidth = 1.4;
@@ -142,7 +142,7 @@ function curves(task, schemes, trials) {
         context.beginPath();
         for (const [step, value] of trial.held_out) {
           context.lineTo(placeX(step), placeY(value));
-          context.fillRect(placeX(step) - 1.5, placeY(value) - 1.5, 3, 3);
+          context.fillRect(placeX(step) - 2, placeY(value) - 2, 4, 4);
         }
         context.stroke();
       }
