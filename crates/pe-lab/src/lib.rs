@@ -22,6 +22,7 @@
 //! - [`draw`] draws pages, axes and lines, in one set of colours; [`plot`] draws the pictures that
 //!   explain an encoding.
 //! - [`inspect`] tells what positions do in a model from Hugging Face.
+//! - [`serve`] shows an encoding and a study on a web page.
 //! - [`stats`] says what the numbers show and how sure that is, apart from any study.
 //! - [`cli`] is the command line on top of all of it.
 //!
@@ -46,6 +47,7 @@
 //! plot              imports draw
 //! inspect           imports draw
 //! report            imports run, learn, plot, draw, stats
+//! serve             imports run, learn, draw
 //! cli               imports everything
 //! ```
 
@@ -68,5 +70,6 @@ pub mod plot;
 pub mod report;
 pub mod rng;
 pub mod run;
+pub mod serve;
 pub mod stats;
 pub mod task;

@@ -16,7 +16,15 @@ use pe_lab::draw::colour::diverging;
 use pe_lab::plot::{Encoding, clocks, curves, frequencies, heatmap, similarity};
 use resvg::tiny_skia::Pixmap;
 
-const KINDS: [&str; 5] = ["heatmap", "curves", "frequencies", "clocks", "similarity"];
+const KINDS: [&str; 7] = [
+    "heatmap",
+    "curves",
+    "frequencies",
+    "clocks",
+    "similarity",
+    "rotary",
+    "alibi",
+];
 
 /// Runs `pe-lab plot` in a folder: exit code, standard output, standard error.
 fn plot(arguments: &[&str], folder: &Path) -> (i32, String, String) {
@@ -140,7 +148,12 @@ fn every_kind_draws_by_itself_as_svg_and_as_png() {
         assert_eq!(stdout, format!("wrote pe-lab-{kind}.svg\n"));
         let svg = fs::read_to_string(folder.path().join(format!("pe-lab-{kind}.svg"))).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        assert!(svg.contains("base 10,000"), "the title says what it is");
+        let title = if kind == "alibi" {
+            "8 heads"
+        } else {
+            "base 10,000"
+        };
+        assert!(svg.contains(title), "the picture says what it is");
 
         let (code, stdout, _) = plot(&[kind, "--out", "a.PNG"], folder.path());
         assert_eq!((code, stdout.as_str()), (0, "wrote a.PNG\n"));
@@ -152,7 +165,11 @@ fn every_kind_draws_by_itself_as_svg_and_as_png() {
         );
         assert!(svg.contains(&size), "twice the size of the page");
     }
-    assert_eq!(files(folder.path()).len(), 6, "nothing else is left behind");
+    assert_eq!(
+        files(folder.path()).len(),
+        KINDS.len() + 1,
+        "nothing else is left behind"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod predict;
 mod private;
 mod report;
 mod rows;
+mod serve;
 mod signals;
 mod sizes;
 mod terminal;
@@ -85,7 +86,7 @@ enum Command {
     /// Prints CSV: the number of the row, its label, and the probability that the model gives to it. The
     /// model is the one in winner.json of the study's folder.
     Predict(predict::Args),
-    /// Draw a picture of the sinusoidal encoding, as SVG or PNG
+    /// Draw a picture of the sinusoidal encoding, of rotary positions or of ALiBi, as SVG or PNG
     Plot(plot::PlotArgs),
     /// Tell what positions do in a model from Hugging Face, layer by layer, from its config.json
     ///
@@ -93,6 +94,11 @@ enum Command {
     /// the scaling, the wavelengths, and with --json the rotation of a known query to compare your own code
     /// with.
     Inspect(inspect::InspectArgs),
+    /// Show a web page on this machine: an encoding under sliders, a study while it runs, a guide
+    ///
+    /// The page is there for this machine alone (127.0.0.1), needs no network, and writes nothing. Ctrl-C ends
+    /// it.
+    Serve(serve::Args),
     /// List the tasks: what the model has to learn
     Tasks,
     /// List the schemes: the ways to tell a model the position of each token
@@ -159,6 +165,7 @@ impl Cli {
             Some(Command::Predict(args)) => args.run(),
             Some(Command::Plot(args)) => plot::run(&args),
             Some(Command::Inspect(args)) => inspect::run(&args),
+            Some(Command::Serve(args)) => args.run(),
             Some(Command::Completions { shell }) => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "pe-lab", &mut script);

@@ -1,4 +1,4 @@
-//! `pe-lab plot`: pictures of the sinusoidal encoding.
+//! `pe-lab plot`: pictures of the sinusoidal encoding, of rotary positions and of ALiBi.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use pe_burn::{DEFAULT_BASE, Layout};
 use super::terminal::print_line;
 use crate::draw::{Format, write};
 use crate::error::LabError;
-use crate::plot::{Encoding, clocks, curves, frequencies, heatmap, similarity};
+use crate::plot::{Encoding, clocks, curves, distance, frequencies, heatmap, similarity};
 
 /// The arguments of `pe-lab plot`.
 #[derive(Clone, Debug, Args)]
@@ -87,6 +87,37 @@ enum Kind {
         #[command(flatten)]
         out: Out,
     },
+    /// The score of an equal query and key over their distance, with RoPE, for several bases
+    Rotary {
+        /// Width of a head
+        #[arg(long, default_value_t = 64, value_name = "N")]
+        d_head: usize,
+        /// Bases to compare, separated by commas
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_value = "500,10000,500000",
+            value_name = "B,C",
+            allow_negative_numbers = true
+        )]
+        bases: Vec<f64>,
+        /// The largest distance
+        #[arg(long, default_value_t = 256, value_name = "N")]
+        reach: usize,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// What each head of ALiBi adds to a score, over the distance
+    Alibi {
+        /// The number of heads
+        #[arg(long, default_value_t = 8, value_name = "N")]
+        heads: usize,
+        /// The largest distance
+        #[arg(long, default_value_t = 64, value_name = "N")]
+        reach: usize,
+        #[command(flatten)]
+        out: Out,
+    },
 }
 
 #[derive(Clone, Debug, Args)]
@@ -145,6 +176,8 @@ impl Kind {
             Self::Frequencies { .. } => "frequencies",
             Self::Clocks { .. } => "clocks",
             Self::Similarity { .. } => "similarity",
+            Self::Rotary { .. } => "rotary",
+            Self::Alibi { .. } => "alibi",
         }
     }
 
@@ -154,7 +187,9 @@ impl Kind {
             | Self::Curves { out, .. }
             | Self::Frequencies { out, .. }
             | Self::Clocks { out, .. }
-            | Self::Similarity { out, .. } => out,
+            | Self::Similarity { out, .. }
+            | Self::Rotary { out, .. }
+            | Self::Alibi { out, .. } => out,
         }
     }
 
@@ -199,6 +234,13 @@ impl Kind {
             Self::Similarity { table, run, .. } => {
                 similarity::of(&table.encoding(run.start, run.seq_len)?)
             }
+            Self::Rotary {
+                d_head,
+                bases,
+                reach,
+                ..
+            } => distance::rotary(*d_head, bases, *reach),
+            Self::Alibi { heads, reach, .. } => distance::alibi(*heads, *reach),
         }
     }
 }

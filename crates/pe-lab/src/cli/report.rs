@@ -107,9 +107,9 @@ pub(super) fn show(
     Ok(u8::from(outcomes.without_score() > 0))
 }
 
-/// Opens a file with the program that the system has for it. A system without one gets a line that says so,
-/// since the report itself is written.
-fn open(file: &Path) {
+/// Opens a file or the address of a page with the program that the system has for it. A system without one gets
+/// a line that says so, since the report itself is written.
+pub(super) fn open(file: &Path) {
     let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         "windows" => ("cmd", &["/C", "start", ""]),

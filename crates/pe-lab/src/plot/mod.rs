@@ -1,12 +1,13 @@
-//! The pictures that explain the sinusoidal encoding.
+//! The pictures that explain positional encodings.
 //!
-//! They are the ones that most explanations of the encoding show: the table as a [`heatmap`], its
+//! Those of the sinusoidal encoding are the ones that most explanations of it show: the table as a [`heatmap`], its
 //! values as [`curves`], its [`frequencies`], its pairs of columns as [`clocks`], and the
-//! [`similarity`] between positions. Each function returns the text of an SVG;
+//! [`similarity`] between positions. [`distance`] shows what rotary positions and ALiBi do to scores. Each function returns the text of an SVG;
 //! [`draw::write`](crate::draw::write()) saves it as SVG or PNG.
 
 pub mod clocks;
 pub mod curves;
+pub mod distance;
 mod encoding;
 pub mod frequencies;
 pub mod heatmap;

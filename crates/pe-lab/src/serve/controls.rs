@@ -1,0 +1,383 @@
+//! The settings of a scheme. What the sliders of the page offer is what a request may ask for: both follow from
+//! the same list.
+
+use serde::Serialize;
+
+/// A setting of a scheme.
+#[derive(Debug, Serialize)]
+pub struct Control {
+    /// Its name in an address.
+    pub name: &'static str,
+    /// Its name on the page.
+    pub label: &'static str,
+    /// What it takes.
+    #[serde(flatten)]
+    pub takes: Takes,
+    /// It matters only where this other setting has one of these values.
+    pub only: Option<(&'static str, &'static [&'static str])>,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Takes {
+    /// A whole number, a multiple of `step`.
+    Whole {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+        /// Without it.
+        default: u64,
+        /// It is a multiple of this.
+        step: u64,
+    },
+    /// A real number.
+    Real {
+        /// The least.
+        least: f64,
+        /// The most.
+        most: f64,
+        /// Without it.
+        default: f64,
+    },
+    /// One of some words, each with its name on the page. The first is the default.
+    Choice {
+        /// The words.
+        options: &'static [(&'static str, &'static str)],
+    },
+}
+
+impl Control {
+    /// A whole number between bounds.
+    pub const fn whole(
+        name: &'static str,
+        label: &'static str,
+        (least, most): (u64, u64),
+        default: u64,
+    ) -> Self {
+        Self {
+            name,
+            label,
+            takes: Takes::Whole {
+                least,
+                most,
+                default,
+                step: 1,
+            },
+            only: None,
+        }
+    }
+
+    /// The same for multiples of a number.
+    pub const fn by(self, step: u64) -> Self {
+        match self.takes {
+            Takes::Whole {
+                least,
+                most,
+                default,
+                ..
+            } => Self {
+                takes: Takes::Whole {
+                    least,
+                    most,
+                    default,
+                    step,
+                },
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// A real number between bounds.
+    pub const fn real(
+        name: &'static str,
+        label: &'static str,
+        (least, most): (f64, f64),
+        default: f64,
+    ) -> Self {
+        Self {
+            name,
+            label,
+            takes: Takes::Real {
+                least,
+                most,
+                default,
+            },
+            only: None,
+        }
+    }
+
+    /// One of some words.
+    pub const fn choice(
+        name: &'static str,
+        label: &'static str,
+        options: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self {
+            name,
+            label,
+            takes: Takes::Choice { options },
+            only: None,
+        }
+    }
+
+    /// The same, for some values of another setting alone.
+    pub const fn only(self, name: &'static str, values: &'static [&'static str]) -> Self {
+        Self {
+            only: Some((name, values)),
+            ..self
+        }
+    }
+
+    /// The value that a text stands for, as a number; for a choice, its place in the list.
+    fn read(&self, text: &str) -> Result<f64, Refusal> {
+        let refused = |bound: String| Refusal {
+            name: self.name.into(),
+            value: text.into(),
+            bound,
+        };
+        match self.takes {
+            Takes::Whole {
+                least, most, step, ..
+            } => {
+                let value: Option<u64> = text.parse().ok();
+                let fits =
+                    |value: &u64| (least..=most).contains(value) && value.is_multiple_of(step);
+                // Below 2^53, so exact.
+                value.filter(fits).map(|value| value as f64).ok_or_else(|| {
+                    refused(match step {
+                        1 => format!("a whole number from {least} to {most}"),
+                        _ => format!("a multiple of {step} from {least} to {most}"),
+                    })
+                })
+            }
+            Takes::Real { least, most, .. } => {
+                let value: Option<f64> = text.parse().ok();
+                value
+                    .filter(|value| (least..=most).contains(value))
+                    .ok_or_else(|| refused(format!("a number from {least} to {most}")))
+            }
+            Takes::Choice { options } => {
+                let place = options.iter().position(|option| option.0 == text);
+                place.map(|place| place as f64).ok_or_else(|| {
+                    let names: Vec<&str> = options.iter().map(|option| option.0).collect();
+                    refused(format!("one of {}", names.join(", ")))
+                })
+            }
+        }
+    }
+
+    fn default(&self) -> f64 {
+        match self.takes {
+            Takes::Whole { default, .. } => default as f64,
+            Takes::Real { default, .. } => default,
+            Takes::Choice { .. } => 0.0,
+        }
+    }
+}
+
+/// Why a request is not computed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Refusal {
+    /// The name of what is wrong.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// What the value has to be.
+    pub bound: String,
+}
+
+impl Refusal {
+    /// As JSON, with a sentence beside the parts.
+    pub fn json(&self) -> Vec<u8> {
+        let Self { name, value, bound } = self;
+        let error = format!("{name} must be {bound}; got \"{value}\"");
+        serde_json::json!({"error": error, "name": name, "value": value, "bound": bound})
+            .to_string()
+            .into_bytes()
+    }
+}
+
+/// The values of all settings of a scheme.
+#[derive(Debug)]
+pub struct Values(Vec<(&'static Control, f64)>);
+
+impl Values {
+    /// The values in the pairs of an address; the defaults where there are none.
+    pub fn of(controls: &'static [Control], pairs: &[(String, String)]) -> Result<Self, Refusal> {
+        for (index, (name, value)) in pairs.iter().enumerate() {
+            let refused = |bound: String| Refusal {
+                name: name.clone(),
+                value: value.clone(),
+                bound,
+            };
+            if !controls.iter().any(|control| control.name == name) {
+                let names: Vec<&str> = controls.iter().map(|control| control.name).collect();
+                let names = names.join(", ");
+                return Err(refused(format!("a setting of this scheme: {names}")));
+            }
+            if pairs[..index].iter().any(|pair| pair.0 == *name) {
+                return Err(refused("given once".into()));
+            }
+        }
+        let value = |control: &'static Control| {
+            let given = pairs.iter().find(|pair| pair.0 == control.name);
+            let value = given.map_or(Ok(control.default()), |pair| control.read(&pair.1))?;
+            Ok((control, value))
+        };
+        controls
+            .iter()
+            .map(value)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// A real number.
+    ///
+    /// # Panics
+    ///
+    /// When the scheme has no such setting.
+    pub fn real(&self, name: &str) -> f64 {
+        let found = self.0.iter().find(|(control, _)| control.name == name);
+        found
+            .unwrap_or_else(|| panic!("the scheme has a setting {name}"))
+            .1
+    }
+
+    /// A whole number.
+    pub fn whole(&self, name: &str) -> usize {
+        self.real(name) as usize
+    }
+
+    /// The word of a choice.
+    pub fn word(&self, name: &str) -> &'static str {
+        let place = self.whole(name);
+        let (control, _) = self
+            .0
+            .iter()
+            .find(|(control, _)| control.name == name)
+            .expect("found above");
+        match control.takes {
+            Takes::Choice { options } => options[place].0,
+            _ => "",
+        }
+    }
+}
+
+/// The names and values behind the question mark of an address.
+pub fn pairs(query: &str) -> Result<Vec<(String, String)>, Refusal> {
+    let parts = query.split('&').filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            Ok((decoded(name)?, decoded(value)?))
+        })
+        .collect()
+}
+
+/// A text with its `%XX` and `+` replaced by what they stand for.
+fn decoded(text: &str) -> Result<String, Refusal> {
+    let refused = || Refusal {
+        name: "the address".into(),
+        value: text.into(),
+        bound: "UTF-8, with two hexadecimal digits behind every %".into(),
+    };
+    let (mut bytes, mut rest) = (Vec::new(), text.bytes());
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || (rest.next()? as char).to_digit(16);
+                let (high, low) = (digit(), digit());
+                let (high, low) = high.zip(low).ok_or_else(refused)?;
+                (16 * high + low) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| refused())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static CONTROLS: [Control; 3] = [
+        Control::whole("width", "width", (2, 64), 8).by(2),
+        Control::real("base", "base", (1.5, 1e9), 1e4),
+        Control::choice(
+            "layout",
+            "layout",
+            &[("halves", "Halves"), ("rows", "Rows")],
+        ),
+    ];
+
+    fn values(query: &str) -> Result<Values, Refusal> {
+        Values::of(&CONTROLS, &pairs(query)?)
+    }
+
+    #[test]
+    fn values_are_read_and_have_defaults() {
+        let values = values("base=2e3&layout=%72ows").unwrap();
+        assert_eq!(
+            (
+                values.whole("width"),
+                values.real("base"),
+                values.word("layout")
+            ),
+            (8, 2e3, "rows")
+        );
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_name_value_and_bound() {
+        for (query, name, value, bound) in [
+            ("width=0", "width", "0", "a multiple of 2 from 2 to 64"),
+            ("width=66", "width", "66", "a multiple of 2 from 2 to 64"),
+            ("width=7", "width", "7", "a multiple of 2 from 2 to 64"),
+            ("width=-2", "width", "-2", "a multiple of 2 from 2 to 64"),
+            ("width=8.5", "width", "8.5", "a multiple of 2 from 2 to 64"),
+            (
+                "width=99999999999999999999",
+                "width",
+                "99999999999999999999",
+                "a multiple of 2 from 2 to 64",
+            ),
+            ("width", "width", "", "a multiple of 2 from 2 to 64"),
+            ("base=1", "base", "1", "a number from 1.5 to 1000000000"),
+            ("base=NaN", "base", "NaN", "a number from 1.5 to 1000000000"),
+            ("base=inf", "base", "inf", "a number from 1.5 to 1000000000"),
+            ("layout=x", "layout", "x", "one of halves, rows"),
+            (
+                "size=1",
+                "size",
+                "1",
+                "a setting of this scheme: width, base, layout",
+            ),
+            ("base=2&base=3", "base", "3", "given once"),
+            (
+                "base=%2",
+                "the address",
+                "%2",
+                "UTF-8, with two hexadecimal digits behind every %",
+            ),
+            (
+                "base=%ff",
+                "the address",
+                "%ff",
+                "UTF-8, with two hexadecimal digits behind every %",
+            ),
+        ] {
+            let refusal = values(query).unwrap_err();
+            assert_eq!(
+                (&*refusal.name, &*refusal.value, &*refusal.bound),
+                (name, value, bound),
+                "{query}"
+            );
+            let json = String::from_utf8(refusal.json()).unwrap();
+            assert!(json.contains("must be"), "{json}");
+        }
+    }
+}

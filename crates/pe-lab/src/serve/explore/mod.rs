@@ -1,0 +1,255 @@
+//! The numbers of the explorer, computed by `pe-burn`: a table of sines and cosines, the scores of rotated
+//! queries and keys, and biases over the distance.
+
+mod bias;
+mod rotary;
+mod sinusoidal;
+
+use pe_burn::PositionError;
+use serde::Serialize;
+
+use super::controls::{Control, Refusal, Values, pairs};
+use crate::draw::colour::{MAX_DISTINCT, distinct, diverging};
+
+/// The largest position that can be looked at.
+pub const MAX_POSITION: u64 = 1_000_000_000;
+
+/// How many colours the page gets for the values from −1 to 1.
+const SHADES: usize = 257;
+
+/// A scheme of the explorer.
+#[derive(Debug, Serialize)]
+struct Scheme {
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    /// Which pictures there are: of a table, or of a function of the distance.
+    view: View,
+    controls: &'static [Control],
+    #[serde(skip)]
+    numbers: fn(&Values) -> Result<Numbers, Refusal>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum View {
+    Table,
+    Distance,
+}
+
+/// The numbers behind the pictures of a scheme.
+#[derive(Debug, Default, Serialize)]
+pub struct Numbers {
+    /// What is worth saying in words.
+    facts: Vec<String>,
+    /// A program with these settings.
+    code: String,
+    /// Table: the positions of the rows.
+    positions: Vec<usize>,
+    /// Table: the number of columns.
+    columns: usize,
+    /// Table: the columns of the sine and of the cosine of a few pairs, with the index of the pair.
+    pairs: Vec<(usize, usize, Option<usize>)>,
+    /// Table: the similarity of every row to that of the chosen position.
+    similarity: Vec<f64>,
+    /// Frequencies in radians per position, of every pair: a line for each name.
+    frequencies: Vec<Line>,
+    /// Distance: the position of each key less that of the query.
+    offsets: Vec<i64>,
+    /// Distance: the scores or biases at these offsets, and what they are.
+    lines: Vec<Line>,
+    /// Distance: what the lines show.
+    measure: &'static str,
+}
+
+/// A named line of a picture.
+#[derive(Debug, Serialize)]
+struct Line {
+    label: String,
+    values: Vec<f64>,
+}
+
+static SCHEMES: [Scheme; 6] = [
+    Scheme {
+        name: "sinusoidal",
+        title: "Sinusoidal",
+        about: "A vector of sines and cosines is added to each token: Vaswani et al. 2017, section 3.5.",
+        view: View::Table,
+        controls: &sinusoidal::CONTROLS,
+        numbers: sinusoidal::numbers,
+    },
+    Scheme {
+        name: "rotary",
+        title: "Rotary (RoPE)",
+        about: "Pairs of columns of queries and keys are rotated by their positions: Su et al. 2021.",
+        view: View::Distance,
+        controls: &rotary::CONTROLS,
+        numbers: rotary::numbers,
+    },
+    Scheme {
+        name: "alibi",
+        title: "ALiBi",
+        about: "Each head subtracts its own slope times the distance from the scores: Press et al. 2021.",
+        view: View::Distance,
+        controls: &bias::ALIBI,
+        numbers: bias::alibi,
+    },
+    Scheme {
+        name: "t5",
+        title: "T5",
+        about: "A trained number for each range of distances is added to the scores: Raffel et al. 2019.",
+        view: View::Distance,
+        controls: &bias::T5,
+        numbers: bias::t5,
+    },
+    Scheme {
+        name: "kerple",
+        title: "KERPLE",
+        about: "The scores are lowered by a trained logarithm or power of the distance: Chi et al. 2022.",
+        view: View::Distance,
+        controls: &bias::KERPLE,
+        numbers: bias::kerple,
+    },
+    Scheme {
+        name: "fire",
+        title: "FIRE",
+        about: "A small trained network makes a bias of the distance relative to the position: Li et al. 2023.",
+        view: View::Distance,
+        controls: &bias::FIRE,
+        numbers: bias::fire,
+    },
+];
+
+/// All schemes with their controls, and the colours of the pictures, as JSON.
+pub fn schemes() -> Vec<u8> {
+    let shade = |i: usize| diverging(2.0 * i as f64 / (SHADES - 1) as f64 - 1.0);
+    let shades: Vec<_> = (0..SHADES).map(shade).collect();
+    let lines: Vec<_> = (0..MAX_DISTINCT).map(distinct).collect();
+    json(&serde_json::json!({"schemes": SCHEMES, "shades": shades, "lines": lines}))
+}
+
+/// The numbers of a scheme with the settings of an address, as JSON.
+pub fn numbers(query: &str) -> Result<Vec<u8>, Refusal> {
+    let (scheme, values) = asked(query)?;
+    Ok(json(&(scheme.numbers)(&values)?))
+}
+
+/// The rows of a table with the settings of an address: `f32`, little-endian, row by row.
+pub fn rows(query: &str) -> Result<Vec<u8>, Refusal> {
+    let (scheme, values) = asked(query)?;
+    if scheme.view != View::Table {
+        return Err(Refusal {
+            name: "scheme".into(),
+            value: scheme.name.into(),
+            bound: "sinusoidal, the one with a table".into(),
+        });
+    }
+    let rows = sinusoidal::rows(&values)?;
+    Ok(rows.iter().flat_map(|value| value.to_le_bytes()).collect())
+}
+
+fn asked(query: &str) -> Result<(&'static Scheme, Values), Refusal> {
+    let mut pairs = pairs(query)?;
+    let name = match pairs.iter().position(|pair| pair.0 == "scheme") {
+        Some(place) => pairs.remove(place).1,
+        None => String::new(),
+    };
+    let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name == name) else {
+        let names: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        return Err(Refusal {
+            name: "scheme".into(),
+            value: name,
+            bound: format!("one of {}", names.join(", ")),
+        });
+    };
+    Ok((scheme, Values::of(scheme.controls, &pairs)?))
+}
+
+/// Only numbers that are not finite cannot be written, and they become `null`.
+fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("plain data with names as keys")
+}
+
+impl From<PositionError> for Refusal {
+    fn from(error: PositionError) -> Self {
+        match error {
+            PositionError::Number { name, value, bound } => Self {
+                name: name.into(),
+                value: value.to_string(),
+                bound: bound.into(),
+            },
+            other => Self {
+                name: "the settings".into(),
+                value: other.to_string(),
+                bound: "such that they go together".into(),
+            },
+        }
+    }
+}
+
+/// The position of the query, and how far away the keys are, on both sides.
+const QUERY: Control = Control::whole("query", "position of the query", (0, MAX_POSITION), 256);
+/// See [`QUERY`].
+const REACH: Control = Control::whole("reach", "keys up to this far away", (1, MAX_POSITION), 256);
+/// Which random numbers stand for trained ones.
+const SEED: Control = Control::whole("seed", "seed of the random numbers", (0, 9_999), 1);
+
+/// The offsets of the keys of a request: evenly spaced, 0 among them, none before position 0 and none past
+/// [`MAX_POSITION`].
+fn offsets(values: &Values) -> Vec<i64> {
+    /// The most keys on each side.
+    const SIDE: usize = 256;
+    let (query, reach) = (values.whole("query"), values.whole("reach"));
+    let step = reach.div_ceil(SIDE);
+    let left = reach.min(query) / step;
+    let right = reach.min(MAX_POSITION as usize - query) / step;
+    let step = step as i64;
+    (-(left as i64)..=right as i64).map(|k| k * step).collect()
+}
+
+/// The positions of the keys at these offsets.
+fn keys(values: &Values, offsets: &[i64]) -> Vec<usize> {
+    let query = values.whole("query") as i64;
+    offsets
+        .iter()
+        .map(|offset| (query + offset) as usize)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_on_both_sides_and_stay_inside() {
+        let at = |query: &str| {
+            let (_, values) = asked(&format!("scheme=alibi&{query}")).unwrap();
+            offsets(&values)
+        };
+        assert_eq!(at("query=2&reach=3"), [-2, -1, 0, 1, 2, 3]);
+        assert_eq!(at("query=1000000000&reach=2"), [-2, -1, 0]);
+        let far = at("query=500000000&reach=1000000000");
+        assert!(far.len() <= 513 && far.contains(&0));
+        assert!(
+            far.iter()
+                .all(|offset| (0..=1_000_000_000).contains(&(500_000_000 + offset)))
+        );
+    }
+
+    #[test]
+    fn every_default_is_accepted() {
+        for scheme in &SCHEMES {
+            let text = numbers(&format!("scheme={}", scheme.name)).unwrap();
+            assert!(!text.is_empty());
+        }
+        for query in [
+            "",
+            "scheme=none",
+            "scheme=alibi&scheme=t5",
+            "scheme=alibi&d_model=3",
+        ] {
+            assert!(numbers(query).is_err(), "{query}");
+        }
+        assert_eq!(rows("scheme=t5").unwrap_err().name, "scheme");
+    }
+}

@@ -1,0 +1,217 @@
+//! The scores of a query and keys that RoPE rotates, over their distance.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use pe_burn::scaling::{Dynamic, Linear, Llama3, Ntk, Yarn};
+use pe_burn::{Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate};
+
+use super::super::controls::{Control, Refusal, Values};
+use super::sinusoidal::shown;
+use super::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
+use crate::rng::{RngExt, generator};
+
+pub static CONTROLS: [Control; 11] = [
+    Control::whole("d_head", "d_head: the width of a head", (2, 512), 64).by(2),
+    Control::real("base", "base of the wavelengths", (1.001, 1e9), 10_000.0),
+    Control::choice(
+        "layout",
+        "which columns are a pair",
+        &[
+            ("interleaved", "neighbours: (0, 1), (2, 3)"),
+            ("halves", "halves: (0, d/2), (1, d/2 + 1)"),
+        ],
+    ),
+    Control::whole(
+        "rotary_dim",
+        "rotated columns (0: all of them)",
+        (0, 512),
+        0,
+    )
+    .by(2),
+    Control::choice(
+        "scaling",
+        "scaling for longer inputs",
+        &[
+            ("none", "none"),
+            ("linear", "linear: position interpolation"),
+            ("ntk", "NTK"),
+            ("dynamic", "dynamic NTK"),
+            ("yarn", "YaRN"),
+            ("llama3", "Llama 3"),
+        ],
+    ),
+    Control::real("factor", "factor of the scaling", (0.25, 64.0), 4.0)
+        .only("scaling", &["linear", "ntk", "dynamic", "yarn", "llama3"]),
+    Control::whole(
+        "original",
+        "length that it was trained on",
+        (2, 1_048_576),
+        128,
+    )
+    .only("scaling", &["dynamic", "yarn", "llama3"]),
+    Control::choice(
+        "vectors",
+        "query and keys",
+        &[
+            ("equal", "all equal: every column 1"),
+            ("random", "one random query, one random key"),
+        ],
+    ),
+    SEED.only("vectors", &["random"]),
+    QUERY,
+    REACH,
+];
+
+fn config(values: &Values) -> RotaryPositionalEncodingConfig {
+    let (factor, original) = (values.real("factor"), values.whole("original"));
+    let scaling: Option<RopeScaling> = match values.word("scaling") {
+        "linear" => Some(Linear::new(factor).into()),
+        "ntk" => Some(Ntk::new(factor).into()),
+        "dynamic" => Some(Dynamic::new(factor, original).into()),
+        "yarn" => Some(Yarn::new(factor, original).into()),
+        "llama3" => Some(Llama3::new(factor, 1.0, 4.0, original).into()),
+        _ => None,
+    };
+    let rotary_dim = values.whole("rotary_dim");
+    RotaryPositionalEncodingConfig {
+        base: values.real("base"),
+        layout: match values.word("layout") {
+            "halves" => Layout::Halves,
+            _ => Layout::Interleaved,
+        },
+        rotary_dim: (rotary_dim > 0).then_some(rotary_dim),
+        scaling,
+        ..RotaryPositionalEncodingConfig::new(values.whole("d_head"))
+    }
+}
+
+/// The query and the key before they are rotated.
+fn vectors(values: &Values) -> [Vec<f32>; 2] {
+    let width = values.whole("d_head");
+    let mut rng = generator("explorer", values.whole("seed") as u64, 0);
+    // Of variance 1, as the equal ones.
+    let most = 3.0_f32.sqrt();
+    [(); 2].map(|()| match values.word("vectors") {
+        "random" => (0..width).map(|_| rng.random_range(-most..most)).collect(),
+        _ => vec![1.0; width],
+    })
+}
+
+pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
+    let config = config(values);
+    let offsets = offsets(values);
+    let keys = keys(values, &offsets);
+    let query = values.whole("query");
+    let length = keys.iter().copied().max().unwrap_or(query).max(query) + 1;
+    let spectrum = config.spectrum(length)?;
+    let plain = RotaryPositionalEncodingConfig {
+        scaling: None,
+        ..config.clone()
+    };
+    let line = |label: &str, values| Line {
+        label: label.into(),
+        values,
+    };
+    let mut frequencies = vec![line("ω", spectrum.frequencies())];
+    let mut facts = Vec::new();
+    if config.scaling.is_some() {
+        frequencies.push(line(
+            "ω without scaling",
+            plain.spectrum(length)?.frequencies(),
+        ));
+        let factor = spectrum.amplitude();
+        facts.push(format!(
+            "Queries and keys are both multiplied by {}.",
+            shown(factor)
+        ));
+    }
+    let wavelengths = spectrum.wavelengths();
+    let longest = wavelengths.iter().copied().fold(0.0, f64::max);
+    facts.push(format!(
+        "{} pairs of columns turn, with wavelengths from {} to {} positions.",
+        wavelengths.len(),
+        shown(wavelengths.iter().copied().fold(f64::INFINITY, f64::min)),
+        shown(longest)
+    ));
+    Ok(Numbers {
+        facts,
+        code: code(values, &config),
+        frequencies,
+        lines: vec![line(
+            "q · k / √d_head",
+            scores(&config, vectors(values), query, &keys)?,
+        )],
+        offsets,
+        measure: "score",
+        ..Numbers::default()
+    })
+}
+
+/// The scores of a query at a position and the same key at many.
+fn scores(
+    config: &RotaryPositionalEncodingConfig,
+    [q, k]: [Vec<f32>; 2],
+    query: usize,
+    keys: &[usize],
+) -> Result<Vec<f64>, Refusal> {
+    let device = Device::flex();
+    let width = q.len();
+    // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
+    let rope = config.clone().with_max_len(1).try_init(&device)?;
+    let times: Vec<f64> = keys.iter().map(|key| *key as f64).collect();
+    let of_keys = Positions::from_time_rows(&[times])?;
+    let of_query = Positions::from_time_rows(&[[query as f64]])?;
+    let q = Tensor::<4>::from_data(TensorData::new(q, [1, 1, 1, width]), &device);
+    let k = Tensor::<4>::from_data(TensorData::new(k, [1, 1, 1, width]), &device);
+    let k = k.repeat_dim(2, keys.len());
+    let (q, k) = rope.try_rotate_apart((q, &of_query), (k, &of_keys))?;
+    let [q, k] = [q, k].map(|x| {
+        x.into_data()
+            .convert::<f64>()
+            .try_to_vec::<f64>()
+            .expect("it was converted")
+    });
+    let product = |k: &[f64]| q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>();
+    Ok(k.chunks_exact(width)
+        .map(|k| product(k) / (width as f64).sqrt())
+        .collect())
+}
+
+/// A program with these settings.
+fn code(values: &Values, config: &RotaryPositionalEncodingConfig) -> String {
+    let (factor, original) = (values.real("factor"), values.whole("original"));
+    let (name, scaling) = match values.word("scaling") {
+        "linear" => ("Linear", format!("Linear::new({factor:?})")),
+        "ntk" => ("Ntk", format!("Ntk::new({factor:?})")),
+        "dynamic" => ("Dynamic", format!("Dynamic::new({factor:?}, {original})")),
+        "yarn" => ("Yarn", format!("Yarn::new({factor:?}, {original})")),
+        "llama3" => (
+            "Llama3",
+            format!("Llama3::new({factor:?}, 1.0, 4.0, {original})"),
+        ),
+        _ => ("", String::new()),
+    };
+    let mut settings = format!(
+        "\n        .with_base({:?})\n        .with_layout(Layout::{:?})",
+        config.base, config.layout
+    );
+    if let Some(rotary_dim) = config.rotary_dim {
+        settings += &format!("\n        .with_rotary_dim({rotary_dim})");
+    }
+    let mut import = String::new();
+    if !name.is_empty() {
+        settings += &format!("\n        .with_scaling({scaling})");
+        import = format!("use pe_burn::scaling::{name};\n");
+    }
+    let d_head = config.d_head;
+    format!(
+        "use burn::tensor::Device;
+{import}use pe_burn::{{Layout, PositionError, RotaryPositionalEncoding, RotaryPositionalEncodingConfig}};
+
+/// Rotates queries and keys, [batch, heads, seq, {d_head}]: `rotation.rotate(q, k, &positions)`.
+pub fn rotation(device: &Device) -> Result<RotaryPositionalEncoding, PositionError> {{
+    RotaryPositionalEncodingConfig::new({d_head}){settings}
+        .try_init(device)
+}}
+"
+    )
+}

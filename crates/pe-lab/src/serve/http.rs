@@ -1,0 +1,267 @@
+//! One request and one response of HTTP/1.1. The head of a request is parsed by the crate `httparse`.
+//!
+//! Every connection carries one request without a body and one response, so nothing here waits for anything
+//! but that one head. Its size and the time for it are bounded.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+/// The most bytes of a request's head.
+pub const MAX_HEAD: usize = 16 * 1024;
+/// The most bytes of a request's path with its query.
+pub const MAX_TARGET: usize = 4 * 1024;
+/// The most headers of a request.
+const MAX_HEADERS: usize = 64;
+/// The time in which a request has to be there whole.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+/// The time in which a response has to be taken.
+const WRITE_WITHIN: Duration = Duration::from_secs(10);
+/// The most bytes of a refused request that are read and thrown away, so that its sender gets the answer.
+const MAX_DRAINED: usize = 1 << 20;
+
+/// What the pages may load and do: only what this server sends.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The head of a request, as far as anything here depends on it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Whether only the head of the response is asked for.
+    pub head: bool,
+    /// The path as it was sent, nothing decoded.
+    pub path: String,
+    /// What stands behind the question mark, nothing decoded.
+    pub query: String,
+    /// The header `Host`.
+    pub host: String,
+    /// The header `Origin`.
+    pub origin: Option<String>,
+    /// The headers `Sec-Fetch-Site` and `Sec-Fetch-Mode`.
+    pub fetch: [Option<String>; 2],
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The media type of the body.
+    pub media: &'static str,
+    /// The body.
+    pub body: Vec<u8>,
+    /// What the page may load and do.
+    pub policy: &'static str,
+}
+
+impl Response {
+    /// A response with a body.
+    pub fn new(status: u16, media: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            media,
+            body: body.into(),
+            policy: POLICY,
+        }
+    }
+
+    /// A response of plain text.
+    pub fn text(status: u16, text: impl Into<String>) -> Self {
+        let text: String = text.into();
+        Self::new(status, "text/plain; charset=utf-8", text + "\n")
+    }
+
+    /// The same with another policy.
+    pub fn with_policy(self, policy: &'static str) -> Self {
+        Self { policy, ..self }
+    }
+}
+
+/// Reads the head of a request. `Err(None)` when the client left without one.
+pub fn read(stream: &mut TcpStream) -> Result<Request, Option<Response>> {
+    let end = Instant::now() + READ_WITHIN;
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+            return Err(Some(too_slow()));
+        }
+        match stream.read(&mut part) {
+            Ok(0) => return Err(None),
+            Ok(count) => bytes.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(Some(too_slow()));
+            }
+            Err(_) => return Err(None),
+        }
+        if let Some(request) = parse(&bytes).map_err(Some)? {
+            return Ok(request);
+        }
+        if bytes.len() > MAX_HEAD {
+            let reason = format!("the head of a request has at most {MAX_HEAD} bytes");
+            return Err(Some(Response::text(431, reason)));
+        }
+    }
+}
+
+fn too_slow() -> Response {
+    let seconds = READ_WITHIN.as_secs();
+    Response::text(
+        408,
+        format!("the request was not there within {seconds} seconds"),
+    )
+}
+
+/// The request in these bytes; `None` if its head is not there whole.
+fn parse(bytes: &[u8]) -> Result<Option<Request>, Response> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let status = parsed.parse(bytes).map_err(|error| match error {
+        httparse::Error::TooManyHeaders => {
+            Response::text(431, format!("a request has at most {MAX_HEADERS} headers"))
+        }
+        error => Response::text(400, format!("this is no request of HTTP/1.1: {error}")),
+    })?;
+    let target = parsed.path.unwrap_or_default();
+    if target.len() > MAX_TARGET {
+        let reason = format!(
+            "an address has at most {MAX_TARGET} bytes; got {}",
+            target.len()
+        );
+        return Err(Response::text(414, reason));
+    }
+    if status.is_partial() {
+        return Ok(None);
+    }
+    let head = match parsed.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        other => {
+            let reason = format!(
+                "the page can only be read: GET and HEAD are answered, {} is not",
+                other.unwrap_or_default()
+            );
+            return Err(Response::text(405, reason));
+        }
+    };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let one = |name: &str| {
+        let mut values = parsed
+            .headers
+            .iter()
+            .filter(|h| h.name.eq_ignore_ascii_case(name));
+        let first = values.next();
+        match values.next() {
+            Some(_) => Err(Response::text(
+                400,
+                format!("the header {name} is there twice"),
+            )),
+            None => Ok(first.map(|header| String::from_utf8_lossy(header.value).into_owned())),
+        }
+    };
+    Ok(Some(Request {
+        head,
+        path: path.into(),
+        query: query.into(),
+        host: one("Host")?.unwrap_or_default(),
+        origin: one("Origin")?,
+        fetch: [one("Sec-Fetch-Site")?, one("Sec-Fetch-Mode")?],
+    }))
+}
+
+/// Writes a response and ends the connection. A client that has left is no error.
+pub fn write(stream: &mut TcpStream, response: &Response, head: bool) {
+    let reason = match response.status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        414 => "URI Too Long",
+        421 => "Misdirected Request",
+        431 => "Request Header Fields Too Large",
+        _ => "Internal Server Error",
+    };
+    let allow = match response.status {
+        405 => "Allow: GET, HEAD\r\n",
+        _ => "",
+    };
+    let mut bytes = format!(
+        "HTTP/1.1 {} {reason}\r\n{allow}Content-Type: {}\r\nContent-Length: {}\r\n\
+         Content-Security-Policy: {}\r\nX-Content-Type-Options: nosniff\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n\
+         Referrer-Policy: no-referrer\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+        response.status,
+        response.media,
+        response.body.len(),
+        response.policy,
+    )
+    .into_bytes();
+    if !head {
+        bytes.extend_from_slice(&response.body);
+    }
+    let _ = stream.set_write_timeout(Some(WRITE_WITHIN));
+    let written = stream.write_all(&bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    if written.is_ok() && response.status != 200 {
+        drain(stream);
+    }
+}
+
+/// Reads what is left of a refused request. The system would otherwise reset the connection, and the answer
+/// would be lost.
+fn drain(stream: &mut TcpStream) {
+    let end = Instant::now() + Duration::from_secs(1);
+    let (mut part, mut drained) = ([0; 4096], 0);
+    while drained < MAX_DRAINED {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+            return;
+        }
+        match stream.read(&mut part) {
+            Ok(count) if count > 0 => drained += count,
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(text: &str) -> u16 {
+        parse(text.as_bytes()).unwrap_err().status
+    }
+
+    #[test]
+    fn a_request_is_split_and_nothing_in_it_is_decoded() {
+        let text =
+            "GET /a%2e%2e/b?x=1&y=%20 HTTP/1.1\r\nhost: here\r\nOrigin: http://there\r\n\r\n";
+        let request = parse(text.as_bytes()).unwrap().unwrap();
+        assert_eq!(
+            (request.path.as_str(), request.query.as_str()),
+            ("/a%2e%2e/b", "x=1&y=%20")
+        );
+        assert_eq!((request.host.as_str(), request.head), ("here", false));
+        assert_eq!(request.origin.as_deref(), Some("http://there"));
+        for end in 0..text.len() {
+            assert_eq!(parse(&text.as_bytes()[..end]).unwrap(), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_request_to_read_is_refused() {
+        assert_eq!(status("POST / HTTP/1.1\r\n\r\n"), 405);
+        assert_eq!(status("\u{1}\u{2}\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+        assert_eq!(
+            status(&format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(MAX_TARGET))),
+            414
+        );
+        let many = "X: 1\r\n".repeat(MAX_HEADERS + 1);
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{many}\r\n")), 431);
+    }
+}

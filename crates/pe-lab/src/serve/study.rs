@@ -1,0 +1,306 @@
+//! A study while it runs: what is planned, what is done, what failed and why. Its files are read and nothing
+//! else; a file that has not changed is not read again.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::inside::{Inside, Stamp};
+use crate::ask::StudySpec;
+use crate::folder::{StudyFolder, TrialFolder};
+use crate::learn::LengthScore;
+use crate::run::{Measures, Outcome, TrialResult};
+
+/// The most trials whose curves are sent.
+const MAX_CURVES: usize = 3_000;
+
+/// The folder of a study that is watched.
+#[derive(Debug)]
+pub struct Watched {
+    folder: StudyFolder,
+    results: Mutex<HashMap<String, (Stamp, Seen)>>,
+}
+
+/// What a `result.json` said.
+#[derive(Clone, Debug)]
+struct Seen {
+    state: State,
+    reason: Option<String>,
+    steps: usize,
+    inside: Option<f64>,
+    beyond: Option<f64>,
+    ms_per_step: Option<f64>,
+    held_out: Vec<(usize, f64)>,
+}
+
+/// What is known of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// It has scores.
+    Done,
+    /// It has no scores, for a reason.
+    Failed,
+    /// Its folder is there, and no result.
+    Begun,
+    /// Nothing is there.
+    Waiting,
+}
+
+/// A trial as the page shows it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    task: &'a str,
+    scheme: &'a str,
+    seed: u64,
+    state: State,
+    reason: Option<String>,
+    /// The mean normalized score at the training lengths, and beyond them.
+    inside: Option<f64>,
+    beyond: Option<f64>,
+    /// The loss on held-out sequences: steps and losses.
+    held_out: Vec<(usize, f64)>,
+}
+
+/// A study as the page shows it.
+#[derive(Debug, Serialize)]
+struct Now<'a> {
+    state: &'static str,
+    folder: String,
+    message: String,
+    tasks: Vec<&'a str>,
+    schemes: &'a [String],
+    seeds: &'a [u64],
+    planned: usize,
+    done: usize,
+    failed: usize,
+    begun: usize,
+    /// The time that the trainings left will take, from those of the same task that are done.
+    seconds_left: Option<f64>,
+    report: bool,
+    curves: bool,
+    trials: Vec<Row<'a>>,
+}
+
+impl Watched {
+    /// The study in a folder, which need not be there yet.
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            folder: StudyFolder::at(folder),
+            results: Mutex::default(),
+        }
+    }
+
+    /// The study as it is now, as JSON.
+    pub fn now(&self) -> Vec<u8> {
+        let folder = self.folder.path().display();
+        let said = |state: &str, message: String| {
+            let folder = folder.to_string();
+            serde_json::json!({"state": state, "message": message, "folder": folder})
+                .to_string()
+                .into_bytes()
+        };
+        let Some(inside) = Inside::of(self.folder.path()) else {
+            let message = format!(
+                "There is no folder {folder}. It was moved or deleted, or is not there yet; this page goes on when \
+                 it is there."
+            );
+            return said("missing", message);
+        };
+        let spec: StudySpec = match inside.json(&self.folder.spec()) {
+            Ok(Some(spec)) => spec,
+            Ok(None) => {
+                let spec = StudyFolder::SPEC;
+                return said(
+                    "no_study",
+                    format!("{folder} holds no study: there is no {spec} in it."),
+                );
+            }
+            Err(reason) => return said("damaged", reason),
+        };
+        serde_json::to_vec(&self.read(&spec, &inside))
+            .unwrap_or_else(|error| said("damaged", error.to_string()))
+    }
+
+    fn read<'a>(&self, spec: &'a StudySpec, inside: &Inside) -> Now<'a> {
+        let mut trials = Vec::new();
+        // Milliseconds per step of the trials of a task that are done, and steps that are left.
+        let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
+        let mut left: HashMap<&str, usize> = HashMap::new();
+        for task in &spec.tasks {
+            for seed in &spec.seeds {
+                for scheme in &spec.schemes {
+                    let id = format!("{}-{scheme}-{seed}", task.name);
+                    let read = self.trial(inside, &id, task.steps);
+                    match read.state {
+                        State::Done => times
+                            .entry(&task.name)
+                            .or_default()
+                            .extend(read.ms_per_step),
+                        State::Begun | State::Waiting => {
+                            *left.entry(&task.name).or_default() += task.steps
+                        }
+                        State::Failed => {}
+                    }
+                    trials.push(Row {
+                        task: &task.name,
+                        scheme,
+                        seed: *seed,
+                        state: read.state,
+                        reason: read.reason,
+                        inside: read.inside,
+                        beyond: read.beyond,
+                        held_out: read.held_out,
+                    });
+                }
+            }
+        }
+        let count = |state: State| trials.iter().filter(|trial| trial.state == state).count();
+        let (done, failed, begun) = (
+            count(State::Done),
+            count(State::Failed),
+            count(State::Begun),
+        );
+        let of_task = |(task, steps): (&&str, &usize)| {
+            let times = times.get(*task).filter(|times| !times.is_empty())?;
+            Some(*steps as f64 * times.iter().sum::<f64>() / times.len() as f64 / 1e3)
+        };
+        let seconds: Option<f64> = left.iter().map(of_task).sum();
+        let curves = trials.len() <= MAX_CURVES;
+        if !curves {
+            trials.iter_mut().for_each(|trial| trial.held_out.clear());
+        }
+        Now {
+            state: "study",
+            folder: self.folder.path().display().to_string(),
+            message: String::new(),
+            tasks: spec.tasks.iter().map(|task| task.name.as_str()).collect(),
+            schemes: &spec.schemes,
+            seeds: &spec.seeds,
+            planned: trials.len(),
+            done,
+            failed,
+            begun,
+            // Trials that run at the same time share the time.
+            seconds_left: seconds.map(|seconds| seconds / begun.max(1) as f64),
+            report: inside.stamp(&self.folder.page()).is_some(),
+            curves,
+            trials,
+        }
+    }
+
+    /// What the files of a trial say.
+    fn trial(&self, inside: &Inside, id: &str, steps: usize) -> Seen {
+        let folder = self.folder.trial(id);
+        let file = folder.result();
+        if let Some(stamp) = inside.stamp(&file) {
+            let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, read)) = results.get(id).filter(|(known, _)| *known == stamp) {
+                return of_these_steps(read.clone(), steps);
+            }
+            let read = match inside.json::<TrialResult>(&file) {
+                Ok(Some(result)) => of(&result, id),
+                Ok(None) => Seen::in_state(State::Begun, None),
+                Err(reason) => Seen::in_state(State::Failed, Some(reason)),
+            };
+            results.insert(id.to_string(), (stamp, read.clone()));
+            return of_these_steps(read, steps);
+        }
+        match inside.bytes(&file) {
+            Err(reason) => Seen::in_state(State::Failed, Some(reason)),
+            Ok(_) => unfinished(inside, &folder),
+        }
+    }
+
+    /// The page of the report.
+    pub fn report(&self) -> Result<Vec<u8>, String> {
+        let (file, folder) = (self.folder.page(), self.folder.path());
+        let page = match Inside::of(folder) {
+            Some(inside) => inside.bytes(&file)?,
+            None => None,
+        };
+        page.ok_or_else(|| {
+            format!(
+                "there is no report yet: {} is written when the study ends, and by `pe-lab report {}`",
+                file.display(),
+                folder.display()
+            )
+        })
+    }
+}
+
+impl Seen {
+    fn in_state(state: State, reason: Option<String>) -> Self {
+        Self {
+            state,
+            reason,
+            steps: 0,
+            inside: None,
+            beyond: None,
+            ms_per_step: None,
+            held_out: Vec::new(),
+        }
+    }
+}
+
+/// What is known of a trial without a result.
+fn unfinished(inside: &Inside, folder: &TrialFolder) -> Seen {
+    match inside.json::<String>(&folder.failure()) {
+        Ok(Some(reason)) => Seen::in_state(State::Failed, Some(reason)),
+        Err(reason) => Seen::in_state(State::Failed, Some(reason)),
+        Ok(None) if inside.stamp(&folder.spec()).is_some() => Seen::in_state(State::Begun, None),
+        Ok(None) => Seen::in_state(State::Waiting, None),
+    }
+}
+
+/// What a result says, if it is that of the trial in whose folder it is.
+fn of(result: &TrialResult, id: &str) -> Seen {
+    if result.spec.id() != id {
+        let reason = "result.json holds the result of another trial".to_string();
+        return Seen::in_state(State::Failed, Some(reason));
+    }
+    let read = match &result.outcome {
+        Outcome::Failed(reason) => Seen::in_state(State::Failed, Some(reason.clone())),
+        Outcome::Finished(measures) => of_measures(measures),
+    };
+    Seen {
+        steps: result.spec.steps,
+        ..read
+    }
+}
+
+/// A result of another number of steps waits to be run again; no result has 0 steps.
+fn of_these_steps(read: Seen, steps: usize) -> Seen {
+    match read.steps == steps || read.steps == 0 {
+        true => read,
+        false => Seen::in_state(State::Waiting, None),
+    }
+}
+
+fn of_measures(measures: &Measures) -> Seen {
+    let points = measures
+        .held_out
+        .iter()
+        .map(|point| (point.step, point.loss));
+    Seen {
+        inside: mean(&measures.scores, true),
+        beyond: mean(&measures.scores, false),
+        ms_per_step: Some(measures.timing.ms_per_step),
+        held_out: points.collect(),
+        ..Seen::in_state(State::Done, None)
+    }
+}
+
+/// The mean normalized score inside the training lengths or beyond, weighted by what was tested at each.
+fn mean(scores: &[LengthScore], inside: bool) -> Option<f64> {
+    let part = scores.iter().filter(|score| score.inside == inside);
+    let (sum, samples) = part.fold((0.0, 0), |(sum, samples), score| {
+        (
+            sum + score.normalized() * score.samples as f64,
+            samples + score.samples,
+        )
+    });
+    (samples > 0).then(|| sum / samples as f64)
+}

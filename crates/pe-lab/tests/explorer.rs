@@ -1,0 +1,327 @@
+//! The explorer of `pe-lab serve`: its numbers are those of the library, what is out of bounds is refused, and a
+//! change takes less than 50 ms.
+//!
+//! The programs that it offers are in `samples`, compiled with this test. After an intended change write them with
+//! `UPDATE_GOLDEN=1 cargo test -p pe-lab --test explorer samples`.
+
+mod samples;
+mod served;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use burn::tensor::{Device, Tensor};
+use pe_burn::{Bias, Embed, Layout, Positions, Rotate, Spectrum};
+use serde_json::Value;
+use served::{floats, get, numbers, rows, serving};
+
+#[test]
+fn bad_values_are_refused_with_name_value_and_bound() {
+    serving(None, |port| {
+        for (query, name, value) in [
+            ("scheme=sinusoidal&d_model=0", "d_model", "0"),
+            ("scheme=sinusoidal&d_model=1025", "d_model", "1025"),
+            ("scheme=sinusoidal&base=1", "base", "1"),
+            ("scheme=sinusoidal&base=nan", "base", "nan"),
+            ("scheme=sinusoidal&start=1000000001", "start", "1000000001"),
+            ("scheme=sinusoidal&start=-1", "start", "-1"),
+            ("scheme=sinusoidal&layout=columns", "layout", "columns"),
+            ("scheme=sinusoidal&formula=mine", "formula", "mine"),
+            ("scheme=rotary&scaling=mine", "scaling", "mine"),
+            ("scheme=rotary&d_head=63", "d_head", "63"),
+            ("scheme=rotary&d_head=32&rotary_dim=64", "rotary_dim", "64"),
+            ("scheme=alibi&heads=0", "heads", "0"),
+            ("scheme=t5&buckets=30", "buckets", "30"),
+            (
+                "scheme=t5&buckets=256&max_distance=64",
+                "max_distance",
+                "64",
+            ),
+            ("scheme=learned", "scheme", "learned"),
+            ("scheme=alibi&d_model=64", "d_model", "64"),
+        ] {
+            for path in ["/api/numbers", "/api/rows"] {
+                let answer = get(port, &format!("{path}?{query}"));
+                assert_eq!(answer.status, 400, "{query}");
+                let said = answer.json();
+                let is_other = path == "/api/rows"
+                    && !query.contains("sinusoidal")
+                    && said["name"] == "scheme";
+                assert!(
+                    is_other || (said["name"] == name && said["value"] == value),
+                    "{query}: {said}"
+                );
+                assert!(
+                    said["error"].as_str().unwrap().contains(" must be "),
+                    "{said}"
+                );
+            }
+        }
+        let past = get(
+            port,
+            "/api/numbers?scheme=sinusoidal&start=1000000000&count=2",
+        )
+        .json();
+        assert_eq!(past["value"], "1000000001");
+    });
+}
+
+#[test]
+fn the_numbers_are_those_of_the_library() {
+    serving(None, |port| {
+        let query = "scheme=sinusoidal&d_model=33&base=500&layout=halves&start=999999000&count=100&every=10&position=999999500";
+        let spectrum = Spectrum::new(33, 500.0)
+            .unwrap()
+            .with_layout(Layout::Halves);
+        let positions: Vec<usize> = (0..100).map(|i| 999_999_000 + 10 * i).collect();
+        assert_eq!(
+            rows(port, query),
+            spectrum.rows_at::<f32>(&positions).unwrap()
+        );
+        let said = numbers(port, query);
+        assert_eq!(
+            floats(&said["frequencies"][0]["values"]),
+            spectrum.frequencies()
+        );
+        let similarity = positions
+            .iter()
+            .map(|p| spectrum.similarity(*p as isize - 999_999_500).unwrap());
+        assert_eq!(
+            floats(&said["similarity"]),
+            similarity.collect::<Vec<f64>>()
+        );
+
+        // q = k = ones: the score is that of the closed form, twice the sum of cosines over √d_head.
+        let said = numbers(port, "scheme=rotary&d_head=32&query=1000000&reach=300");
+        let spectrum = Spectrum::new(32, 10_000.0).unwrap();
+        let scores = floats(&said["lines"][0]["values"]);
+        let offsets = said["offsets"].as_array().unwrap();
+        assert_eq!(offsets.len(), scores.len());
+        for (offset, score) in offsets.iter().zip(&scores) {
+            let exact = spectrum
+                .similarity(offset.as_i64().unwrap() as isize)
+                .unwrap()
+                * 32.0_f64.sqrt();
+            assert!(
+                (score - exact).abs() < 2e-6,
+                "{offset}: {score} and {exact}"
+            );
+        }
+
+        let said = numbers(port, "scheme=alibi&heads=8&query=1000000000&reach=1000000");
+        for (head, line) in said["lines"].as_array().unwrap().iter().enumerate() {
+            // Seven of the eight heads are drawn, the last one among them.
+            let slope = 2.0_f64.powi(-(if head == 6 { 8 } else { head as i32 + 1 }));
+            for (offset, bias) in said["offsets"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .zip(floats(&line["values"]))
+            {
+                let exact = -slope * offset.as_f64().unwrap().abs();
+                assert!(
+                    (bias - exact).abs() <= exact.abs() * 1e-6,
+                    "head {head}, {offset}: {bias}, {exact}"
+                );
+            }
+        }
+
+        let said = numbers(
+            port,
+            "scheme=kerple&shape=power&r1=0.5&r2=1.5&query=100&reach=100",
+        );
+        for (offset, bias) in said["offsets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(floats(&said["lines"][0]["values"]))
+        {
+            let exact = -0.5 * offset.as_f64().unwrap().abs().powf(1.5);
+            assert!(
+                (bias - exact).abs() <= 1e-5 * exact.abs(),
+                "{offset}: {bias}, {exact}"
+            );
+        }
+
+        // T5: the same bucket, the same bias; all distances from max_distance on share one.
+        let said = numbers(port, "scheme=t5&heads=1&query=1000&reach=256&seed=3");
+        let config = pe_burn::T5RelativeBiasConfig::new(1);
+        let mut of_bucket: BTreeMap<usize, f64> = BTreeMap::new();
+        for (offset, bias) in said["offsets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(floats(&said["lines"][0]["values"]))
+        {
+            let bucket = config.bucket(offset.as_i64().unwrap());
+            assert_eq!(*of_bucket.entry(bucket).or_insert(bias), bias);
+        }
+        assert_eq!(of_bucket.len(), 31); // bucket 16 is that of distance 0 to the right, which has none
+
+        // FIRE: what counts is the distance relative to the position of the query, once that is past L.
+        let line = |query: &str| floats(&numbers(port, query)["lines"][0]["values"]);
+        let (near, far) = (
+            line("scheme=fire&threshold=1&c=10&query=10000&reach=10000"),
+            line("scheme=fire&threshold=1000000&c=10&query=10000&reach=10000"),
+        );
+        assert_ne!(near, far);
+        assert_eq!(line("scheme=fire&seed=4"), line("scheme=fire&seed=4"));
+        assert_ne!(line("scheme=fire&seed=4"), line("scheme=fire&seed=5"));
+    });
+}
+
+#[test]
+fn a_change_is_computed_within_50_ms() {
+    serving(None, |port| {
+        for query in [
+            "/api/rows?scheme=sinusoidal&d_model=1024&count=256&every=1000000&start=123456789",
+            "/api/numbers?scheme=sinusoidal&d_model=1024&count=256&every=1000000&start=123456789&position=1000000000",
+            "/api/numbers?scheme=rotary&d_head=512&scaling=yarn&query=500000000&reach=500000000",
+            "/api/numbers?scheme=alibi&heads=64&query=500000000&reach=500000000",
+            "/api/numbers?scheme=t5&heads=64&buckets=256&max_distance=16384&query=500000000&reach=500000000",
+            "/api/numbers?scheme=fire&heads=64&hidden=128&query=500000000&reach=500000000",
+        ] {
+            // The best of a few: other tests run at the same time.
+            let best = (0..12).map(|_| {
+                let start = Instant::now();
+                assert_eq!(get(port, query).status, 200);
+                start.elapsed()
+            });
+            let best = best.min().unwrap();
+            println!("{query}: {best:?}");
+            assert!(best < Duration::from_millis(50), "{query} takes {best:?}");
+        }
+    });
+}
+
+/// The settings of each sample.
+const SAMPLES: [(&str, &str); 6] = [
+    (
+        "sinusoidal",
+        "scheme=sinusoidal&d_model=24&formula=diffusers&base=300&layout=interleaved&start=7&count=5&every=3",
+    ),
+    ("plain", "scheme=sinusoidal"),
+    (
+        "rotary",
+        "scheme=rotary&d_head=32&base=500&layout=halves&rotary_dim=16&scaling=yarn&factor=2.5&original=64&query=40&reach=30",
+    ),
+    (
+        "alibi",
+        "scheme=alibi&heads=4&shape=half_step&query=30&reach=20",
+    ),
+    (
+        "kerple",
+        "scheme=kerple&shape=power&r1=0.25&r2=1.5&query=30&reach=20",
+    ),
+    (
+        "t5",
+        "scheme=t5&heads=2&buckets=16&max_distance=40&sides=one",
+    ),
+];
+
+#[test]
+fn samples_are_the_code_of_the_page() {
+    serving(None, |port| {
+        for (name, query) in SAMPLES {
+            let code = numbers(port, query)["code"].as_str().unwrap().to_string();
+            let file =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/samples/{name}.rs"));
+            if std::env::var_os("UPDATE_GOLDEN").is_some() {
+                fs::write(&file, &code).unwrap();
+            }
+            assert_eq!(fs::read_to_string(&file).unwrap(), code, "{name}");
+        }
+    });
+}
+
+/// The programs, which are compiled with this test, give the numbers of the page.
+#[test]
+fn samples_compute_what_the_page_shows() {
+    let device = Device::flex();
+    let query_of = |name: &str| SAMPLES.iter().find(|sample| sample.0 == name).unwrap().1;
+    serving(None, |port| {
+        for (name, sample) in [
+            ("sinusoidal", samples::sinusoidal::rows()),
+            ("plain", samples::plain::rows()),
+        ] {
+            assert_eq!(rows(port, query_of(name)), sample.unwrap(), "{name}");
+        }
+        for (name, module, width, ids) in [
+            (
+                "sinusoidal",
+                samples::sinusoidal::encoding(&device),
+                24,
+                vec![7, 10, 13, 16, 19],
+            ),
+            (
+                "plain",
+                samples::plain::encoding(&device),
+                64,
+                (0..100).collect(),
+            ),
+        ] {
+            let zeros = Tensor::zeros([1, ids.len(), width], &device);
+            let at = Positions::from_id_rows(&[ids]).unwrap();
+            let sums = module.unwrap().embed(zeros, &at).into_data();
+            assert_eq!(
+                rows(port, query_of(name)),
+                sums.try_to_vec::<f32>().unwrap(),
+                "{name}"
+            );
+        }
+
+        let said = numbers(port, query_of("rotary"));
+        let rope = samples::rotary::rotation(&device).unwrap();
+        let keys: Vec<usize> = floats(&said["offsets"])
+            .iter()
+            .map(|offset| (40.0 + offset) as usize)
+            .collect();
+        let at = |ids: &[usize]| Positions::from_id_rows(&[ids]).unwrap();
+        let ones = |seq: usize| Tensor::<4>::ones([1, 1, seq, 32], &device);
+        let (q, k) = rope.rotate_apart((ones(1), &at(&[40])), (ones(keys.len()), &at(&keys)));
+        let scores = q.matmul(k.swap_dims(2, 3)) / 32.0_f64.sqrt();
+        close(&scores, &said);
+
+        for (name, bias) in [
+            (
+                "alibi",
+                &samples::alibi::bias(&device).unwrap() as &dyn Bias,
+            ),
+            ("kerple", &samples::kerple::bias(&device).unwrap()),
+        ] {
+            let said = numbers(port, query_of(name));
+            let keys: Vec<usize> = floats(&said["offsets"])
+                .iter()
+                .map(|offset| (30.0 + offset) as usize)
+                .collect();
+            close(&bias.bias((&at(&[30]), 1), (&at(&keys), keys.len())), &said);
+        }
+        // Its table is random; that it has the settings is all there is to compare.
+        let t5 = samples::t5::bias(&device).unwrap();
+        let expected = pe_burn::T5RelativeBiasConfig::new(2)
+            .with_buckets(16)
+            .with_max_distance(40)
+            .with_bidirectional(false);
+        assert_eq!(t5.config(), &expected);
+    });
+}
+
+/// The lines of an answer, one for each head, are these.
+fn close(tensor: &Tensor<4>, said: &Value) {
+    let ours = tensor.clone().into_data().try_to_vec::<f32>().unwrap();
+    let theirs = said["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|line| floats(&line["values"]));
+    let theirs: Vec<f64> = theirs.collect();
+    assert_eq!(ours.len(), theirs.len());
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        assert!(
+            (f64::from(*ours) - theirs).abs() <= 1e-5 * theirs.abs().max(1.0),
+            "{ours} and {theirs}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! The page of `pe-lab serve` in a real browser. `scripts/test-page` runs these.
+
+#![cfg(unix)]
+
+mod browser;
+#[path = "../common/mod.rs"]
+mod common;
+mod explorer;
+mod pages;
+
+use std::path::Path;
+use std::thread;
+
+use browser::{Browser, Tab};
+use pe_lab::serve::{Server, Site};
+
+/// Runs `test` with a browser beside a server of a folder, and fails if a page reported an error.
+fn serving(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &str)) {
+    let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
+    let url = server.url();
+    let port = url
+        .trim_end_matches('/')
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let stop = server.stop();
+    thread::scope(|scope| {
+        scope.spawn(|| server.run());
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut browser = Browser::start();
+            test(&mut browser, &url);
+            browser.check(port);
+        }));
+        stop.now();
+        tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+/// Waits until what is asked for is drawn.
+fn settle(browser: &mut Browser, tab: &Tab) {
+    browser.wait(
+        tab,
+        "[...document.querySelectorAll('.panel')].every(panel => panel.dataset.shown !== undefined) && \
+         new Promise(done => setTimeout(() => done(true), 60))",
+    );
+}

@@ -1,0 +1,196 @@
+//! The study, the guide, and every page in narrow and wide windows.
+
+use std::fs;
+use std::path::Path;
+
+use super::common;
+use super::{serving, settle};
+
+/// A small study, run to its end.
+fn study(out: &Path) {
+    let mut compare = common::lab();
+    compare.args([
+        "compare",
+        "--quiet",
+        "--schemes",
+        "none,learned,sinusoidal",
+        "--tasks",
+        "reverse,majority",
+    ]);
+    compare
+        .args(["--seeds", "2", "--steps", "40", "--out"])
+        .arg(out);
+    let (code, _, stderr) = common::ended(&mut compare);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+#[ignore = "needs Chromium: scripts/test-page"]
+fn a_study_is_watched_and_every_page_fits_its_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    study(&out);
+    let failed = out.join("trials").join("reverse-none-2");
+    fs::remove_file(failed.join("result.json")).unwrap();
+    fs::write(failed.join("failure.json"), "\"the disk was full\"").unwrap();
+    serving(Some(&out), |browser, url| {
+        let tab = browser.open(&format!("{url}study"));
+        browser.wait(
+            &tab,
+            "document.querySelectorAll('#scores figure:not([hidden])').length === 2",
+        );
+        let counts = "document.querySelector('#counts').textContent";
+        assert!(
+            browser
+                .text(&tab, counts)
+                .starts_with("11 of 12 trials done, 1 failed, 0 begun, 0 waiting.")
+        );
+        let table = browser.text(&tab, "document.querySelector('#failed').textContent");
+        assert_eq!(table, "reversenone2the disk was full");
+        // A point's seed, by the keyboard.
+        let figure = "document.querySelector('#scores [data-picture=scores-majority]')";
+        let said = format!("{figure}.querySelector('output').textContent");
+        browser.eval(&tab, &format!("{figure}.querySelector('canvas').focus()"));
+        assert!(
+            browser
+                .text(&tab, &said)
+                .starts_with("none, seed 1, training lengths: ")
+        );
+        browser.press(&tab, "ArrowRight");
+        assert!(
+            browser
+                .text(&tab, &said)
+                .starts_with("none, seed 2, training lengths: ")
+        );
+        // Schemes are switched off, and tasks.
+        browser.eval(&tab, "document.querySelector('#schemes input').click()");
+        browser.press(&tab, "Home");
+        assert!(browser.text(&tab, &said).starts_with("learned, seed 1"));
+        browser.eval(&tab, "document.querySelector('#tasks input').click()");
+        assert_eq!(
+            browser.eval(
+                &tab,
+                "document.querySelectorAll('#scores figure:not([hidden])').length"
+            ),
+            1
+        );
+        assert_eq!(
+            browser.eval(
+                &tab,
+                "document.querySelectorAll('#curves figure:not([hidden])').length"
+            ),
+            1
+        );
+        browser.wait(&tab, "document.querySelector('#failed').textContent === ''");
+
+        // Every page, narrow and wide, light and dark.
+        for path in [
+            "",
+            "#a.scheme=rotary&a.scaling=yarn&b.scheme=fire",
+            "study",
+            "guide",
+        ] {
+            for (width, dark) in [(400, false), (400, true), (1_600, false), (1_600, true)] {
+                let tab = browser.tab();
+                browser.size(&tab, width, dark);
+                browser.go(&tab, &format!("{url}{path}"));
+                // The pictures of the guide are made when they come near the window.
+                browser.eval(&tab, "document.querySelector('.live')?.scrollIntoView()");
+                browser.wait(&tab, "document.querySelector('figure') !== null");
+                settle(browser, &tab);
+                let [inner, outer] = [
+                    "document.documentElement.scrollWidth",
+                    "document.documentElement.clientWidth",
+                ]
+                .map(|width| browser.eval(&tab, width).as_u64().unwrap());
+                assert!(
+                    inner <= outer,
+                    "{path} is {inner} wide in a window of {outer}"
+                );
+                let ground = browser.text(&tab, "getComputedStyle(document.body).backgroundColor");
+                let light = ground == "rgb(255, 255, 255)";
+                assert_eq!(light, !dark, "{ground}");
+                let name = path.split(['#', '&', '=']).next().unwrap();
+                let two = if path.contains("b.scheme") { "two" } else { "" };
+                browser.shot(
+                    &tab,
+                    &format!(
+                        "page-{name}{two}-{width}-{}",
+                        if dark { "dark" } else { "light" }
+                    ),
+                );
+            }
+        }
+
+        // The report, in its sandbox.
+        let tab = browser.open(&format!("{url}study"));
+        browser.of(
+            &tab,
+            "Page.navigate",
+            serde_json::json!({"url": format!("{url}report")}),
+        );
+        browser.wait(&tab, "document.querySelector('#verdict') !== null");
+        assert_eq!(browser.text(&tab, "String(self.origin)"), "null");
+
+        // The folder goes away, and comes back.
+        let tab = browser.open(&format!("{url}study"));
+        browser.wait(&tab, "!document.querySelector('#study').hidden");
+        fs::rename(&out, folder.path().join("away")).unwrap();
+        browser.wait(
+            &tab,
+            "document.querySelector('#message').textContent.startsWith('There is no folder')",
+        );
+        fs::rename(folder.path().join("away"), &out).unwrap();
+        browser.wait(&tab, "!document.querySelector('#study').hidden && document.querySelector('#message').textContent === ''");
+    });
+}
+
+#[test]
+#[ignore = "needs Chromium: scripts/test-page"]
+fn the_pictures_of_the_guide_are_live() {
+    serving(None, |browser, url| {
+        let tab = browser.open(&format!("{url}guide"));
+        let places = browser
+            .eval(&tab, "document.querySelectorAll('.live').length")
+            .as_u64()
+            .unwrap();
+        assert!(places >= 13, "{places}");
+        for place in 0..places {
+            let live = format!("document.querySelectorAll('.live')[{place}]");
+            browser.eval(&tab, &format!("{live}.scrollIntoView()"));
+            browser.wait(
+                &tab,
+                &format!("{live}.querySelector('.panel')?.dataset.shown !== undefined"),
+            );
+            assert_eq!(
+                browser.text(
+                    &tab,
+                    &format!("{live}.querySelector('[role=alert]').textContent")
+                ),
+                ""
+            );
+            let canvas = format!("{live}.querySelector('canvas').toDataURL()");
+            let before = browser.text(&tab, &canvas);
+            browser.eval(
+                &tab,
+                &format!(
+                    "{live}.querySelector('.control:not([hidden]) input, .control select').focus()"
+                ),
+            );
+            let shown = format!("{live}.querySelector('.panel').dataset.shown");
+            let start = browser.text(&tab, &shown);
+            browser.press(&tab, "ArrowUp");
+            if browser.eval(&tab, "document.activeElement.tagName") == "INPUT" {
+                browser.wait(&tab, &format!("{shown} !== '{start}'"));
+                // Where the query stands changes nothing for rotary positions.
+                let is_relative = browser.text(&tab, &shown).contains("scheme=rotary");
+                assert!(
+                    is_relative || browser.text(&tab, &canvas) != before,
+                    "place {place}"
+                );
+            }
+            let link = browser.text(&tab, &format!("{live}.querySelector('.more').href"));
+            assert!(link.starts_with(&format!("{url}#a.scheme=")), "{link}");
+        }
+    });
+}

@@ -1,0 +1,422 @@
+//! `pe-lab serve`: who is answered and with what, and what a study looks like from there.
+
+#![cfg(unix)]
+
+mod common;
+mod served;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use served::{ask, get, send, serving};
+
+/// Every file below a folder, with its size and the time at which it was written.
+fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let about = entry.metadata().unwrap();
+        if about.is_dir() {
+            all.extend(listing(&entry.path()));
+        }
+        all.insert(entry.path(), (about.len(), about.modified().unwrap()));
+    }
+    all
+}
+
+#[test]
+fn every_page_is_there_with_its_policy() {
+    serving(None, |port| {
+        for (path, media) in [
+            ("/", "text/html; charset=utf-8"),
+            ("/study", "text/html; charset=utf-8"),
+            ("/guide", "text/html; charset=utf-8"),
+            ("/style.css", "text/css; charset=utf-8"),
+            ("/explorer.js", "text/javascript; charset=utf-8"),
+            ("/guide/heatmap.svg", "image/svg+xml"),
+            ("/api/schemes", "application/json"),
+        ] {
+            let answer = get(port, path);
+            assert_eq!(answer.status, 200, "{path}");
+            assert!(!answer.body.is_empty());
+            for header in [
+                format!("Content-Type: {media}\r\n"),
+                format!("Content-Length: {}\r\n", answer.body.len()),
+                "X-Content-Type-Options: nosniff\r\n".into(),
+                "Content-Security-Policy: default-src 'none'; script-src 'self'; ".into(),
+                "frame-ancestors 'none'\r\n".into(),
+            ] {
+                assert!(
+                    answer.head.contains(&header),
+                    "{path}: {header} in {}",
+                    answer.head
+                );
+            }
+            let head = ask(port, &format!("HEAD {path}"), "");
+            assert_eq!(
+                (head.status, head.body.len(), head.head),
+                (200, 0, answer.head.clone())
+            );
+            // The policy forbids what stands inside a page, and no page may need it.
+            let text = answer.text();
+            for inline in ["<script>", " style=\"", " onclick=", "http://", "<style"] {
+                let is_a_page = media.starts_with("text/html");
+                assert!(!is_a_page || !text.contains(inline), "{path} has {inline}");
+            }
+        }
+    });
+}
+
+#[test]
+fn hostile_requests_get_a_clear_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("secret.txt"), "secret").unwrap();
+    serving(Some(folder.path()), |port| {
+        for target in [
+            "/../secret.txt",
+            "/%2e%2e/secret.txt",
+            "/..%2fsecret.txt",
+            "/..%5c..%5cetc%5cpasswd",
+            "/secret.txt",
+            "//etc/passwd",
+            "/guide/../secret.txt",
+            "/guide/%2e%2e%2fsecret.txt",
+            "/guide/",
+            "/report/secret.txt",
+            "/style.css/",
+            "/style.css%00",
+            "/./style.css",
+            "/STYLE.CSS",
+            "/api/study/..",
+            "/api",
+            "http://evil.example/",
+            "*",
+        ] {
+            let answer = get(port, target);
+            assert_eq!(answer.status, 404, "{target}");
+            assert!(!answer.text().contains("secret"));
+        }
+        for method in [
+            "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get",
+        ] {
+            let answer = ask(port, &format!("{method} /"), "");
+            assert_eq!(answer.status, 405, "{method}");
+            assert!(answer.head.contains("\r\nAllow: GET, HEAD\r\n"));
+        }
+        let long = get(port, &format!("/{}", "a".repeat(5_000)));
+        assert_eq!(long.status, 414);
+        assert!(long.text().contains("4096") && long.text().contains("5001"));
+        let wide = ask(port, "GET /", &format!("X: {}\r\n", "a".repeat(300_000)));
+        assert_eq!(wide.status, 431);
+        assert!(wide.text().contains("16384"));
+        assert_eq!(ask(port, "GET /", &"X: 1\r\n".repeat(100)).status, 431);
+        assert_eq!(
+            send(port, b"\x16\x03\x01\x02\x00 hello\r\n\r\n").status,
+            400
+        );
+
+        // A page elsewhere, and a name elsewhere that leads here.
+        for headers in [
+            "Origin: http://evil.example\r\n",
+            "Origin: null\r\n",
+            "Sec-Fetch-Site: cross-site\r\n",
+        ] {
+            let answer = ask(port, "GET /api/study", headers);
+            assert_eq!(answer.status, 403, "{headers}");
+            assert!(answer.text().contains("not answered"));
+        }
+        let rebound = send(
+            port,
+            b"GET /api/study HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        );
+        assert_eq!(rebound.status, 421);
+        assert!(rebound.text().contains("evil.example"));
+        assert_eq!(send(port, b"GET / HTTP/1.1\r\n\r\n").status, 421);
+        assert_eq!(
+            ask(
+                port,
+                "GET /",
+                &format!("Origin: http://127.0.0.1:{port}\r\n")
+            )
+            .status,
+            200
+        );
+        // And it still answers.
+        assert_eq!(get(port, "/").status, 200);
+    });
+}
+
+#[test]
+fn a_thousand_requests_at_once_beside_idle_connections() {
+    serving(None, |port| {
+        let expected = get(port, "/api/rows?scheme=sinusoidal").body;
+        // Connections that say nothing, as browsers open them ahead.
+        let idle: Vec<_> = (0..40)
+            .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
+            .collect();
+        let all = Barrier::new(1_000);
+        thread::scope(|scope| {
+            for _ in 0..1_000 {
+                let one = || {
+                    all.wait();
+                    let answer = get(port, "/api/rows?scheme=sinusoidal");
+                    assert_eq!((answer.status, &answer.body), (200, &expected));
+                };
+                thread::Builder::new()
+                    .stack_size(128 << 10)
+                    .spawn_scoped(scope, one)
+                    .unwrap();
+            }
+        });
+        let mut idle = idle;
+        let mut said = String::new();
+        idle[0].read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+    });
+}
+
+/// A small study, run to its end.
+fn study(out: &Path) {
+    let (code, _, stderr) = common::ended(
+        common::lab()
+            .args([
+                "compare",
+                "--quiet",
+                "--schemes",
+                "none,learned",
+                "--tasks",
+                "reverse,majority",
+            ])
+            .args(["--seeds", "2", "--steps", "3", "--out"])
+            .arg(out),
+    );
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn a_study_is_shown_as_it_is_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    serving(Some(&out), |port| {
+        let now = || get(port, "/api/study").json();
+        let said = now();
+        assert_eq!(said["state"], "missing");
+        assert!(
+            said["message"]
+                .as_str()
+                .unwrap()
+                .contains(out.to_str().unwrap())
+        );
+        fs::create_dir(&out).unwrap();
+        assert_eq!(now()["state"], "no_study");
+        study(&out);
+
+        let before = listing(&out);
+        let said = now();
+        assert_eq!(
+            [
+                &said["planned"],
+                &said["done"],
+                &said["failed"],
+                &said["begun"]
+            ]
+            .map(|v| v.as_u64().unwrap()),
+            [8, 8, 0, 0]
+        );
+        assert_eq!(said["report"], true);
+        assert_eq!(said["seconds_left"], 0.0);
+        // The scores are those of the report.
+        let summary: Value =
+            serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+        let mut compared = 0;
+        for trial in said["trials"].as_array().unwrap() {
+            let tasks = summary["tasks"].as_array().unwrap();
+            let task = tasks
+                .iter()
+                .find(|task| task["task"] == trial["task"])
+                .unwrap();
+            let schemes = task["schemes"].as_array().unwrap();
+            let scheme = schemes
+                .iter()
+                .find(|scheme| scheme["scheme"] == trial["scheme"])
+                .unwrap();
+            for part in ["inside", "beyond"] {
+                let seeds = scheme[part]["seeds"].as_array().unwrap();
+                let seed = seeds
+                    .iter()
+                    .find(|seed| seed["seed"] == trial["seed"])
+                    .unwrap();
+                let (ours, theirs) = (
+                    trial[part].as_f64().unwrap(),
+                    seed["normalized"].as_f64().unwrap(),
+                );
+                assert!((ours - theirs).abs() < 1e-12, "{trial}: {theirs}");
+                compared += 1;
+            }
+            assert!(!trial["held_out"].as_array().unwrap().is_empty(), "{trial}");
+        }
+        assert_eq!(compared, 16);
+        let report = get(port, "/report");
+        assert_eq!(
+            (report.status, &report.body),
+            (200, &fs::read(out.join("report.html")).unwrap())
+        );
+        assert!(
+            report
+                .head
+                .contains("Content-Security-Policy: sandbox allow-scripts; default-src 'none';")
+        );
+        assert_eq!(listing(&out), before);
+
+        // One trial not begun, one begun, one failed, one damaged, one of another trial.
+        let trial = |id: &str| out.join("trials").join(id);
+        fs::remove_dir_all(trial("reverse-none-1")).unwrap();
+        fs::remove_file(trial("reverse-none-2").join("result.json")).unwrap();
+        fs::remove_file(trial("reverse-learned-1").join("result.json")).unwrap();
+        fs::write(
+            trial("reverse-learned-1").join("failure.json"),
+            "\"the disk is full\"",
+        )
+        .unwrap();
+        fs::write(trial("majority-none-1").join("result.json"), "{").unwrap();
+        fs::copy(
+            trial("majority-learned-1").join("result.json"),
+            trial("majority-learned-2").join("result.json"),
+        )
+        .unwrap();
+        let said = now();
+        let state = |id: &str| {
+            let trials = said["trials"].as_array().unwrap();
+            let is = |t: &&Value| {
+                format!(
+                    "{}-{}-{}",
+                    t["task"].as_str().unwrap(),
+                    t["scheme"].as_str().unwrap(),
+                    t["seed"]
+                ) == id
+            };
+            let found = trials.iter().find(is).unwrap();
+            (
+                found["state"].as_str().unwrap().to_string(),
+                found["reason"].as_str().unwrap_or_default().to_string(),
+            )
+        };
+        assert_eq!(state("reverse-none-1").0, "waiting");
+        assert_eq!(state("reverse-none-2").0, "begun");
+        assert_eq!(
+            state("reverse-learned-1"),
+            ("failed".into(), "the disk is full".into())
+        );
+        assert!(state("majority-none-1").1.contains("cannot be read"));
+        assert!(state("majority-learned-2").1.contains("another trial"));
+        assert_eq!(
+            [&said["done"], &said["failed"], &said["begun"]].map(|v| v.as_u64().unwrap()),
+            [3, 3, 1]
+        );
+        assert!(said["seconds_left"].as_f64().unwrap() > 0.0);
+
+        // The folder goes, and comes back.
+        fs::rename(&out, folder.path().join("away")).unwrap();
+        assert_eq!(now()["state"], "missing");
+        let report = get(port, "/report");
+        assert_eq!(report.status, 404);
+        assert!(report.text().contains("no report"));
+        fs::rename(folder.path().join("away"), &out).unwrap();
+        assert_eq!(now()["state"], "study");
+        assert_eq!(get(port, "/").status, 200);
+    });
+}
+
+#[test]
+fn nothing_outside_of_the_folder_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, outside) = (
+        folder.path().join("study"),
+        folder.path().join("outside.html"),
+    );
+    fs::create_dir(&out).unwrap();
+    fs::write(&outside, "secret").unwrap();
+    serving(Some(&out), |port| {
+        std::os::unix::fs::symlink(&outside, out.join("report.html")).unwrap();
+        std::os::unix::fs::symlink(&outside, out.join("study.json")).unwrap();
+        let report = get(port, "/report");
+        assert_eq!(report.status, 404);
+        assert!(
+            report.text().contains("no regular file inside"),
+            "{}",
+            report.text()
+        );
+        let said = get(port, "/api/study").json();
+        assert_eq!(said["state"], "damaged");
+        assert!(
+            said["message"]
+                .as_str()
+                .unwrap()
+                .contains("no regular file inside")
+        );
+        // A pipe would keep a reader waiting for ever, and a large file would fill the memory.
+        fs::remove_file(out.join("report.html")).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(out.join("report.html"))
+            .status()
+            .unwrap();
+        assert!(pipe.success());
+        assert_eq!(get(port, "/report").status, 404);
+        fs::remove_file(out.join("report.html")).unwrap();
+        let large = fs::File::create(out.join("report.html")).unwrap();
+        large.set_len(1 << 40).unwrap();
+        assert!(get(port, "/report").text().contains("at most"));
+    });
+}
+
+#[test]
+fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut serve = common::lab();
+    serve
+        .args(["serve", "--port", "0"])
+        .current_dir(folder.path());
+    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    let port: u16 = said
+        .split(['/', ':', ' '])
+        .find_map(|part| part.parse().ok())
+        .expect(&said);
+    assert!(
+        said.starts_with(&format!("http://127.0.0.1:{port}/")),
+        "{said}"
+    );
+    assert_eq!(get(port, "/").status, 200);
+    assert_eq!(get(port, "/api/study").json()["state"], "none");
+
+    // A second one at the same port.
+    let (code, _, stderr) =
+        common::ended(common::lab().args(["serve", "--port", &port.to_string()]));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains(&format!("port {port} is in use")) && stderr.contains("--port"),
+        "{stderr}"
+    );
+
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let start = Instant::now();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(listing(folder.path()).is_empty(), "nothing is written");
+}

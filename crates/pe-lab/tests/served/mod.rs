@@ -1,0 +1,103 @@
+//! A server of the page in this process, and requests to it.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::thread;
+
+use pe_lab::serve::{Server, Site};
+use serde_json::Value;
+
+/// What came back: the status, the head, the body.
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+}
+
+/// Sends bytes as they are.
+pub fn send(port: u16, request: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    // The server may refuse before it has read all of it.
+    let _ = stream.write_all(request);
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .expect("a head")
+        + 4;
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = bytes[end..].to_vec();
+    Answer { status, head, body }
+}
+
+pub fn ask(port: u16, line: &str, headers: &str) -> Answer {
+    send(
+        port,
+        format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n").as_bytes(),
+    )
+}
+
+pub fn get(port: u16, target: &str) -> Answer {
+    ask(port, &format!("GET {target}"), "")
+}
+
+pub fn numbers(port: u16, query: &str) -> Value {
+    let answer = get(port, &format!("/api/numbers?{query}"));
+    assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+    answer.json()
+}
+
+pub fn rows(port: u16, query: &str) -> Vec<f32> {
+    let answer = get(port, &format!("/api/rows?{query}"));
+    assert_eq!(answer.status, 200, "{query}");
+    let (each, rest) = answer.body.as_chunks::<4>();
+    assert!(rest.is_empty());
+    each.iter()
+        .map(|bytes| f32::from_le_bytes(*bytes))
+        .collect()
+}
+
+pub fn floats(value: &Value) -> Vec<f64> {
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v.as_f64().unwrap())
+        .collect()
+}
+
+/// Runs `test` beside a server of a folder.
+pub fn serving(folder: Option<&Path>, test: impl FnOnce(u16)) {
+    let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
+    let port = server
+        .url()
+        .trim_end_matches('/')
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let stop = server.stop();
+    thread::scope(|scope| {
+        scope.spawn(|| server.run());
+        // A test that fails must not wait for the server for ever.
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(port)));
+        stop.now();
+        tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
