@@ -225,7 +225,9 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
 
     // A kill in the middle of writing leaves half a file: the checkpoint before it is taken.
     let newest = folder.path().join("checkpoint/optim-2.bpk");
+    let digest = newest.with_extension("sha256");
     let whole = fs::read(&newest).unwrap();
+    let of_whole = fs::read(&digest).unwrap();
     fs::write(&newest, &whole[..whole.len() / 2]).unwrap();
     assert_eq!((last().epochs, last().damaged), (1, vec![2]));
 
@@ -233,6 +235,7 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
     for (epochs, optimizer) in [(1, None), (2, Some(whole))] {
         if let Some(bytes) = optimizer {
             fs::write(&newest, bytes).unwrap();
+            fs::write(&digest, &of_whole).unwrap();
         }
         assert_eq!(last().epochs, epochs);
         let resumed = watched(&spec, folder.path(), from(epochs, usize::MAX)).unwrap();
