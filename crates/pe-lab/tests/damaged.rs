@@ -327,6 +327,8 @@ fn a_damaged_checkpoint_changes_no_result() {
 
 #[test]
 fn the_weights_of_a_winner_are_those_that_were_trained() {
+    type Change = fn(&mut Vec<u8>);
+
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
     let lines = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
@@ -354,7 +356,7 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
         )
     };
     assert_eq!(predict().0, 0);
-    let changes: [(&str, &str, fn(&mut Vec<u8>)); 2] = [
+    let changes: [(&str, &str, Change); 2] = [
         ("winner.bpk", "does not hold the weights", |bytes| {
             let last = bytes.len() - 9;
             bytes[last] ^= 1;

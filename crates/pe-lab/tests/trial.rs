@@ -220,29 +220,24 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
         matches!(stopped, LabError::Stopped { done, steps } if done < steps),
         "{stopped}"
     );
-    assert_eq!(
-        last_checkpoint(&TrialFolder::at(folder.path()), spec.steps),
-        2
-    );
+    let last = || last_checkpoint(&TrialFolder::at(folder.path()), spec.steps);
+    assert_eq!((last().epochs, last().damaged), (2, vec![]));
 
     // A kill in the middle of writing leaves half a file: the checkpoint before it is taken.
     let newest = folder.path().join("checkpoint/optim-2.bpk");
+    let digest = newest.with_extension("sha256");
     let whole = fs::read(&newest).unwrap();
+    let of_whole = fs::read(&digest).unwrap();
     fs::write(&newest, &whole[..whole.len() / 2]).unwrap();
-    assert_eq!(
-        last_checkpoint(&TrialFolder::at(folder.path()), spec.steps),
-        1
-    );
+    assert_eq!((last().epochs, last().damaged), (1, vec![2]));
 
     let unbroken = without_time(measures(&spec));
     for (epochs, optimizer) in [(1, None), (2, Some(whole))] {
         if let Some(bytes) = optimizer {
             fs::write(&newest, bytes).unwrap();
+            fs::write(&digest, &of_whole).unwrap();
         }
-        assert_eq!(
-            last_checkpoint(&TrialFolder::at(folder.path()), spec.steps),
-            epochs
-        );
+        assert_eq!(last().epochs, epochs);
         let resumed = watched(&spec, folder.path(), from(epochs, usize::MAX)).unwrap();
         let resumed = without_time(resumed.measures().unwrap().clone());
         assert!(resumed == unbroken, "from epoch {epochs}");
