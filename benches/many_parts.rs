@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use pe_lab::ask::{Plan, Seeds, Shard, StudySpec, Tasks, TrialSpec};
+use pe_lab::ask::{CODE, Plan, Seeds, Shard, StudySpec, Tasks, TrialSpec};
 use pe_lab::cli::Cli;
-use pe_lab::folder::{StudyFolder, write_json};
+use pe_lab::folder::{StudyFolder, write_json, write_sealed};
 use pe_lab::learn::{CurvePoint, LengthScore, PositionScore};
 use pe_lab::rng::{RngExt, generator};
 use pe_lab::run::{Machine, Measures, Outcome, Timing, TrialResult};
@@ -98,7 +98,7 @@ fn write_parts(
             fs::create_dir_all(place.path())?;
             fs::write(place.spec(), serde_json::to_vec_pretty(trial)?)?;
             let result = made_up(trial, spec, tasks)?;
-            fs::write(place.result(), serde_json::to_vec_pretty(&result)?)?;
+            write_sealed(&place.result(), &result)?;
         }
         parts.push(part.path().to_path_buf());
     }
@@ -154,6 +154,7 @@ fn made_up(
             },
         }),
         versions: spec.versions.clone(),
+        code: Some(CODE.into()),
     })
 }
 

@@ -85,8 +85,8 @@ fn costs_are_measured_after_the_trials_and_reported() {
 
     fs::write(out.join("costs.json"), "{").unwrap();
     let (code, _, stderr) = run(&["report"], &out);
-    assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("costs.json"), "{stderr}");
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("costs.json cannot be read"), "{stderr}");
 }
 
 #[test]
