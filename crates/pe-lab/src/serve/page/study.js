@@ -68,7 +68,10 @@ function scores(task, schemes, trials) {
       points[i].part === "inside" ? "training lengths" : "longer ones"}: ${shown(points[i].value)}` : "no score yet"),
     nearest: (x, y) => placed.reduce((best, _, i) => (apart(i, x, y) < apart(best, x, y) ? i : best), 0),
     paint: (context, width, height, theme, [cursor]) => {
-      const names = 108;
+      const label = "12px system-ui, sans-serif";
+      context.font = label;
+      const widest = Math.max(...rows.map((row) => context.measureText(row.scheme).width));
+      const names = Math.ceil(Math.min(Math.max(widest + 16, 70), 0.36 * width));
       const shownParts = parts.length ? parts : ["inside"];
       const size = (width - names) / shownParts.length;
       const least = Math.min(0, ...points.map((p) => p.value));
@@ -103,12 +106,15 @@ function scores(task, schemes, trials) {
       context.fillStyle = theme.ground;
       context.fillRect(0, 0, names - 1, height - 44);
       context.fillStyle = theme.ink;
-      context.font = "12px system-ui, sans-serif";
+      context.font = label;
       context.textAlign = "right";
       context.textBaseline = "middle";
       rows.forEach((row, y) => {
         const middle = 12 + ((y + 0.5) / rows.length) * (height - 56);
-        const name = row.scheme.length > 15 ? `${row.scheme.slice(0, 14)}…` : row.scheme;
+        let name = row.scheme;
+        for (let kept = name.length - 1; kept > 0 && context.measureText(name).width > names - 12; kept -= 1) {
+          name = `${row.scheme.slice(0, kept)}…`;
+        }
         context.fillText(name, names - 8, middle);
       });
       return [0, 0, width, height];
