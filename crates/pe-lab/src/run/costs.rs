@@ -15,8 +15,9 @@ use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
 use crate::learn::{Cost, cost_lengths, measure_cost};
 
-/// Every scheme is measured at every length this often, in turns, so that all meet the same slow moments.
-const ROUNDS: usize = 3;
+/// Every scheme is measured at every length this often, in turns, so that all meet the same slow moments. The fastest
+/// round counts: what disturbs a measurement makes it slower and never faster.
+const ROUNDS: usize = 5;
 
 /// With more cores than this kept busy by other programs, times are not to be compared.
 const QUIET: f64 = 0.1;
@@ -134,7 +135,7 @@ impl Study {
             schemes: schemes
                 .map(|((name, _), at)| SchemeCosts {
                     scheme: name.to_string(),
-                    at: at.iter().filter_map(|rounds| middle(rounds)).collect(),
+                    at: at.iter().filter_map(|rounds| least(rounds)).collect(),
                 })
                 .collect(),
         };
@@ -171,21 +172,19 @@ fn measured_apart(program: &Path, place: &TrialFolder, length: usize) -> Result<
     serde_json::from_slice(&output.stdout).map_err(LabError::content(place.path()))
 }
 
-/// The medians over rounds of every time and of the memory. Of what other programs did the most.
-fn middle(rounds: &[Cost]) -> Option<Cost> {
+/// The least over rounds of every time and of the memory. Of what other programs did the most.
+fn least(rounds: &[Cost]) -> Option<Cost> {
     let first = rounds.first()?;
-    let of = |part: fn(&Cost) -> Option<f64>| {
-        let mut all: Vec<f64> = rounds.iter().filter_map(part).collect();
-        all.sort_by(f64::total_cmp);
-        all.get(all.len() / 2).copied()
-    };
-    let others = rounds.iter().filter_map(|cost| cost.others);
+    let of = |part: fn(&Cost) -> Option<f64>| rounds.iter().filter_map(part).reduce(f64::min);
     Some(Cost {
         step_ms: of(|cost| Some(cost.step_ms))?,
         prefill_ms: of(|cost| Some(cost.prefill_ms))?,
         decode_ms: of(|cost| cost.decode_ms),
-        peak_bytes: of(|cost| cost.peak_bytes.map(|bytes| bytes as f64)).map(|bytes| bytes as u64),
-        others: others.reduce(f64::max),
+        peak_bytes: rounds.iter().filter_map(|cost| cost.peak_bytes).min(),
+        others: rounds
+            .iter()
+            .filter_map(|cost| cost.others)
+            .reduce(f64::max),
         ..first.clone()
     })
 }
@@ -218,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_rounds_the_middle_counts_and_the_most_of_others() {
+    fn of_several_rounds_the_fastest_counts_and_the_most_of_others() {
         let cost = |step_ms, others| Cost {
             tokens: 10,
             batch_size: 2,
@@ -228,10 +227,10 @@ mod tests {
             peak_bytes: Some(100),
             others: Some(others),
         };
-        let of = middle(&[cost(3.0, 0.0), cost(9.0, 0.5), cost(4.0, 0.01)]).unwrap();
+        let of = least(&[cost(3.0, 0.0), cost(9.0, 0.5), cost(4.0, 0.01)]).unwrap();
         assert_eq!(
             (of.step_ms, of.prefill_ms, of.others),
-            (4.0, 6.0, Some(0.5))
+            (3.0, 1.0, Some(0.5))
         );
         assert_eq!((of.decode_ms, of.peak_bytes), (None, Some(100)));
         let costs = |others| Costs {
@@ -244,6 +243,6 @@ mod tests {
             }],
         };
         assert!(costs(0.1).quiet() && !costs(0.2).quiet());
-        assert!(middle(&[]).is_none());
+        assert!(least(&[]).is_none());
     }
 }
