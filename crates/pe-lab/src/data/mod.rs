@@ -27,9 +27,11 @@ mod labelled;
 mod limits;
 mod next;
 mod npy;
+mod prepared;
 mod quote;
 mod reading;
 mod rows;
+mod sequences;
 mod series;
 mod split;
 #[cfg(test)]
@@ -52,12 +54,14 @@ pub use limits::{
     MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_COLUMNS, MAX_FOLDS, MAX_IDS,
     MAX_LINE, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS, NAME,
 };
+pub use prepared::{digest as prepared_digest, task as prepared_task};
 pub use reading::{Objective, Reading, TokenKind};
 
 use crate::task::{Answer, Language, NextToken, Sample, Task};
 use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
+use sequences::Sequences;
 use series::Series;
 use split::HeldOut;
 use text::MaskedText;
@@ -735,8 +739,10 @@ fn labelled(
     spec: &DataSpec,
     in_file: usize,
 ) -> Result<(Vec<Arc<Labelled>>, Vec<String>), Problem> {
+    let sequences = Arc::new(Sequences::of(rows));
     let new = |name: String, held_out| {
-        Labelled::new(rows, name, &spec.file, held_out, spec.reading.no_beyond)
+        let no_beyond = spec.reading.no_beyond;
+        Labelled::new(rows, &sequences, name, &spec.file, held_out, no_beyond)
     };
     if spec.test.is_some() && spec.reading.no_beyond {
         return Err(Problem::Test(

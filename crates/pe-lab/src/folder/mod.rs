@@ -8,6 +8,7 @@
 //! ├── data/FILE            a copy of the user's data, if the study has any
 //! ├── data/test/FILE       a copy of the user's test file
 //! ├── data/tokenizer/      a copy of the user's tokenizer, and the tokens that it made of the text
+//! ├── data.prepared        what the workers read in the place of a large file that takes long to parse
 //! ├── trials/TASK-SCHEME-SEED/
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
@@ -128,6 +129,11 @@ impl StudyFolder {
     pub fn places_of_data(&self) -> [PathBuf; 3] {
         let data = self.0.join(Self::DATA);
         [data.join("test"), data.join("tokenizer"), data]
+    }
+
+    /// The prepared form of the data, which the workers read.
+    pub fn prepared(&self) -> PathBuf {
+        self.0.join("data.prepared")
     }
 
     /// The copy of a data file.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::data_copy::kept_tasks;
+use super::prepared::{keep_prepared, task_of};
 use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
@@ -104,6 +104,10 @@ impl Crew<'_> {
         tasks: &Tasks,
         folder: &StudyFolder,
     ) -> Result<Vec<(TrialSpec, String)>, LabError> {
+        if trials.is_empty() {
+            return Ok(Vec::new());
+        }
+        keep_prepared(tasks, folder)?;
         // The longest first, so that no long trial runs alone at the end.
         let mut longest_first: Vec<&TrialSpec> = trials.iter().collect();
         longest_first.sort_by_key(|trial| Reverse(cost(trial, tasks)));
@@ -292,8 +296,7 @@ fn describe(result: &TrialResult) -> String {
 pub fn serve(folder: &Path) -> Result<(), LabError> {
     let folder = TrialFolder::at(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
-    let tasks = kept_tasks(spec.data.as_ref(), &folder.study())?;
-    let task = tasks.get(&spec.task)?;
+    let task = task_of(&spec, &folder.study())?;
     let steps = spec.steps;
     let watch = Watch::steps(move |step, _loss| {
         if step.is_multiple_of(REPORT_EVERY) || step == steps {

@@ -10,7 +10,7 @@ mod table;
 mod task;
 mod time;
 
-pub(super) use task::Series;
+pub(super) use task::{About, Series};
 
 use super::epochs::USUAL_BATCH;
 use super::error::Problem;
