@@ -107,6 +107,7 @@ impl Args {
                 }),
                 false => lines(spec.steps),
             },
+            on_held_out: Box::new(|_| {}),
             dashboard,
             checkpoints: Checkpoints::After(epochs),
             interrupter,

@@ -441,7 +441,10 @@ mod tests {
         fs::write(&file, text).unwrap();
         let data = DataTask::read(&Source { file, ..source }).unwrap();
         // Each in a file of its own, since its tokens are read from there later.
-        let path = folder.join(format!("prepared-{}", fs::read_dir(folder).unwrap().count()));
+        let path = folder.join(format!(
+            "prepared-{}",
+            fs::read_dir(folder).unwrap().count()
+        ));
         let mut out = File::create_new(&path).unwrap();
         let digest = data.write_prepared("these", &mut out).unwrap();
         assert_eq!(super::digest(&path, "these"), Ok(digest));

@@ -13,6 +13,7 @@
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
 //! │   ├── failure.json     why the last attempt left no result
+//! │   ├── curve.json       while it runs: its loss on held-out sequences so far
 //! │   ├── worker.log       what its process wrote to standard error
 //! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
 //! │   ├── weights.bpk      only on the user's data: the trained weights
@@ -36,8 +37,8 @@ use std::path::{Path, PathBuf};
 
 pub use seal::{read_sealed, write_sealed};
 pub use write::{
-    UNFINISHED, create, is_there, read_json, remove_unfinished, write_by, write_csv, write_json,
-    write_whole, write_with_mode,
+    UNFINISHED, create, is_there, read_json, remove, remove_unfinished, write_by, write_csv,
+    write_json, write_whole, write_with_mode,
 };
 
 use crate::data::{DataSpec, FileSpec};
@@ -245,6 +246,11 @@ impl TrialFolder {
     /// Why the last attempt left no result.
     pub fn failure(&self) -> PathBuf {
         self.0.join("failure.json")
+    }
+
+    /// The loss on held-out sequences so far, of a trial that runs.
+    pub fn curve(&self) -> PathBuf {
+        self.0.join("curve.json")
     }
 
     /// What the worker process wrote to standard error.

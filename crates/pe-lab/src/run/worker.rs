@@ -19,8 +19,9 @@ use super::prepared::{keep_prepared, task_of};
 use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
+use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, create, read_json, write_json};
+use crate::folder::{StudyFolder, TrialFolder, create, read_json, remove, write_json};
 use crate::learn::Watch;
 
 /// A worker reports its progress every this many steps.
@@ -173,9 +174,8 @@ impl Crew<'_> {
         fs::create_dir_all(folder.path()).map_err(LabError::file(folder.path()))?;
         write_json(&folder.spec(), trial)?;
         let failure = folder.failure();
-        if failure.exists() {
-            fs::remove_file(&failure).map_err(LabError::file(&failure))?;
-        }
+        remove(&failure)?;
+        remove(&folder.curve())?;
         let log = folder.worker_log();
         let errors = create(&log)?;
         let threads = (cores() / self.jobs.max(1)).max(1).to_string();
@@ -220,6 +220,8 @@ impl Crew<'_> {
             ));
         };
         let status = child.wait().map_err(LabError::file(self.program))?;
+        // One that was killed leaves it.
+        remove(&folder.curve())?;
         let file = folder.result();
         // A result is there whole or not at all, so one that is there counts however the process ended.
         if !file.exists() {
@@ -298,7 +300,7 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
     let spec: TrialSpec = read_json(&folder.spec())?;
     let task = task_of(&spec, &folder.study())?;
     let steps = spec.steps;
-    let watch = Watch::steps(move |step, _loss| {
+    let mut watch = Watch::steps(move |step, _loss| {
         if step.is_multiple_of(REPORT_EVERY) || step == steps {
             let mut out = std::io::stdout();
             // The pipe is closed: the study was stopped, so the trial ends too.
@@ -307,8 +309,19 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
             }
         }
     });
+    let curve = folder.curve();
+    let mut told = false;
+    watch.on_held_out = Box::new(move |points| {
+        // It is for whoever watches, so the trial goes on without it.
+        if let Err(error) = write_json(&curve, &points)
+            && !std::mem::replace(&mut told, true)
+        {
+            tell(&format!("the loss so far cannot be shown: {error}"));
+        }
+    });
     let result = run_trial(&spec, &task, &folder, watch)?;
-    result.write(&folder.result())
+    result.write(&folder.result())?;
+    remove(&folder.curve())
 }
 
 #[cfg(test)]
