@@ -178,7 +178,7 @@ mod tensor;
 #[cfg(test)]
 mod testing;
 
-#[cfg(feature = "flex")]
+#[cfg(any(feature = "flex", feature = "cube"))]
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{
