@@ -18,10 +18,20 @@ use crate::tensor::{cast, indices};
 
 /// The direction of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub enum Turn {
     Forward,
     /// By the opposite angles.
     Inverse,
+}
+
+impl Turn {
+    /// The opposite direction.
+    pub(crate) fn inverse(self) -> Self {
+        match self {
+            Self::Forward => Self::Inverse,
+            Self::Inverse => Self::Forward,
+        }
+    }
 }
 
 /// Rotates the first columns of `x`, as many as `rows` has, in the type of the rows, and rounds once to
@@ -33,9 +43,34 @@ pub(crate) enum Turn {
 /// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32` or `f64`
 /// - output: as `x`
 pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    #[cfg(feature = "cube")]
+    if crate::backend::cube::supports(&x, &rows) {
+        return crate::backend::cube::rotate(x, rows, layout, turn);
+    }
     let (own, dtype) = (x.dtype(), rows.dtype());
     let rotated = rotate_same_type(cast(x, dtype.into()), rows, layout, turn);
     cast(rotated, own.into())
+}
+
+/// [`rotate`] for queries and keys of one batch size and length: on a graphics card, with a feature for
+/// one, in a single launch.
+pub(crate) fn rotate_both(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    rows: Tensor<3>,
+    layout: Layout,
+    turn: Turn,
+) -> (Tensor<4>, Tensor<4>) {
+    #[cfg(feature = "cube")]
+    if q.dtype() == k.dtype()
+        && [&q, &k]
+            .into_iter()
+            .all(|x| crate::backend::cube::supports(x, &rows))
+    {
+        return crate::backend::cube::rotate_both(q, k, rows, layout, turn);
+    }
+    let k = rotate(k, rows.clone(), layout, turn);
+    (rotate(q, rows, layout, turn), k)
 }
 
 /// As [`rotate`], for an input in the type of the rows.

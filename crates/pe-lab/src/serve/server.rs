@@ -84,6 +84,11 @@ impl Server {
         self.url() + page + &self.token.query()
     }
 
+    /// The port at which it listens.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// What ends the server.
     pub fn stop(&self) -> Stop {
         Stop {
@@ -120,7 +125,7 @@ impl Server {
         let (response, head) = match http::read(&mut stream) {
             Ok(request) => {
                 let head = request.head;
-                let answer = || self.site.answer(request, self.address.port(), &self.token);
+                let answer = || self.site.answer(request, self.port(), &self.token);
                 let answered = catch_unwind(AssertUnwindSafe(answer));
                 let failed = |_| Response::text(500, "this is a mistake of pe-lab; it goes on");
                 (answered.unwrap_or_else(failed), head)
