@@ -54,6 +54,16 @@ pub trait Kernels: Backend {
         layout: Layout,
         turn: Turn,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Rotates the first heads of a projection, `[batch, seq, heads, d_head]`.
+    #[fusion(dtype = x, shape = x)]
+    fn pe_rotate_heads(
+        x: FloatTensor<Self>,
+        rows: FloatTensor<Self>,
+        heads: usize,
+        layout: Layout,
+        turn: Turn,
+    ) -> FloatTensor<Self>;
 }
 
 impl Kernels for CubeBackend {
@@ -74,6 +84,16 @@ impl Kernels for CubeBackend {
         turn: Turn,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         rotation::both(q, k, rows, layout, turn)
+    }
+
+    fn pe_rotate_heads(
+        x: FloatTensor<Self>,
+        rows: FloatTensor<Self>,
+        heads: usize,
+        layout: Layout,
+        turn: Turn,
+    ) -> FloatTensor<Self> {
+        rotation::first_heads(x, rows, heads, layout, turn)
     }
 }
 
@@ -110,6 +130,23 @@ pub(crate) fn rotate_both(
     (q.tensor(), k.tensor())
 }
 
+/// [`rotate`] for the first `heads` heads of a projection, `[batch, seq, heads, d_head]`.
+pub(crate) fn rotate_heads(
+    x: Tensor<4>,
+    rows: Tensor<3>,
+    heads: usize,
+    layout: Layout,
+    turn: Turn,
+) -> Tensor<4> {
+    let rows = primitive(rows);
+    apply([Operand::of(x)], |[x]| {
+        let y = Cube::pe_rotate_heads(x, rows.clone(), heads, layout, turn);
+        let rotation = Rotation { rows, layout, turn };
+        (y, RotationOfHeads { rotation, heads })
+    })
+    .tensor()
+}
+
 fn primitive(rows: Tensor<3>) -> FloatTensor<Cube> {
     let rows = rows.without_autodiff().try_into_primitive::<Cube>();
     rows.expect("rows on the device of the input")
@@ -127,5 +164,21 @@ impl Operation<Cube, 1> for Rotation {
         // The transpose of a rotation is its inverse.
         let turn = self.turn.inverse();
         [Cube::pe_rotate(gradient, self.rows, self.layout, turn)]
+    }
+}
+
+#[derive(Clone, Debug)]
+struct RotationOfHeads {
+    rotation: Rotation,
+    heads: usize,
+}
+
+impl Operation<Cube, 1> for RotationOfHeads {
+    fn backward(self, gradient: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
+        let Rotation { rows, layout, turn } = self.rotation;
+        let turn = turn.inverse();
+        [Cube::pe_rotate_heads(
+            gradient, rows, self.heads, layout, turn,
+        )]
     }
 }
