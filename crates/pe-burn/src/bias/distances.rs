@@ -302,6 +302,18 @@ fn times(lookup: &Lookup) -> Vec<f64> {
     }
 }
 
+/// The positions of a lookup as real numbers on the host, row by row.
+///
+/// # Errors
+///
+/// [`PositionError::Grid`] for coordinates.
+pub(super) fn on_a_line(lookup: &Lookup) -> Result<Vec<f64>, PositionError> {
+    match space(lookup) {
+        None => Ok(times(lookup)),
+        Some(_) => Err(Distances::not_on_a_line()),
+    }
+}
+
 /// The coordinates of a lookup and the number of axes; `None` for positions on a line.
 fn space<'a>(lookup: &Lookup<'a>) -> Option<(&'a [f64], usize)> {
     match lookup.rows {
