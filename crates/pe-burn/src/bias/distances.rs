@@ -167,6 +167,10 @@ impl Distances {
         if queries == 1 {
             return values;
         }
+        #[cfg(feature = "cube")]
+        if crate::backend::cube::supports(&values) {
+            return crate::backend::cube::windows(values, queries, keys);
+        }
         #[cfg(feature = "flex")]
         if crate::backend::flex::supports(&values) {
             return crate::backend::flex::windows(values, queries, keys);
