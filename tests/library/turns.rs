@@ -2,7 +2,9 @@
 //! of graphics cards read any memory layout, so it is seen here.
 
 use burn::tensor::{Device, Distribution, FloatDType, Tensor};
-use pe_burn::{Layout, Positions, RotaryPositionalEncodingConfig, Rotate};
+use pe_burn::{
+    Layout, Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
+};
 use pe_tests::devices;
 
 use crate::{distance, values};
@@ -150,4 +152,121 @@ fn gradients_are_those_of_flex() {
             }
         }
     }
+}
+
+/// The queries, keys and values of a projection, `[batch, heads, seq, d_head]`.
+fn parts(qkv: Tensor<3>, [heads, kv_heads]: [usize; 2]) -> [Tensor<4>; 3] {
+    let [batch, seq, width] = qkv.dims();
+    let all = heads + 2 * kv_heads;
+    let by_heads = qkv.reshape([batch, seq, all, width / all]).swap_dims(1, 2);
+    let part = |first, heads| by_heads.clone().narrow(1, first, heads);
+    [
+        part(0, heads),
+        part(heads, kv_heads),
+        part(heads + kv_heads, kv_heads),
+    ]
+}
+
+#[test]
+fn a_projection_is_rotated_as_its_parts() {
+    for device in devices() {
+        for (batch, seq, d_head, width) in [(2, 5, 8, 8), (3, 7, 10, 6), (1, 300, 16, 16)] {
+            for layout in [Layout::Interleaved, Layout::Halves] {
+                let rope = RotaryPositionalEncodingConfig::new(d_head)
+                    .with_rotary_dim(width)
+                    .with_layout(layout)
+                    .init(&device);
+                let xpos = XPosPositionalEncodingConfig::new(d_head).init(&device);
+                for heads in [[4, 4], [4, 2], [3, 1]] {
+                    let all = (heads[0] + 2 * heads[1]) * d_head;
+                    let qkv =
+                        Tensor::<3>::random([batch, seq, all], Distribution::Default, &device);
+                    let starts: Vec<usize> = (0..batch).map(|row| 3 + 40 * row).collect();
+                    for positions in [Positions::from(7), Positions::from_starts(starts)] {
+                        let about = format!("{device:?} {layout:?} {heads:?} {width} of {d_head}");
+                        let before = values(qkv.clone());
+                        for scheme in [&rope as &dyn Rotate, &xpos] {
+                            let [q, k, v] = parts(qkv.clone(), heads);
+                            let (q, k) = scheme.rotate(q, k, &positions);
+                            // Shared with the clone, and not.
+                            for projection in [qkv.clone(), qkv.clone() + 0.0] {
+                                let packed = scheme.rotate_packed(projection, heads, &positions);
+                                assert_eq!(packed.dims(), qkv.dims());
+                                let turned = parts(packed, heads);
+                                for (one, other) in turned.into_iter().zip([&q, &k, &v]) {
+                                    let apart = distance(one, other.clone());
+                                    assert!(apart < 1e-6, "{about}: {apart}");
+                                }
+                            }
+                        }
+                        assert_eq!(values(qkv.clone()), before, "{about}: a shared input");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_a_projection_is_that_of_its_parts() {
+    for device in devices() {
+        let autodiff = device.clone().autodiff();
+        let rope = RotaryPositionalEncodingConfig::new(6)
+            .with_rotary_dim(4)
+            .init(&autodiff);
+        let random =
+            || Tensor::<3>::random([2, 5, 8 * 6], Distribution::Default, &device).to_data();
+        let (x, slopes) = (random(), random());
+        let heads = [4, 2];
+        let positions = Positions::from(11);
+        let gradient = |packed: bool| {
+            let x = Tensor::<3>::from_data(x.clone(), &autodiff).require_grad();
+            let slopes = Tensor::<3>::from_data(slopes.clone(), &autodiff);
+            let y = match packed {
+                true => rope.rotate_packed(x.clone(), heads, &positions),
+                false => {
+                    let [q, k, v] = parts(x.clone(), heads);
+                    let (q, k) = rope.rotate(q, k, &positions);
+                    let all = Tensor::cat(vec![q, k, v], 1).swap_dims(1, 2);
+                    all.reshape([2, 5, 8 * 6])
+                }
+            };
+            // Burn starts from a one for every element.
+            x.grad(&(y * slopes).backward()).unwrap()
+        };
+        assert!(
+            distance(gradient(true), gradient(false)) < 1e-6,
+            "{device:?}"
+        );
+    }
+}
+
+#[test]
+fn a_projection_that_has_no_such_heads_is_refused() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+    let qkv = |width| Tensor::<3>::zeros([2, 3, width], &device);
+    let refused = |width, heads| {
+        let result = rope.try_rotate_packed(qkv(width), heads, &Positions::default());
+        result.unwrap_err().to_string()
+    };
+    let error = refused(64, [0, 2]);
+    assert!(
+        error.contains("heads") && error.contains("at least 1"),
+        "{error}"
+    );
+    let error = refused(64, [4, 0]);
+    assert!(error.contains("kv_heads"), "{error}");
+    let error = refused(65, [4, 2]);
+    assert!(
+        error.contains("65") && error.contains("4 of queries, 2"),
+        "{error}"
+    );
+    let error = refused(64, [2, 1]);
+    assert!(error.contains("16") && error.contains('8'), "{error}"); // d_head
+    let error = refused(64, [usize::MAX, usize::MAX]);
+    assert!(error.contains("64"), "{error}");
+    let empty = Tensor::<3>::zeros([0, 3, 64], &device);
+    let turned = rope.try_rotate_packed(empty, [4, 2], &Positions::default());
+    assert_eq!(turned.unwrap().dims(), [0, 3, 64]);
 }

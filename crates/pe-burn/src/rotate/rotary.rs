@@ -9,8 +9,9 @@ use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{Device, FloatDType, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::packed;
 use super::scaling::RopeScaling;
-use super::turn::{Turn, by_columns, rotate, rotate_both};
+use super::turn::{Turn, by_columns, rotate, rotate_both, rotate_heads};
 use super::{Rotate, check_side, lookup};
 use crate::display::one_line;
 use crate::error::{PositionError, init};
@@ -694,6 +695,29 @@ impl Rotate for RotaryPositionalEncoding {
                 [alone(queries)?, alone(keys)?]
             }
         })
+    }
+
+    fn try_rotate_packed(
+        &self,
+        qkv: Tensor<3>,
+        heads: [usize; 2],
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        if self.config.tiled_angles || self.config.splits_pairs() {
+            return packed::apart(self, qkv, heads, positions);
+        }
+        let x = packed::by_heads(qkv, heads)?.swap_dims(1, 2);
+        let lookup = self.lookup(&x, positions)?;
+        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+        let x = x.swap_dims(1, 2);
+        let [heads, kv_heads] = heads;
+        Ok(packed::side_by_side(match rows {
+            Some(rows) => {
+                let layout = self.config.layout;
+                rotate_heads(x, rows, heads + kv_heads, layout, Turn::Forward)
+            }
+            None => x,
+        }))
     }
 }
 

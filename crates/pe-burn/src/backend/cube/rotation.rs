@@ -1,15 +1,15 @@
 //! The rotation of [`crate::rotate::turn`]: one thread per vector of columns.
 
 use burn::backend::TensorMetadata;
-use burn::tensor::DType;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
-use cubecl::ir::{ElemType, FloatKind};
+use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
+use super::element;
 use crate::layout::Layout;
 use crate::rotate::turn::Turn;
 
@@ -26,6 +26,9 @@ struct Plan {
     inverse: bool,
     /// One row of angles per token serves the whole batch.
     shared: bool,
+    /// For heads side by side, which lie together in memory: how many of them are rotated. The others are
+    /// copied, or left where they are.
+    first_heads: Option<usize>,
 }
 
 impl Plan {
@@ -63,15 +66,33 @@ fn turn_columns<E: Float, N: Size>(
     let (pairs, turned, threads) = comptime!((plan.pairs, plan.turned(), plan.threads()));
     let row = thread / threads;
     let column = thread % threads;
-    let (head_row, token) = seq.div_mod(row);
-    let (batch, head) = heads.div_mod(head_row);
+    let (batch, head, token) = if comptime!(plan.first_heads.is_some()) {
+        let (token_row, head) = heads.div_mod(row);
+        let (batch, token) = seq.div_mod(token_row);
+        (batch, head, token)
+    } else {
+        let (head_row, token) = seq.div_mod(row);
+        let (batch, head) = heads.div_mod(head_row);
+        (batch, head, token)
+    };
+    let turns = head < comptime!(plan.first_heads.unwrap_or(usize::MAX >> 33));
     let from = (batch * x.stride(0) + head * x.stride(1) + token * x.stride(2)) / n;
     let to = (batch * y.stride(0) + head * y.stride(1) + token * y.stride(2)) / n;
     let mut angles = token * rows.stride(1);
     if comptime!(!plan.shared) {
         angles += batch * rows.stride(0);
     }
-    if column < turned {
+    if !turns {
+        if comptime!(plan.within()) {
+            y[to + column] = x[from + column];
+        } else if column < turned {
+            y[to + column] = x[from + column];
+            y[to + column + comptime!(pairs / n)] = x[from + column + comptime!(pairs / n)];
+        } else {
+            let at = column + comptime!(pairs / n);
+            y[to + at] = x[from + at];
+        }
+    } else if column < turned {
         if comptime!(plan.within()) {
             let both = x[from + column];
             let mut out = Vector::<E, N>::empty();
@@ -217,6 +238,7 @@ impl Side {
             interleaved: layout == Layout::Interleaved,
             inverse: turn == Turn::Inverse,
             shared: rows.meta.shape()[0] == 1,
+            first_heads: None,
         }
     }
 
@@ -250,15 +272,6 @@ fn contiguous(rows: CubeTensor, sides: &[&Side]) -> (CubeTensor, AddressType) {
     let addresses = of_sides.max().unwrap_or_default();
     let addresses = addresses.max(rows.required_address_type());
     (rows, addresses)
-}
-
-fn element(dtype: DType) -> ElemType {
-    ElemType::Float(match dtype {
-        DType::F16 => FloatKind::F16,
-        DType::BF16 => FloatKind::BF16,
-        DType::F32 => FloatKind::F32,
-        other => unreachable!("the kernels do not take {other:?}"),
-    })
 }
 
 pub(super) fn one(x: CubeTensor, rows: CubeTensor, layout: Layout, turn: Turn) -> CubeTensor {
@@ -340,4 +353,59 @@ pub(super) fn both(
         );
     }
     (turned_q, turned_k)
+}
+
+/// The rotation of the first `heads` heads of `x`, which is `[batch, seq, heads, d_head]`.
+pub(super) fn first_heads(
+    x: CubeTensor,
+    rows: CubeTensor,
+    heads: usize,
+    layout: Layout,
+    turn: Turn,
+) -> CubeTensor {
+    let mut side = Side::new(x);
+    let (rows, addresses) = contiguous(rows, &[&side]);
+    let (y, mut output) = side.output(0);
+    // From here on as `[batch, heads, seq, d_head]`.
+    side.x.meta.swap(1, 2);
+    match &mut output {
+        TensorArg::Alias { strides, shape, .. } => {
+            strides.swap(1, 2);
+            shape.swap(1, 2);
+        }
+        TensorArg::Handle { handle } => {
+            handle.strides.swap(1, 2);
+            handle.shape.swap(1, 2);
+        }
+    }
+    let vector = side.vector(rows.meta.shape()[2], layout);
+    let plan = Plan {
+        first_heads: Some(heads),
+        ..side.plan(&rows, vector, layout, turn)
+    };
+    let [batch, all, seq, _] = side.x.meta.shape().dims();
+    let heads = if side.in_place { heads } else { all };
+    let threads = batch * heads * seq * plan.threads();
+    let client = side.x.client.clone();
+    let cube_dim = CubeDim::new(&client, threads);
+    let dtype = element(side.x.dtype);
+    // SAFETY: as in `one`.
+    unsafe {
+        turn_one::launch_unchecked(
+            &client,
+            calculate_cube_count_elemwise(&client, threads, cube_dim),
+            cube_dim,
+            addresses,
+            vector,
+            side.x.into_tensor_arg(),
+            rows.into_tensor_arg(),
+            output,
+            threads,
+            heads,
+            seq,
+            plan,
+            dtype,
+        );
+    }
+    y
 }
