@@ -188,12 +188,12 @@ impl DataTask {
                 (About::Next { known }, parts)
             }
             Made::Series(task) => {
-                let (about, columns, times, classes) = task.own();
-                let columns = columns.iter().map(Vec::as_slice).collect();
+                let (about, numbers) = task.own();
+                let columns = numbers.columns.iter().map(Vec::as_slice).collect();
                 let mut parts = vec![("values".to_string(), 8, Numbers::Real(columns))];
-                let times = times.map(|times| Numbers::Real(vec![times]));
+                let times = numbers.times.map(|times| Numbers::Real(vec![times]));
                 parts.extend(times.map(|times| ("times".to_string(), 8, times)));
-                let classes = classes.map(Numbers::Indices);
+                let classes = numbers.classes.map(Numbers::Indices);
                 parts.extend(classes.map(|classes| ("classes".to_string(), 4, classes)));
                 (About::Series(about), parts)
             }
@@ -430,13 +430,8 @@ mod tests {
     use super::super::{Objective, Reading, Source};
     use super::*;
 
-    /// The tasks of a file, those of its prepared form, and where that lies.
-    fn both(
-        folder: &Path,
-        name: &str,
-        text: &str,
-        source: Source,
-    ) -> (Vec<Arc<dyn Task>>, Vec<Arc<dyn Task>>) {
+    /// The tasks of a file, and those of its prepared form.
+    fn both(folder: &Path, name: &str, text: &str, source: Source) -> [Vec<Arc<dyn Task>>; 2] {
         let file = folder.join(name);
         fs::write(&file, text).unwrap();
         let data = DataTask::read(&Source { file, ..source }).unwrap();
@@ -452,7 +447,7 @@ mod tests {
             let task = task(&path, "these", data.spec(), own.name());
             task.unwrap_or_else(|reason| panic!("{name}: {reason}"))
         });
-        (data.tasks(), named.collect())
+        [data.tasks(), named.collect()]
     }
 
     fn check_equal(own: &dyn Task, prepared: &dyn Task) {
@@ -601,8 +596,8 @@ mod tests {
                 }),
             ),
         ];
-        assert_eq!(made[1].0.len(), 4);
-        for (own, prepared) in &made {
+        assert_eq!(made[1][0].len(), 4);
+        for [own, prepared] in &made {
             assert_eq!(own.len(), prepared.len());
             for (own, prepared) in own.iter().zip(prepared) {
                 check_equal(own.as_ref(), prepared.as_ref());
@@ -630,7 +625,7 @@ mod tests {
             ..Source::default()
         };
         let table = format!("height,way\n{table}");
-        let (own, prepared) = both(folder.path(), "s.csv", &table, source);
+        let [own, prepared] = both(folder.path(), "s.csv", &table, source);
         check_equal(own[0].as_ref(), prepared[0].as_ref());
     }
 

@@ -59,6 +59,16 @@ pub(in super::super) struct About {
     lengths: Vec<usize>,
 }
 
+/// The numbers of a series.
+pub(in super::super) struct Numbers<'a> {
+    /// Those of each column.
+    pub columns: &'a [Vec<f64>],
+    /// The time of each row.
+    pub times: Option<&'a [f64]>,
+    /// The class of each row.
+    pub classes: Option<&'a [usize]>,
+}
+
 impl Series {
     /// The task. `lengths` are those that are tested, and `to_train` is the first row of the test.
     pub(super) fn new(
@@ -86,9 +96,8 @@ impl Series {
         }
     }
 
-    /// What [`prepared`](Self::prepared) takes: what is said of the table, its columns, its times and the classes of
-    /// its rows.
-    pub fn own(&self) -> (About, &[Vec<f64>], Option<&[f64]>, Option<&[usize]>) {
+    /// What [`prepared`](Self::prepared) takes: what is said of the table, and its numbers.
+    pub fn own(&self) -> (About, Numbers<'_>) {
         let table = &self.table;
         let (labels, classes) = match &table.to_predict {
             Target::Next => (None, None),
@@ -103,7 +112,12 @@ impl Series {
             window: self.window,
             lengths: self.lengths.clone(),
         };
-        (about, &table.values, table.times.as_deref(), classes)
+        let numbers = Numbers {
+            columns: &table.values,
+            times: table.times.as_deref(),
+            classes,
+        };
+        (about, numbers)
     }
 
     /// The task of a table that was read before, whose `values` are those of one column after the other.
