@@ -285,11 +285,17 @@ impl Plan {
     /// [`LabError::Usage`] when the plan says how to read a file and names none.
     pub fn source(&self) -> Result<Option<Source>, LabError> {
         let Some(file) = self.data.clone() else {
+            // A text of the laboratory has training windows too.
+            let others = self.reading.clone().map(|reading| Reading {
+                train_length: None,
+                ..reading
+            });
+            let others = others.is_some_and(|others| others != Reading::default());
             let set = [
                 (self.test.is_some(), "--test"),
                 (self.folds.is_some(), "--folds"),
                 (self.tokenizer.is_some(), "--tokens"),
-                (self.reading.is_some(), "a flag that says how to read rows"),
+                (others, "a flag that says how to read rows"),
             ];
             return match set.into_iter().find(|(set, _)| *set) {
                 None => Ok(None),

@@ -19,6 +19,7 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::stats::Looks;
+use crate::task::{text_length, text_name};
 
 /// Everything that determines the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,6 +121,11 @@ impl StudySpec {
             Some(names) => names.of(tasks.names()),
             None => tasks.names().collect(),
         };
+        let mut asked_steps = plan.steps;
+        let names = match tasks.data() {
+            Some(_) => names,
+            None => with_train_length(names, plan.reading.as_ref(), &mut asked_steps)?,
+        };
         unique("task", &names)?;
         // `all` means the schemes that fit every task of the study.
         let fits = |name: &str| {
@@ -149,7 +155,7 @@ impl StudySpec {
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         let spec = Self {
             schemes,
-            tasks: steps(&names, plan.steps, &tasks)?,
+            tasks: steps(&names, asked_steps, &tasks)?,
             data: tasks.data().map(|data| data.spec().clone()),
             seeds,
             until: plan.until,
@@ -369,6 +375,40 @@ fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
     all
 }
 
+/// The names of the laboratory's tasks, with the length of the training windows in that of a text. The steps of
+/// a text go with its name.
+fn with_train_length(
+    names: Vec<String>,
+    reading: Option<&Reading>,
+    steps: &mut Option<Steps>,
+) -> Result<Vec<String>, LabError> {
+    let asked = reading.and_then(|reading| reading.train_length);
+    let named = |name: &str| {
+        let length = text_length(name)?;
+        Some(text_name(asked.unwrap_or(length)))
+    };
+    if let Some(length) = asked.filter(|_| !names.iter().any(|name| named(name).is_some())) {
+        return Err(LabError::Usage(format!(
+            "--train-length {length} is about texts, and none of the tasks {} is one: name `text` with --tasks, or a \
+             file with --data",
+            names.join(", ")
+        )));
+    }
+    let renamed = |name: String| named(&name).unwrap_or(name);
+    if let Some(Steps::ByTask(by_task)) = steps {
+        let own = std::mem::take(by_task).into_iter();
+        *by_task = own.map(|(name, steps)| (renamed(name), steps)).collect();
+    }
+    let mut names: Vec<String> = names.into_iter().map(renamed).collect();
+    // Texts of several lengths, as a study that has grown may have them, are one of this length.
+    let mut texts = 0;
+    names.retain(|name| {
+        texts += usize::from(text_length(name).is_some());
+        asked.is_none() || text_length(name).is_none() || texts == 1
+    });
+    Ok(names)
+}
+
 /// The tasks with their steps: those of the plan, or else the task's own number.
 fn steps(names: &[String], plan: Option<Steps>, tasks: &Tasks) -> Result<Vec<TaskSteps>, LabError> {
     if let Some(Steps::ByTask(by_task)) = &plan
@@ -511,6 +551,49 @@ mod tests {
             });
             assert!(said(Plan { recipe, ..good() }).contains(word));
         }
+    }
+
+    #[test]
+    fn the_text_of_the_laboratory_takes_a_training_length() {
+        let of = |tasks: &[&str], length, steps| {
+            let plan = Plan {
+                steps,
+                reading: Some(Reading {
+                    train_length: Some(length),
+                    ..Reading::default()
+                }),
+                ..plan(&["rotary"], tasks, &[1])
+            };
+            StudySpec::of(plan).map_err(|error| error.to_string())
+        };
+        let by_task = BTreeMap::from([("text".to_string(), 7.into())]);
+        let (spec, tasks) = of(&["text"], 128, Some(Steps::ByTask(by_task))).unwrap();
+        assert_eq!(spec.tasks[0].name, "text(train_length=128)");
+        assert_eq!(spec.tasks[0].steps, 7);
+        let trial = &spec.trials(&tasks).unwrap()[0];
+        assert_eq!(trial.id(), "text(train_length=128)-rotary-1");
+        // Its own length is the task as it is, and another one takes the place of that in a name.
+        assert_eq!(of(&["text"], 64, None).unwrap().0.tasks[0].name, "text");
+        let (again, _) = of(&["text(train_length=128)"], 32, None).unwrap();
+        assert_eq!(again.tasks[0].name, "text(train_length=32)");
+        // Its plan gives it again.
+        let text = toml::to_string(&spec.plan()).unwrap();
+        let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
+        assert_eq!(again, spec, "{text}");
+        assert!(
+            of(&["text"], 7, None)
+                .unwrap_err()
+                .contains("from 8 to 512")
+        );
+        assert!(
+            of(&["reverse"], 32, None)
+                .unwrap_err()
+                .contains("is about texts")
+        );
+        // A study that has grown has texts of several lengths, of which another one is asked for.
+        let (one, _) = of(&["text", "reverse", "text(train_length=16)"], 32, None).unwrap();
+        let names: Vec<&str> = one.tasks.iter().map(|task| task.name.as_str()).collect();
+        assert_eq!(names, ["text(train_length=32)", "reverse"]);
     }
 
     #[test]
