@@ -31,6 +31,7 @@ mod scheme;
 mod tables;
 mod times;
 mod transformer;
+mod turns;
 mod write_ups;
 
 use burn::tensor::{Device, Distribution, Tensor};

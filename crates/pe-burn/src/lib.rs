@@ -146,6 +146,9 @@
 //! - `std` (default). Without it the crate is `no_std` and needs `alloc`.
 //! - `flex`: kernels for Burn's CPU backend Flex: sums, rotations and biases in one pass over memory, on
 //!   all threads.
+//! - `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm`: kernels for graphics cards: a rotation of queries
+//!   and keys in one launch, where Burn takes a dozen. Each turns on Burn's backend of that name, and
+//!   Burn's fusion of operations.
 //! - `checkpoint`: reads learned tables and convolutions from safetensors and PyTorch files, and writes
 //!   tables to safetensors.
 //!
@@ -178,7 +181,7 @@ mod tensor;
 #[cfg(test)]
 mod testing;
 
-#[cfg(feature = "flex")]
+#[cfg(any(feature = "flex", feature = "cube"))]
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
 pub use bias::{

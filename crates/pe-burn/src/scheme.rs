@@ -299,6 +299,18 @@ impl Rotate for PositionalScheme {
             _ => Ok([queries.map(|(q, _)| q), keys.map(|(k, _)| k)]),
         }
     }
+
+    fn try_rotate_packed(
+        &self,
+        qkv: Tensor<3>,
+        heads: [usize; 2],
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        match self.hook() {
+            Hook::Rotate(scheme) => scheme.try_rotate_packed(qkv, heads, positions),
+            _ => Ok(qkv),
+        }
+    }
 }
 
 impl PositionalScheme {

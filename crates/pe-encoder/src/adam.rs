@@ -10,9 +10,10 @@ use crate::Kernels;
 /// 2014, algorithm 1) with gradients clipped by norm.
 ///
 /// It computes what Burn's Adam and its clipping by norm do. For each parameter, Burn runs 13
-/// operations for the step and 8 for the norm. On LibTorch starting an operation on a small tensor
-/// takes longer than running it, so there, with the feature `tch` and for `f32` on the CPU, one
-/// kernel does it all. On other devices it is Burn's.
+/// operations for the step and 8 for the norm. On LibTorch and on a graphics card starting an operation on a
+/// small tensor takes longer than running it. So one kernel does it all for `f32` on the CPU of LibTorch,
+/// with the feature `tch`, and on graphics cards, with a feature for one (two launches from 32 769 elements
+/// on, where gradients are clipped). On other devices it is Burn's.
 ///
 /// ```
 /// use burn::optim::ModuleOptimizer;
@@ -52,6 +53,10 @@ impl Optimizer for Adam {
         gradient: Tensor<D>,
         state: Option<AdamState<D>>,
     ) -> (Tensor<D>, Option<AdamState<D>>) {
+        #[cfg(feature = "cube")]
+        if self.kernels == Kernels::Auto && crate::kernels::cube::takes(&parameter) {
+            return crate::kernels::cube::step(self, rate, parameter, gradient, state);
+        }
         #[cfg(feature = "tch")]
         if self.kernels == Kernels::Auto && crate::kernels::torch::adam::runs_on(&parameter) {
             return crate::kernels::torch::adam::step(self, rate, parameter, gradient, state);

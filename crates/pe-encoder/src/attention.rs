@@ -294,19 +294,15 @@ impl Attention {
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, padding)
         } else {
-            let (qkv, bias) = if shared.scheme.rotates() {
-                let d_model = qkv.dims()[2] / 3;
-                let v = qkv.clone().narrow(2, 2 * d_model, d_model);
-                let [q, k, _] = self.rotated_heads(qkv, shared);
-                let bias = shared.bias(&q, &k);
-                let rotated = Tensor::cat(vec![join_heads(q), join_heads(k), v], 2);
-                (rotated, bias)
-            } else if shared.scheme.sees_content() {
-                let [q, k, _] = split_heads(qkv.clone(), self.heads);
-                let bias = shared.bias(&q, &k);
-                (qkv, bias)
-            } else {
-                (qkv, shared.bias.clone())
+            // Where the scheme rotates nothing, this is `qkv`.
+            let both = [self.heads; 2];
+            let qkv = shared.scheme.rotate_packed(qkv, both, &shared.positions);
+            let bias = match shared.scheme.sees_content() {
+                true => {
+                    let [q, k, _] = split_heads(qkv.clone(), self.heads);
+                    shared.bias(&q, &k)
+                }
+                false => shared.bias.clone(),
             };
             let mask = Mask {
                 padding: shared.padding,

@@ -32,25 +32,28 @@
 //! | mix layers with and without positions, local and global | [`EncoderConfig::with_kinds`], [`LayerKind`] |
 //! | drop attention weights in training | [`AttentionConfig::with_dropout`] |
 //! | turn the kernels off | [`Kernels::Off`] → [`Encoder::with_kernels`] |
-//! | train on LibTorch with a fast optimizer | [`Adam`] |
+//! | train on a graphics card or on LibTorch with a fast optimizer | [`Adam`] |
 //!
 //! # Kernels
 //!
-//! | operation | Flex (feature `flex`) | LibTorch (feature `tch`) |
-//! |---|---|---|
-//! | linear layers | kernel | Burn |
-//! | layer normalization | kernel | kernel |
-//! | feed-forward network | kernel | Burn |
-//! | attention | kernel | kernel |
-//! | attention that drops weights in training, or decodes with a cache | Burn | Burn |
-//! | the step of [`Adam`] | Burn | kernel |
+//! | operation | Flex (feature `flex`) | graphics cards (feature `wgpu`, …) | LibTorch (feature `tch`) |
+//! |---|---|---|---|
+//! | linear layers | kernel | Burn | Burn |
+//! | layer normalization | kernel | kernel | kernel |
+//! | feed-forward network | kernel | Burn | Burn |
+//! | attention | kernel | kernel, with Burn's matrix products | kernel |
+//! | attention that drops weights in training, or decodes with a cache | Burn | Burn | Burn |
+//! | the step of [`Adam`] | Burn | kernel | kernel |
 //!
 //! Kernels are for `f32`, and not for gradient checkpointing; there, and on other backends, all of it
-//! is Burn's. On Flex results do not depend on the number of threads.
+//! is Burn's. On Flex results do not depend on the number of threads. On a graphics card a training step
+//! of two layers takes 135 launches, and 405 with Burn's modules (`tests/launches.rs`).
 //!
 //! # Features
 //!
 //! - `flex` (default): the kernels on Flex. It enables Burn's backend Flex.
+//! - `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm`: the kernels on graphics cards, also those of
+//!   `pe-burn`. Each enables Burn's backend of that name, and Burn's fusion of operations.
 //! - `tch`: the kernels on LibTorch. It enables Burn's backend LibTorch, which has to be installed.
 //!
 //! Without features the crate runs on Burn's operations on any backend that the application enables

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod common;
+mod rows;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -129,29 +130,6 @@ fn a_study_that_nobody_watches_writes_its_report() {
     }
 }
 
-/// Writes a file of labelled rows.
-fn write_rows(file: &Path) {
-    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-    fs::write(file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
-}
-
-/// A short study of a data file.
-fn of_data(file: &Path, out: &Path) -> Command {
-    let mut command = common::lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--data",
-    ]);
-    command.arg(file).arg("--out").arg(out);
-    command
-}
-
 /// Every file and folder in a folder, and the folder itself.
 fn everything(folder: &Path) -> Vec<PathBuf> {
     let mut all = vec![folder.to_path_buf()];
@@ -170,11 +148,11 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
 fn a_study_of_private_data_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("patients.csv");
-    write_rows(&file);
+    rows::write_rows(&file);
     for (mode, others) in [(0o600, 0o077), (0o640, 0o027), (0o4644, 0o7022)] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let out = folder.path().join(format!("{mode:o}"));
-        let command = of_data(&file, &out);
+        let command = rows::of_data(&file, &out);
         let (code, _, stderr) = common::ended(&mut behind("umask 022", &command));
         assert_eq!(code, 0, "{stderr}");
         let all = everything(&out);
@@ -206,12 +184,12 @@ fn what_a_killed_process_left_is_removed() {
     assert!(!left[1].exists());
     // That of a data file, and the checkpoint of a training.
     let file = folder.path().join("rows.csv");
-    write_rows(&file);
+    rows::write_rows(&file);
     let out = folder.path().join("of-data");
-    assert_eq!(common::ended(&mut of_data(&file, &out)).0, 0);
+    assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
     let left = out.join("data/.unfinished-c");
     fs::write(&left, "{").unwrap();
-    assert_eq!(common::ended(&mut of_data(&file, &out)).0, 0);
+    assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
     assert!(!left.exists());
     let out = folder.path().join("training");
     let train = |more: &[&str]| {
@@ -251,9 +229,9 @@ fn links_in_a_study_lead_nowhere() {
 fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.csv");
-    write_rows(&file);
+    rows::write_rows(&file);
     let out = folder.path().join("study");
-    let (code, _, stderr) = common::ended(&mut of_data(&file, &out));
+    let (code, _, stderr) = common::ended(&mut rows::of_data(&file, &out));
     assert_eq!(code, 0, "{stderr}");
     let report = || common::ended(common::lab().arg("report").arg(&out));
     let spec = fs::read_to_string(out.join("study.json")).unwrap();

@@ -2,6 +2,7 @@
 //! would obey.
 
 mod common;
+mod rows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -331,20 +332,8 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
 
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
-    let lines = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-    fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
-    let mut command = common::lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--data",
-    ]);
-    let (code, _, stderr) = common::ended(command.arg(&rows).arg("--out").arg(&out));
+    rows::write_rows(&rows);
+    let (code, _, stderr) = common::ended(&mut rows::of_data(&rows, &out));
     assert_eq!(code, 0, "{stderr}");
     let predict = || {
         common::ended(
@@ -551,21 +540,9 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
     // 255 bytes, none of which is UTF-8: in UTF-8 it is three times as long.
     let name = [&[0xff; 251][..], b".csv"].concat();
     let file = folder.path().join(OsStr::from_bytes(&name));
-    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-    fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+    rows::write_rows(&file);
     let out = folder.path().join("study");
-    let mut command = common::lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "2",
-        "--data",
-    ]);
-    let (code, _, stderr) = common::ended(command.arg(&file).arg("--out").arg(&out));
+    let (code, _, stderr) = common::ended(&mut rows::of_data(&file, &out));
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(report(&out).0, 0);
 }

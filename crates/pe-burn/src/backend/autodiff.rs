@@ -69,14 +69,43 @@ pub fn apply<B: Backend, O: Operation<B, N>, const N: usize>(
         Operand::Plain(x) => FloatTensor::<Autodiff<B>>::new(x),
         Operand::Tracked(x) => x,
     });
-    let nodes = inputs.each_ref().map(|x| x.node());
+    let record = recorder(inputs.each_ref());
     let (output, kept) = forward(inputs.map(|x| x.into_primitive()));
+    Operand::Tracked(record(output, kept))
+}
+
+/// As [`apply`], for an operation that does the same to every input: each output depends on the input
+/// in its place alone.
+pub fn apply_each<B: Backend, O: Operation<B, 1>, const N: usize>(
+    inputs: [Operand<B>; N],
+    forward: impl FnOnce([FloatTensor<B>; N]) -> [(FloatTensor<B>, O); N],
+) -> [Operand<B>; N] {
+    let recorders = inputs.each_ref().map(|x| match x {
+        Operand::Plain(_) => None,
+        Operand::Tracked(x) => Some(recorder([x])),
+    });
+    let outputs = forward(inputs.map(|x| match x {
+        Operand::Plain(x) => x,
+        Operand::Tracked(x) => x.into_primitive(),
+    }));
+    let mut recorders = recorders.into_iter();
+    outputs.map(|(output, kept)| match recorders.next().flatten() {
+        None => Operand::Plain(output),
+        Some(record) => Operand::Tracked(record(output, kept)),
+    })
+}
+
+/// What records an operation on these inputs, once its forward pass has run.
+fn recorder<B: Backend, O: Operation<B, N>, const N: usize>(
+    inputs: [&FloatTensor<Autodiff<B>>; N],
+) -> impl FnOnce(FloatTensor<B>, O) -> FloatTensor<Autodiff<B>> + use<B, O, N> {
     let step = Recorded::<O>(PhantomData);
+    let nodes = inputs.map(|x| x.node());
     let prepared = step.prepare::<NoCheckpointing>(nodes).compute_bound();
-    Operand::Tracked(match prepared.stateful() {
+    move |output, kept| match prepared.stateful() {
         OpsKind::Tracked(prepared) => prepared.finish(kept, output),
         OpsKind::UnTracked(prepared) => prepared.finish(output),
-    })
+    }
 }
 
 #[derive(Debug)]

@@ -5,6 +5,7 @@ pub(crate) mod fields;
 mod fope;
 mod mixed;
 mod model;
+mod packed;
 mod rotary;
 pub mod scaling;
 pub(crate) mod turn;
@@ -114,6 +115,52 @@ pub trait Rotate {
     #[track_caller]
     fn rotate(&self, q: Tensor<4>, k: Tensor<4>, positions: &Positions) -> (Tensor<4>, Tensor<4>) {
         expect(self.try_rotate(q, k, positions))
+    }
+
+    /// Rotates the queries and keys of a projection that holds queries, keys and values side by side, as
+    /// models with one matrix for all three have it. RoPE then needs no copy: with the feature `flex`, and
+    /// with one for graphics cards, the projection is rotated in place.
+    ///
+    /// # Shapes
+    ///
+    /// - `qkv`: `[batch, seq, (heads + 2 · kv_heads) · d_head]`, any float type: a row has the heads of the
+    ///   queries of a token, those of its keys, and those of its values
+    /// - `heads`: `[heads, kv_heads]`
+    /// - output: as `qkv`
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Positions, Rotate, RotaryPositionalEncodingConfig};
+    ///
+    /// let device = Device::flex();
+    /// let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
+    /// // 8 heads of queries, and 2 of keys and of values.
+    /// let qkv = Tensor::<3>::random([4, 100, 12 * 64], Distribution::Default, &device);
+    /// let qkv = rope.rotate_packed(qkv, [8, 2], &Positions::default());
+    /// assert_eq!(qkv.dims(), [4, 100, 12 * 64]);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides), and [`PositionError::Number`] when there are no
+    /// heads or when the width of `qkv` is not a multiple of their number.
+    fn try_rotate_packed(
+        &self,
+        qkv: Tensor<3>,
+        heads: [usize; 2],
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        packed::apart(self, qkv, heads, positions)
+    }
+
+    /// The panicking form of [`try_rotate_packed`](Self::try_rotate_packed).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate_packed`](Self::try_rotate_packed) returns an error, with its message.
+    #[track_caller]
+    fn rotate_packed(&self, qkv: Tensor<3>, heads: [usize; 2], positions: &Positions) -> Tensor<3> {
+        expect(self.try_rotate_packed(qkv, heads, positions))
     }
 
     /// Rotates queries and keys that are at different positions: keys of another sequence, or of a

@@ -9,8 +9,9 @@ use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{Device, FloatDType, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::packed;
 use super::scaling::RopeScaling;
-use super::turn::{Turn, by_columns, rotate};
+use super::turn::{Turn, by_columns, rotate, rotate_both, rotate_heads};
 use super::{Rotate, check_side, lookup};
 use crate::display::one_line;
 use crate::error::{PositionError, init};
@@ -548,6 +549,16 @@ impl RotaryPositionalEncoding {
         }
     }
 
+    /// Turns queries and keys by the same rows.
+    #[inline]
+    fn turn_both(&self, q: Tensor<4>, k: Tensor<4>, rows: Tensor<3>) -> (Tensor<4>, Tensor<4>) {
+        if self.config.tiled_angles || self.config.splits_pairs() {
+            let k = self.turn(k, Some(rows.clone()), Turn::Forward);
+            return (self.turn(q, Some(rows), Turn::Forward), k);
+        }
+        rotate_both(q, k, rows, self.config.layout, Turn::Forward)
+    }
+
     /// For each rotated column the pair whose angle it turns by, where angles are tiled.
     #[cold]
     fn columns_of_tiles(&self) -> Vec<usize> {
@@ -661,15 +672,14 @@ impl Rotate for RotaryPositionalEncoding {
                     .as_ref()
                     .map_or(length, |of_k| length.max(self.length(of_k)));
                 let rows_of_q = self.rows(&q, &of_q, length)?;
-                let rows_of_k = match &of_k {
-                    None if rows_of_q.is_some()
-                        && q.dtype() == k.dtype()
-                        && k.shape().num_elements() > 0 =>
-                    {
-                        rows_of_q.clone()
+                let alike = q.dtype() == k.dtype() && k.shape().num_elements() > 0;
+                let rows_of_k = match (&of_k, &rows_of_q) {
+                    (None, Some(rows)) if alike => {
+                        let (q, k) = self.turn_both(q, k, rows.clone());
+                        return Ok([Some(q), Some(k)]);
                     }
-                    None => self.rows(&k, &of_q, length)?,
-                    Some(of_k) => self.rows(&k, of_k, length)?,
+                    (None, _) => self.rows(&k, &of_q, length)?,
+                    (Some(of_k), _) => self.rows(&k, of_k, length)?,
                 };
                 [Some(forward(q, rows_of_q)), Some(forward(k, rows_of_k))]
             }
@@ -685,6 +695,29 @@ impl Rotate for RotaryPositionalEncoding {
                 [alone(queries)?, alone(keys)?]
             }
         })
+    }
+
+    fn try_rotate_packed(
+        &self,
+        qkv: Tensor<3>,
+        heads: [usize; 2],
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        if self.config.tiled_angles || self.config.splits_pairs() {
+            return packed::apart(self, qkv, heads, positions);
+        }
+        let x = packed::by_heads(qkv, heads)?.swap_dims(1, 2);
+        let lookup = self.lookup(&x, positions)?;
+        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+        let x = x.swap_dims(1, 2);
+        let [heads, kv_heads] = heads;
+        Ok(packed::side_by_side(match rows {
+            Some(rows) => {
+                let layout = self.config.layout;
+                rotate_heads(x, rows, heads + kv_heads, layout, Turn::Forward)
+            }
+            None => x,
+        }))
     }
 }
 

@@ -18,10 +18,30 @@ use crate::tensor::{cast, indices};
 
 /// The direction of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub enum Turn {
     Forward,
     /// By the opposite angles.
     Inverse,
+}
+
+impl Turn {
+    /// The factor of the angles.
+    #[cfg(feature = "flex")]
+    fn sign(self) -> f32 {
+        match self {
+            Self::Forward => 1.0,
+            Self::Inverse => -1.0,
+        }
+    }
+
+    /// The opposite direction.
+    #[cfg(feature = "cube")]
+    pub(crate) fn inverse(self) -> Self {
+        match self {
+            Self::Forward => Self::Inverse,
+            Self::Inverse => Self::Forward,
+        }
+    }
 }
 
 /// Rotates the first columns of `x`, as many as `rows` has, in the type of the rows, and rounds once to
@@ -33,20 +53,69 @@ pub(crate) enum Turn {
 /// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32` or `f64`
 /// - output: as `x`
 pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    #[cfg(feature = "cube")]
+    if crate::backend::cube::supports(&x, &rows) {
+        return crate::backend::cube::rotate(x, rows, layout, turn);
+    }
     let (own, dtype) = (x.dtype(), rows.dtype());
     let rotated = rotate_same_type(cast(x, dtype.into()), rows, layout, turn);
     cast(rotated, own.into())
+}
+
+/// [`rotate`] for queries and keys of one batch size and length: on a graphics card, with a feature for
+/// one, in a single launch.
+pub(crate) fn rotate_both(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    rows: Tensor<3>,
+    layout: Layout,
+    turn: Turn,
+) -> (Tensor<4>, Tensor<4>) {
+    #[cfg(feature = "cube")]
+    if q.dtype() == k.dtype()
+        && [&q, &k]
+            .into_iter()
+            .all(|x| crate::backend::cube::supports(x, &rows))
+    {
+        return crate::backend::cube::rotate_both(q, k, rows, layout, turn);
+    }
+    let k = rotate(k, rows.clone(), layout, turn);
+    (rotate(q, rows, layout, turn), k)
+}
+
+/// [`rotate`] for the first `heads` heads of a projection; the others stay as they are.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, seq, heads of all, d_head]`, any float type; not empty
+/// - output: as `x`
+pub(crate) fn rotate_heads(
+    x: Tensor<4>,
+    rows: Tensor<3>,
+    heads: usize,
+    layout: Layout,
+    turn: Turn,
+) -> Tensor<4> {
+    #[cfg(feature = "cube")]
+    if crate::backend::cube::supports(&x, &rows) {
+        return crate::backend::cube::rotate_heads(x, rows, heads, layout, turn);
+    }
+    #[cfg(feature = "flex")]
+    if crate::backend::flex::supports(&x) {
+        return crate::backend::flex::rotate_heads(x, rows, heads, layout, turn.sign());
+    }
+    let all = x.dims()[2];
+    let by_heads = x.swap_dims(1, 2);
+    let turned = rotate(by_heads.clone().narrow(1, 0, heads), rows, layout, turn);
+    let rest = by_heads.narrow(1, heads, all - heads);
+    Tensor::cat(vec![turned, rest], 1).swap_dims(1, 2)
 }
 
 /// As [`rotate`], for an input in the type of the rows.
 fn rotate_same_type(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "flex")]
     if crate::backend::flex::supports(&x) {
-        let sign = match turn {
-            Turn::Forward => 1.0,
-            Turn::Inverse => -1.0,
-        };
-        return crate::backend::flex::rotate(x, rows, layout, sign);
+        return crate::backend::flex::rotate(x, rows, layout, turn.sign());
     }
     let [rows_batch, seq, width] = rows.dims();
     let pairs = width / 2;

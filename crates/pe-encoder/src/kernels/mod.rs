@@ -9,14 +9,17 @@
 //! | module | feature | kernels |
 //! |---|---|---|
 //! | `flex` | `flex` | all four, on Burn's CPU backend Flex |
+//! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | layer normalization and attention on graphics cards; the step of Adam |
 //! | `torch` | `tch` | layer normalization and attention by LibTorch's own functions; the step of Adam |
 
+#[cfg(feature = "cube")]
+pub(crate) mod cube;
 #[cfg(feature = "flex")]
 mod flex;
 #[cfg(feature = "tch")]
 pub(crate) mod torch;
 
-#[cfg(any(feature = "flex", feature = "tch"))]
+#[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
 mod bias;
 #[cfg(test)]
 mod compare;
@@ -51,6 +54,9 @@ pub enum Kernels {
 enum Runner {
     /// Burn's operations.
     Plain,
+    /// Kernels on a graphics card.
+    #[cfg(feature = "cube")]
+    Cube,
     /// Kernels on Flex.
     #[cfg(feature = "flex")]
     Flex,
@@ -64,7 +70,7 @@ impl Kernels {
     ///
     /// The kernels are for `f32`. With gradient checkpointing Burn computes some results of the
     /// forward pass a second time in the backward pass, which a kernel offers no way to do.
-    #[cfg(any(feature = "flex", feature = "tch"))]
+    #[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
     fn runner<const D: usize>(self, x: &Tensor<D>) -> Runner {
         use burn::backend::DispatchDevice;
         use burn::tensor::{DType, GradientCheckpointingStrategy};
@@ -78,6 +84,8 @@ impl Kernels {
             return Runner::Plain;
         }
         match device.inner().as_dispatch() {
+            #[cfg(feature = "cube")]
+            DispatchDevice::Cube(_) => Runner::Cube,
             #[cfg(feature = "flex")]
             DispatchDevice::Flex(_) => Runner::Flex,
             #[cfg(feature = "tch")]
@@ -90,7 +98,7 @@ impl Kernels {
     }
 
     /// Without a feature there are no kernels.
-    #[cfg(not(any(feature = "flex", feature = "tch")))]
+    #[cfg(not(any(feature = "cube", feature = "flex", feature = "tch")))]
     fn runner<const D: usize>(self, _: &Tensor<D>) -> Runner {
         Runner::Plain
     }
@@ -108,6 +116,8 @@ pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3
 /// As [`plain::layer_norm`].
 pub(crate) fn layer_norm(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> Tensor<3> {
     match kernels.runner(&x) {
+        #[cfg(feature = "cube")]
+        Runner::Cube => cube::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
         #[cfg(feature = "flex")]
         Runner::Flex => flex::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
         #[cfg(feature = "tch")]
@@ -142,6 +152,8 @@ pub(crate) fn attention(
     kernels: Kernels,
 ) -> Tensor<3> {
     match kernels.runner(&qkv) {
+        #[cfg(feature = "cube")]
+        Runner::Cube => cube::attention(qkv, mask, bias, heads),
         #[cfg(feature = "flex")]
         Runner::Flex => flex::attention(qkv, mask, bias, heads),
         #[cfg(feature = "tch")]

@@ -8,7 +8,7 @@ use super::names::Known;
 use super::private::keep_as_private_as;
 use super::report::{Show, show};
 use super::rows::Rows;
-use super::signals::on_stop;
+use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
@@ -18,9 +18,7 @@ use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_json};
 use crate::report::Report;
-use crate::run::{
-    Budget, Crew, Estimate, Open, Progress, Stop, Study, TrialTimes, cores, in_words,
-};
+use crate::run::{Budget, Crew, Estimate, Open, Progress, Study, TrialTimes, cores, in_words};
 use crate::stats::Looks;
 
 /// The folder of a study if none is named.
@@ -75,7 +73,7 @@ pub struct Args {
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
-    /// After the trials, measure what each scheme costs, one at a time: about a minute for eight schemes. As `pe-lab
+    /// After the trials, measure what each scheme costs, one at a time: about two minutes for eight schemes. As `pe-lab
     /// costs` does
     #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
     costs: bool,
@@ -248,11 +246,7 @@ impl Args {
         }
         keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
-        let stop = Stop::default();
-        on_stop({
-            let stop = stop.clone();
-            move || stop.now()
-        })?;
+        let stop = stop_of_trials()?;
         let say = |line: &str| {
             if !self.show.quiet {
                 tell(line);
@@ -366,11 +360,14 @@ impl Args {
                 outcomes.resumed
             ));
         }
-        if !self.costs {
-            return show(&study, &outcomes, &self.show, study.folder());
-        }
-        costs::measure(&study, &stop, self.show.quiet)?;
-        show(&study, &study.outcomes()?, &self.show, study.folder())
+        let outcomes = match self.costs {
+            false => outcomes,
+            true => {
+                costs::measure(&study, &stop, self.show.quiet)?;
+                study.outcomes()?
+            }
+        };
+        show(&study, &outcomes, &self.show, study.folder())
     }
 }
 

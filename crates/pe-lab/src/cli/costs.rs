@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::private::keep_as_private_as;
 use super::report::{Show, show};
-use super::signals::on_stop;
+use super::signals::stop_of_trials;
 use crate::console::tell;
 use crate::error::LabError;
 use crate::run::{Stop, Study};
@@ -24,12 +24,7 @@ impl Args {
     pub fn run(&self) -> Result<u8, LabError> {
         let study = Study::load(&self.folder)?;
         keep_as_private_as(study.tasks().files())?;
-        let stop = Stop::default();
-        on_stop({
-            let stop = stop.clone();
-            move || stop.now()
-        })?;
-        measure(&study, &stop, self.show.quiet)?;
+        measure(&study, &stop_of_trials()?, self.show.quiet)?;
         show(&study, &study.outcomes()?, &self.show, study.folder())
     }
 }

@@ -1,6 +1,7 @@
 //! Ctrl-C, and the signals by which a program is asked to end.
 
 use crate::error::LabError;
+use crate::run::Stop;
 
 /// Calls `stop` on Ctrl-C, when the terminal is closed, and when the program is asked to end. A signal that was
 /// ignored when the program started, as `nohup` does with that of a closed terminal, stays ignored.
@@ -12,6 +13,14 @@ pub(super) fn on_stop(stop: impl Fn() + Send + 'static) -> Result<(), LabError> 
     #[cfg(unix)]
     unix::ignore(&ignored);
     Ok(())
+}
+
+/// What stops the trials of a study, and is called on the same signals.
+pub(super) fn stop_of_trials() -> Result<Stop, LabError> {
+    let stop = Stop::default();
+    let called = stop.clone();
+    on_stop(move || called.now())?;
+    Ok(stop)
 }
 
 #[cfg(unix)]

@@ -104,15 +104,9 @@ pub fn measure_cost(
             task.test_lengths()
         )));
     };
-    let samples: Vec<Sample> = tested
-        .iter()
-        .cycle()
-        .take(recipe.batch_size)
-        .cloned()
-        .collect();
+    let samples = tested.iter().cycle().take(recipe.batch_size);
     let samples: Vec<Sample> = samples
-        .into_iter()
-        .map(|sample| trained(sample, task))
+        .map(|sample| trained(sample.clone(), task))
         .collect();
     let trains = device.clone().autodiff();
     let mut model = Model::init(sizes, task, scheme, 1, &trains)?;

@@ -75,6 +75,11 @@ impl Server {
         format!("http://{}/", self.address)
     }
 
+    /// The port at which it listens.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// What ends the server.
     pub fn stop(&self) -> Stop {
         Stop {
@@ -110,7 +115,7 @@ impl Server {
     fn answer(&self, mut stream: TcpStream) {
         let (response, head) = match http::read(&mut stream) {
             Ok(request) => {
-                let answer = || self.site.answer(&request, self.address.port());
+                let answer = || self.site.answer(&request, self.port());
                 let answered = catch_unwind(AssertUnwindSafe(answer));
                 let failed = |_| Response::text(500, "this is a mistake of pe-lab; it goes on");
                 (answered.unwrap_or_else(failed), request.head)

@@ -18,13 +18,7 @@ use pe_lab::serve::{Server, Site};
 fn serving(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &str)) {
     let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
     let url = server.url();
-    let port = url
-        .trim_end_matches('/')
-        .rsplit(':')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let port = server.port();
     let stop = server.stop();
     thread::scope(|scope| {
         scope.spawn(|| server.run());

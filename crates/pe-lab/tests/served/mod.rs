@@ -84,14 +84,7 @@ pub fn floats(value: &Value) -> Vec<f64> {
 /// Runs `test` beside a server of a folder.
 pub fn serving(folder: Option<&Path>, test: impl FnOnce(u16)) {
     let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
-    let port = server
-        .url()
-        .trim_end_matches('/')
-        .rsplit(':')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let port = server.port();
     let stop = server.stop();
     thread::scope(|scope| {
         scope.spawn(|| server.run());

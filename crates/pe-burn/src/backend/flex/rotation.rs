@@ -21,12 +21,32 @@ use crate::layout::Layout;
 /// - `sign`: 1, or −1 for the inverse rotation
 /// - output: as `x`
 pub fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, sign: f32) -> Tensor<4> {
+    of(x, rows, None, layout, sign)
+}
+
+/// [`rotate`] for the first `heads` heads of a projection, `[batch, seq, heads, d_head]`.
+pub fn rotate_heads(
+    x: Tensor<4>,
+    rows: Tensor<3>,
+    heads: usize,
+    layout: Layout,
+    sign: f32,
+) -> Tensor<4> {
+    of(x, rows, Some(heads), layout, sign)
+}
+
+fn of(x: Tensor<4>, rows: Tensor<3>, heads: Option<usize>, layout: Layout, sign: f32) -> Tensor<4> {
     let found = "rows on the device of the input";
     let rows = rows.without_autodiff().try_into_primitive::<Flex>();
     let rows = rows.expect(found).to_contiguous();
+    let rotation = Rotation {
+        rows,
+        heads,
+        layout,
+        sign,
+    };
     apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
-        let y = rotated(x, &rows, layout, sign);
-        (y, Rotation { rows, layout, sign })
+        (rotation.of(x), rotation)
     })
     .tensor()
 }
@@ -34,22 +54,52 @@ pub fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, sign: f32) -> Tenso
 #[derive(Clone, Debug)]
 struct Rotation {
     rows: FlexTensor,
+    /// For heads side by side: how many of them are rotated.
+    heads: Option<usize>,
     layout: Layout,
     sign: f32,
+}
+
+impl Rotation {
+    fn of(&self, x: FlexTensor) -> FlexTensor {
+        let Self {
+            rows,
+            heads,
+            layout,
+            sign,
+        } = self;
+        match heads {
+            None => rotated(x, rows, None, *layout, *sign),
+            Some(_) => {
+                let by_heads = x.transpose(1, 2);
+                drop(x); // or its memory is shared
+                rotated(by_heads, rows, *heads, *layout, *sign).transpose(1, 2)
+            }
+        }
+    }
 }
 
 impl Operation<Flex, 1> for Rotation {
     fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
         // The transpose of a rotation is its inverse.
-        [rotated(gradient, &self.rows, self.layout, -self.sign)]
+        let sign = -self.sign;
+        [Self { sign, ..self }.of(gradient)]
     }
 }
 
-/// Rotates in place where the memory of `x` is not shared, and else writes a new tensor.
-fn rotated(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, sign: f32) -> FlexTensor {
+/// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With a number of
+/// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
+fn rotated(
+    mut x: FlexTensor,
+    rows: &FlexTensor,
+    first_heads: Option<usize>,
+    layout: Layout,
+    sign: f32,
+) -> FlexTensor {
     let angles: &[f32] = rows.as_slice().expect("contiguous rows");
     let [angles_batch, seq, width] = rows.layout().shape().dims();
     let [batch, heads, _, d_head] = x.layout().shape().dims();
+    let turned = first_heads.unwrap_or(heads);
     // A thread takes this many rows of one head of one sequence at a time.
     let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
     let per_head = seq.div_ceil(rows_at_a_time);
@@ -83,6 +133,9 @@ fn rotated(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, sign: f32) -> F
         let numbers = Memory(numbers.as_mut_ptr());
         for_each(&|i| {
             let (index, angles) = block(i);
+            if index[1] >= turned {
+                return;
+            }
             // SAFETY: the rows are inside the storage and do not overlap, each is given to one
             // thread, and `try_storage_mut` has checked that the storage is not shared.
             unsafe {
@@ -93,31 +146,48 @@ fn rotated(mut x: FlexTensor, rows: &FlexTensor, layout: Layout, sign: f32) -> F
         return x;
     }
     let (numbers, strides) = (x.storage::<f32>(), x.layout());
+    // The first element of a row of the output, and how far the next row of its head is.
+    let (to_row, step): (&(dyn Fn([usize; 4]) -> usize + Sync), usize) = match first_heads {
+        None => (
+            &|[b, h, row, _]| ((b * heads + h) * seq + row) * d_head,
+            d_head,
+        ),
+        Some(_) => (
+            &|[b, h, row, _]| ((b * seq + row) * heads + h) * d_head,
+            heads * d_head,
+        ),
+    };
     let write = |out: &mut [MaybeUninit<f32>]| {
         let out = Memory(out.as_mut_ptr().cast());
         for_each(&|i| {
             let (index, angles) = block(i);
             let [b, h, first, _] = index;
-            let target = ((b * heads + h) * seq + first) * d_head;
+            let target = to_row(index);
             for row in 0..angles.len() / width {
                 let from = strides.index(&[b, h, first + row, 0]);
                 let source = &numbers[from..from + d_head];
                 // SAFETY: `source` is other memory than `out`, and each row of `out` is inside it and
                 // written by one thread.
                 unsafe {
-                    let row = out.from(target + row * d_head);
+                    let row = out.from(target + row * step);
                     row.copy_from_nonoverlapping(source.as_ptr(), d_head);
                 }
+            }
+            if h >= turned {
+                return;
             }
             // SAFETY: these rows have just been written, by this thread.
             unsafe {
                 let first = out.from(target);
-                rotate_rows(first, d_head as isize, width, angles, layout, sign);
+                rotate_rows(first, step as isize, width, angles, layout, sign);
             }
         });
     };
     // SAFETY: the blocks cover all rows, and each row is written whole.
-    unsafe { filled_by([batch, heads, seq, d_head], write) }
+    match first_heads {
+        None => unsafe { filled_by([batch, heads, seq, d_head], write) },
+        Some(_) => unsafe { filled_by([batch, seq, heads, d_head], write) }.transpose(1, 2),
+    }
 }
 
 /// The start of memory that several threads write, each to rows of its own.

@@ -1,0 +1,420 @@
+//! The rotation of [`crate::rotate::turn`]: one thread per vector of columns.
+
+use burn::backend::TensorMetadata;
+use burn::tensor::DType;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::calculate_cube_count_elemwise;
+use cubecl::ir::{ElemType, FloatKind};
+use cubecl::prelude::*;
+use cubecl::std::FastDivmod;
+
+use crate::layout::Layout;
+use crate::rotate::turn::Turn;
+
+/// What is known of a rotation when its kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Plan {
+    /// The number of columns that are read and written at a time.
+    vector: usize,
+    /// Half the number of rotated columns.
+    pairs: usize,
+    /// The number of columns behind them that are copied: none where the rotation is in place.
+    copied: usize,
+    interleaved: bool,
+    inverse: bool,
+    /// One row of angles per token serves the whole batch.
+    shared: bool,
+    /// For heads side by side, which lie together in memory: how many of them are rotated. The others are
+    /// copied, or left where they are.
+    first_heads: Option<usize>,
+}
+
+impl Plan {
+    /// Whether both columns of a pair are in one vector.
+    fn within(&self) -> bool {
+        self.interleaved && self.vector > 1
+    }
+
+    /// The number of vectors of a row whose thread rotates.
+    fn turned(&self) -> usize {
+        match self.within() {
+            true => 2 * self.pairs / self.vector,
+            false => self.pairs / self.vector,
+        }
+    }
+
+    /// The number of threads of a row.
+    fn threads(&self) -> usize {
+        self.turned() + self.copied / self.vector
+    }
+}
+
+/// Rotates the columns of one thread.
+#[cube]
+fn turn_columns<E: Float, N: Size>(
+    x: &Tensor<Vector<E, N>>,
+    rows: &Tensor<f32>,
+    y: &mut Tensor<Vector<E, N>>,
+    thread: usize,
+    heads: FastDivmod<usize>,
+    seq: FastDivmod<usize>,
+    #[comptime] plan: Plan,
+) {
+    let n = comptime!(plan.vector);
+    let (pairs, turned, threads) = comptime!((plan.pairs, plan.turned(), plan.threads()));
+    let row = thread / threads;
+    let column = thread % threads;
+    let (batch, head, token) = if comptime!(plan.first_heads.is_some()) {
+        let (token_row, head) = heads.div_mod(row);
+        let (batch, token) = seq.div_mod(token_row);
+        (batch, head, token)
+    } else {
+        let (head_row, token) = seq.div_mod(row);
+        let (batch, head) = heads.div_mod(head_row);
+        (batch, head, token)
+    };
+    let turns = head < comptime!(plan.first_heads.unwrap_or(usize::MAX >> 33));
+    let from = (batch * x.stride(0) + head * x.stride(1) + token * x.stride(2)) / n;
+    let to = (batch * y.stride(0) + head * y.stride(1) + token * y.stride(2)) / n;
+    let mut angles = token * rows.stride(1);
+    if comptime!(!plan.shared) {
+        angles += batch * rows.stride(0);
+    }
+    if !turns {
+        if comptime!(plan.within()) {
+            y[to + column] = x[from + column];
+        } else if column < turned {
+            y[to + column] = x[from + column];
+            y[to + column + comptime!(pairs / n)] = x[from + column + comptime!(pairs / n)];
+        } else {
+            let at = column + comptime!(pairs / n);
+            y[to + at] = x[from + at];
+        }
+    } else if column < turned {
+        if comptime!(plan.within()) {
+            let both = x[from + column];
+            let mut out = Vector::<E, N>::empty();
+            let first = angles + column * comptime!(n / 2);
+            #[unroll]
+            for i in 0..comptime!(n / 2) {
+                let a = f32::cast_from(both.extract(comptime!(2 * i)));
+                let b = f32::cast_from(both.extract(comptime!(2 * i + 1)));
+                let mut sin = rows[first + i];
+                let cos = rows[first + i + pairs];
+                if comptime!(plan.inverse) {
+                    sin = -sin;
+                }
+                out.insert(comptime!(2 * i), E::cast_from(a * cos - b * sin));
+                out.insert(comptime!(2 * i + 1), E::cast_from(a * sin + b * cos));
+            }
+            y[to + column] = out;
+        } else {
+            // The columns of the first and of the second half of the pairs.
+            let mut at_a = column;
+            let mut at_b = column + comptime!(pairs / n);
+            if comptime!(plan.interleaved) {
+                at_a = 2 * column;
+                at_b = at_a + 1;
+            }
+            let in_a = x[from + at_a];
+            let in_b = x[from + at_b];
+            let mut out_a = Vector::<E, N>::empty();
+            let mut out_b = Vector::<E, N>::empty();
+            let first = angles + column * n;
+            #[unroll]
+            for i in 0..n {
+                let a = f32::cast_from(in_a.extract(i));
+                let b = f32::cast_from(in_b.extract(i));
+                let mut sin = rows[first + i];
+                let cos = rows[first + i + pairs];
+                if comptime!(plan.inverse) {
+                    sin = -sin;
+                }
+                out_a.insert(i, E::cast_from(a * cos - b * sin));
+                out_b.insert(i, E::cast_from(a * sin + b * cos));
+            }
+            y[to + at_a] = out_a;
+            y[to + at_b] = out_b;
+        }
+    } else {
+        let at = column - turned + comptime!(2 * pairs / n);
+        y[to + at] = x[from + at];
+    }
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn turn_one<E: Float, N: Size>(
+    x: &Tensor<Vector<E, N>>,
+    rows: &Tensor<f32>,
+    y: &mut Tensor<Vector<E, N>>,
+    threads: usize,
+    heads: FastDivmod<usize>,
+    seq: FastDivmod<usize>,
+    #[comptime] plan: Plan,
+    #[define(E)] _dtype: ElemType,
+) {
+    if ABSOLUTE_POS < threads {
+        turn_columns::<E, N>(x, rows, y, ABSOLUTE_POS, heads, seq, plan);
+    }
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn turn_both<E: Float, N: Size>(
+    q: &Tensor<Vector<E, N>>,
+    k: &Tensor<Vector<E, N>>,
+    rows: &Tensor<f32>,
+    turned_q: &mut Tensor<Vector<E, N>>,
+    turned_k: &mut Tensor<Vector<E, N>>,
+    threads_of_q: usize,
+    threads: usize,
+    heads_of_q: FastDivmod<usize>,
+    heads_of_k: FastDivmod<usize>,
+    seq: FastDivmod<usize>,
+    #[comptime] plan_of_q: Plan,
+    #[comptime] plan_of_k: Plan,
+    #[define(E)] _dtype: ElemType,
+) {
+    if ABSOLUTE_POS < threads_of_q {
+        turn_columns::<E, N>(q, rows, turned_q, ABSOLUTE_POS, heads_of_q, seq, plan_of_q);
+    } else if ABSOLUTE_POS < threads {
+        let thread = ABSOLUTE_POS - threads_of_q;
+        turn_columns::<E, N>(k, rows, turned_k, thread, heads_of_k, seq, plan_of_k);
+    }
+}
+
+/// A tensor to be rotated, in a form that the kernel takes.
+struct Side {
+    x: CubeTensor,
+    /// The columns of a head.
+    d_head: usize,
+    in_place: bool,
+}
+
+impl Side {
+    fn new(x: CubeTensor) -> Self {
+        let x = match x.meta.strides()[3] == 1 || x.meta.shape()[3] == 1 {
+            true => x,
+            false => into_contiguous(x),
+        };
+        let in_place = x.can_mut() && x.is_nonoverlapping();
+        let d_head = x.meta.shape()[3];
+        Self {
+            x,
+            d_head,
+            in_place,
+        }
+    }
+
+    /// The most columns that a thread can read at a time, one vector never crossing from the rotated
+    /// columns to others.
+    fn vector(&self, width: usize, layout: Layout) -> usize {
+        let part = match layout {
+            Layout::Interleaved => width,
+            Layout::Halves => width / 2,
+        };
+        let (shape, strides) = (self.x.meta.shape(), self.x.meta.strides());
+        let fits = |n: &usize| {
+            let outer = (0..3).filter(|axis| shape[*axis] > 1);
+            let aligned = outer
+                .map(|axis| strides[axis])
+                .all(|s| s.is_multiple_of(*n));
+            aligned && part.is_multiple_of(*n) && self.d_head.is_multiple_of(*n)
+        };
+        let sizes = self.x.client.io_optimized_vector_sizes(self.x.elem_size());
+        sizes.filter(fits).max().unwrap_or(1)
+    }
+
+    fn plan(&self, rows: &CubeTensor, vector: usize, layout: Layout, turn: Turn) -> Plan {
+        let width = rows.meta.shape()[2];
+        Plan {
+            vector,
+            pairs: width / 2,
+            copied: match self.in_place {
+                true => 0,
+                false => self.d_head - width,
+            },
+            interleaved: layout == Layout::Interleaved,
+            inverse: turn == Turn::Inverse,
+            shared: rows.meta.shape()[0] == 1,
+            first_heads: None,
+        }
+    }
+
+    /// The number of threads that a plan needs.
+    fn threads(&self, plan: &Plan) -> usize {
+        self.x.meta.shape()[..3].iter().product::<usize>() * plan.threads()
+    }
+
+    /// The tensor that the kernel writes to, and the argument that stands for it. `position` is that of
+    /// the input among the arguments.
+    fn output(&self, position: usize) -> (CubeTensor, TensorArg) {
+        match self.in_place {
+            true => (self.x.clone(), self.x.as_tensor_alias(position)),
+            false => {
+                let x = &self.x;
+                let (client, device) = (x.client.clone(), x.device.clone());
+                let y = empty_device_contiguous_dtype(client, device, x.shape(), x.dtype);
+                (y.clone(), y.into_tensor_arg())
+            }
+        }
+    }
+}
+
+/// Rows as the kernel takes them, and the size of the addresses that reach them and the sides.
+fn contiguous(rows: CubeTensor, sides: &[&Side]) -> (CubeTensor, AddressType) {
+    let rows = match rows.meta.strides()[2] == 1 {
+        true => rows,
+        false => into_contiguous(rows),
+    };
+    let of_sides = sides.iter().map(|side| side.x.required_address_type());
+    let addresses = of_sides.max().unwrap_or_default();
+    let addresses = addresses.max(rows.required_address_type());
+    (rows, addresses)
+}
+
+fn element(dtype: DType) -> ElemType {
+    ElemType::Float(match dtype {
+        DType::F16 => FloatKind::F16,
+        DType::BF16 => FloatKind::BF16,
+        DType::F32 => FloatKind::F32,
+        other => unreachable!("the kernels do not take {other:?}"),
+    })
+}
+
+pub(super) fn one(x: CubeTensor, rows: CubeTensor, layout: Layout, turn: Turn) -> CubeTensor {
+    let side = Side::new(x);
+    let (rows, addresses) = contiguous(rows, &[&side]);
+    let vector = side.vector(rows.meta.shape()[2], layout);
+    let plan = side.plan(&rows, vector, layout, turn);
+    let threads = side.threads(&plan);
+    let client = side.x.client.clone();
+    let cube_dim = CubeDim::new(&client, threads);
+    let [_, heads, seq, _] = side.x.meta.shape().dims();
+    let (y, output) = side.output(0);
+    let dtype = element(side.x.dtype);
+    // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, inside the
+    // shapes and strides of the tensors, and no other thread does.
+    unsafe {
+        turn_one::launch_unchecked(
+            &client,
+            calculate_cube_count_elemwise(&client, threads, cube_dim),
+            cube_dim,
+            addresses,
+            vector,
+            side.x.into_tensor_arg(),
+            rows.into_tensor_arg(),
+            output,
+            threads,
+            heads,
+            seq,
+            plan,
+            dtype,
+        );
+    }
+    y
+}
+
+pub(super) fn both(
+    q: CubeTensor,
+    k: CubeTensor,
+    rows: CubeTensor,
+    layout: Layout,
+    turn: Turn,
+) -> (CubeTensor, CubeTensor) {
+    let (q, k) = (Side::new(q), Side::new(k));
+    let (rows, addresses) = contiguous(rows, &[&q, &k]);
+    let width = rows.meta.shape()[2];
+    let vector = q.vector(width, layout).min(k.vector(width, layout));
+    let plan_of_q = q.plan(&rows, vector, layout, turn);
+    let plan_of_k = k.plan(&rows, vector, layout, turn);
+    let threads_of_q = q.threads(&plan_of_q);
+    let threads = threads_of_q + k.threads(&plan_of_k);
+    let client = q.x.client.clone();
+    let cube_dim = CubeDim::new(&client, threads);
+    let [_, heads_of_q, seq, _] = q.x.meta.shape().dims();
+    let [_, heads_of_k, _, _] = k.x.meta.shape().dims();
+    let (turned_q, output_q) = q.output(0);
+    let (turned_k, output_k) = k.output(1);
+    let dtype = element(q.x.dtype);
+    // SAFETY: as in `one`, and the memory of queries and keys that are written is not shared.
+    unsafe {
+        turn_both::launch_unchecked(
+            &client,
+            calculate_cube_count_elemwise(&client, threads, cube_dim),
+            cube_dim,
+            addresses,
+            vector,
+            q.x.into_tensor_arg(),
+            k.x.into_tensor_arg(),
+            rows.into_tensor_arg(),
+            output_q,
+            output_k,
+            threads_of_q,
+            threads,
+            heads_of_q,
+            heads_of_k,
+            seq,
+            plan_of_q,
+            plan_of_k,
+            dtype,
+        );
+    }
+    (turned_q, turned_k)
+}
+
+/// The rotation of the first `heads` heads of `x`, which is `[batch, seq, heads, d_head]`.
+pub(super) fn first_heads(
+    x: CubeTensor,
+    rows: CubeTensor,
+    heads: usize,
+    layout: Layout,
+    turn: Turn,
+) -> CubeTensor {
+    let mut side = Side::new(x);
+    let (rows, addresses) = contiguous(rows, &[&side]);
+    let (y, mut output) = side.output(0);
+    // From here on as `[batch, heads, seq, d_head]`.
+    side.x.meta.swap(1, 2);
+    match &mut output {
+        TensorArg::Alias { strides, shape, .. } => {
+            strides.swap(1, 2);
+            shape.swap(1, 2);
+        }
+        TensorArg::Handle { handle } => {
+            handle.strides.swap(1, 2);
+            handle.shape.swap(1, 2);
+        }
+    }
+    let vector = side.vector(rows.meta.shape()[2], layout);
+    let plan = Plan {
+        first_heads: Some(heads),
+        ..side.plan(&rows, vector, layout, turn)
+    };
+    let [batch, all, seq, _] = side.x.meta.shape().dims();
+    let heads = if side.in_place { heads } else { all };
+    let threads = batch * heads * seq * plan.threads();
+    let client = side.x.client.clone();
+    let cube_dim = CubeDim::new(&client, threads);
+    let dtype = element(side.x.dtype);
+    // SAFETY: as in `one`.
+    unsafe {
+        turn_one::launch_unchecked(
+            &client,
+            calculate_cube_count_elemwise(&client, threads, cube_dim),
+            cube_dim,
+            addresses,
+            vector,
+            side.x.into_tensor_arg(),
+            rows.into_tensor_arg(),
+            output,
+            threads,
+            heads,
+            seq,
+            plan,
+            dtype,
+        );
+    }
+    y
+}

@@ -1,0 +1,30 @@
+//! A file of labelled rows, and a short study of one.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::lab;
+
+/// Writes a file of labelled rows.
+pub fn write_rows(file: &Path) {
+    let rows = (0..40).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
+}
+
+/// A short study of a data file.
+pub fn of_data(file: &Path, out: &Path) -> Command {
+    let mut command = lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--data",
+    ]);
+    command.arg(file).arg("--out").arg(out);
+    command
+}

@@ -1,0 +1,176 @@
+//! How many kernels a graphics card is asked to launch. Counted where Burn issues them, so that a card is
+//! not needed. A process of its own: the observer sees the launches of all threads.
+#![recursion_limit = "256"]
+
+use std::sync::{Arc, Mutex};
+
+use burn::grad_clipping::GradientClippingConfig;
+use burn::nn::transformer::{TransformerEncoderConfig, TransformerEncoderInput};
+use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Distribution, FloatDType, Tensor};
+use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
+use pe_burn::{Layout, PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate};
+use pe_encoder::{Adam, EncoderConfig, Kernels};
+
+#[derive(Default)]
+struct Launches(Mutex<Vec<&'static str>>);
+
+impl LaunchObserver for Launches {
+    fn launched(&self, kernel: &'static str) {
+        self.0.lock().unwrap().push(kernel);
+    }
+}
+
+/// The kernels that `work` launches, and by how many bytes the memory in use grows meanwhile.
+fn launches<T>(device: &Device, work: impl FnOnce() -> T) -> (Vec<&'static str>, i64) {
+    let in_use = || {
+        device.sync().unwrap();
+        device.memory_pool_usage().unwrap().bytes_in_use as i64
+    };
+    let before = in_use();
+    let seen = Arc::new(Launches::default());
+    let watching = LaunchObservation::new(seen.clone());
+    let held = work();
+    let grown = in_use() - before;
+    drop(watching);
+    drop(held);
+    let seen = seen.0.lock().unwrap().clone();
+    (seen, grown)
+}
+
+/// Queries and keys together take one launch and no new memory, each of their gradients one more.
+fn rotation(device: &Device) {
+    let autodiff = device.clone().autodiff();
+    for dtype in [FloatDType::F32, FloatDType::F16] {
+        if !device.supports_dtype(dtype) {
+            continue;
+        }
+        for layout in [Layout::Interleaved, Layout::Halves] {
+            for width in [64, 16] {
+                let config = RotaryPositionalEncodingConfig::new(64)
+                    .with_rotary_dim(width)
+                    .with_layout(layout);
+                let random = |heads, device: &Device| {
+                    let shape = [2, heads, 32, 64];
+                    let x = Tensor::<4>::random(shape, Distribution::Default, device).cast(dtype);
+                    device.sync().unwrap();
+                    x
+                };
+                let rope = config.init(device);
+                let at = Positions::from(5);
+                drop(rope.rotate(random(4, device), random(2, device), &at));
+                let (q, k) = (random(4, device), random(2, device));
+                let (seen, grown) = launches(device, || rope.rotate(q, k, &at));
+                assert_eq!(seen.len(), 1, "{device:?} {dtype:?} {layout:?}: {seen:?}");
+                assert!(seen[0].contains("turn_both"), "{seen:?}");
+                assert_eq!(grown, 0, "{device:?} {dtype:?} {layout:?}");
+
+                let qkv = |device: &Device| random(8, device).reshape([2, 32, 8 * 64]);
+                drop(rope.rotate_packed(qkv(device), [4, 2], &at));
+                let projection = qkv(device);
+                device.sync().unwrap();
+                let (seen, grown) =
+                    launches(device, || rope.rotate_packed(projection, [4, 2], &at));
+                assert_eq!(seen.len(), 1, "{device:?} {dtype:?} {layout:?}: {seen:?}");
+                assert_eq!(grown, 0, "{device:?} {dtype:?} {layout:?}");
+
+                let rope = config.init(&autodiff);
+                let q = random(4, &autodiff).require_grad();
+                let k = random(2, &autodiff).require_grad();
+                let (turned_q, turned_k) = rope.rotate(q.clone(), k.clone(), &at);
+                device.sync().unwrap();
+                let (seen, _) = launches(device, || {
+                    let of_q = turned_q.backward();
+                    let of_k = turned_k.backward();
+                    (q.grad(&of_q), k.grad(&of_k))
+                });
+                let turns = seen.iter().filter(|name| name.contains("turn_one"));
+                assert_eq!(
+                    turns.count(),
+                    2,
+                    "{device:?} {dtype:?} {layout:?}: {seen:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The launches of a training step that has been made before: forward, backward, clipping and Adam.
+fn of_a_step(device: &Device, mut step: impl FnMut()) -> usize {
+    for _ in 0..2 {
+        step();
+    }
+    device.sync().unwrap();
+    launches(device, step).0.len()
+}
+
+/// A training step of the encoder takes at most half the launches of Burn's modules, which rotate nothing.
+fn training(device: &Device) {
+    let device = device.clone().autodiff();
+    let x = Tensor::<3>::random([8, 32, 64], Distribution::Default, &device);
+    let (d_model, d_ff, heads, layers) = (64, 256, 4, 2);
+
+    let config = TransformerEncoderConfig::new(d_model, d_ff, heads, layers);
+    let config = config.with_dropout(0.0).with_norm_first(true);
+    let mut model = config.init(&device);
+    let clipping = GradientClippingConfig::Norm(1.0);
+    let adam = AdamConfig::new().with_grad_clipping(Some(clipping));
+    let mut optimizer = adam.init();
+    let burns = of_a_step(&device, || {
+        let y = model.forward(TransformerEncoderInput::new(x.clone()));
+        let gradients = y.powi_scalar(2).mean().backward();
+        let gradients = GradientsParams::from_grads(gradients, &model);
+        model = optimizer.step(1e-3, model.clone(), gradients);
+    });
+
+    let rotary = RotaryPositionalEncodingConfig::new(d_model / heads);
+    for (name, config) in [
+        ("no positions", PositionalConfig::None {}),
+        ("rotary positions", PositionalConfig::Rotary(rotary)),
+    ] {
+        let scheme = config.init(&device);
+        let mut model = EncoderConfig::new(d_model, d_ff, heads, layers).init(&device);
+        let mut optimizer = ModuleOptimizer::from(Adam {
+            beta_1: 0.9,
+            beta_2: 0.999,
+            epsilon: 1e-5,
+            clip_norm: Some(1.0),
+            kernels: Kernels::Auto,
+        });
+        let ours = of_a_step(&device, || {
+            let y = model.forward(x.clone(), None, &scheme, &Positions::default());
+            let gradients = y.powi_scalar(2).mean().backward();
+            let gradients = GradientsParams::from_grads(gradients, &model);
+            model = optimizer.step(1e-3, model.clone(), gradients);
+        });
+        println!("{device:?}, {name}: {ours} launches, {burns} of Burn's modules");
+        assert!(
+            2 * ours <= burns,
+            "{name}: {ours} launches, {burns} of Burn's modules"
+        );
+    }
+}
+
+/// One test at a time: the observer sees the launches of all threads.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn on_cards(test: impl Fn(&Device)) {
+    let _alone = ONE_AT_A_TIME.lock();
+    let mut cards = pe_tests::devices();
+    cards.retain(|device| device.memory_pool_usage().is_some());
+    assert!(
+        !cards.is_empty(),
+        "no device in this build is a graphics card"
+    );
+    cards.iter().for_each(test);
+}
+
+#[test]
+fn queries_and_keys_are_rotated_in_one_launch() {
+    on_cards(rotation);
+}
+
+#[test]
+fn a_training_step_takes_half_the_launches_of_burns_modules() {
+    on_cards(training);
+}

@@ -1,0 +1,272 @@
+//! Rotations of queries and keys in every form in which models have them, held against Flex. The kernels
+//! of graphics cards read any memory layout, so it is seen here.
+
+use burn::tensor::{Device, Distribution, FloatDType, Tensor};
+use pe_burn::{
+    Layout, Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
+};
+use pe_tests::devices;
+
+use crate::{distance, values};
+
+/// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
+/// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
+/// all.
+fn views(shape: [usize; 4], device: &Device) -> Vec<Tensor<4>> {
+    let [batch, heads, seq, d_head] = shape;
+    let random = |shape: [usize; 4]| {
+        let x = Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &Device::flex());
+        x.to_device(device)
+    };
+    vec![
+        random(shape),
+        random([batch, seq, heads, d_head]).swap_dims(1, 2),
+        random([batch, seq, 3 * heads, d_head])
+            .swap_dims(1, 2)
+            .narrow(1, heads, heads),
+        random([batch, heads, d_head, seq]).swap_dims(2, 3),
+        random(shape).flip([0, 2]),
+        random([1, heads, 1, d_head]).expand(shape),
+    ]
+}
+
+#[test]
+fn every_memory_layout_is_rotated_as_on_flex() {
+    let flex = Device::flex();
+    for device in devices() {
+        for (batch, heads, seq, d_head, width) in [
+            (1, 1, 1, 2, 2),
+            (2, 4, 5, 8, 8),
+            (3, 2, 7, 10, 6),
+            (2, 3, 4, 7, 4), // no vector fits
+            (1, 2, 300, 64, 64),
+            (2, 2, 33, 48, 16),
+        ] {
+            for layout in [Layout::Interleaved, Layout::Halves] {
+                let config = RotaryPositionalEncodingConfig::new(d_head)
+                    .with_rotary_dim(width)
+                    .with_layout(layout);
+                let (here, there) = (config.init(&device), config.init(&flex));
+                let starts: Vec<usize> = (0..batch).map(|row| 3 + 40 * row).collect();
+                for positions in [Positions::from(7), Positions::from_starts(starts)] {
+                    let queries = views([batch, heads, seq, d_head], &device);
+                    let keys = views([batch, 1, seq, d_head], &device);
+                    for (i, (q, k)) in queries.into_iter().zip(keys).enumerate() {
+                        let about = format!("{device:?} {layout:?} {width} of {d_head}, view {i}");
+                        let (before_q, before_k) = (values(q.clone()), values(k.clone()));
+                        let on_flex = |x: &Tensor<4>| x.clone().to_device(&flex);
+                        let (q2, k2) = there.rotate(on_flex(&q), on_flex(&k), &positions);
+                        // Shared with the clones, and not.
+                        for (q, k) in [(q.clone(), k.clone()), (q.clone() + 0.0, k.clone() + 0.0)] {
+                            let (q1, k1) = here.rotate(q, k, &positions);
+                            for (one, other) in [(q1, &q2), (k1, &k2)] {
+                                let apart = distance(one.to_device(&flex), other.clone());
+                                assert!(apart < 1e-6, "{about}: {apart}");
+                            }
+                        }
+                        let alone = here.rotate_queries(q.clone() + 0.0, &positions);
+                        let back = here.invert(alone.clone(), &positions).unwrap();
+                        assert!(distance(alone.to_device(&flex), q2) < 1e-6, "{about}");
+                        assert!(distance(back, q.clone()) < 2e-6, "{about}");
+                        assert_eq!(values(q), before_q, "{about}: a shared input was changed");
+                        assert_eq!(values(k), before_k, "{about}: a shared input was changed");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Half precision is computed in `f32` and rounded once, by a kernel as by Flex.
+#[test]
+fn half_precision_is_rotated_as_on_flex() {
+    let flex = Device::flex();
+    for device in devices() {
+        for (dtype, unit) in [
+            (FloatDType::F16, 2f32.powi(-10)),
+            (FloatDType::BF16, 2f32.powi(-7)),
+        ] {
+            if !device.supports_dtype(dtype) {
+                continue;
+            }
+            for (d_head, width) in [(8, 8), (12, 4), (64, 64)] {
+                for layout in [Layout::Interleaved, Layout::Halves] {
+                    let config = RotaryPositionalEncodingConfig::new(d_head)
+                        .with_rotary_dim(width)
+                        .with_layout(layout);
+                    let x = Tensor::<4>::random([2, 3, 9, d_head], Distribution::Default, &flex);
+                    let x = x.cast(dtype);
+                    let positions = Positions::from(1_000);
+                    let expected = config.init(&flex).rotate_queries(x.clone(), &positions);
+                    let got = config
+                        .init(&device)
+                        .rotate_queries(x.to_device(&device), &positions);
+                    assert_eq!(got.dtype(), dtype.into());
+                    // Values up to 2^0.5: a sum that is rounded otherwise in `f32` may fall to the next
+                    // number of the type.
+                    let apart = distance(got.to_device(&flex), expected);
+                    assert!(apart <= unit, "{device:?} {dtype:?} {layout:?}: {apart}");
+                }
+            }
+        }
+    }
+}
+
+/// Gradients of queries alone, of keys alone, and of both.
+#[test]
+fn gradients_are_those_of_flex() {
+    let flex = Device::flex().autodiff();
+    for device in devices() {
+        for layout in [Layout::Interleaved, Layout::Halves] {
+            let config = RotaryPositionalEncodingConfig::new(10)
+                .with_rotary_dim(6)
+                .with_layout(layout);
+            let random = |heads| {
+                Tensor::<4>::random([2, heads, 5, 10], Distribution::Default, &Device::flex())
+            };
+            let [q, k, of_q, of_k] = [random(4), random(2), random(4), random(2)];
+            for tracked in [[true, false], [false, true], [true, true]] {
+                let gradients = |device: &Device| {
+                    let device = device.clone().autodiff();
+                    let rope = config.init(&device);
+                    let on = |x: &Tensor<4>| Tensor::<4>::from_data(x.to_data(), &device);
+                    let track = |x: Tensor<4>, tracked| if tracked { x.require_grad() } else { x };
+                    let (x, y) = (track(on(&q), tracked[0]), track(on(&k), tracked[1]));
+                    let (q, k) = rope.rotate(x.clone(), y.clone(), &Positions::from(9));
+                    // Burn starts from a one for every element.
+                    let all = Tensor::cat(vec![q * on(&of_q), k * on(&of_k)], 1);
+                    let gradients = all.backward();
+                    [x, y].map(|x| x.grad(&gradients).map(values))
+                };
+                let (here, there) = (gradients(&device), gradients(&flex));
+                for (one, other) in here.into_iter().zip(there) {
+                    assert_eq!(one.is_some(), other.is_some());
+                    let pairs = one
+                        .unwrap_or_default()
+                        .into_iter()
+                        .zip(other.unwrap_or_default());
+                    for (a, b) in pairs {
+                        assert!((a - b).abs() < 1e-6, "{device:?} {layout:?}: {a} {b}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The queries, keys and values of a projection, `[batch, heads, seq, d_head]`.
+fn parts(qkv: Tensor<3>, [heads, kv_heads]: [usize; 2]) -> [Tensor<4>; 3] {
+    let [batch, seq, width] = qkv.dims();
+    let all = heads + 2 * kv_heads;
+    let by_heads = qkv.reshape([batch, seq, all, width / all]).swap_dims(1, 2);
+    let part = |first, heads| by_heads.clone().narrow(1, first, heads);
+    [
+        part(0, heads),
+        part(heads, kv_heads),
+        part(heads + kv_heads, kv_heads),
+    ]
+}
+
+#[test]
+fn a_projection_is_rotated_as_its_parts() {
+    for device in devices() {
+        for (batch, seq, d_head, width) in [(2, 5, 8, 8), (3, 7, 10, 6), (1, 300, 16, 16)] {
+            for layout in [Layout::Interleaved, Layout::Halves] {
+                let rope = RotaryPositionalEncodingConfig::new(d_head)
+                    .with_rotary_dim(width)
+                    .with_layout(layout)
+                    .init(&device);
+                let xpos = XPosPositionalEncodingConfig::new(d_head).init(&device);
+                for heads in [[4, 4], [4, 2], [3, 1]] {
+                    let all = (heads[0] + 2 * heads[1]) * d_head;
+                    let qkv =
+                        Tensor::<3>::random([batch, seq, all], Distribution::Default, &device);
+                    let starts: Vec<usize> = (0..batch).map(|row| 3 + 40 * row).collect();
+                    for positions in [Positions::from(7), Positions::from_starts(starts)] {
+                        let about = format!("{device:?} {layout:?} {heads:?} {width} of {d_head}");
+                        let before = values(qkv.clone());
+                        for scheme in [&rope as &dyn Rotate, &xpos] {
+                            let [q, k, v] = parts(qkv.clone(), heads);
+                            let (q, k) = scheme.rotate(q, k, &positions);
+                            // Shared with the clone, and not.
+                            for projection in [qkv.clone(), qkv.clone() + 0.0] {
+                                let packed = scheme.rotate_packed(projection, heads, &positions);
+                                assert_eq!(packed.dims(), qkv.dims());
+                                let turned = parts(packed, heads);
+                                for (one, other) in turned.into_iter().zip([&q, &k, &v]) {
+                                    let apart = distance(one, other.clone());
+                                    assert!(apart < 1e-6, "{about}: {apart}");
+                                }
+                            }
+                        }
+                        assert_eq!(values(qkv.clone()), before, "{about}: a shared input");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_a_projection_is_that_of_its_parts() {
+    for device in devices() {
+        let autodiff = device.clone().autodiff();
+        let rope = RotaryPositionalEncodingConfig::new(6)
+            .with_rotary_dim(4)
+            .init(&autodiff);
+        let random =
+            || Tensor::<3>::random([2, 5, 8 * 6], Distribution::Default, &device).to_data();
+        let (x, slopes) = (random(), random());
+        let heads = [4, 2];
+        let positions = Positions::from(11);
+        let gradient = |packed: bool| {
+            let x = Tensor::<3>::from_data(x.clone(), &autodiff).require_grad();
+            let slopes = Tensor::<3>::from_data(slopes.clone(), &autodiff);
+            let y = match packed {
+                true => rope.rotate_packed(x.clone(), heads, &positions),
+                false => {
+                    let [q, k, v] = parts(x.clone(), heads);
+                    let (q, k) = rope.rotate(q, k, &positions);
+                    let all = Tensor::cat(vec![q, k, v], 1).swap_dims(1, 2);
+                    all.reshape([2, 5, 8 * 6])
+                }
+            };
+            // Burn starts from a one for every element.
+            x.grad(&(y * slopes).backward()).unwrap()
+        };
+        assert!(
+            distance(gradient(true), gradient(false)) < 1e-6,
+            "{device:?}"
+        );
+    }
+}
+
+#[test]
+fn a_projection_that_has_no_such_heads_is_refused() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+    let qkv = |width| Tensor::<3>::zeros([2, 3, width], &device);
+    let refused = |width, heads| {
+        let result = rope.try_rotate_packed(qkv(width), heads, &Positions::default());
+        result.unwrap_err().to_string()
+    };
+    let error = refused(64, [0, 2]);
+    assert!(
+        error.contains("heads") && error.contains("at least 1"),
+        "{error}"
+    );
+    let error = refused(64, [4, 0]);
+    assert!(error.contains("kv_heads"), "{error}");
+    let error = refused(65, [4, 2]);
+    assert!(
+        error.contains("65") && error.contains("4 of queries, 2"),
+        "{error}"
+    );
+    let error = refused(64, [2, 1]);
+    assert!(error.contains("16") && error.contains('8'), "{error}"); // d_head
+    let error = refused(64, [usize::MAX, usize::MAX]);
+    assert!(error.contains("64"), "{error}");
+    let empty = Tensor::<3>::zeros([0, 3, 64], &device);
+    let turned = rope.try_rotate_packed(empty, [4, 2], &Positions::default());
+    assert_eq!(turned.unwrap().dims(), [0, 3, 64]);
+}
