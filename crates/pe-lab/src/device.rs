@@ -237,7 +237,7 @@ fn card(
         .iter()
         .map(|device| name_of(device).unwrap_or_default())
         .collect();
-    let is_wanted = |(number, name): (usize, &String)| match wanted.parse() {
+    let is_wanted = |(number, name): (usize, &String)| match wanted.parse::<usize>() {
         Ok(wanted) => number == wanted,
         Err(_) => name.to_lowercase().contains(&wanted.to_lowercase()),
     };
