@@ -461,3 +461,89 @@ fn order_is_learned_with_positions_and_not_without() {
     assert!(sinusoidal > 0.95, "{sinusoidal}");
     assert!(none < 0.7, "{none}");
 }
+
+/// `--train-length` is for the novel of the laboratory what it is for a text of one's own.
+#[test]
+fn the_text_of_the_laboratory_takes_a_training_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let study = |flags: &[&str]| {
+        let mut command = lab();
+        command.args([
+            "compare",
+            "--schemes",
+            "none",
+            "--seeds",
+            "1",
+            "--steps",
+            "2",
+        ]);
+        command.args(["--d-model", "16", "--heads", "2", "--layers", "1"]);
+        ended(command.args(flags).arg("--out").arg(&out))
+    };
+    let (code, stdout, stderr) = study(&["--tasks", "text", "--train-length", "16"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stdout.contains("inside training: lengths 16; beyond: lengths 32, 64, 128"),
+        "{stdout}"
+    );
+    assert!(out.join("trials/text(train_length=16)-none-1").is_dir());
+    // It goes on under its name, another length is added to it, and the study repeats itself.
+    let (code, _, stderr) = study(&["--train-length", "8"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("1 of them are there already and are kept; 1 are new"),
+        "{stderr}"
+    );
+    let again = folder.path().join("again");
+    let (code, _, stderr) = ended(
+        lab()
+            .args(["compare", "--quiet", "--study"])
+            .arg(out.join("study.toml"))
+            .arg("--out")
+            .arg(&again),
+    );
+    assert_eq!(code, 0, "{stderr}");
+    let scores = |out: &Path| {
+        let text = fs::read_to_string(out.join("summary.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let tasks = summary["tasks"].as_array().unwrap().iter();
+        tasks
+            .map(|task| {
+                (
+                    task["task"].clone(),
+                    task["schemes"][0]["inside"]["mean"].clone(),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(scores(&again), scores(&out));
+    assert_eq!(scores(&out).len(), 2);
+    for (flags, said) in [
+        (["--train-length", "7"], "it takes from 8 to 512 tokens"),
+        (["--train-length", "513"], "it takes from 8 to 512 tokens"),
+        (["--max-len", "9"], "is about data of your own"),
+    ] {
+        let (code, _, stderr) = study(&flags);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    let other = folder.path().join("other");
+    let (code, _, stderr) = ended(
+        lab()
+            .args([
+                "compare",
+                "--tasks",
+                "reverse",
+                "--train-length",
+                "16",
+                "--out",
+            ])
+            .arg(&other),
+    );
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("--train-length 16 is about texts, and none of the tasks reverse is one"),
+        "{stderr}"
+    );
+}

@@ -383,3 +383,68 @@ fn a_study_of_a_series_from_end_to_end() {
     // The page can be made again from what is there.
     run(&["report", "study", "--quiet"]);
 }
+
+/// The series of the laboratory needs no file, and is in a study only if it is named.
+#[test]
+fn the_series_of_the_laboratory_is_a_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::cargo_bin("pe-lab").unwrap();
+        let ran = command.args(arguments).current_dir(folder.path());
+        let ran = ran.output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{arguments:?}: {said}");
+        (String::from_utf8_lossy(&ran.stdout).into_owned(), said)
+    };
+    let small = [
+        "--d-model",
+        "16",
+        "--heads",
+        "2",
+        "--layers",
+        "1",
+        "--steps",
+        "2",
+    ];
+    let flags = [
+        "compare",
+        "--schemes",
+        "none,rotary,learned",
+        "--seeds",
+        "1,",
+        "--out",
+        "study",
+    ];
+    let (table, _) = run(&[&flags[..], &small, &["--tasks", "co2"]].concat());
+    assert!(
+        table.contains(
+            "co2 (real data: the next month's mean of carbon dioxide in the air; 2 steps)"
+        ) && table.contains("tested on 200 sequences inside and 200 beyond"),
+        "{table}"
+    );
+    assert!(table.contains("average"), "the unit: {table}");
+    let csv = fs::read_to_string(folder.path().join("study/results.csv")).unwrap();
+    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let floor = head.iter().position(|name| *name == "floor").unwrap();
+    for row in csv.lines().skip(1) {
+        let floor: f64 = row.split(',').nth(floor).unwrap().parse().unwrap();
+        assert!((floor - 1.1614).abs() < 1e-9, "{row}");
+    }
+    assert_eq!(csv.lines().count(), 1 + 3 * 4, "{csv}");
+    let (tasks, _) = run(&["tasks"]);
+    assert!(tasks.contains("\nco2 "), "{tasks}");
+    let (_, said) = run(&[
+        "compare",
+        "--tasks",
+        "all",
+        "--schemes",
+        "none",
+        "--steps",
+        "1",
+        "--dry-run",
+    ]);
+    assert!(
+        said.contains("odds_first for 1 steps") && !said.contains("co2"),
+        "{said}"
+    );
+}

@@ -12,6 +12,7 @@ use pe_lab::run::{Measures, Outcome, Timing, TrialResult, read_encoding, run_tri
 
 fn spec(task: &str, scheme: &str) -> TrialSpec {
     TrialSpec {
+        auto_from: None,
         task: task.into(),
         data: None,
         scheme: Scheme::by_name(scheme, 64, 4, 82).unwrap(),

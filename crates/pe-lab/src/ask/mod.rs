@@ -6,6 +6,7 @@
 //! - [`TrialSpec`]: one scheme on one task at one seed.
 //! - [`Scheme`], [`Recipe`] and [`ModelSpec`]: the positional scheme, the way of training, and the
 //!   sizes of the model.
+//! - [`StepCount`]: for how many steps a task is trained, or that it is trained until it has converged.
 //! - [`Shard`]: a part of a study, for one of several machines.
 //! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
@@ -18,6 +19,7 @@ mod resolution;
 mod scheme;
 mod settings;
 mod shard;
+mod steps;
 mod study;
 mod tasks;
 mod trial;
@@ -31,6 +33,7 @@ pub use recipe::Recipe;
 pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
 pub use shard::Shard;
+pub use steps::{MAX_STEPS, StepCount, steps_in_words};
 pub use study::{StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;

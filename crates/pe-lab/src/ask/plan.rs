@@ -1,14 +1,17 @@
 //! What a person asks for: a `study.toml`. The presets are such files, and flags override them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
 use super::settings::whole_names;
+use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
 use crate::names::did_you_mean;
@@ -22,7 +25,7 @@ use crate::names::did_you_mean;
 ///     schemes = ["sinusoidal", "learned"] # or "all"
 ///     tasks = ["reverse"]                 # or "all", or data = "reviews.csv"
 ///     seeds = 5                           # or the seeds themselves: [7, 9]
-///     steps = 500                         # or by task: steps = { reverse = 500 }
+///     steps = 500                         # or "auto", or by task: steps = { reverse = 500 }
 ///     device = "flex"
 ///
 ///     [recipe]
@@ -179,16 +182,42 @@ impl Seeds {
 }
 
 /// Training steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a number of steps, such as 500, or one by task, such as { reverse = 500 }"
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Steps {
     /// For every task.
-    All(usize),
+    All(StepCount),
     /// For the tasks named here. Every other task keeps its own number of steps.
-    ByTask(BTreeMap<String, usize>),
+    ByTask(BTreeMap<String, StepCount>),
+}
+
+impl<'de> Deserialize<'de> for Steps {
+    /// By hand, so that what is wrong with a text is said.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Steps;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a number of steps, such as 500, \"auto\", or one by task, such as { reverse = 500 }",
+                )
+            }
+
+            fn visit_i64<E: Error>(self, steps: i64) -> Result<Steps, E> {
+                StepCount::deserialize(steps.into_deserializer()).map(Steps::All)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Steps, E> {
+                StepCount::deserialize(text.into_deserializer()).map(Steps::All)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, tasks: A) -> Result<Steps, A::Error> {
+                BTreeMap::deserialize(MapAccessDeserializer::new(tasks)).map(Steps::ByTask)
+            }
+        }
+        deserializer.deserialize_any(OneOrMany)
+    }
 }
 
 /// The presets: the name of each, and its `study.toml`.
@@ -256,11 +285,17 @@ impl Plan {
     /// [`LabError::Usage`] when the plan says how to read a file and names none.
     pub fn source(&self) -> Result<Option<Source>, LabError> {
         let Some(file) = self.data.clone() else {
+            // A text of the laboratory has training windows too.
+            let others = self.reading.clone().map(|reading| Reading {
+                train_length: None,
+                ..reading
+            });
+            let others = others.is_some_and(|others| others != Reading::default());
             let set = [
                 (self.test.is_some(), "--test"),
                 (self.folds.is_some(), "--folds"),
                 (self.tokenizer.is_some(), "--tokens"),
-                (self.reading.is_some(), "a flag that says how to read rows"),
+                (others, "a flag that says how to read rows"),
             ];
             return match set.into_iter().find(|(set, _)| *set) {
                 None => Ok(None),
@@ -378,6 +413,15 @@ mod tests {
             ("seeds = \"three\"", "a number of seeds, such as 3"),
             ("seeds = -1", "a number of seeds, such as 3"),
             ("steps = \"many\"", "a number of steps, such as 500"),
+            ("steps = \"autoo\"", "`autoo` is neither"),
+            ("seeds = 2\nsteps = \"auto:0\"", "line 2"),
+            ("steps = \"auto:0\"", "`auto:0` asks for 0 steps"),
+            ("steps = -1", "-1 is no number of steps"),
+            ("steps = 1.5", "a number of steps, such as 500"),
+            (
+                "steps = { reverse = \"auto:9..8\" }",
+                "above its limit of 8",
+            ),
             (
                 "tasks = [\"digits\"]\ndata = \"x.csv\"",
                 "name one of the two",
@@ -418,7 +462,9 @@ mod tests {
         let plan = data.clone().overridden_by(tasks.clone());
         assert_eq!((plan.tasks, plan.data), (tasks.tasks.clone(), None));
         let by_task = |steps: &[(&str, usize)]| {
-            let steps = steps.iter().map(|(task, n)| (task.to_string(), *n));
+            let steps = steps
+                .iter()
+                .map(|(task, n)| (task.to_string(), StepCount::from(*n)));
             Some(Steps::ByTask(steps.collect()))
         };
         let with_steps = Plan {

@@ -9,6 +9,7 @@ use super::model::ModelSpec;
 use super::plan::{All, Names, Plan, Seeds, Steps, Until};
 use super::recipe::Recipe;
 use super::scheme::Scheme;
+use super::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::tuning::Tuned;
@@ -18,9 +19,7 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::stats::Looks;
-
-/// The most steps of a training. No task gains anything from more.
-const MAX_STEPS: usize = 10_000_000;
+use crate::task::{text_length, text_name};
 
 /// Everything that determines the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,8 +54,48 @@ pub struct StudySpec {
 pub struct TaskSteps {
     /// The task's name.
     pub name: String,
-    /// Optimizer steps.
+    /// Optimizer steps; with `auto_from` the most of one training.
     pub steps: usize,
+    /// The steps of the first training of trials that go on until they have converged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_from: Option<usize>,
+}
+
+impl TaskSteps {
+    /// `1500 steps`, or `1500 to 6000 steps`.
+    pub fn in_words(&self) -> String {
+        steps_in_words(self.auto_from, self.steps)
+    }
+
+    /// A name for the number of steps, as [`TrialSpec::steps_id`].
+    pub fn steps_id(&self) -> String {
+        steps_id(self.auto_from, self.steps)
+    }
+
+    /// What a person writes for these steps.
+    fn asked(&self) -> StepCount {
+        match self.auto_from {
+            None => StepCount::Fixed(self.steps),
+            Some(first) => StepCount::Auto {
+                first: Some(first),
+                limit: Some(self.steps),
+            },
+        }
+    }
+
+    fn check(&self) -> Result<(), LabError> {
+        check_steps(&self.name, self.steps)?;
+        let Some(first) = self.auto_from else {
+            return Ok(());
+        };
+        match (1..=self.steps).contains(&first) {
+            true => Ok(()),
+            false => Err(LabError::Usage(format!(
+                "the first training of `{}` has {first} steps; it takes from 1 to its limit of {}",
+                self.name, self.steps
+            ))),
+        }
+    }
 }
 
 impl StudySpec {
@@ -81,6 +120,11 @@ impl StudySpec {
         let names = match plan.tasks {
             Some(names) => names.of(tasks.names()),
             None => tasks.names().collect(),
+        };
+        let mut asked_steps = plan.steps;
+        let names = match tasks.data() {
+            Some(_) => names,
+            None => with_train_length(names, plan.reading.as_ref(), &mut asked_steps)?,
         };
         unique("task", &names)?;
         // `all` means the schemes that fit every task of the study.
@@ -111,7 +155,7 @@ impl StudySpec {
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         let spec = Self {
             schemes,
-            tasks: steps(&names, plan.steps, &tasks)?,
+            tasks: steps(&names, asked_steps, &tasks)?,
             data: tasks.data().map(|data| data.spec().clone()),
             seeds,
             until: plan.until,
@@ -139,9 +183,7 @@ impl StudySpec {
         unique("scheme", &self.schemes)?;
         unique("seed", &self.seeds)?;
         Seeds::These(self.seeds.clone()).list()?;
-        self.tasks
-            .iter()
-            .try_for_each(|task| check_steps(&task.name, task.steps))?;
+        self.tasks.iter().try_for_each(TaskSteps::check)?;
         for tune in self.tune.iter() {
             let rates = tune.rates.iter().copied();
             for learning_rate in rates.chain(tune.chosen.iter().map(|chosen| chosen.rate)) {
@@ -165,7 +207,7 @@ impl StudySpec {
         let steps = self
             .tasks
             .iter()
-            .map(|task| (task.name.clone(), task.steps));
+            .map(|task| (task.name.clone(), task.asked()));
         let test = self.data.as_ref().and_then(|data| data.test.as_ref());
         let tokenizer = self.data.as_ref().and_then(|data| data.tokenizer.as_ref());
         let reading = self.data.as_ref().map(|data| {
@@ -201,7 +243,12 @@ impl StudySpec {
     /// When a task does not exist, or a scheme does not fit the model's sizes or the task.
     pub fn trials(&self, tasks: &Tasks) -> Result<Vec<TrialSpec>, LabError> {
         let mut trials = Vec::new();
-        for TaskSteps { name: task, steps } in &self.tasks {
+        for TaskSteps {
+            name: task,
+            steps,
+            auto_from,
+        } in &self.tasks
+        {
             let of_task = tasks.get(task)?;
             let positions = of_task.positions();
             for seed in &self.seeds {
@@ -220,6 +267,7 @@ impl StudySpec {
                         .on(of_task.as_ref())?,
                         seed: *seed,
                         steps: *steps,
+                        auto_from: *auto_from,
                         recipe: Recipe {
                             learning_rate: rate,
                             ..self.recipe.clone()
@@ -241,7 +289,7 @@ impl StudySpec {
         for task in &mut self.tasks {
             let before = earlier.tasks.iter().find(|known| known.name == task.name);
             if let (Some(before), false) = (before, steps_asked) {
-                task.steps = before.steps;
+                task.clone_from(before);
             }
         }
         let mut tasks = earlier.tasks.clone();
@@ -327,6 +375,40 @@ fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
     all
 }
 
+/// The names of the laboratory's tasks, with the length of the training windows in that of a text. The steps of
+/// a text go with its name.
+fn with_train_length(
+    names: Vec<String>,
+    reading: Option<&Reading>,
+    steps: &mut Option<Steps>,
+) -> Result<Vec<String>, LabError> {
+    let asked = reading.and_then(|reading| reading.train_length);
+    let named = |name: &str| {
+        let length = text_length(name)?;
+        Some(text_name(asked.unwrap_or(length)))
+    };
+    if let Some(length) = asked.filter(|_| !names.iter().any(|name| named(name).is_some())) {
+        return Err(LabError::Usage(format!(
+            "--train-length {length} is about texts, and none of the tasks {} is one: name `text` with --tasks, or a \
+             file with --data",
+            names.join(", ")
+        )));
+    }
+    let renamed = |name: String| named(&name).unwrap_or(name);
+    if let Some(Steps::ByTask(by_task)) = steps {
+        let own = std::mem::take(by_task).into_iter();
+        *by_task = own.map(|(name, steps)| (renamed(name), steps)).collect();
+    }
+    let mut names: Vec<String> = names.into_iter().map(renamed).collect();
+    // Texts of several lengths, as a study that has grown may have them, are one of this length.
+    let mut texts = 0;
+    names.retain(|name| {
+        texts += usize::from(text_length(name).is_some());
+        asked.is_none() || text_length(name).is_none() || texts == 1
+    });
+    Ok(names)
+}
+
 /// The tasks with their steps: those of the plan, or else the task's own number.
 fn steps(names: &[String], plan: Option<Steps>, tasks: &Tasks) -> Result<Vec<TaskSteps>, LabError> {
     if let Some(Steps::ByTask(by_task)) = &plan
@@ -339,16 +421,19 @@ fn steps(names: &[String], plan: Option<Steps>, tasks: &Tasks) -> Result<Vec<Tas
     let mut with_steps = Vec::new();
     for name in names {
         let own = tasks.get(name)?.steps();
-        let steps = match &plan {
-            None => own,
-            Some(Steps::All(steps)) => *steps,
-            Some(Steps::ByTask(by_task)) => by_task.get(name).copied().unwrap_or(own),
+        let asked = match &plan {
+            None => None,
+            Some(Steps::All(steps)) => Some(*steps),
+            Some(Steps::ByTask(by_task)) => by_task.get(name).copied(),
         };
-        check_steps(name, steps)?;
-        with_steps.push(TaskSteps {
+        let (steps, auto_from) = asked.unwrap_or(own.into()).on(own);
+        let task = TaskSteps {
             name: name.clone(),
             steps,
-        });
+            auto_from,
+        };
+        task.check()?;
+        with_steps.push(task);
     }
     Ok(with_steps)
 }
@@ -429,8 +514,8 @@ mod tests {
             steps: Some(steps),
             ..good()
         };
-        assert!(said(steps(Steps::All(0))).contains("0 steps were asked for `digits`"));
-        let stray = BTreeMap::from([("reverse".to_string(), 5)]);
+        assert!(said(steps(Steps::All(0.into()))).contains("0 steps were asked for `digits`"));
+        let stray = BTreeMap::from([("reverse".to_string(), 5.into())]);
         assert!(said(steps(Steps::ByTask(stray))).contains("`reverse`, which is not in the study"));
         let shallow = plan(&["rotary(nope_every=4)"], &["digits"], &[1]);
         assert!(said(shallow).contains("the model has 2 layers"));
@@ -469,10 +554,53 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_the_laboratory_takes_a_training_length() {
+        let of = |tasks: &[&str], length, steps| {
+            let plan = Plan {
+                steps,
+                reading: Some(Reading {
+                    train_length: Some(length),
+                    ..Reading::default()
+                }),
+                ..plan(&["rotary"], tasks, &[1])
+            };
+            StudySpec::of(plan).map_err(|error| error.to_string())
+        };
+        let by_task = BTreeMap::from([("text".to_string(), 7.into())]);
+        let (spec, tasks) = of(&["text"], 128, Some(Steps::ByTask(by_task))).unwrap();
+        assert_eq!(spec.tasks[0].name, "text(train_length=128)");
+        assert_eq!(spec.tasks[0].steps, 7);
+        let trial = &spec.trials(&tasks).unwrap()[0];
+        assert_eq!(trial.id(), "text(train_length=128)-rotary-1");
+        // Its own length is the task as it is, and another one takes the place of that in a name.
+        assert_eq!(of(&["text"], 64, None).unwrap().0.tasks[0].name, "text");
+        let (again, _) = of(&["text(train_length=128)"], 32, None).unwrap();
+        assert_eq!(again.tasks[0].name, "text(train_length=32)");
+        // Its plan gives it again.
+        let text = toml::to_string(&spec.plan()).unwrap();
+        let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
+        assert_eq!(again, spec, "{text}");
+        assert!(
+            of(&["text"], 7, None)
+                .unwrap_err()
+                .contains("from 8 to 512")
+        );
+        assert!(
+            of(&["reverse"], 32, None)
+                .unwrap_err()
+                .contains("is about texts")
+        );
+        // A study that has grown has texts of several lengths, of which another one is asked for.
+        let (one, _) = of(&["text", "reverse", "text(train_length=16)"], 32, None).unwrap();
+        let names: Vec<&str> = one.tasks.iter().map(|task| task.name.as_str()).collect();
+        assert_eq!(names, ["text(train_length=32)", "reverse"]);
+    }
+
+    #[test]
     fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
         let of = |plan| StudySpec::of(plan).unwrap().0;
         let earlier = of(Plan {
-            steps: Some(Steps::All(300)),
+            steps: Some(Steps::All(300.into())),
             ..plan(&["none", "learned"], &["reverse"], &[1, 2])
         });
         let later = || of(plan(&["rotary", "none"], &["digits", "reverse"], &[2, 3]));
@@ -513,7 +641,7 @@ mod tests {
     fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
         let plan = |schemes: &[&str], steps| Plan {
             tune: Some(3),
-            steps: Some(Steps::All(steps)),
+            steps: Some(Steps::All(StepCount::Fixed(steps))),
             ..plan(schemes, &["reverse"], &[1, 2])
         };
         let (mut earlier, tasks) = StudySpec::of(plan(&["none"], 300)).unwrap();

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::data::{DataTask, Source};
+use crate::data::{DataTask, Source, check_train_length, co2};
 use crate::error::LabError;
-use crate::task::{self, Task};
+use crate::task::{self, Task, text_length, text_with};
 
 /// The tasks that a study can name: those of the laboratory, or the one made of the user's data.
 #[derive(Clone, Debug, Default)]
@@ -55,21 +55,37 @@ impl Tasks {
         }
     }
 
-    /// The tasks that are in a study only if they are named.
+    /// The tasks that are in a study only if they are named: a text, which takes longer than all others together, and a
+    /// forecast, whose error has no bound, so that a mean over tasks would be about it.
     fn apart(&self) -> Vec<Arc<dyn Task>> {
         match &self.data {
             Some(_) => Vec::new(),
-            None => task::apart(),
+            None => [task::apart(), vec![co2()]].concat(),
         }
     }
 
-    /// The task of this name.
+    /// Every task, in the order in which they are listed.
+    pub fn every(&self) -> Vec<Arc<dyn Task>> {
+        [self.all(), self.apart()].concat()
+    }
+
+    /// The task of this name. A text of the laboratory may have the length of its training windows in it, such as
+    /// `text(train_length=128)`.
     ///
     /// # Errors
     ///
-    /// [`LabError::UnknownTask`], which lists the names that exist.
+    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a length out of bounds.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
-        let known = || self.all().into_iter().chain(self.apart());
+        if let (None, Some(length)) = (&self.data, text_length(name)) {
+            check_train_length(length).map_err(LabError::Usage)?;
+            return text_with(length).map_err(|short| {
+                LabError::Usage(format!(
+                    "--train-length is {length}: the text has {} characters, and that needs {}",
+                    short.tokens, short.needed
+                ))
+            });
+        }
+        let known = || self.every().into_iter();
         let task = known().find(|task| task.name() == name);
         task.ok_or_else(|| LabError::UnknownTask {
             name: name.to_string(),
@@ -81,6 +97,23 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_the_training_length_of_its_name() {
+        let tasks = Tasks::default();
+        let task = tasks.get("text(train_length=128)").unwrap();
+        assert_eq!(task.test_lengths(), [128, 256, 512, 1024]);
+        let refused = |name| {
+            tasks
+                .get(name)
+                .map(|task| task.name().to_string())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refused("text(train_length=7)").contains("it takes from 8 to 512 tokens"));
+        assert!(refused("text(train_length=513)").contains("--train-length is 513"));
+        assert!(refused("text(lines=3)").contains("no task `text(lines=3)`"));
+    }
 
     #[test]
     fn an_unknown_name_lists_the_names() {

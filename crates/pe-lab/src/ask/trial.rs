@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::ModelSpec;
 use super::recipe::Recipe;
 use super::scheme::Scheme;
+use super::steps::{steps_id, trainings};
 use crate::data::DataSpec;
 
 /// Everything that determines the numbers of a trial.
@@ -18,8 +19,11 @@ pub struct TrialSpec {
     pub scheme: Scheme,
     /// The seed of the initial weights and of the training data.
     pub seed: u64,
-    /// Optimizer steps.
+    /// Optimizer steps; with `auto_from` the most of one training.
     pub steps: usize,
+    /// The steps of the first training of a trial that goes on until it has converged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_from: Option<usize>,
     /// How to train.
     pub recipe: Recipe,
     /// The sizes of the model.
@@ -41,5 +45,26 @@ impl TrialSpec {
             true => format!("{id}-rate-{}", self.recipe.learning_rate),
             false => id,
         }
+    }
+
+    /// The steps of the trainings that it may run, one after the other, each from its start. A trial that goes on
+    /// until it has converged ends with the first that has, or with the last.
+    pub fn trainings(&self) -> Vec<usize> {
+        trainings(self.auto_from, self.steps)
+    }
+
+    /// The most steps that it may take: those of all its trainings.
+    pub fn most_steps(&self) -> usize {
+        self.trainings().iter().sum()
+    }
+
+    /// The fewest steps that it may take: those of its first training.
+    pub fn least_steps(&self) -> usize {
+        self.auto_from.unwrap_or(self.steps)
+    }
+
+    /// A name for its number of steps: the number, or `auto-FIRST-LIMIT`.
+    pub fn steps_id(&self) -> String {
+        steps_id(self.auto_from, self.steps)
     }
 }

@@ -12,7 +12,7 @@ use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
-use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, Steps, StudySpec, Until};
+use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, Until};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
@@ -58,9 +58,12 @@ pub struct Args {
     /// --seeds), and each look has an equal share of the errors
     #[arg(long, value_name = "WHEN", value_parser = ["decided"])]
     until: Option<String>,
-    /// Training steps, for every task [default: each task's own]
-    #[arg(long, value_name = "N")]
-    steps: Option<usize>,
+    /// Training steps, for every task, or `auto`: until the training has converged (its loss on held-out sequences no
+    /// longer falls). One that has not is run again from its start with twice the steps, from the task's own number
+    /// up to four times as many. `auto:6000` sets the limit, and `auto:500..6000` the first number too
+    /// [default: each task's own]
+    #[arg(long, value_name = "N or auto")]
+    steps: Option<StepCount>,
     /// Choose the learning rate of every scheme for each task before the study, among N rates around the recipe's
     /// (each twice the one before). All schemes get the same rates and one training for each, at seed 101, tested
     /// on held-out training examples
@@ -81,7 +84,8 @@ pub struct Args {
     /// Trials to run at the same time [default: one per processor core, one on a graphics card]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
+    /// Where to compute (see `pe-lab devices`); BACKEND:CARD chooses a graphics card by a part of its name or by
+    /// its number [default: flex, the processor]
     #[arg(long, value_name = "NAME", value_parser = Known::devices())]
     device: Option<String>,
     /// Run one part of the study only: k/n is part k of n, counted from 0. Each part has a folder of its own, and
@@ -214,10 +218,19 @@ impl Args {
         let jobs = |trials| self.jobs(spec, trials).map_or(1, |(jobs, _)| jobs);
         let fitting = left.fit(spec, tasks, &costs, open, jobs)?;
         let line = format!(
-            "the budget of {} buys {} seeds and {:.0} % of the steps: about {}",
+            "the budget of {} buys {} seeds and {:.0} % of the steps: {} {}",
             in_words(budget.seconds),
             fitting.spec.seeds.len(),
             fitting.share * 100.0,
+            match fitting
+                .spec
+                .tasks
+                .iter()
+                .any(|task| task.auto_from.is_some())
+            {
+                false => "about",
+                true => "at most about",
+            },
             in_words(fitting.seconds)
         );
         Ok((Study::new(fitting.spec, tasks.clone(), &self.out)?, line))
@@ -268,7 +281,7 @@ impl Args {
             "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
             if spec.until.is_some() { "up to " } else { "" },
             what_runs(spec),
-            spec.device,
+            device::describe(&spec.device)?,
             self.out.display()
         ));
         if let Some(shard) = self.shard {
@@ -299,7 +312,7 @@ impl Args {
         };
         // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
         let waiting = [waiting, tuning].concat();
-        let steps: usize = waiting.iter().map(|trial| trial.steps).sum();
+        let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
         if self.dry_run || (steps >= SHORT && !self.show.quiet) {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
             let line = match estimate {
@@ -378,10 +391,14 @@ impl Args {
 
 /// One line that says what a study runs.
 fn what_runs(spec: &StudySpec) -> String {
-    let tasks = spec
-        .tasks
-        .iter()
-        .map(|task| format!("{} for {} steps", task.name, task.steps));
+    let tasks = spec.tasks.iter().map(|task| match task.auto_from {
+        None => format!("{} for {}", task.name, task.in_words()),
+        Some(_) => format!(
+            "{} for {}, until it has converged",
+            task.name,
+            task.in_words()
+        ),
+    });
     let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
     format!(
         "schemes {}; tasks {}; seeds {}; batch size {}",

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::ask::Scheme;
+use crate::ask::{Scheme, Tasks};
 use crate::device;
 use crate::error::LabError;
-use crate::{run, task};
+use crate::run;
 use terminal::print_line;
 
 /// Which positional encoding, for which data?
@@ -81,10 +81,11 @@ enum Command {
     Slurm(array::SlurmArgs),
     /// Print a script that runs a study in parts on HyperQueue
     Hyperqueue(array::Args),
-    /// Predict the labels of other rows with the best model of a study of your own data
+    /// Predict with the best model of a study of your own data: labels of other rows or images, or a series
     ///
-    /// Prints CSV: the number of the row, its label, and the probability that the model gives to it. The
-    /// model is the one in winner.json of the study's folder.
+    /// Prints CSV: the number of the row or the name of the image, its label, and the probability that the model gives
+    /// to it; of a forecast the number of the row and its value, which is predicted from the rows before it, the row after
+    /// the last of the file included. The model is the one in winner.json of the study's folder.
     Predict(predict::Args),
     /// Draw a picture of the sinusoidal encoding, of rotary positions or of ALiBi, as SVG or PNG
     Plot(plot::PlotArgs),
@@ -174,7 +175,7 @@ impl Cli {
             }
             Some(Command::Man { out }) => manual(out.as_deref()).map(|()| 0),
             Some(Command::Tasks) => {
-                for task in [task::all(), task::apart()].concat() {
+                for task in Tasks::default().every() {
                     print_line(&format!(
                         "{:<18} {} ({})",
                         task.name(),
@@ -194,7 +195,10 @@ impl Cli {
             Some(Command::Devices) => {
                 for entry in device::DEVICES {
                     let here = match device::open(entry.name) {
-                        Ok(_) => String::new(),
+                        Ok(device) => match device::name_of(&device) {
+                            Some(card) => format!(" (here: {card})"),
+                            None => String::new(),
+                        },
                         Err(LabError::NoDevice { .. }) => " (none on this machine)".to_string(),
                         Err(_) => format!(
                             " (needs a build with --features {})",

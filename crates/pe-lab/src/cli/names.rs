@@ -3,9 +3,8 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use crate::ask::{PRESETS, Scheme};
+use crate::ask::{PRESETS, Scheme, Tasks};
 use crate::device::DEVICES;
-use crate::task;
 
 /// Takes any text, without the spaces around it. The help lists the names; one that does not exist is an
 /// error of the study, which says what may have been meant.
@@ -31,7 +30,7 @@ impl Known {
 
     /// The tasks, and `all`.
     pub fn tasks() -> Self {
-        let names = [task::all(), task::apart()].concat();
+        let names = Tasks::default().every();
         let names = names.iter().map(|task| task.name().to_string());
         Self(["all".to_string()].into_iter().chain(names).collect())
     }

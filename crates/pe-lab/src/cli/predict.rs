@@ -1,23 +1,27 @@
-//! `pe-lab predict`: the labels of other rows, from the best model of a study.
+//! `pe-lab predict`: the labels of other rows or images, or the next numbers of a series, from the best model of a
+//! study.
 
 use std::path::PathBuf;
+
+use burn::tensor::Device;
 
 use super::terminal::print_exact;
 use crate::ask::TrialSpec;
 use crate::console::tell;
-use crate::data::digest_of;
+use crate::data::{ToPredict, digest_of};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_sealed};
-use crate::learn::{Model, probabilities};
+use crate::learn::{Model, numbers, probabilities};
 use crate::run::{Study, Winner};
+use crate::task::{Sample, Task};
 
 /// The arguments of `predict`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// The rows to predict, in a file like the one that the study was made with. It needs no labels, and
-    /// labels in it are not read
-    #[arg(value_name = "FILE")]
+    /// The rows to predict, in a file like the one that the study was made with; an image, or a folder of images; or
+    /// a table with the columns of a series. It needs no labels, and labels in it are not read
+    #[arg(value_name = "FILE or FOLDER")]
     file: PathBuf,
     /// The study's folder
     #[arg(long, value_name = "FOLDER", default_value = super::compare::OUT)]
@@ -29,14 +33,12 @@ impl Args {
     pub fn run(&self) -> Result<u8, LabError> {
         let study = Study::load(&self.study)?;
         let folder = StudyFolder::at(&self.study);
-        let Some(data) = study.tasks().data() else {
+        let Some(own) = study.tasks().data() else {
             return Err(LabError::Usage(format!(
                 "{} is no study of your own data; make one with `pe-lab compare --data FILE`",
                 self.study.display()
             )));
         };
-        let (rows, notes) = data.sequences(&self.file)?;
-        notes.iter().for_each(|note| tell(note));
         for file in [folder.winner(), folder.winner_weights()] {
             if !file.exists() {
                 return Err(LabError::Usage(format!(
@@ -48,14 +50,18 @@ impl Args {
         let (winner, _): (Winner, bool) = read_sealed(&folder.winner())?;
         check(&winner, &study)?;
         let task = study.tasks().get(&winner.task)?;
-        let samples = data.samples(&winner.task, &rows).unwrap_or_default();
+        let data = own.to_predict(&winner.task, &self.file)?;
+        data.notes.iter().for_each(|note| tell(note));
         let most = task.max_tokens();
-        let long = samples.iter().position(|sample| sample.input.len() > most);
+        let long = data
+            .samples
+            .iter()
+            .position(|sample| sample.input.len() > most);
         if let Some(row) = long {
             return Err(LabError::Usage(format!(
                 "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",
                 row + 1,
-                rows[row].len(),
+                data.samples[row].input.len() - task.framing(),
                 most - task.framing()
             )));
         }
@@ -68,24 +74,20 @@ impl Args {
             &device,
         )?;
         let model = model.with_weights(&folder.winner_weights())?;
-        let found = probabilities(&model, task.readout(), &samples, &device)?;
         let mut table = csv::Writer::from_writer(Vec::new());
         let failed = |error: csv::Error| LabError::Usage(error.to_string());
+        let said = said(&model, task.as_ref(), &data, own.labels(), &device)?;
+        let columns = match data.from {
+            None => &["prediction", "probability"][..],
+            Some(_) => &["prediction"],
+        };
         table
-            .write_record(["row", "prediction", "probability"])
+            .write_record([data.about].iter().chain(columns))
             .map_err(failed)?;
-        for (number, row) in (1..).zip(&found) {
-            let best = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-            let Some((class, probability)) = best else {
-                continue;
-            };
-            let number: usize = number;
-            let cells = [
-                number.to_string(),
-                data.labels()[class].clone(),
-                format!("{probability:.4}"),
-            ];
-            table.write_record(cells).map_err(failed)?;
+        for (name, said) in data.names.iter().zip(said) {
+            table
+                .write_record([name].into_iter().chain(&said))
+                .map_err(failed)?;
         }
         let bytes = table
             .into_inner()
@@ -93,6 +95,42 @@ impl Args {
         print_exact(String::from_utf8_lossy(&bytes).trim_end());
         Ok(0)
     }
+}
+
+/// What the model says of each sample, as cells of a table: a label and its probability, or a number.
+fn said(
+    model: &Model,
+    task: &dyn Task,
+    data: &ToPredict,
+    labels: &[String],
+    device: &Device,
+) -> Result<Vec<Vec<String>>, LabError> {
+    let mut all = Vec::with_capacity(data.samples.len());
+    let readout = task.readout();
+    // Windows of a series have several lengths, and no padding.
+    let of_lengths: Vec<&[Sample]> = match task.vector_width() {
+        None => vec![&data.samples],
+        Some(_) => {
+            let same = |a: &Sample, b: &Sample| a.input.len() == b.input.len();
+            data.samples.chunk_by(same).collect()
+        }
+    };
+    for samples in of_lengths {
+        let Some(from) = &data.from else {
+            for of_sample in probabilities(model, readout, samples, device)? {
+                let best = of_sample.iter().enumerate();
+                if let Some((class, probability)) = best.max_by(|a, b| a.1.total_cmp(b.1)) {
+                    all.push(vec![labels[class].clone(), format!("{probability:.4}")]);
+                }
+            }
+            continue;
+        };
+        for number in numbers(model, readout, samples, device)? {
+            let number = from[all.len()] + f64::from(number) * task.unit();
+            all.push(vec![number.to_string()]);
+        }
+    }
+    Ok(all)
 }
 
 /// Checks that the winner is a trial of the study, and that its weights are those that were kept. Those of earlier

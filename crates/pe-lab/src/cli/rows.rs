@@ -48,7 +48,8 @@ pub(super) struct Rows {
     /// What to predict in a plain text: the next token, or masked characters [default: next]
     #[arg(long, value_name = "WHAT", value_parser = objectives())]
     objective: Option<Objective>,
-    /// The tokens of a training window of a plain text or of token ids; tests have up to 8 times as many
+    /// The tokens of a training window of a plain text (also the task `text`) or of token ids; tests have up to 8
+    /// times as many
     /// [default: 64]
     #[arg(long, value_name = "N")]
     train_length: Option<usize>,

@@ -46,7 +46,8 @@ pub struct Args {
     /// Training steps [default: the task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Where to compute (see `pe-lab devices`)
+    /// Where to compute (see `pe-lab devices`); BACKEND:CARD chooses a graphics card by a part of its name or by
+    /// its number
     #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
     device: String,
     #[command(flatten)]
@@ -135,7 +136,7 @@ impl Args {
             },
             data: self.data.clone(),
             seeds: Some(Seeds::These(vec![self.seed])),
-            steps: self.steps.map(Steps::All),
+            steps: self.steps.map(|steps| Steps::All(steps.into())),
             device: Some(self.device.clone()),
             recipe: None,
             model: None,
@@ -226,6 +227,7 @@ fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
         tasks: vec![TaskSteps {
             name: spec.task.clone(),
             steps: spec.steps,
+            auto_from: spec.auto_from,
         }],
         data: spec.data.clone(),
         seeds: vec![spec.seed],
@@ -243,6 +245,11 @@ fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
         ))
     };
     study.check(tasks).map_err(|error| wrong(&error))?;
+    if spec.auto_from.is_some() {
+        return Err(wrong(
+            &"it goes on until it has converged, as trials of a study do; `train` runs a number of steps",
+        ));
+    }
     match &study.trials(tasks)?[..] {
         [own] if own == spec => Ok(()),
         _ => Err(wrong(&format!(

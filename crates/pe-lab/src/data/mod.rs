@@ -27,6 +27,7 @@ mod labelled;
 mod limits;
 mod next;
 mod npy;
+mod predict;
 mod prepared;
 mod quote;
 mod reading;
@@ -54,10 +55,13 @@ pub use limits::{
     MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_COLUMNS, MAX_FOLDS, MAX_IDS,
     MAX_LINE, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS, NAME,
 };
+pub use next::check_train_length;
+pub use predict::ToPredict;
 pub use prepared::{digest as prepared_digest, task as prepared_task};
 pub use reading::{Objective, Reading, TokenKind};
+pub use series::co2;
 
-use crate::task::{Answer, Language, NextToken, Sample, Task};
+use crate::task::{Language, NextToken, Sample, Task};
 use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
@@ -360,87 +364,6 @@ impl DataTask {
             Made::Images(task) => Some(task.bytes()),
             Made::Rows(_) | Made::Text(_) | Made::Next(_) | Made::Series(_) => None,
         }
-    }
-
-    /// The rows of another file, read as those of this one were, and what is to be said of them. Labels are not
-    /// read. A row that cannot be used is an error, so that the numbers of the rows stay what they are.
-    ///
-    /// # Errors
-    ///
-    /// A [`DataError`] says what is wrong with the file, or that this data is a plain text.
-    pub fn sequences(&self, file: &Path) -> Result<(Vec<Vec<String>>, Vec<String>), DataError> {
-        let of = |path: &Path| {
-            let path = path.to_path_buf();
-            move |problem| DataError { path, problem }
-        };
-        let mut reading = self.reading_of_others().map_err(of(&self.source.file))?;
-        reading.skip_bad = 0;
-        let read = || {
-            let (format, bytes) = open(file, &reading)?;
-            let mut collector = Collector::new(reading.max_len);
-            let notes = rows_of(
-                file,
-                format,
-                &text(bytes)?,
-                &reading,
-                Labels::Ignored,
-                &mut collector,
-            )?;
-            let Rows { rows, words, .. } = collector.finish();
-            let word = |token: &u32| words[*token as usize].clone();
-            let rows = rows.iter().map(|row| row.tokens.iter().map(word).collect());
-            Ok((rows.collect(), notes))
-        };
-        read().map_err(of(file))
-    }
-
-    /// How the rows of another file are read: from the columns of the same names.
-    fn reading_of_others(&self) -> Result<Reading, Problem> {
-        let (file, reading) = (&self.source.file, &self.spec.reading);
-        match self.spec.format {
-            Format::Text => Err(Problem::Reading(
-                "is plain text, and predictions are made for labelled rows".into(),
-            )),
-            Format::Ids => Err(Problem::Reading(
-                "holds token ids, and predictions are made for labelled rows".into(),
-            )),
-            Format::Series => Err(Problem::Reading(
-                "holds a series, and predictions are made for labelled rows".into(),
-            )),
-            Format::Images => Err(Problem::Reading(
-                "holds images, and predictions are made for labelled rows".into(),
-            )),
-            Format::JsonLines => Ok(reading.clone()),
-            Format::Csv => {
-                let text = text(open(file, reading)?.1)?;
-                let (columns, kind) = csv::token_columns(&text, reading, delimiter(file))?;
-                Ok(Reading {
-                    label: None,
-                    text: None,
-                    columns: Some(columns),
-                    tokens: Some(kind),
-                    ..reading.clone()
-                })
-            }
-        }
-    }
-
-    /// Sequences as the model of a task reads them, with an answer to fill in. `None` if there is no such
-    /// task of labelled rows.
-    pub fn samples(&self, task: &str, rows: &[Vec<String>]) -> Option<Vec<Sample>> {
-        let Made::Rows(tasks) = &self.made else {
-            return None;
-        };
-        let task = tasks.iter().find(|known| known.name() == task)?;
-        let answer = Answer {
-            position: 0,
-            class: 0,
-        };
-        let sample = |row: &Vec<String>| {
-            let tokens = task.encode(row.iter().map(String::as_str));
-            Sample::new(tokens, vec![answer])
-        };
-        Some(rows.iter().map(sample).collect())
     }
 }
 

@@ -227,6 +227,20 @@ fn about(file: &str, token: &str, alphabet: Alphabet) -> About {
     }
 }
 
+/// Checks the tokens of a training window of a text.
+///
+/// # Errors
+///
+/// What is wrong with them, for a person.
+pub fn check_train_length(train_length: usize) -> Result<(), String> {
+    match (MIN_TRAIN_LENGTH..=MAX_TOKENS).contains(&train_length) {
+        true => Ok(()),
+        false => Err(format!(
+            "--train-length is {train_length}; it takes from {MIN_TRAIN_LENGTH} to {MAX_TOKENS} tokens"
+        )),
+    }
+}
+
 fn task(
     about: About,
     tokens: Stream,
@@ -234,11 +248,7 @@ fn task(
     reading: &Reading,
 ) -> Result<(NextToken, Vec<String>), Problem> {
     let train_length = reading.train_length.unwrap_or(TRAIN_LENGTH);
-    if !(MIN_TRAIN_LENGTH..=MAX_TOKENS).contains(&train_length) {
-        return Err(Problem::Reading(format!(
-            "--train-length is {train_length}; it takes from {MIN_TRAIN_LENGTH} to {MAX_TOKENS} tokens"
-        )));
-    }
+    check_train_length(train_length).map_err(Problem::Reading)?;
     let token = about.token.clone();
     let task = NextToken::new(about, tokens, vocabulary, train_length)?;
     let task = task.map_err(|short| Problem::TooFewTokens {

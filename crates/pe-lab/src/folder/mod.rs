@@ -19,7 +19,7 @@
 //! │   ├── weights.bpk      only on the user's data: the trained weights
 //! │   ├── losses.json      only with checkpoints: the loss of every step so far
 //! │   └── checkpoint/      only with checkpoints: the parts of the last two, each with its digest
-//! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps, kept for when it is asked for
+//! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps (or auto-FIRST-LIMIT), kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
 //! ├── costs.json           what each scheme costs, if it was measured
@@ -153,7 +153,7 @@ impl StudyFolder {
     }
 
     /// Where the folder of a trial is kept while the study trains for another number of steps.
-    pub fn aside(&self, id: &str, steps: usize) -> TrialFolder {
+    pub fn aside(&self, id: &str, steps: &str) -> TrialFolder {
         self.trial(&format!("{id}-at-{steps}"))
     }
 

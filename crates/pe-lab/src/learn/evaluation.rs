@@ -247,6 +247,32 @@ pub fn probabilities(
     samples: &[Sample],
     device: &Device,
 ) -> Result<Vec<Vec<f32>>, LabError> {
+    outputs(model, readout, samples, device, |logits| softmax(logits, 1))
+}
+
+/// The number that the model says for each sample with one answer, in the unit of the task: as [`probabilities`].
+///
+/// # Errors
+///
+/// As [`probabilities`].
+pub fn numbers(
+    model: &Model,
+    readout: Readout,
+    samples: &[Sample],
+    device: &Device,
+) -> Result<Vec<f32>, LabError> {
+    let all = outputs(model, readout, samples, device, |numbers| numbers)?;
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// What the model says for each sample with one answer.
+fn outputs(
+    model: &Model,
+    readout: Readout,
+    samples: &[Sample],
+    device: &Device,
+    of: fn(Tensor<2>) -> Tensor<2>,
+) -> Result<Vec<Vec<f32>>, LabError> {
     let longest = samples.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let mut mean: Vec<Vec<f32>> = Vec::new();
     let sources: Vec<_> = model.scheme().for_test(longest).collect();
@@ -258,7 +284,7 @@ pub fn probabilities(
             let logits: Tensor<2> =
                 model.forward(batch.input, batch.padding, &batch.positions, batch.read);
             let classes = logits.dims()[1];
-            let values = softmax(logits, 1).into_data().try_to_vec::<f32>();
+            let values = of(logits).into_data().try_to_vec::<f32>();
             let values = values.map_err(|error| LabError::Trial(error.to_string()))?;
             for row in values.chunks(classes.max(1)) {
                 if mean.len() == done {

@@ -10,11 +10,13 @@
 //! | `losses` | the loss of every step and on held-out sequences: reported, kept, and checked |
 //! | `checkpoints` | checkpoints that are whole or not there, and from which a training can go on |
 //! | `silent` | a renderer that leaves the terminal alone |
+//! | `convergence` | whether a training had come to its end |
 //! | `evaluation` | scores by length, by position and by depth |
 //! | `cost` | what a scheme costs: time and memory |
 
 mod batch;
 mod checkpoints;
+mod convergence;
 mod cost;
 mod evaluation;
 mod language;
@@ -27,9 +29,11 @@ mod training;
 
 pub use batch::{InputTensor, TensorBatch};
 pub use checkpoints::{Checkpoints, EPOCH, LastCheckpoint, last_checkpoint};
+pub use convergence::{STILL_FALLING, has_converged};
 pub use cost::{Cost, cost_lengths, measure_cost};
 pub use evaluation::{
-    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, probabilities,
+    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, numbers,
+    probabilities,
 };
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
 pub use losses::{CurvePoint, OnHeldOut, OnStep};

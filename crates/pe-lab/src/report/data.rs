@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use crate::ask::{AtResolution, StudySpec, Tasks, Versions};
+use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions, steps_in_words};
 use crate::learn::LengthScore;
 use crate::run::{Costs, Measures, Outcome, Outcomes, Study, codes};
 use crate::stats::{Errors, mean};
@@ -47,6 +47,8 @@ pub struct TaskFacts {
     pub floor_about: String,
     pub measure: Measure,
     pub steps: usize,
+    /// The steps of the first training, if trials went on until they had converged.
+    pub auto_from: Option<usize>,
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths inside the training lengths, and those beyond.
     pub lengths: [Vec<usize>; 2],
@@ -149,11 +151,11 @@ impl<'a> Data<'a> {
                 .filter_map(|run| run.outcome.ok())
                 .flat_map(|measures| &measures.scores);
             let known = tasks.get(&task.name).ok();
-            TaskFacts::of(&task.name, task.steps, known.as_deref(), scores)
+            TaskFacts::of(task, known.as_deref(), scores)
         });
         let measured = runs.iter().filter_map(|run| run.outcome.ok());
         let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
-        let processors = machines.map(|machine| machine.processor.as_str());
+        let processors = machines.map(|machine| machine.computer());
         Self {
             processors: processors.collect(),
             costs: None,
@@ -219,8 +221,7 @@ impl TaskFacts {
     /// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
     /// have changed since.
     fn of<'a>(
-        name: &str,
-        steps: usize,
+        steps: &TaskSteps,
         task: Option<&dyn Task>,
         scores: impl Iterator<Item = &'a LengthScore>,
     ) -> Self {
@@ -248,7 +249,7 @@ impl TaskFacts {
         let repeats_rows = task.is_some_and(|task| task.test_rows() == TestRows::Repeated);
         let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
         Self {
-            name: name.to_string(),
+            name: steps.name.clone(),
             about: text(|task| task.about()),
             source: text(|task| task.source()),
             floor_about: match task {
@@ -256,7 +257,8 @@ impl TaskFacts {
                 None => "the score that takes no skill".into(),
             },
             measure,
-            steps,
+            steps: steps.steps,
+            auto_from: steps.auto_from,
             train_lengths: task.map(|task| task.train_lengths()),
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
             samples: [0, 1].map(|part| {
@@ -272,6 +274,11 @@ impl TaskFacts {
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
             solved_at: task.and_then(|task| task.solved_at()),
         }
+    }
+
+    /// `1500 steps`, or `1500 to 6000 steps`.
+    pub fn steps_in_words(&self) -> String {
+        steps_in_words(self.auto_from, self.steps)
     }
 
     /// Whether the task was tested at one length only.

@@ -13,19 +13,18 @@ use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
 use super::comparison::{Comparison, Part};
-use super::convergence::STILL_FALLING;
 use super::data::Data;
 use super::figure::Figure;
 use super::number::fixed;
 use super::summary::Summary;
 use super::verdict::p_text;
-use crate::ask::Scheme;
+use crate::ask::{Scheme, steps_in_words};
 use crate::console::visible;
 use crate::draw::SHARP;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::grouped::grouped;
-use crate::learn::{TEMPERATURE, TOKEN_STD};
+use crate::learn::{STILL_FALLING, TEMPERATURE, TOKEN_STD};
 use crate::stats::Finding;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -124,6 +123,8 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
 struct TaskPart<'a> {
     figures: Vec<Shown<'a>>,
     two_parts: bool,
+    /// The steps of a training, in words.
+    steps: String,
     /// Whether a sequence has several answers that are correct or not.
     has_exact: bool,
     /// What the scores are measured in, and the direction that is better if it is a loss.
@@ -161,6 +162,10 @@ pub fn render(
         .map(|(task, figures)| TaskPart {
             figures: Shown::all(&figures.scores),
             two_parts: task.has(Part::Beyond),
+            steps: match (task.auto_from, steps_in_words(task.auto_from, task.steps)) {
+                (None, steps) => steps,
+                (Some(_), steps) => format!("{steps}, until it had converged,"),
+            },
             has_exact: !task.has_one_answer(),
             measure: task.measure.name(),
             better: match task.measure.is_accuracy() {
@@ -208,6 +213,7 @@ pub fn render(
         "figures": Shown::all(encodings),
         "versions": data.versions,
         "tests": tests,
+        "until_converged": summary.tasks.iter().any(|task| task.auto_from.is_some()),
         "still_falling": STILL_FALLING * 100.0,
         "token_std": TOKEN_STD,
         "temperature": TEMPERATURE,

@@ -4,7 +4,6 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `data` | the results of a study, laid out by task, scheme and seed |
-//! | `convergence` | whether a training had come to its end |
 //! | `comparison` | two schemes compared, by name |
 //! | `summary` | every number of the report |
 //! | `language` | the numbers of language models, and what they write |
@@ -17,7 +16,6 @@
 
 mod charts;
 mod comparison;
-mod convergence;
 mod costs;
 mod data;
 mod encodings;
@@ -39,7 +37,8 @@ pub use costs::{CostRow, CostSummary, Front, FrontPoint};
 pub use figure::Figure;
 pub use language::{Bits, LanguageRow, LanguageSummary, WrittenText};
 pub use summary::{
-    Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, Summary, TaskSummary,
+    Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, StepsTaken, Summary,
+    TaskSummary,
 };
 
 use data::Data;

@@ -5,12 +5,11 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 
 use super::comparison::{Comparison, Headline, Part};
-use super::convergence::is_falling;
 use super::costs::CostSummary;
 use super::data::{Data, TaskFacts};
 use super::language::LanguageSummary;
 use crate::ask::StudySpec;
-use crate::learn::LengthScore;
+use crate::learn::{LengthScore, has_converged};
 use crate::run::Measures;
 use crate::stats::{
     Answer, Errors, Interval, MARGIN, RowScores, interquartile_mean, judge, mean, mean_interval,
@@ -125,8 +124,11 @@ pub struct TaskSummary {
     pub source: String,
     /// What its scores are measured in.
     pub measure: Measure,
-    /// Training steps.
+    /// Training steps; with `auto_from` the most of one training.
     pub steps: usize,
+    /// The steps of the first training, if trials went on until they had converged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_from: Option<usize>,
     /// The lengths seen in training, where they are known.
     pub train_lengths: Option<RangeInclusive<usize>>,
     /// The tested lengths inside the training lengths, and those beyond.
@@ -171,12 +173,37 @@ pub struct SchemeSummary {
     pub tokens_per_second: Option<f64>,
     /// The seeds that did not solve the task inside the training lengths, if it can be solved.
     pub unsolved_inside: Vec<u64>,
-    /// The seeds whose held-out loss still fell at the end of the training.
+    /// The steps that it was trained for, if trials went on until they had converged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepsTaken>,
+    /// The seeds whose held-out loss still fell at the end of the training. Of trials that went on until they had
+    /// converged, those that met the limit before.
     pub not_converged: Vec<u64>,
     /// The seeds whose training failed, each with the reason. They score the floor.
     pub failed: Vec<(u64, String)>,
     /// The seeds that ended without a result for another reason. They are left out.
     pub lost: Vec<(u64, String)>,
+}
+
+/// The steps of the trainings that were tested, over seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StepsTaken {
+    /// The mean.
+    pub mean: f64,
+    /// The fewest.
+    pub least: usize,
+    /// The most.
+    pub most: usize,
+}
+
+impl StepsTaken {
+    fn of(steps: &[usize]) -> Option<Self> {
+        Some(Self {
+            mean: mean(steps.iter().map(|steps| *steps as f64))?,
+            least: *steps.iter().min()?,
+            most: *steps.iter().max()?,
+        })
+    }
 }
 
 /// The score of one scheme on a group of lengths. A failed training scores the floor.
@@ -493,6 +520,7 @@ impl TaskSummary {
             source: facts.source.clone(),
             measure: facts.measure.clone(),
             steps: facts.steps,
+            auto_from: facts.auto_from,
             train_lengths: facts.train_lengths.clone(),
             lengths: facts.lengths.clone(),
             mixes_lengths: facts.mixes_lengths,
@@ -569,7 +597,12 @@ impl SchemeSummary {
                 .map(|(seed, loss)| (seed, loss.reason.to_string()))
                 .collect()
         };
-        let falling = measured.iter().filter(|(_, m)| is_falling(&m.held_out));
+        // Too few losses tell nothing of a number of steps, and do not show that a limit was enough.
+        let falling = measured.iter().filter(|(_, m)| {
+            let converged = has_converged(&m.held_out);
+            converged == Some(false) || task.auto_from.is_some() && converged.is_none()
+        });
+        let taken: Vec<usize> = measured.iter().map(|(_, m)| m.steps()).collect();
         Self {
             scheme: scheme.to_string(),
             unsolved_inside: inside
@@ -580,6 +613,7 @@ impl SchemeSummary {
             beyond: beyond(|_, _| true),
             near: beyond(|length, near| length <= near),
             far: beyond(|length, near| length > near),
+            steps: task.auto_from.and_then(|_| StepsTaken::of(&taken)),
             not_converged: falling.map(|run| run.0).collect(),
             failed: without(true),
             lost: without(false),

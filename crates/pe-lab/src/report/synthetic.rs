@@ -21,6 +21,7 @@ impl Synthetic {
         let steps = |name: &&str| TaskSteps {
             name: name.to_string(),
             steps: 1500,
+            auto_from: None,
         };
         let spec = StudySpec {
             schemes: schemes.iter().map(|name| name.to_string()).collect(),

@@ -4,8 +4,9 @@ use super::comparison::Part;
 use super::costs::CostSummary;
 use super::language::{Bits, LanguageSummary};
 use super::number::fixed;
-use super::summary::{Aggregate, Group, SchemeSummary, Summary, TaskSummary};
+use super::summary::{Aggregate, Group, SchemeSummary, StepsTaken, Summary, TaskSummary};
 use super::verdict::seeds_text;
+use crate::ask::steps_in_words;
 use crate::stats::Interval;
 
 /// Stands for a number that does not exist.
@@ -87,7 +88,14 @@ fn render_task(task: &TaskSummary) -> String {
             .join(", ")
     };
     let upto = if task.mixes_lengths { "up to " } else { "" };
-    let mut out = format!("{} ({}; {} steps)\n", task.title, task.about, task.steps);
+    let steps = steps_in_words(task.auto_from, task.steps);
+    let mut out = match task.auto_from {
+        None => format!("{} ({}; {steps})\n", task.title, task.about),
+        Some(_) => format!(
+            "{} ({}; {steps}, until it has converged)\n",
+            task.title, task.about
+        ),
+    };
     if two_parts {
         out.push_str(&format!(
             "  inside training: lengths {upto}{}; beyond: lengths {upto}{}\n",
@@ -111,12 +119,15 @@ fn render_task(task: &TaskSummary) -> String {
     if two_parts {
         header.extend(["beyond", "each seed", "norm.", "95 %"]);
     }
+    if task.auto_from.is_some() {
+        header.push("steps");
+    }
     header.extend(["parameters", "of positions", "ms/step"]);
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
     rows.extend(
         task.schemes
             .iter()
-            .map(|scheme| scheme_row(scheme, two_parts)),
+            .map(|scheme| scheme_row(task, scheme, two_parts)),
     );
     rows.push(floor_row(task, two_parts));
     out.push_str(&align(&rows));
@@ -217,7 +228,7 @@ fn render_costs(costs: &CostSummary) -> String {
          of training, of a forward pass over one sequence{}, and the most memory of the program\n{}",
         costs.task,
         costs.device,
-        costs.machine.processor,
+        costs.machine.computer(),
         costs.machine.cores,
         costs.batch_size,
         if costs.decodes {
@@ -229,13 +240,16 @@ fn render_costs(costs: &CostSummary) -> String {
     )
 }
 
-fn scheme_row(scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {
+fn scheme_row(task: &TaskSummary, scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {
     let mut row = vec![scheme.scheme.clone()];
     row.extend(group_cells(scheme.inside.as_ref()));
     if two_parts {
         row.extend(group_cells(scheme.beyond.as_ref()));
     }
     let dash = || DASH.to_string();
+    if task.auto_from.is_some() {
+        row.push(scheme.steps.map_or_else(dash, steps_taken));
+    }
     row.push(scheme.parameters.map_or_else(dash, |n| n.to_string()));
     row.push(
         scheme
@@ -248,6 +262,15 @@ fn scheme_row(scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {
             .map_or_else(dash, |ms| format!("{ms:.1}")),
     );
     row
+}
+
+/// The mean, and the range in brackets if there is one.
+fn steps_taken(steps: StepsTaken) -> String {
+    let mean = fixed(steps.mean, 0);
+    match steps.least == steps.most {
+        true => mean,
+        false => format!("{mean} ({} to {})", steps.least, steps.most),
+    }
 }
 
 fn group_cells(group: Option<&Group>) -> [String; 4] {
@@ -289,6 +312,9 @@ fn floor_row(task: &TaskSummary, two_parts: bool) -> Vec<String> {
             "0.00".into(),
             String::new(),
         ]);
+    }
+    if task.auto_from.is_some() {
+        row.push(String::new());
     }
     row.extend([String::new(), String::new(), String::new()]);
     row

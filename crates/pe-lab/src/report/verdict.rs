@@ -2,10 +2,10 @@
 //! `summary.json` all take them from here.
 
 use super::comparison::{Comparison, Headline, Part};
-use super::convergence::STILL_FALLING;
 use super::number::fixed;
 use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
 use crate::ask::in_words;
+use crate::learn::STILL_FALLING;
 use crate::stats::{Finding, Interval, OtherRows};
 
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
@@ -40,6 +40,7 @@ fn of_study(summary: &Summary) -> Vec<String> {
         return vec!["No trial has a score, so nothing can be said.".into()];
     }
     let mut lines: Vec<String> = not_converged(summary).into_iter().collect();
+    lines.extend(until_converged(summary));
     for headline in &summary.headlines {
         lines.push(answer(summary, headline));
         // Before the first planned look nothing is claimed.
@@ -297,10 +298,11 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     })
 }
 
-/// The schemes whose loss still fell at the end in more than half of their runs on a task. Said first: the
-/// study then ranks speed.
+/// The schemes whose loss still fell at the end in more than half of their runs on a task that was trained for
+/// a number of steps. Said first: the study then ranks speed.
 fn not_converged(summary: &Summary) -> Option<String> {
-    let which = runs(summary, |scheme| {
+    let fixed_steps = |task: &&TaskSummary| task.auto_from.is_none();
+    let which = runs_on(summary, fixed_steps, |scheme| {
         let falling = &scheme.not_converged;
         let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
         let seeds = tested.iter().flat_map(|group| &group.seeds);
@@ -309,10 +311,9 @@ fn not_converged(summary: &Summary) -> Option<String> {
             false => Vec::new(),
         }
     });
-    let [first, rest @ ..] = &summary.tasks[..] else {
-        return None;
-    };
-    let steps = match rest.iter().all(|task| task.steps == first.steps) {
+    let mut tasks = summary.tasks.iter().filter(fixed_steps);
+    let first = tasks.next()?;
+    let steps = match tasks.all(|task| task.steps == first.steps) {
         true => format!("at {} steps", first.steps),
         false => "at these numbers of steps".into(),
     };
@@ -323,6 +324,36 @@ fn not_converged(summary: &Summary) -> Option<String> {
             list(&which),
             fixed(STILL_FALLING * 100.0, 0)
         )
+    })
+}
+
+/// What a study ranks whose trainings went on until they had converged, and which of them met the limit before.
+fn until_converged(summary: &Summary) -> Option<String> {
+    let auto = |task: &&TaskSummary| task.auto_from.is_some();
+    let tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(auto).collect();
+    let first = tasks.first()?;
+    let on = match tasks.len() == summary.tasks.len() {
+        true => String::new(),
+        false => {
+            let names: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
+            format!("On {}: ", list(&names))
+        }
+    };
+    let limits = match tasks.iter().all(|task| task.steps == first.steps) {
+        true => format!("the limit of {} steps", first.steps),
+        false => "the limit of their task".into(),
+    };
+    let which = runs_on(summary, auto, |scheme| scheme.not_converged.clone());
+    Some(match which.is_empty() {
+        true => format!(
+            "{on}Trainings went on until they had converged, within {limits}: this ranks what the schemes reach, \
+             not how fast they learn."
+        ),
+        false => format!(
+            "{on}Trainings went on until they had converged, or to {limits}. {} had not converged there: for them \
+             this still ranks speed of learning, for the others what they reach.",
+            list(&which)
+        ),
     })
 }
 
@@ -413,6 +444,15 @@ fn unsolved(summary: &Summary) -> Option<String> {
 
 /// Runs in words, such as `none on reverse (seed 2)`: those at the seeds that `pick` names.
 fn runs(summary: &Summary, pick: impl Fn(&SchemeSummary) -> Vec<u64>) -> Vec<String> {
+    runs_on(summary, |_| true, pick)
+}
+
+/// The same of some of the tasks.
+fn runs_on(
+    summary: &Summary,
+    on: impl Fn(&&TaskSummary) -> bool,
+    pick: impl Fn(&SchemeSummary) -> Vec<u64>,
+) -> Vec<String> {
     let of_task = |task: &TaskSummary| {
         let named = task.schemes.iter().filter_map(|scheme| {
             let seeds = pick(scheme);
@@ -425,7 +465,7 @@ fn runs(summary: &Summary, pick: impl Fn(&SchemeSummary) -> Vec<u64>) -> Vec<Str
         });
         named.collect::<Vec<_>>()
     };
-    summary.tasks.iter().flat_map(of_task).collect()
+    summary.tasks.iter().filter(on).flat_map(of_task).collect()
 }
 
 /// `seed 3`, or `seeds 1, 2`.
@@ -691,6 +731,55 @@ mod tests {
             "{said:?}"
         );
         assert!(said[1].contains("a is best"), "{said:?}");
+    }
+
+    #[test]
+    fn trainings_until_they_have_converged_rank_what_is_reached() {
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
+        (study.spec.tasks[0].steps, study.spec.tasks[0].auto_from) = (3000, Some(1500));
+        let said = verdict(&study);
+        assert_eq!(
+            said[0],
+            "Trainings went on until they had converged, within the limit of 3000 steps: this ranks what the \
+             schemes reach, not how fast they learn."
+        );
+        assert!(said[1].contains("a is best"), "{said:?}");
+        // One run that met the limit is enough to take that back, and one without a curve shows nothing.
+        let mut falling = study.measures("mine", "b", 2).clone();
+        for point in &mut falling.held_out {
+            point.loss = 2.0 - point.step as f64 / 1500.0;
+        }
+        let mut unknown = study.measures("mine", "b", 4).clone();
+        unknown.held_out.clear();
+        let study = study.replace("mine", "b", 2, falling);
+        let mut study = study.replace("mine", "b", 4, unknown);
+        assert_eq!(
+            verdict(&study)[0],
+            "Trainings went on until they had converged, or to the limit of 3000 steps. b on mine (seeds 2, 4) had \
+             not converged there: for them this still ranks speed of learning, for the others what they reach."
+        );
+        study.spec.tasks[0].auto_from = None;
+        assert!(verdict(&study)[0].contains("a is best"), "two runs of five");
+    }
+
+    #[test]
+    fn a_study_of_both_says_which_tasks_went_on() {
+        let mut study = Synthetic::new(&["x", "y"], &["a"], 1)
+            .score("x", "a", 1, &[(10, 0.9)])
+            .score("y", "a", 1, &[(10, 0.9)]);
+        study.spec.tasks[1].auto_from = Some(500);
+        let said = verdict(&study);
+        assert!(said[0].starts_with("On y: Trainings went on"), "{said:?}");
+        let mut falling = study.measures("x", "a", 1).clone();
+        for point in &mut falling.held_out {
+            point.loss = 2.0 - point.step as f64 / 1500.0;
+        }
+        let said = verdict(&study.replace("x", "a", 1, falling));
+        assert!(
+            said[0].starts_with("This ranks speed of learning at 1500 steps: a on x (every seed)"),
+            "{said:?}"
+        );
+        assert!(said[1].starts_with("On y: Trainings"), "{said:?}");
     }
 
     #[test]

@@ -106,6 +106,7 @@ impl Budget {
             variant.seeds = seeds;
             for task in &mut variant.tasks {
                 task.steps = ((task.steps as f64 * share).round() as usize).max(1);
+                task.auto_from = task.auto_from.map(|first| first.min(task.steps));
             }
             let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
             // Every rate that is tried is one more seed of every scheme and task.
@@ -173,7 +174,7 @@ mod tests {
             schemes: names(["none", "rotary"]),
             tasks: names(["reverse", "majority"]),
             seeds: Some(Seeds::Count(5)),
-            steps: Some(Steps::All(400)),
+            steps: Some(Steps::All(400.into())),
             tune,
             ..Plan::default()
         };

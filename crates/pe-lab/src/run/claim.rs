@@ -89,14 +89,14 @@ fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
     };
     // A spec that cannot be read is of no trial with a result; running the trial writes it again.
     let there = read_json::<TrialSpec>(&place.spec()).ok();
-    if let Some(there) = there.filter(|there| there.steps != trial.steps) {
-        let aside = folder.aside(&id, there.steps);
+    if let Some(there) = there.filter(|there| there.steps_id() != trial.steps_id()) {
+        let aside = folder.aside(&id, &there.steps_id());
         if aside.path().exists() {
             fs::remove_dir_all(aside.path()).map_err(LabError::file(aside.path()))?;
         }
         rename(&place, &aside)?;
     }
-    let aside = folder.aside(&id, trial.steps);
+    let aside = folder.aside(&id, &trial.steps_id());
     if aside.path().exists() && !place.path().exists() {
         rename(&aside, &place)?;
     }

@@ -17,8 +17,10 @@ const STEPS: usize = 8;
 /// How long a study will take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Seconds until the last trial ends.
+    /// Seconds until the last trial ends, at most: a trial that goes on until it has converged may end before.
     pub seconds: f64,
+    /// The same if every trial ends with its first training.
+    pub least: f64,
     /// The number of short trials that were run to tell.
     pub measured: usize,
 }
@@ -50,15 +52,33 @@ impl Estimate {
         crew: &Crew<'_>,
     ) -> Result<Option<Self>, LabError> {
         let costs = TrialTimes::measure(trials, tasks, crew)?;
+        let first: Vec<TrialSpec> = trials.iter().map(once).collect();
         Ok(costs.map(|costs| Self {
             seconds: costs.total(trials, crew.jobs),
+            least: costs.total(&first, crew.jobs),
             measured: costs.by_kind.len(),
         }))
     }
 
-    /// The time in words.
+    /// The time in words: one, or with trials that go on until they have converged the shortest and the longest.
     pub fn in_words(&self) -> String {
-        in_words(self.seconds)
+        match self.least < self.seconds {
+            false => in_words(self.seconds),
+            true => format!(
+                "{} if every first training has converged, and at most {}",
+                in_words(self.least),
+                in_words(self.seconds)
+            ),
+        }
+    }
+}
+
+/// The trial with its first training alone.
+fn once(trial: &TrialSpec) -> TrialSpec {
+    TrialSpec {
+        steps: trial.least_steps(),
+        auto_from: None,
+        ..trial.clone()
     }
 }
 
@@ -104,6 +124,7 @@ impl TrialTimes {
             {
                 let short = TrialSpec {
                     steps: STEPS.min(trial.steps),
+                    auto_from: None,
                     ..trial.clone()
                 };
                 pilots.entry(kind(trial)).or_insert(short);
@@ -200,7 +221,7 @@ fn seconds(
                 // Where only some pairs are left to run: the dearest of the same task or scheme.
                 let (task, scheme) = kind(trial);
                 let alike = costs.iter().filter(|of| of.0.0 == task || of.0.1 == scheme);
-                let seconds = alike.map(|of| of.1.fixed + of.1.step * trial.steps as f64);
+                let seconds = alike.map(|of| of.1.fixed + of.1.step * trial.most_steps() as f64);
                 return seconds.fold(0.0, f64::max);
             };
             let ratio = |part: fn(&Cost) -> f64| part(scheme) / part(base).max(1e-9);
@@ -210,7 +231,7 @@ fn seconds(
             }
         }
     };
-    cost.fixed + cost.step * trial.steps as f64
+    cost.fixed + cost.step * trial.most_steps() as f64
 }
 
 #[cfg(test)]
@@ -225,7 +246,7 @@ mod tests {
             schemes: names(["none", "rotary"]),
             tasks: names(["reverse", "digits"]),
             seeds: Some(Seeds::Count(1)),
-            steps: Some(Steps::All(100)),
+            steps: Some(Steps::All(100.into())),
             ..Plan::default()
         };
         let (spec, tasks) = StudySpec::of(plan).unwrap();
@@ -262,6 +283,7 @@ mod tests {
         let told = [0.2, 61.0, 100.0, 3_000.0, 9_000.0].map(|seconds| {
             let estimate = Estimate {
                 seconds,
+                least: seconds,
                 measured: 1,
             };
             estimate.in_words()

@@ -57,8 +57,11 @@ impl Progress {
         let bars = self.bars()?;
         let bar = bars
             .all
-            .insert_before(&bars.study, ProgressBar::new(trial.steps as u64));
-        bar.set_style(style("{prefix:<28} {bar:30} {pos} of {len} steps"));
+            .insert_before(&bars.study, ProgressBar::new(trial.most_steps() as u64));
+        bar.set_style(style(match trial.auto_from {
+            None => "{prefix:<28} {bar:30} {pos} of {len} steps",
+            Some(_) => "{prefix:<28} {bar:30} {pos} of at most {len} steps",
+        }));
         bar.set_prefix(trial.id());
         Some(bar)
     }

@@ -118,7 +118,10 @@ impl Study {
         let mut waiting = self.spec.trials(&self.tasks)?;
         waiting.retain(|trial| {
             let id = trial.id();
-            let places = [self.folder.trial(&id), self.folder.aside(&id, trial.steps)];
+            let places = [
+                self.folder.trial(&id),
+                self.folder.aside(&id, &trial.steps_id()),
+            ];
             let is_there = |place: &TrialFolder| {
                 let result = TrialResult::read(&place.result());
                 result.is_ok_and(|result| result.spec == *trial)

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
@@ -15,8 +16,8 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, read_sealed, write_csv, write_sealed};
 use crate::learn::{
-    CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Watch, evaluate, evaluate_language,
-    train,
+    Checkpoints, CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch,
+    evaluate, evaluate_language, has_converged, train,
 };
 use crate::task::{Task, TestRows, Tuning};
 
@@ -83,6 +84,11 @@ pub struct Measures {
 }
 
 impl Measures {
+    /// The steps of the training that was tested: its last point.
+    pub fn steps(&self) -> usize {
+        self.curve.last().map_or(0, |point| point.step)
+    }
+
     /// Why these cannot be the measures of a trial of this task, for example because the file was edited.
     /// `None` when they can be.
     pub fn damage(&self, task: &dyn Task) -> Option<String> {
@@ -195,6 +201,10 @@ pub fn read_weights(
 
 /// Runs a trial. `folder` gets its `encoding.csv`, and the checkpoints that `watch` asks for.
 ///
+/// A trial that goes on until it has converged is trained from its start with the steps of each of
+/// [`TrialSpec::trainings`], until one [has converged](has_converged). That one is tested: the result is number for
+/// number that of a trial of as many steps. The step that `watch` gets counts on through all of them.
+///
 /// A training that diverges is no error: its outcome is [`Outcome::Failed`].
 ///
 /// # Errors
@@ -219,20 +229,12 @@ pub fn run_trial(
         }
     };
     let plain = device::open(&spec.device)?;
-    let device = plain.clone().autodiff();
-    let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, &device)?;
-    let (parameters, position_parameters) = (model.num_params(), model.position_parameters());
-    let job = Job {
-        task: task.clone(),
-        seed: spec.seed,
-        steps: spec.steps,
-        recipe: &spec.recipe,
-        folder,
-        device: &device,
-    };
     let mut weights = None;
-    let outcome = match train(model, job, watch) {
+    let outcome = match train_on(spec, task, folder, watch, &plain.clone().autodiff()) {
         Ok(trained) => {
+            let model = &trained.model;
+            let (parameters, position_parameters) =
+                (model.num_params(), model.position_parameters());
             let seconds = trained.elapsed.as_secs_f64();
             let keep = match spec.data {
                 Some(_) if task.test_rows() != TestRows::Neighbours => Keep::Rows,
@@ -257,7 +259,7 @@ pub fn run_trial(
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
                         .and_then(|n| n.parse().ok()),
-                    machine: Some(Machine::this()),
+                    machine: Some(Machine::with(&plain)),
                 },
             })
         }
@@ -271,6 +273,74 @@ pub fn run_trial(
         code: Some(CODE.into()),
         weights,
     })
+}
+
+/// Runs the trainings of a trial, and returns the last.
+fn train_on(
+    spec: &TrialSpec,
+    task: &Arc<dyn Task>,
+    folder: &TrialFolder,
+    watch: Watch,
+    device: &Device,
+) -> Result<Trained, LabError> {
+    let run = |steps: usize, watch: Watch| {
+        let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, device)?;
+        let job = Job {
+            task: task.clone(),
+            seed: spec.seed,
+            steps,
+            recipe: &spec.recipe,
+            folder,
+            device,
+        };
+        train(model, job, watch)
+    };
+    let trainings = spec.trainings();
+    let Some((last, before)) = trainings.split_last() else {
+        return run(spec.steps, watch);
+    };
+    let Watch {
+        on_step,
+        on_held_out,
+        interrupter,
+        ..
+    } = match (before, watch.checkpoints) {
+        ([], _) => return run(*last, watch),
+        (_, Checkpoints::None) => watch,
+        (_, Checkpoints::After(_)) => {
+            return Err(LabError::Usage(format!(
+                "{} goes on until it has converged, and has no checkpoints",
+                spec.id()
+            )));
+        }
+    };
+    let on_step = Arc::new(Mutex::new(on_step));
+    let on_held_out = Arc::new(Mutex::new(on_held_out));
+    let mut done = 0;
+    let mut watched = |steps: usize| {
+        let (on_step, before) = (on_step.clone(), done);
+        let on_held_out = on_held_out.clone();
+        done += steps;
+        Watch {
+            interrupter: interrupter.clone(),
+            // The losses are those of the training that runs.
+            on_held_out: Box::new(move |points| {
+                let mut shown = on_held_out.lock().unwrap_or_else(PoisonError::into_inner);
+                shown(points);
+            }),
+            ..Watch::steps(move |step, loss| {
+                let mut on_step = on_step.lock().unwrap_or_else(PoisonError::into_inner);
+                on_step(before + step, loss);
+            })
+        }
+    };
+    for steps in before {
+        let trained = run(*steps, watched(*steps))?;
+        if has_converged(&trained.held_out) == Some(true) {
+            return Ok(trained);
+        }
+    }
+    run(*last, watched(*last))
 }
 
 /// Writes what the trained scheme adds to the token embeddings: a row per position, a column per

@@ -22,7 +22,7 @@ use crate::ask::{Tasks, TrialSpec};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, create, read_json, remove, write_json};
-use crate::learn::Watch;
+use crate::learn::{Watch, has_converged};
 
 /// A worker reports its progress every this many steps.
 const REPORT_EVERY: usize = 10;
@@ -78,7 +78,7 @@ fn cost(trial: &TrialSpec, tasks: &Tasks) -> u64 {
         let lengths = task.train_lengths();
         (lengths.start() + lengths.end()) / 2 + task.framing()
     });
-    (trial.steps * tokens) as u64
+    (trial.most_steps() * tokens) as u64
 }
 
 /// The workers of a study.
@@ -207,13 +207,15 @@ impl Crew<'_> {
             if let Some(bar) = &bar {
                 bar.set_position(step);
             }
-            let so_far = work * step / trial.steps.max(1) as u64;
+            let so_far = work * step / trial.most_steps().max(1) as u64;
             self.progress.advance(so_far.saturating_sub(counted));
             counted = so_far;
         }
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }
+        // A trial that goes on until it has converged may end before its last step.
+        self.progress.advance(work.saturating_sub(counted));
         let Some(mut child) = self.stop.ended(id) else {
             return Ok(Err(
                 "the trial's process was already removed from the list".into()
@@ -281,10 +283,18 @@ fn describe(result: &TrialResult) -> String {
             let scores = scores
                 .iter()
                 .map(|of| format!("{}: {:.3}", of.length, of.score.value()));
+            let steps = result.spec.auto_from.map(|_| {
+                let converged = match has_converged(&measures.held_out) {
+                    Some(true) => "",
+                    _ => ", not converged",
+                };
+                format!("  after {} steps{converged}", measures.steps())
+            });
             format!(
-                "{} by length {}",
+                "{} by length {}{}",
                 measure.unwrap_or_default(),
-                scores.collect::<Vec<_>>().join("  ")
+                scores.collect::<Vec<_>>().join("  "),
+                steps.unwrap_or_default()
             )
         }
     }
@@ -299,7 +309,7 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
     let folder = TrialFolder::at(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
     let task = task_of(&spec, &folder.study())?;
-    let steps = spec.steps;
+    let steps = spec.most_steps();
     let mut watch = Watch::steps(move |step, _loss| {
         if step.is_multiple_of(REPORT_EVERY) || step == steps {
             let mut out = std::io::stdout();

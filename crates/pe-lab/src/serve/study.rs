@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 
 use super::inside::{Inside, Stamp};
-use crate::ask::StudySpec;
+use crate::ask::{StudySpec, TrialSpec};
 use crate::folder::{StudyFolder, TrialFolder};
 use crate::learn::{CurvePoint, LengthScore};
 use crate::run::{Measures, Outcome, TrialResult};
@@ -30,10 +30,12 @@ pub struct Watched {
 struct Seen {
     state: State,
     reason: Option<String>,
-    steps: usize,
+    /// The steps that the trial was to take. A result has some, a trial without one has none.
+    steps: Option<String>,
     inside: Option<f64>,
     beyond: Option<f64>,
-    ms_per_step: Option<f64>,
+    /// How long all its trainings took.
+    seconds: Option<f64>,
     held_out: Vec<(usize, f64)>,
 }
 
@@ -128,22 +130,17 @@ impl Watched {
 
     fn read<'a>(&self, spec: &'a StudySpec, inside: &Inside) -> Now<'a> {
         let mut trials = Vec::new();
-        // Milliseconds per step of the trials of a task that are done, and steps that are left.
+        // Seconds of the trials of a task that are done, and trials that are left.
         let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
         let mut left: HashMap<&str, usize> = HashMap::new();
         for task in &spec.tasks {
             for seed in &spec.seeds {
                 for scheme in &spec.schemes {
                     let id = format!("{}-{scheme}-{seed}", task.name);
-                    let read = self.trial(inside, &id, task.steps);
+                    let read = self.trial(inside, &id, &task.steps_id());
                     match read.state {
-                        State::Done => times
-                            .entry(&task.name)
-                            .or_default()
-                            .extend(read.ms_per_step),
-                        State::Begun | State::Waiting => {
-                            *left.entry(&task.name).or_default() += task.steps
-                        }
+                        State::Done => times.entry(&task.name).or_default().extend(read.seconds),
+                        State::Begun | State::Waiting => *left.entry(&task.name).or_default() += 1,
                         State::Failed => {}
                     }
                     trials.push(Row {
@@ -165,9 +162,9 @@ impl Watched {
             count(State::Failed),
             count(State::Begun),
         );
-        let of_task = |(task, steps): (&&str, &usize)| {
+        let of_task = |(task, trials): (&&str, &usize)| {
             let times = times.get(*task).filter(|times| !times.is_empty())?;
-            Some(*steps as f64 * times.iter().sum::<f64>() / times.len() as f64 / 1e3)
+            Some(*trials as f64 * times.iter().sum::<f64>() / times.len() as f64)
         };
         let seconds: Option<f64> = left.iter().map(of_task).sum();
         let curves = trials.len() <= MAX_CURVES;
@@ -194,7 +191,7 @@ impl Watched {
     }
 
     /// What the files of a trial say.
-    fn trial(&self, inside: &Inside, id: &str, steps: usize) -> Seen {
+    fn trial(&self, inside: &Inside, id: &str, steps: &str) -> Seen {
         let folder = self.folder.trial(id);
         let file = folder.result();
         if let Some(stamp) = inside.stamp(&file) {
@@ -238,10 +235,10 @@ impl Seen {
         Self {
             state,
             reason,
-            steps: 0,
+            steps: None,
             inside: None,
             beyond: None,
-            ms_per_step: None,
+            seconds: None,
             held_out: Vec::new(),
         }
     }
@@ -276,23 +273,26 @@ fn of(result: &TrialResult, id: &str) -> Seen {
     }
     let read = match &result.outcome {
         Outcome::Failed(reason) => Seen::in_state(State::Failed, Some(reason.clone())),
-        Outcome::Finished(measures) => of_measures(measures),
+        Outcome::Finished(measures) => of_measures(measures, &result.spec),
     };
     Seen {
-        steps: result.spec.steps,
+        steps: Some(result.spec.steps_id()),
         ..read
     }
 }
 
-/// A result of another number of steps waits to be run again; no result has 0 steps.
-fn of_these_steps(read: Seen, steps: usize) -> Seen {
-    match read.steps == steps || read.steps == 0 {
+/// A result of another number of steps waits to be run again.
+fn of_these_steps(read: Seen, steps: &str) -> Seen {
+    match read.steps.as_deref().is_none_or(|own| own == steps) {
         true => read,
         false => Seen::in_state(State::Waiting, None),
     }
 }
 
-fn of_measures(measures: &Measures) -> Seen {
+fn of_measures(measures: &Measures, spec: &TrialSpec) -> Seen {
+    // A trial that went on until it had converged ran the shorter trainings too.
+    let run = spec.trainings().into_iter();
+    let run: usize = run.filter(|steps| *steps <= measures.steps()).sum();
     let points = measures
         .held_out
         .iter()
@@ -300,7 +300,7 @@ fn of_measures(measures: &Measures) -> Seen {
     Seen {
         inside: mean(&measures.scores, true),
         beyond: mean(&measures.scores, false),
-        ms_per_step: Some(measures.timing.ms_per_step),
+        seconds: Some(measures.timing.ms_per_step * run as f64 / 1e3),
         held_out: points.collect(),
         ..Seen::in_state(State::Done, None)
     }

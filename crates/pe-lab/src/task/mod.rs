@@ -49,7 +49,7 @@ pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
 pub use shift3::Shift3;
 pub use stream::{Stream, TokenFile};
-pub use text::text;
+pub use text::{text, text_length, text_name, text_with};
 pub use toy::Toy;
 pub use tuning::Tuning;
 

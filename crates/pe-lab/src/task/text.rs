@@ -1,18 +1,20 @@
 //! `text`: a novel, character by character. Real data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use flate2::read::GzDecoder;
 
-use super::{About, Alphabet, NextToken, Stream, Task};
+use super::{About, Alphabet, NextToken, Stream, Task, TooShort};
 
 const FILE: &[u8] = include_bytes!("../../data/pride_and_prejudice.txt.gz");
-/// The characters of a training window. The preset `lm` keeps its time with it.
+/// The characters of a training window, if nothing else is said. The preset `lm` keeps its time with it.
 const TRAIN_LENGTH: usize = 64;
+const NAME: &str = "text";
 
-static NOVEL: LazyLock<Arc<NextToken>> = LazyLock::new(|| {
+/// The characters of the novel, and the novel as their numbers.
+static NOVEL: LazyLock<(Vec<char>, Vec<u32>)> = LazyLock::new(|| {
     let mut text = String::new();
     GzDecoder::new(FILE)
         .read_to_string(&mut text)
@@ -20,24 +22,64 @@ static NOVEL: LazyLock<Arc<NextToken>> = LazyLock::new(|| {
     let known: BTreeSet<char> = text.chars().collect();
     let known: Vec<char> = known.into_iter().collect();
     let number = |character| known.binary_search(&character).unwrap_or(known.len()) as u32;
-    let tokens = Stream::Memory(text.chars().map(number).collect());
-    let vocabulary = known.len();
-    let about = About {
-        name: "text".into(),
-        about: "real data: predict the next character of a novel".into(),
-        source: "Jane Austen, Pride and Prejudice, 1813, public domain".into(),
-        token: "character".into(),
-        alphabet: Alphabet::Characters(known),
-    };
-    let task = NextToken::new(about, tokens, vocabulary, TRAIN_LENGTH);
-    let task = task.expect("the embedded novel is in memory");
-    Arc::new(task.expect("the embedded novel is long enough"))
+    let tokens = text.chars().map(number).collect();
+    (known, tokens)
 });
+
+/// The tasks that were asked for, by their training length.
+static TASKS: Mutex<BTreeMap<usize, Arc<NextToken>>> = Mutex::new(BTreeMap::new());
 
 /// The next character of a novel of 683,934 characters: see [`NextToken`]. Windows of 64 characters to train
 /// on; the last tenth of the novel is held out.
 pub fn text() -> Arc<dyn Task> {
-    NOVEL.clone()
+    text_with(TRAIN_LENGTH).expect("the embedded novel is long enough")
+}
+
+/// [`text`] with training windows of another length. It is a task of another name: see [`text_name`].
+///
+/// # Errors
+///
+/// When the held-out tenth is too short for such windows.
+pub fn text_with(train_length: usize) -> Result<Arc<dyn Task>, TooShort> {
+    let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(task) = tasks.get(&train_length) {
+        return Ok(task.clone());
+    }
+    let (known, tokens) = &*NOVEL;
+    let about = About {
+        name: text_name(train_length),
+        about: "real data: predict the next character of a novel".into(),
+        source: "Jane Austen, Pride and Prejudice, 1813, public domain".into(),
+        token: "character".into(),
+        alphabet: Alphabet::Characters(known.clone()),
+    };
+    let tokens = Stream::Memory(tokens.clone());
+    let task = NextToken::new(about, tokens, known.len(), train_length);
+    let task = Arc::new(task.expect("the embedded novel is in memory")?);
+    tasks.insert(train_length, task.clone());
+    Ok(task)
+}
+
+/// `text`, or for training windows of another length `text(train_length=128)`.
+pub fn text_name(train_length: usize) -> String {
+    match train_length {
+        TRAIN_LENGTH => NAME.into(),
+        _ => format!("{NAME}(train_length={train_length})"),
+    }
+}
+
+/// The training length in the name of a task, if it is one of these.
+pub fn text_length(name: &str) -> Option<usize> {
+    let settings = name.trim().strip_prefix(NAME)?.trim();
+    if settings.is_empty() {
+        return Some(TRAIN_LENGTH);
+    }
+    let settings = settings.strip_prefix('(')?.strip_suffix(')')?;
+    let (setting, value) = settings.split_once('=')?;
+    match setting.trim() {
+        "train_length" => value.trim().parse().ok(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -46,7 +88,8 @@ mod tests {
 
     #[test]
     fn the_novel_is_whole_and_its_last_tenth_is_tested_at_every_length() {
-        let task = &*NOVEL;
+        text();
+        let task = TASKS.lock().unwrap()[&64].clone();
         assert_eq!(task.vocabulary(), 74);
         assert_eq!(task.test_lengths(), [64, 128, 256, 512]);
         let said = task.describe();
@@ -58,5 +101,36 @@ mod tests {
         let language = task.language().unwrap();
         let first = task.test_set(512)[0].clone();
         assert_eq!(language.text(first.input.tokens()).chars().count(), 512);
+    }
+
+    #[test]
+    fn another_training_length_is_another_task_on_the_same_novel() {
+        let task = text_with(16).unwrap();
+        assert_eq!(task.name(), "text(train_length=16)");
+        assert_eq!(task.test_lengths(), [16, 32, 64, 128]);
+        assert_eq!(task.train_lengths(), 16..=16);
+        assert_eq!(task.train_batch(1, 0, 2)[0].input.len(), 16);
+        assert_eq!(text_with(64).unwrap().name(), "text");
+        let needed = text_with(20_000)
+            .map(|_| 0)
+            .unwrap_or_else(|short| short.needed);
+        assert!(needed > 683_934, "{needed}");
+    }
+
+    #[test]
+    fn a_name_has_its_training_length() {
+        for (name, length) in [
+            ("text", Some(64)),
+            ("text(train_length=128)", Some(128)),
+            (" text( train_length = 8 ) ", Some(8)),
+            ("text(train_length=x)", None),
+            ("text(length=8)", None),
+            ("text(train_length=8", None),
+            ("textual", None),
+            ("reverse", None),
+        ] {
+            assert_eq!(text_length(name), length, "{name}");
+        }
+        assert_eq!(text_length(&text_name(128)), Some(128));
     }
 }

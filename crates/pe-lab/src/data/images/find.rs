@@ -9,7 +9,7 @@ use super::super::quote::{grouped, shorten};
 
 /// The most images of a folder.
 pub(super) const MAX_IMAGES: usize = 100_000;
-/// How deep folders inside the folder of a class are read.
+/// How deep folders inside the folder of a class, or of images to predict, are read.
 const MAX_DEPTH: usize = 8;
 /// Files that file managers leave behind.
 const LEFT_BEHIND: [&str; 2] = ["thumbs.db", "desktop.ini"];
@@ -122,7 +122,18 @@ fn classes(root: &Path) -> Result<Found, Problem> {
     Ok(found)
 }
 
-/// All files inside the folder of a class.
+/// All files of a folder and of the folders inside it, sorted by their paths, and how many hidden ones there are.
+///
+/// # Errors
+///
+/// [`Problem::Images`] for too many files, and for folders that lie too deep.
+pub(super) fn files(root: &Path) -> Result<(Vec<PathBuf>, usize), Problem> {
+    let (mut files, mut hidden, mut count) = (Vec::new(), 0, 0);
+    walk(root, 0, &mut files, &mut hidden, &mut count)?;
+    Ok((files, hidden))
+}
+
+/// All files inside a folder.
 fn walk(
     folder: &Path,
     depth: usize,
@@ -132,7 +143,7 @@ fn walk(
 ) -> Result<(), Problem> {
     if depth == MAX_DEPTH {
         return Err(Problem::Images(format!(
-            "{} lies {MAX_DEPTH} folders deep inside the folder of a class, and deeper folders are not read",
+            "{} lies {MAX_DEPTH} folders deep, and deeper folders are not read",
             folder.display()
         )));
     }

@@ -7,10 +7,12 @@
 //! | `size` | the size to which they are brought, the patch, and the sizes that are tested |
 //! | `pack` | the file in which a study keeps them |
 //! | `task` | the task |
+//! | `predict` | other images, for the best model of a study |
 
 mod decode;
 mod find;
 mod pack;
+mod predict;
 mod size;
 mod task;
 
@@ -18,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) use predict::to_predict;
 pub(super) use task::Images;
 
 use super::epochs::{USUAL_BATCH, steps};

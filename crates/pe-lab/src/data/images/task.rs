@@ -54,6 +54,16 @@ impl Images {
         self.pack.bytes()
     }
 
+    /// The size of the training, and whether images are read in colours.
+    pub(super) fn read_as(&self) -> (Size, bool) {
+        (self.contents().sizes[0], self.contents().coloured)
+    }
+
+    /// What a model reads of an image of the size of the training, with an answer to fill in.
+    pub(super) fn sample_of(&self, pixels: &[u8]) -> Sample {
+        self.sample(pixels, self.contents().sizes[0], 0)
+    }
+
     fn contents(&self) -> &Contents {
         &self.pack.contents
     }

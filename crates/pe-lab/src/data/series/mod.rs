@@ -4,12 +4,18 @@
 //! |---|---|
 //! | `table` | the rows of a table: numbers, times, and what is to be predicted |
 //! | `time` | times as a column writes them |
+//! | `co2` | the series of the laboratory |
 //! | `task` | the task |
+//! | `predict` | another table, for the best model of a study |
 
+mod co2;
+mod predict;
 mod table;
 mod task;
 mod time;
 
+pub use co2::co2;
+pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
 use super::epochs::USUAL_BATCH;

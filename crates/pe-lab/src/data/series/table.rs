@@ -127,10 +127,118 @@ pub(super) fn read(
         )));
     }
 
-    let mut values: Vec<Vec<f64>> = vec![Vec::new(); read.len()];
-    let mut times: Vec<f64> = Vec::new();
-    let mut classes: Vec<String> = Vec::new();
-    let mut bad: Vec<BadLine> = Vec::new();
+    let columns = Columns {
+        names,
+        read,
+        time,
+        class: (!is_forecast).then_some(target),
+    };
+    let found = rows(text, reading, delimiter, &columns, Some(reading.skip_bad))?;
+    let to_predict = match is_forecast {
+        true => Target::Next,
+        false => classes_of(&found.classes)?,
+    };
+    Ok(columns.table(target, found, to_predict))
+}
+
+/// Reads a table for the model of a study, from the columns of the same names as its table. Classes are not read.
+///
+/// # Errors
+///
+/// As [`read`]; every line that cannot be used is an error.
+pub(super) fn read_like(
+    text: &str,
+    reading: &Reading,
+    delimiter: Option<char>,
+    like: &Table,
+) -> Result<Table, Problem> {
+    let delimiter = reading
+        .delimiter
+        .or(delimiter)
+        .unwrap_or_else(|| sniffed(text));
+    let (names, _) = names_of(text, delimiter, reading.no_header)?;
+    let find = |name: &str| {
+        column(&names, name).ok_or_else(|| {
+            Problem::Series(format!(
+                "has no column {}, which the study reads; its columns are {}",
+                shorten(name),
+                names
+                    .iter()
+                    .take(SHOWN)
+                    .map(|name| shorten(name))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ))
+        })
+    };
+    let read = like.columns.iter().map(|name| find(name));
+    let read: Vec<usize> = read.collect::<Result<_, _>>()?;
+    let time = like.time.as_deref().map(find).transpose()?;
+    let columns = Columns {
+        names,
+        read,
+        time,
+        class: None,
+    };
+    let found = rows(text, reading, delimiter, &columns, None)?;
+    let target = columns.read[0];
+    Ok(columns.table(target, found, Target::Next))
+}
+
+/// The columns of a table that are read.
+struct Columns {
+    names: Vec<String>,
+    /// Those of the numbers.
+    read: Vec<usize>,
+    time: Option<usize>,
+    /// That of the classes, if they are to be predicted.
+    class: Option<usize>,
+}
+
+/// What stands in them.
+#[derive(Default)]
+struct Found {
+    values: Vec<Vec<f64>>,
+    times: Vec<f64>,
+    classes: Vec<String>,
+    bad: Vec<BadLine>,
+}
+
+impl Columns {
+    fn table(self, target: usize, found: Found, to_predict: Target) -> Table {
+        let name = |column: &usize| self.names[*column].clone();
+        Table {
+            target: name(&target),
+            time: self.time.as_ref().map(name),
+            columns: self.read.iter().map(name).collect(),
+            values: found.values,
+            times: self.time.map(|_| found.times),
+            to_predict,
+            left_out: found.bad,
+        }
+    }
+}
+
+/// Reads the rows of a table. Up to `skip_bad` lines that cannot be used are left out and returned; `None` if none
+/// may be left out.
+fn rows(
+    text: &str,
+    reading: &Reading,
+    delimiter: char,
+    columns: &Columns,
+    skip_bad: Option<usize>,
+) -> Result<Found, Problem> {
+    let (allowed, can_skip) = (skip_bad.unwrap_or(0), skip_bad.is_some());
+    let Columns {
+        names,
+        read,
+        time,
+        class,
+    } = columns;
+    let mut found = Found {
+        values: vec![Vec::new(); read.len()],
+        ..Found::default()
+    };
     let mut header = !reading.no_header;
     each_record(text, delimiter, |record, place| {
         if std::mem::take(&mut header) {
@@ -146,61 +254,51 @@ pub(super) fn read(
                 ));
             }
             let mut numbers = Vec::with_capacity(read.len());
-            for column in &read {
+            for column in read {
                 numbers.push(number(&names[*column], cell(*column))?);
             }
-            if !is_forecast && is_missing(cell(target)) {
-                return Err(format!("{} is missing", shorten(&names[target])));
+            if let Some(class) = class
+                && is_missing(cell(*class))
+            {
+                return Err(format!("{} is missing", shorten(&names[*class])));
             }
             let at = match time {
                 None => None,
-                Some(column) => Some(later(&names[column], cell(column), times.last())?),
+                Some(column) => Some(later(&names[*column], cell(*column), found.times.last())?),
             };
             Ok((numbers, at))
         };
         match row() {
-            Err(what) => bad.push(BadLine {
+            Err(what) => found.bad.push(BadLine {
                 line: place.first,
                 what,
             }),
             Ok((numbers, at)) => {
-                for (column, number) in values.iter_mut().zip(numbers) {
+                for (column, number) in found.values.iter_mut().zip(numbers) {
                     column.push(number);
                 }
-                times.extend(at);
-                if !is_forecast {
-                    classes.push(cell(target).to_string());
-                }
+                found.times.extend(at);
+                found
+                    .classes
+                    .extend(class.map(|class| cell(class).to_string()));
             }
         }
-        match values[0].len() > MAX_ROWS {
+        match found.values[0].len() > MAX_ROWS {
             true => Err(Problem::TooManyRows),
             false => Ok(()),
         }
     })?;
-    if bad.len() > reading.skip_bad {
+    if found.bad.len() > allowed {
         return Err(Problem::Lines {
-            count: bad.len(),
-            shown: bad.into_iter().take(SHOWN).collect(),
-            can_skip: true,
+            count: found.bad.len(),
+            shown: found.bad.into_iter().take(SHOWN).collect(),
+            can_skip,
         });
     }
-    if values[0].is_empty() {
-        return Err(Problem::NoRow);
+    match found.values[0].is_empty() {
+        true => Err(Problem::NoRow),
+        false => Ok(found),
     }
-    let to_predict = match is_forecast {
-        true => Target::Next,
-        false => classes_of(&classes)?,
-    };
-    Ok(Table {
-        target: names[target].clone(),
-        time: time.map(|column| names[column].clone()),
-        columns: read.iter().map(|column| names[*column].clone()).collect(),
-        values,
-        times: time.map(|_| times),
-        to_predict,
-        left_out: bad,
-    })
 }
 
 fn is_missing(cell: &str) -> bool {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::epochs::steps;
 use super::super::limits::NAME;
+use super::super::predict::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
@@ -29,6 +30,7 @@ const MAX_TESTED: usize = 2_000;
 #[derive(Debug)]
 pub(in super::super) struct Series {
     table: Table,
+    name: String,
     about: String,
     source: String,
     /// The first row of the test.
@@ -84,6 +86,7 @@ impl Series {
         let every = (rows - first).div_ceil(MAX_TESTED).max(1);
         let (about, steps) = (about(&table), steps_of(&table));
         Self {
+            name: NAME.into(),
             about,
             source: format!("{file}, {} rows", grouped(rows)),
             scale: scale(&table, to_train, window),
@@ -169,6 +172,16 @@ impl Series {
         ))
     }
 
+    /// The same task under a name of its own.
+    pub(super) fn named(self, name: &str, about: &str, source: &str) -> Self {
+        Self {
+            name: name.into(),
+            about: about.into(),
+            source: source.into(),
+            ..self
+        }
+    }
+
     /// The names of the classes. None for a forecast.
     pub fn labels(&self) -> &[String] {
         match &self.table.to_predict {
@@ -191,11 +204,54 @@ impl Series {
     fn sample(&self, row: usize, length: usize) -> Sample {
         let window = self.window_of(row, length);
         let last = window.end - 1;
-        let width = self.table.values.len();
-        let mut values = Vec::with_capacity(length * width);
+        let read = self.read_window(&self.table, window);
+        match &self.table.to_predict {
+            Target::Next => {
+                let numbers = &self.table.values[0];
+                let next = (numbers[row] - numbers[last]) / self.scale[0].1;
+                let times = read.times;
+                let sample = Sample::of_number(read.input, length - 1, next as f32);
+                Sample { times, ..sample }
+            }
+            Target::Classes { of_rows, .. } => {
+                let answer = Answer {
+                    position: length - 1,
+                    class: of_rows[row],
+                };
+                Sample {
+                    answers: vec![answer],
+                    ..read
+                }
+            }
+        }
+    }
+
+    /// The table of the study.
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The rows of the shortest window of the training.
+    pub(super) fn shortest(&self) -> usize {
+        *self.train_lengths().start()
+    }
+
+    /// In a table of so many rows, those that can be predicted, each with the longest window of the training that it
+    /// has. Of a forecast the row after the last is one of them.
+    pub(super) fn windows_of(&self, rows: usize) -> Vec<(usize, std::ops::Range<usize>)> {
+        let next = usize::from(is_forecast(&self.table));
+        let of_row = |end: usize| (end - 1 + next, end - self.window.min(end)..end);
+        (self.shortest().max(1)..=rows).map(of_row).collect()
+    }
+
+    /// What a model reads of a window of a table with the columns of this one, with an answer to fill in.
+    pub(super) fn read_window(&self, table: &Table, window: std::ops::Range<usize>) -> Sample {
+        let last = window.end - 1;
+        let width = table.values.len();
+        let mut values = Vec::with_capacity(window.len() * width);
         for at in window.clone() {
             for (column, (numbers, (mean, deviation))) in
-                self.table.values.iter().zip(&self.scale).enumerate()
+                table.values.iter().zip(&self.scale).enumerate()
             {
                 let from = match column {
                     0 if is_forecast(&self.table) => numbers[last],
@@ -205,21 +261,8 @@ impl Series {
             }
         }
         let input = Input::Vectors { width, values };
-        let sample = match &self.table.to_predict {
-            Target::Next => {
-                let numbers = &self.table.values[0];
-                let next = (numbers[row] - numbers[last]) / self.scale[0].1;
-                Sample::of_number(input, length - 1, next as f32)
-            }
-            Target::Classes { of_rows, .. } => {
-                let answer = Answer {
-                    position: length - 1,
-                    class: of_rows[row],
-                };
-                Sample::new(input, vec![answer])
-            }
-        };
-        let times = self.table.times.as_ref().map(|times| {
+        let sample = Sample::new(input, vec![open_answer(window.len() - 1)]);
+        let times = table.times.as_ref().map(|times| {
             let first = times[window.start];
             let since = |time: &f64| (time - first) / self.step;
             times[window.clone()].iter().map(since).collect()
@@ -286,7 +329,7 @@ fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
 
 impl Task for Series {
     fn name(&self) -> &str {
-        NAME
+        &self.name
     }
 
     fn about(&self) -> &str {

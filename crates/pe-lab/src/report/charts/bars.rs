@@ -48,7 +48,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let entries = [floor_key(format!("floor: {}", task.floor_about))];
     figure(
         stem("bars", &task.name),
-        format!("{}: {} after {} steps", task.name, task.measure.name(), task.steps),
+        format!("{}: {} after {}", task.name, task.measure.name(), task.steps_in_words()),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),

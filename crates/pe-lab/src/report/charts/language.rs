@@ -120,10 +120,10 @@ fn by_length(
         stem(kind, &task.name),
         format!("{}: {} {what}", task.name, task.measure.name()),
         format!(
-            "Trained on windows of {trained} for {} steps. Scored on the last {} {}s of each window, which are the \
+            "Trained on windows of {trained} for {}. Scored on the last {} {}s of each window, which are the \
              same at every length. Line: the mean over seeds. Band, if there are few lines: its 95 % interval over \
              seeds. Small markers: every seed.",
-            task.steps,
+            task.steps_in_words(),
             language.scored,
             token(task)
         ),

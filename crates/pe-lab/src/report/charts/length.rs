@@ -37,10 +37,10 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     figure(
         stem("chart", &task.name),
         format!(
-            "{}: {} by length after {} steps",
+            "{}: {} by length after {}",
             task.name,
             task.measure.name(),
-            task.steps
+            task.steps_in_words()
         ),
         format!(
             "Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds. \

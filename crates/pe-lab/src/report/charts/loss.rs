@@ -51,10 +51,19 @@ fn chart(
         .map(|point| point.loss)
         .filter(|loss| loss.is_finite());
     let highest = highest.fold(0.0, f64::max);
-    let all = series(data, task, highest, |measures| {
-        let points = curve(measures).iter();
-        points.map(|point| (point.step, point.loss)).collect()
+    let all = series(data, task, highest, |measures| match task.auto_from {
+        None => {
+            let points = curve(measures).iter();
+            points.map(|point| (point.step, point.loss)).collect()
+        }
+        Some(first) => every(curve(measures), (first / 10).max(task.steps / 100)),
     });
+    let ends = match task.auto_from {
+        None => "",
+        Some(_) => {
+            " Runs end at different steps; where one has ended, the mean is that of the others."
+        }
+    };
     let means = all.iter().flat_map(|series| &series.mean);
     let steps = means.map(|at| at.0).fold(0.0, f64::max);
     if steps == 0.0 || highest == 0.0 {
@@ -64,7 +73,8 @@ fn chart(
         name,
         title,
         format!(
-            "{caption} Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds."
+            "{caption} Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over \
+             seeds.{ends}"
         ),
         HEIGHT,
         &legend(&all),
@@ -83,4 +93,53 @@ fn chart(
         },
     )
     .map(Some)
+}
+
+/// A curve at every `interval` steps, between whose points the loss is taken to change evenly: runs of different
+/// lengths have their points at different steps, and a mean needs them at the same ones.
+fn every(curve: &[CurvePoint], interval: usize) -> Vec<(usize, f64)> {
+    let interval = interval.max(1);
+    let between = curve.windows(2).flat_map(|pair| {
+        let (from, to) = (&pair[0], &pair[1]);
+        let first = from.step.div_ceil(interval) * interval;
+        let at = (first..to.step).step_by(interval);
+        at.map(|step| {
+            let share = (step - from.step) as f64 / (to.step - from.step) as f64;
+            (step, from.loss + share * (to.loss - from.loss))
+        })
+    });
+    let last = curve.last().map(|point| (point.step, point.loss));
+    between.chain(last).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_with_points_at_different_steps_meet_at_the_same_ones() {
+        let curve = |points: &[(usize, f64)]| -> Vec<CurvePoint> {
+            let points = points.iter();
+            points
+                .map(|(step, loss)| CurvePoint {
+                    step: *step,
+                    loss: *loss,
+                })
+                .collect()
+        };
+        let short = curve(&[(50, 4.0), (100, 2.0), (150, 1.0)]);
+        let long = curve(&[(100, 3.0), (400, 0.0)]);
+        assert_eq!(
+            every(&short, 50),
+            [(50, 4.0), (100, 2.0), (150, 1.0)],
+            "its own points"
+        );
+        assert_eq!(
+            every(&long, 150),
+            [(150, 2.5), (300, 1.0), (400, 0.0)],
+            "in proportion, and the end"
+        );
+        assert_eq!(every(&short[..1], 0), [(50, 4.0)]);
+        assert!(every(&[], 10).is_empty());
+    }
 }

@@ -1,6 +1,6 @@
 //! Whether a training had come to its end.
 
-use crate::learn::CurvePoint;
+use super::losses::CurvePoint;
 
 /// A run whose held-out loss falls by more than this share of its first value over the last quarter of the
 /// steps has not converged.
@@ -8,7 +8,7 @@ pub const STILL_FALLING: f64 = 0.02;
 
 /// By which share of its first value the held-out loss falls over the last quarter of the training. `None`
 /// without a value before that quarter and one at its end.
-pub fn last_fall(points: &[CurvePoint]) -> Option<f64> {
+fn last_fall(points: &[CurvePoint]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
     let start = last.step as f64 * 0.75;
     let after = points.iter().position(|point| point.step as f64 > start)?;
@@ -19,9 +19,11 @@ pub fn last_fall(points: &[CurvePoint]) -> Option<f64> {
     (first.loss > 0.0).then(|| (at_start - last.loss) / first.loss)
 }
 
-/// Whether the held-out loss still falls at the end of the training.
-pub fn is_falling(points: &[CurvePoint]) -> bool {
-    last_fall(points).is_some_and(|fall| fall > STILL_FALLING)
+/// Whether the training had converged by the end of its held-out losses: whether they fall by at most
+/// [`STILL_FALLING`] over its last quarter. `None` if there are too few of them to tell. The verdict on a study
+/// and the trainings that go on until they have converged both ask here.
+pub fn has_converged(points: &[CurvePoint]) -> Option<bool> {
+    last_fall(points).map(|fall| fall <= STILL_FALLING)
 }
 
 #[cfg(test)]
@@ -43,18 +45,18 @@ mod tests {
         // At step 300 of 400, between 250 and 350, the loss is 1.0.
         let falling = curve(&[(50, 2.0), (250, 1.5), (350, 0.5), (400, 0.4)]);
         assert!((last_fall(&falling).unwrap() - 0.3).abs() < 1e-12);
-        assert!(is_falling(&falling));
+        assert_eq!(has_converged(&falling), Some(false));
         let flat = curve(&[(50, 2.0), (250, 0.51), (300, 0.50), (400, 0.47)]);
         assert!((last_fall(&flat).unwrap() - 0.015).abs() < 1e-12);
-        assert!(!is_falling(&flat));
+        assert_eq!(has_converged(&flat), Some(true));
         let rising = curve(&[(50, 2.0), (200, 0.5), (400, 0.9)]);
-        assert!(!is_falling(&rising));
+        assert_eq!(has_converged(&rising), Some(true));
     }
 
     #[test]
     fn too_few_points_say_nothing() {
         for points in [&[][..], &[(30, 2.0)], &[(390, 2.0), (400, 0.1)]] {
-            assert_eq!(last_fall(&curve(points)), None, "{points:?}");
+            assert_eq!(has_converged(&curve(points)), None, "{points:?}");
         }
     }
 }

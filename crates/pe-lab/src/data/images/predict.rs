@@ -1,0 +1,90 @@
+//! Other images, read as those of a study were, for its best model to predict.
+
+use std::path::{Path, PathBuf};
+
+use super::super::error::{BadImage, Problem, SHOWN};
+use super::super::predict::ToPredict;
+use super::super::quote::grouped;
+use super::size::by;
+use super::task::Images;
+use super::{decode, find};
+
+/// What there is to predict in an image file, or in all files of a folder and of the folders inside it. Images are
+/// brought to the size of the training.
+pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredict, Problem> {
+    let (files, hidden) = match path.is_dir() {
+        true => find::files(path)?,
+        false => (vec![path.to_path_buf()], 0),
+    };
+    if files.is_empty() {
+        return Err(Problem::Images(
+            "holds no file; it takes PNG or JPEG files".into(),
+        ));
+    }
+    let ([height, width], coloured) = task.read_as();
+    let mut samples = Vec::with_capacity(files.len());
+    let (mut resized, mut cut, mut bad) = (0, 0, Vec::new());
+    for file in &files {
+        let image = decode::decode(file);
+        match image {
+            Err(what) => bad.push(BadImage {
+                path: name(path, file),
+                what,
+            }),
+            Ok(image) => {
+                let own = [image.height() as usize, image.width() as usize];
+                resized += usize::from(own != [height, width]);
+                cut += usize::from(own[0] * width != own[1] * height);
+                let pixels = decode::at_size(&image, [height, width], coloured);
+                samples.push(task.sample_of(&pixels));
+            }
+        }
+    }
+    if !bad.is_empty() {
+        let shown: Vec<String> = bad.iter().take(SHOWN).map(BadImage::to_string).collect();
+        return Err(Problem::Images(format!(
+            "{} of {} files cannot be used: {}{}; take them away, or name the others",
+            grouped(bad.len()),
+            grouped(files.len()),
+            shown.join("; "),
+            if bad.len() > SHOWN { "; …" } else { "" }
+        )));
+    }
+    let mut notes = Vec::new();
+    if resized > 0 {
+        notes.push(format!(
+            "{} of {} images were brought to the {} pixels of the training{}",
+            grouped(resized),
+            grouped(files.len()),
+            by([height, width]),
+            match cut {
+                0 => String::new(),
+                cut => format!(
+                    "; what sticks out of this shape on two sides was cut off {} of them",
+                    grouped(cut)
+                ),
+            }
+        ));
+    }
+    if hidden > 0 {
+        notes.push(format!(
+            "hidden files, which are not read: {}",
+            grouped(hidden)
+        ));
+    }
+    let names = files.iter().map(|file| name(path, file));
+    Ok(ToPredict {
+        about: "file",
+        names: names.map(|name| name.display().to_string()).collect(),
+        samples,
+        from: None,
+        notes,
+    })
+}
+
+/// The name of a file inside the folder that was named, or as it was named itself.
+fn name(root: &Path, file: &Path) -> PathBuf {
+    let inside = file.strip_prefix(root).ok();
+    let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
+    inside.unwrap_or(file).to_path_buf()
+}

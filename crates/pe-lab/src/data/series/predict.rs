@@ -1,0 +1,61 @@
+//! Another table, read as that of a study was, for its best model to predict.
+
+use std::path::Path;
+
+use super::super::error::Problem;
+use super::super::predict::ToPredict;
+use super::super::quote::grouped;
+use super::super::reading::Reading;
+use super::super::{delimiter, open, text};
+use super::table;
+use super::task::Series;
+
+/// What there is to predict in a table: of a forecast every row that has enough rows before it, and the row after the
+/// last; of classes every row that ends a window.
+pub(in super::super) fn to_predict(
+    task: &Series,
+    reading: &Reading,
+    file: &Path,
+) -> Result<ToPredict, Problem> {
+    let text = text(open(file, reading)?.1)?;
+    let table = table::read_like(&text, reading, delimiter(file), task.table())?;
+    let (rows, shortest) = (table.rows(), task.shortest());
+    let windows = task.windows_of(rows);
+    if windows.is_empty() {
+        return Err(Problem::Series(format!(
+            "has {} rows, and the shortest window of the training has {shortest}: it takes at least as many",
+            grouped(rows)
+        )));
+    }
+    let mut notes = Vec::new();
+    let without = rows + usize::from(task.labels().is_empty()) - windows.len();
+    if without > 0 {
+        notes.push(format!(
+            "the first {without} rows have no prediction: the shortest window of the training has {shortest} rows"
+        ));
+    }
+    let last = |window: &std::ops::Range<usize>| table.values[0][window.end - 1];
+    let from = task
+        .labels()
+        .is_empty()
+        .then(|| windows.iter().map(|(_, window)| last(window)).collect());
+    if from.is_some() {
+        notes.push(format!(
+            "row {} is the one after the last of the file",
+            grouped(rows + 1)
+        ));
+    }
+    Ok(ToPredict {
+        about: "row",
+        names: windows
+            .iter()
+            .map(|(row, _)| (row + 1).to_string())
+            .collect(),
+        samples: windows
+            .iter()
+            .map(|(_, window)| task.read_window(&table, window.clone()))
+            .collect(),
+        from,
+        notes,
+    })
+}

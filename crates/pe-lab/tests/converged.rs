@@ -1,0 +1,308 @@
+//! `--steps auto`: trials that go on until they have converged, or to a limit.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{ended, lab};
+use pe_lab::run::TrialResult;
+use serde_json::Value;
+
+/// A small model: these trainings take a second.
+const SMALL: &[&str] = &[
+    "--d-model",
+    "32",
+    "--heads",
+    "2",
+    "--layers",
+    "1",
+    "--d-ff",
+    "64",
+    "--batch-size",
+    "32",
+    "--jobs",
+    "1",
+];
+
+/// It is learned within 200 steps.
+const EASY: &[&str] = &["--tasks", "majority", "--schemes", "none"];
+
+/// After 200 steps its loss still falls.
+const HARD: &[&str] = &["--tasks", "bucket_sort", "--schemes", "sinusoidal"];
+
+fn command(task: &[&str], steps: &str, more: &[&str], out: &Path) -> Command {
+    let mut command = lab();
+    command.arg("compare").args(task).args(SMALL).args(more);
+    command.args(["--steps", steps, "--out"]).arg(out);
+    command
+}
+
+fn run(task: &[&str], steps: &str, more: &[&str], out: &Path) -> (String, String) {
+    let (code, stdout, stderr) = ended(&mut command(task, steps, more, out));
+    assert_eq!(code, 0, "{steps}: {stderr}");
+    (stdout, stderr)
+}
+
+/// The results of a study without their times.
+fn results(out: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut result: Value = serde_json::from_str(line).unwrap();
+        result["outcome"]["finished"]["timing"].take();
+        result
+    });
+    lines.collect()
+}
+
+/// The steps of the training that was tested.
+fn steps(result: &Value) -> u64 {
+    let curve = result["outcome"]["finished"]["curve"].as_array().unwrap();
+    curve.last().unwrap()["step"].as_u64().unwrap()
+}
+
+fn summary(out: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second, fixed] = ["first", "second", "fixed"].map(|name| folder.path().join(name));
+    let (stdout, stderr) = run(EASY, "auto:100..1600", &["--seeds", "2"], &first);
+    assert!(
+        stderr.contains("majority for 100 to 1600 steps, until it has converged"),
+        "{stderr}"
+    );
+    let found = results(&first);
+    let taken: Vec<u64> = found.iter().map(steps).collect();
+    assert_eq!(taken.len(), 2);
+    for steps in &taken {
+        assert!([100, 200, 400, 800].contains(steps), "{taken:?}");
+    }
+    // The verdict has the same opinion, first of all.
+    let summary = summary(&first);
+    let scheme = &summary["tasks"][0]["schemes"][0];
+    assert_eq!(scheme["not_converged"], serde_json::json!([]));
+    assert_eq!(
+        scheme["steps"]["mean"].as_f64().unwrap(),
+        taken.iter().sum::<u64>() as f64 / 2.0
+    );
+    assert_eq!(
+        scheme["steps"]["most"].as_u64(),
+        taken.iter().max().copied()
+    );
+    let said = summary["verdict"][0].as_str().unwrap();
+    assert!(
+        said.starts_with(
+            "Trainings went on until they had converged, within the limit of 1600 steps"
+        ),
+        "{said}"
+    );
+    assert!(stdout.contains("100 to 1600 steps, until it has converged"));
+    // The table has the steps of each trial.
+    let csv = fs::read_to_string(first.join("results.csv")).unwrap();
+    assert!(
+        csv.contains(&format!("majority,none,1,{},flex", taken[0])),
+        "{csv}"
+    );
+
+    // The same study again, and a study of as many steps: the same numbers.
+    run(EASY, "auto:100..1600", &["--seeds", "2"], &second);
+    assert_eq!(results(&second), found);
+    run(EASY, &taken[0].to_string(), &["--seeds", "1"], &fixed);
+    let of_fixed = results(&fixed);
+    assert_eq!(of_fixed[0]["outcome"], found[0]["outcome"]);
+    assert!(of_fixed[0]["spec"]["auto_from"].is_null());
+    // Its plan gives the study again.
+    let (code, _, stderr) = ended(
+        lab()
+            .args(["compare", "--quiet", "--study"])
+            .arg(first.join("study.toml"))
+            .arg("--out")
+            .arg(folder.path().join("again")),
+    );
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(results(&folder.path().join("again")), found);
+}
+
+#[test]
+fn a_hard_task_meets_the_limit_and_has_not_converged() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (stdout, stderr) = run(HARD, "auto:100..200", &["--seeds", "1"], &out);
+    assert_eq!(steps(&results(&out)[0]), 200);
+    assert!(
+        stderr.contains("after 200 steps, not converged"),
+        "{stderr}"
+    );
+    assert!(
+        stdout.contains("! sinusoidal had not converged at seed 1"),
+        "{stdout}"
+    );
+    let summary = summary(&out);
+    let said = summary["verdict"][0].as_str().unwrap();
+    assert!(
+        said.contains("or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there"),
+        "{said}"
+    );
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("Trained for 100 to 200 steps, until it had converged,")
+            && page.contains("200 to 200"),
+        "the page has the steps"
+    );
+    // With a limit that leaves no losses to judge by, nothing shows that it has converged.
+    let short = folder.path().join("short");
+    run(EASY, "auto:20..40", &["--seeds", "1"], &short);
+    let not_converged = &self::summary(&short)["tasks"][0]["schemes"][0]["not_converged"];
+    assert_eq!(*not_converged, serde_json::json!([1]));
+}
+
+#[test]
+fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    run(EASY, "100", &["--seeds", "1"], &out);
+    let fixed = results(&out);
+    let (_, stderr) = run(EASY, "auto:100..400", &["--seeds", "1"], &out);
+    assert!(!stderr.contains("are there already"), "{stderr}");
+    let auto = results(&out);
+    assert_eq!(auto[0]["spec"]["auto_from"], 100);
+    assert_eq!(auto.len(), 1);
+    // Another limit is another study too.
+    let (_, stderr) = run(EASY, "auto:100..200", &["--seeds", "1"], &out);
+    assert!(!stderr.contains("are there already"), "{stderr}");
+    // Each comes back, and nothing is trained again.
+    for (asked, before) in [("100", &fixed), ("auto:100..400", &auto)] {
+        let (_, stderr) = run(EASY, asked, &["--seeds", "1"], &out);
+        assert!(
+            stderr.contains("1 of them are there already and are kept; 0 are new"),
+            "{asked}: {stderr}"
+        );
+        assert_eq!(results(&out), *before);
+    }
+    let mut names: Vec<String> = fs::read_dir(out.join("trials"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "majority-none-1",
+            "majority-none-1-at-100",
+            "majority-none-1-at-auto-100-200"
+        ]
+    );
+    // A scheme more, without saying the steps again, goes on until it has converged too.
+    let (code, _, stderr) = ended(
+        lab()
+            .args(["compare", "--schemes", "learned", "--dry-run", "--out"])
+            .arg(&out),
+    );
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("majority for 100 to 400 steps, until it has converged")
+            && stderr.contains("1 of them are there already and are kept; 1 are new"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [unbroken, broken] = ["unbroken", "broken"].map(|name| folder.path().join(name));
+    let task = &["--tasks", "bucket_sort", "--schemes", "none,sinusoidal"];
+    run(task, "auto:50..400", &["--seeds", "1"], &unbroken);
+    for milliseconds in [50, 400, 900] {
+        let mut command = command(task, "auto:50..400", &["--seeds", "1"], &broken);
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // The worker of the last trial ends by itself, but the lock of the folder is free.
+    run(task, "auto:50..400", &["--seeds", "1"], &broken);
+    assert_eq!(results(&broken), results(&unbroken));
+    assert_eq!(results(&broken).len(), 2);
+}
+
+#[test]
+fn a_dry_run_says_the_shortest_and_the_longest_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (stdout, _) = run(EASY, "auto:2000..64000", &["--dry-run"], &out);
+    assert!(
+        stdout.starts_with("about ")
+            && stdout.contains(" if every first training has converged, and at most "),
+        "{stdout}"
+    );
+    assert!(!out.exists());
+    // A budget counts on the longest: two seeds of up to 126,000 steps each.
+    let (code, _, stderr) = ended(&mut command(
+        EASY,
+        "auto:2000..64000",
+        &["--budget", "9s"],
+        &out,
+    ));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("2 seeds and 100 % of the steps"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn tuning_trains_each_rate_until_it_has_converged() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    run(EASY, "auto:60..120", &["--seeds", "1", "--tune", "2"], &out);
+    let file = out.join("trials/majority-none-101-rate-0.0015/result.json");
+    let result = TrialResult::read(&file).unwrap();
+    assert_eq!((result.spec.auto_from, result.spec.steps), (Some(60), 120));
+    assert!([60, 120].contains(&result.measures().unwrap().steps()));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    for (steps, said) in [
+        ("autoo", "`autoo` is neither a number of steps"),
+        ("auto:0", "`auto:0` asks for 0 steps"),
+        ("auto:", "neither"),
+        ("auto:9..8", "above its limit of 8"),
+        ("auto:10000001", "from 1 to 10000000"),
+    ] {
+        let (code, _, stderr) = ended(&mut command(EASY, steps, &[], &out));
+        assert_eq!(code, 2, "{steps}: {stderr}");
+        assert!(stderr.contains(said), "{steps}: {stderr}");
+    }
+    // `train` runs one training, of a number of steps.
+    let (code, _, stderr) = ended(lab().args(["train", "--steps", "auto"]));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("invalid"), "{stderr}");
+    // A spec that begins above its limit was edited.
+    run(EASY, "auto:20..40", &["--seeds", "1"], &out);
+    let spec = out.join("study.json");
+    let text = fs::read_to_string(&spec).unwrap();
+    fs::write(
+        &spec,
+        text.replace("\"auto_from\": 20", "\"auto_from\": 41"),
+    )
+    .unwrap();
+    let (code, _, stderr) = ended(lab().arg("report").arg(&out));
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("the first training of `majority` has 41 steps"),
+        "{stderr}"
+    );
+}
