@@ -155,6 +155,7 @@ fn made_up(
         }),
         versions: spec.versions.clone(),
         code: Some(CODE.into()),
+        weights: None,
     })
 }
 

@@ -368,6 +368,52 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
         assert!(stderr.contains(name) && stderr.contains(said), "{stderr}");
         fs::write(&file, whole).unwrap();
     }
+    // One byte of the weights of the trial that won, before they are copied.
+    let trial = out.join("trials/data-none-1");
+    let merge = || {
+        let whole = folder.path().join("whole");
+        common::ended(common::lab().arg("merge").arg(&out).arg("--out").arg(whole))
+    };
+    let file = trial.join("weights.bpk");
+    let whole = fs::read(&file).unwrap();
+    let kept = fs::read(out.join("winner.bpk")).unwrap();
+    assert_eq!(whole, kept);
+    for place in [0, whole.len() / 2, whole.len() - 1] {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        for (code, _, stderr) in [report(&out), merge()] {
+            assert_eq!(code, 1, "{place}: {stderr}");
+            let named =
+                stderr.contains("data-none-1/result.json") && stderr.contains("weights.bpk");
+            assert!(named, "{place}: {stderr}");
+            assert!(
+                stderr.contains("does not hold the weights"),
+                "{place}: {stderr}"
+            );
+        }
+    }
+    // A link.
+    fs::remove_file(&file).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        let (code, _, stderr) = report(&out);
+        assert!(code == 1 && stderr.contains("is no file"), "{stderr}");
+        fs::remove_file(&file).unwrap();
+    }
+    // Without its result the trial is run again, as the message says.
+    fs::write(&file, &kept[..kept.len() / 2]).unwrap();
+    fs::remove_file(trial.join("result.json")).unwrap();
+    let (code, _, stderr) = common::ended(rows::of_data(&rows, &out).arg("--quiet"));
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!((predict().0, merge().0, report(&out).0), (0, 0, 0));
+    // Without the weights the winner still names them, so that no others can take their place.
+    fs::remove_file(&file).unwrap();
+    fs::write(out.join("winner.bpk"), &kept).unwrap();
+    assert_eq!(report(&out).0, 0);
+    let (code, _, stderr) = predict();
+    assert!(code == 1 && stderr.contains("winner.bpk"), "{stderr}");
     // One of a version without digests, which somebody edited.
     edit(&out.join("winner.json"), |winner| {
         winner.as_object_mut().unwrap().remove("digest").unwrap();

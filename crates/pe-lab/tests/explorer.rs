@@ -31,6 +31,9 @@ fn bad_values_are_refused_with_name_value_and_bound() {
             ("scheme=sinusoidal&formula=mine", "formula", "mine"),
             ("scheme=rotary&scaling=mine", "scaling", "mine"),
             ("scheme=rotary&d_head=63", "d_head", "63"),
+            ("scheme=rotary&scaling=longrope&factor=0", "factor", "0"),
+            ("scheme=xpos&scale_base=0.5", "scale_base", "0.5"),
+            ("scheme=xpos&scaling=yarn", "scaling", "yarn"),
             ("scheme=rotary&d_head=32&rotary_dim=64", "rotary_dim", "64"),
             ("scheme=alibi&heads=0", "heads", "0"),
             ("scheme=t5&buckets=30", "buckets", "30"),
@@ -110,6 +113,79 @@ fn the_numbers_are_those_of_the_library() {
             );
         }
 
+        // LongRoPE: past the trained length every frequency has a factor of its own, and up to it none.
+        for (query, is_long) in [(1_000, true), (60, false)] {
+            let said = numbers(
+                port,
+                &format!(
+                    "scheme=rotary&d_head=32&scaling=longrope&factor=8&original=128&query={query}&reach=60"
+                ),
+            );
+            let plain = Spectrum::new(32, 10_000.0).unwrap().frequencies();
+            let frequencies = floats(&said["frequencies"][0]["values"]);
+            assert_eq!(floats(&said["frequencies"][1]["values"]), plain);
+            for (i, (scaled, plain)) in frequencies.iter().zip(&plain).enumerate() {
+                let factor = if is_long {
+                    8.0_f64.powf(i as f64 / 15.0)
+                } else {
+                    1.0
+                };
+                assert!((scaled * factor / plain - 1.0).abs() < 1e-12, "{i}");
+            }
+            // Both sides are multiplied by √(1 + ln 8 / ln 128).
+            let amplitude = 1.0 + 8.0_f64.ln() / 128.0_f64.ln();
+            let scores = floats(&said["lines"][0]["values"]);
+            assert_eq!(said["offsets"].as_array().unwrap().len(), scores.len());
+            for (offset, score) in said["offsets"].as_array().unwrap().iter().zip(&scores) {
+                let offset = offset.as_f64().unwrap();
+                let turned = frequencies.iter().map(|omega| 2.0 * (omega * offset).cos());
+                let exact = amplitude * turned.sum::<f64>() / 32.0_f64.sqrt();
+                assert!(
+                    (score - exact).abs() < 4e-6,
+                    "{offset}: {score} and {exact}"
+                );
+            }
+            let facts = said["facts"].to_string();
+            assert!(
+                facts.contains(if is_long {
+                    "the long ones"
+                } else {
+                    "the short ones"
+                }),
+                "{facts}"
+            );
+        }
+
+        // xPos: every pair has the factor ζ^((query − key)/scale_base).
+        for (query, scale_base) in [(300, 200.0), (20_000, 512.0), (999_999_000, 1e9)] {
+            let said = numbers(
+                port,
+                &format!("scheme=xpos&d_head=32&scale_base={scale_base}&query={query}&reach=250"),
+            );
+            let spectrum = Spectrum::new(32, 10_000.0).unwrap().frequencies();
+            assert_eq!(floats(&said["frequencies"][0]["values"]), spectrum);
+            let scores = floats(&said["lines"][0]["values"]);
+            assert_eq!(scores.len(), 501);
+            for (offset, score) in said["offsets"].as_array().unwrap().iter().zip(&scores) {
+                let offset = offset.as_f64().unwrap();
+                let pair = |(i, omega): (usize, &f64)| {
+                    let decay = (i as f64 / 16.0 + 0.4) / 1.4;
+                    2.0 * (omega * offset).cos() * decay.powf(-offset / scale_base)
+                };
+                let exact = spectrum.iter().enumerate().map(pair).sum::<f64>() / 32.0_f64.sqrt();
+                assert!(
+                    (score - exact).abs() < 2e-5 * exact.abs().max(1.0),
+                    "{query} {offset}: {score} and {exact}"
+                );
+            }
+        }
+        // Past the range of f32 it is refused, and said how far it reaches.
+        let far = get(port, "/api/numbers?scheme=xpos&query=40000&reach=10");
+        assert_eq!(far.status, 400);
+        let said = far.json();
+        assert_eq!(said["name"], "the position");
+        assert!(said["bound"].as_str().unwrap().contains("32695"), "{said}");
+
         let said = numbers(port, "scheme=alibi&heads=8&query=1000000000&reach=1000000");
         for (head, line) in said["lines"].as_array().unwrap().iter().enumerate() {
             // Seven of the eight heads are drawn, the last one among them.
@@ -179,6 +255,8 @@ fn a_change_is_computed_within_50_ms() {
             "/api/rows?scheme=sinusoidal&d_model=1024&count=256&every=1000000&start=123456789",
             "/api/numbers?scheme=sinusoidal&d_model=1024&count=256&every=1000000&start=123456789&position=1000000000",
             "/api/numbers?scheme=rotary&d_head=512&scaling=yarn&query=500000000&reach=500000000",
+            "/api/numbers?scheme=rotary&d_head=512&scaling=longrope&query=500000000&reach=500000000",
+            "/api/numbers?scheme=xpos&d_head=512&scale_base=1000000000&query=500000000&reach=500000000",
             "/api/numbers?scheme=alibi&heads=64&query=500000000&reach=500000000",
             "/api/numbers?scheme=t5&heads=64&buckets=256&max_distance=16384&query=500000000&reach=500000000",
             "/api/numbers?scheme=fire&heads=64&hidden=128&query=500000000&reach=500000000",
@@ -197,7 +275,7 @@ fn a_change_is_computed_within_50_ms() {
 }
 
 /// The settings of each sample.
-const SAMPLES: [(&str, &str); 6] = [
+const SAMPLES: [(&str, &str); 8] = [
     (
         "sinusoidal",
         "scheme=sinusoidal&d_model=24&formula=diffusers&base=300&layout=interleaved&start=7&count=5&every=3",
@@ -206,6 +284,14 @@ const SAMPLES: [(&str, &str); 6] = [
     (
         "rotary",
         "scheme=rotary&d_head=32&base=500&layout=halves&rotary_dim=16&scaling=yarn&factor=2.5&original=64&query=40&reach=30",
+    ),
+    (
+        "longrope",
+        "scheme=rotary&d_head=32&base=500&rotary_dim=16&scaling=longrope&factor=2.5&original=64&query=40&reach=30",
+    ),
+    (
+        "xpos",
+        "scheme=xpos&d_head=32&base=500&layout=halves&scale_base=64&query=40&reach=30",
     ),
     (
         "alibi",
@@ -272,17 +358,25 @@ fn samples_compute_what_the_page_shows() {
             );
         }
 
-        let said = numbers(port, query_of("rotary"));
-        let rope = samples::rotary::rotation(&device).unwrap();
-        let keys: Vec<usize> = floats(&said["offsets"])
-            .iter()
-            .map(|offset| (40.0 + offset) as usize)
-            .collect();
         let at = |ids: &[usize]| Positions::from_id_rows(&[ids]).unwrap();
         let ones = |seq: usize| Tensor::<4>::ones([1, 1, seq, 32], &device);
-        let (q, k) = rope.rotate_apart((ones(1), &at(&[40])), (ones(keys.len()), &at(&keys)));
-        let scores = q.matmul(k.swap_dims(2, 3)) / 32.0_f64.sqrt();
-        close(&scores, &said);
+        for (name, rope) in [
+            (
+                "rotary",
+                &samples::rotary::rotation(&device).unwrap() as &dyn Rotate,
+            ),
+            ("longrope", &samples::longrope::rotation(&device).unwrap()),
+            ("xpos", &samples::xpos::rotation(&device).unwrap()),
+        ] {
+            let said = numbers(port, query_of(name));
+            let keys: Vec<usize> = floats(&said["offsets"])
+                .iter()
+                .map(|offset| (40.0 + offset) as usize)
+                .collect();
+            let (q, k) = rope.rotate_apart((ones(1), &at(&[40])), (ones(keys.len()), &at(&keys)));
+            let scores = q.matmul(k.swap_dims(2, 3)) / 32.0_f64.sqrt();
+            close(&scores, &said);
+        }
 
         for (name, bias) in [
             (

@@ -16,7 +16,13 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
-use served::{ask, get, send, serving};
+use served::{ask, ask_without, get, know, send, serving};
+
+/// The token of the server at a port, as the tests send it.
+fn token_of(port: u16) -> String {
+    let cookie = served::cookie(port);
+    cookie.trim().rsplit('=').next().unwrap().into()
+}
 
 /// Every file below a folder, with its size and the time at which it was written.
 fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
@@ -133,10 +139,11 @@ fn hostile_requests_get_a_clear_refusal() {
             assert_eq!(answer.status, 403, "{headers}");
             assert!(answer.text().contains("not answered"));
         }
-        let rebound = send(
-            port,
-            b"GET /api/study HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        let rebound = format!(
+            "GET /api/study HTTP/1.1\r\nHost: evil.example\r\n{}\r\n",
+            served::cookie(port)
         );
+        let rebound = send(port, rebound.as_bytes());
         assert_eq!(rebound.status, 421);
         assert!(rebound.text().contains("evil.example"));
         assert_eq!(send(port, b"GET / HTTP/1.1\r\n\r\n").status, 421);
@@ -152,6 +159,136 @@ fn hostile_requests_get_a_clear_refusal() {
         // And it still answers.
         assert_eq!(get(port, "/").status, 200);
     });
+}
+
+#[test]
+fn nobody_is_answered_without_the_token_of_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("report.html"), "the report").unwrap();
+    serving(Some(folder.path()), |port| {
+        let own = token_of(port);
+        let other = format!("{}0", &own[..31]);
+        let other = if other == own { "f".repeat(32) } else { other };
+        let pages = [
+            "/",
+            "/study",
+            "/guide",
+            "/style.css",
+            "/explorer.js",
+            "/icon.svg",
+            "/guide/heatmap.svg",
+            "/report",
+            "/api/schemes",
+            "/api/study",
+            "/api/numbers?scheme=rotary",
+            "/no/such/page",
+        ];
+        for page in pages {
+            let with = |token: &str| match page.contains('?') {
+                true => format!("GET {page}&token={token}"),
+                false => format!("GET {page}?token={token}"),
+            };
+            let refused = [
+                ask_without(port, &format!("GET {page}"), ""),
+                ask_without(port, &with(&other), ""),
+                ask_without(port, &with(""), ""),
+                ask_without(port, &with(&own[..31]), ""),
+                ask_without(port, &with(&(own.clone() + "0")), ""),
+                ask_without(
+                    port,
+                    &format!("GET {page}"),
+                    &format!("Cookie: pe-lab-{port}={other}\r\n"),
+                ),
+                ask_without(
+                    port,
+                    &format!("GET {page}"),
+                    &format!("Cookie: token={own}\r\n"),
+                ),
+            ];
+            for answer in refused {
+                assert_eq!(answer.status, 403, "{page}");
+                let said = answer.text();
+                assert!(
+                    said.contains("the link that `pe-lab serve` printed"),
+                    "{page}: {said}"
+                );
+                assert!(
+                    !said.contains(&own) && !answer.head.contains("Set-Cookie"),
+                    "{page}"
+                );
+            }
+            // By the query once, and then by the cookie that came back.
+            let expected = if page.starts_with("/no/") { 404 } else { 200 };
+            let answer = ask_without(port, &with(&own), "");
+            assert_eq!(answer.status, expected, "{page}");
+            let cookie = format!("pe-lab-{port}={own}");
+            let set = format!("\r\nSet-Cookie: {cookie}; HttpOnly; SameSite=Strict; Path=/\r\n");
+            assert!(answer.head.contains(&set), "{}", answer.head);
+            let again = format!("Cookie: a=b; {cookie}\r\n");
+            let answer = ask_without(port, &format!("GET {page}"), &again);
+            assert_eq!(answer.status, expected, "{page}");
+            assert!(!answer.head.contains("Set-Cookie"));
+        }
+        // The token opens nothing to a page elsewhere.
+        for headers in [
+            "Origin: http://evil.example\r\n",
+            "Sec-Fetch-Site: cross-site\r\n",
+        ] {
+            let answer = ask(port, &format!("GET /api/study?token={own}"), headers);
+            assert_eq!(answer.status, 403, "{headers}");
+        }
+        // That of another server is none here.
+        let first = own;
+        serving(None, |port| {
+            let said = ask_without(port, &format!("GET /?token={first}"), "");
+            assert_eq!(said.status, 403);
+        });
+    });
+}
+
+/// The program that opens pages gets a file that only this account may read, and no token among its arguments.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_token_is_not_among_the_arguments_of_a_program() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (program, seen) = (folder.path().join("xdg-open"), folder.path().join("seen"));
+    let script = format!(
+        "#!/bin/sh\n{{ echo \"$#\"; echo \"$1\"; stat -c %a \"$1\"; cat \"$1\"; }} > {0}.part\nmv {0}.part {0}\n",
+        seen.display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut serve = common::lab();
+    serve.args(["serve", "--port", "0", "--open"]);
+    serve.env("PATH", format!("{}:{path}", folder.path().display()));
+    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut said).unwrap();
+    let link = said.split(' ').next().unwrap();
+    let start = Instant::now();
+    while !seen.exists() {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "nothing was opened"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+    let opened = fs::read_to_string(&seen).unwrap();
+    let lines: Vec<&str> = opened.lines().collect();
+    assert_eq!((lines[0], lines[2]), ("1", "600"), "{opened}");
+    assert!(
+        !lines[1].contains("token") && lines[3..].join("\n").contains(link),
+        "{opened}"
+    );
+    let file = PathBuf::from(lines[1]);
+    assert!(file.exists());
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!file.exists());
 }
 
 #[test]
@@ -336,6 +473,71 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
 }
 
 #[test]
+fn the_curve_of_a_training_is_shown_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let compare = || {
+        let mut command = common::lab();
+        command.args([
+            "compare",
+            "--quiet",
+            "--schemes",
+            "none",
+            "--tasks",
+            "reverse",
+        ]);
+        command.args(["--seeds", "1", "--steps", "150", "--out"]);
+        command.arg(&out);
+        command
+    };
+    let curve = out.join("trials/reverse-none-1/curve.json");
+    let of = |trial: &Value| -> Vec<(u64, f64)> {
+        let points = trial["held_out"].as_array().unwrap();
+        let point = |point: &Value| (point[0].as_u64().unwrap(), point[1].as_f64().unwrap());
+        points.iter().map(point).collect()
+    };
+    serving(Some(&out), |port| {
+        let trial = || get(port, "/api/study").json()["trials"][0].clone();
+        let mut running = compare().spawn().unwrap();
+        let start = Instant::now();
+        let seen = loop {
+            let now = trial();
+            if now["state"] == "begun" && !of(&now).is_empty() {
+                break of(&now);
+            }
+            assert!(now["state"] != "done", "it ended before it was seen");
+            assert!(start.elapsed() < Duration::from_secs(300), "{now}");
+            thread::sleep(Duration::from_millis(20));
+        };
+        assert!(seen[0].0 == 50 && seen[0].1.is_finite(), "{seen:?}");
+        running.kill().unwrap();
+        running.wait().unwrap();
+        // What a kill leaves is removed when the study goes on, also where it is damaged.
+        fs::write(&curve, "[{").unwrap();
+        assert_eq!(
+            (trial()["state"].as_str(), of(&trial())),
+            (Some("begun"), vec![])
+        );
+        let (code, _, stderr) = common::ended(&mut compare());
+        assert_eq!(code, 0, "{stderr}");
+        let done = trial();
+        assert_eq!(done["state"], "done");
+        assert_eq!(
+            of(&done)[..seen.len()],
+            seen[..],
+            "the same numbers as before"
+        );
+        assert!(of(&done).len() > seen.len());
+        assert!(!curve.exists());
+        // A trial that was killed long ago, and a study that is only claimed.
+        fs::write(&curve, "[]").unwrap();
+        let (code, _, stderr) = common::ended(&mut compare());
+        assert_eq!(code, 0, "{stderr}");
+        assert!(!curve.exists());
+    });
+}
+
+#[test]
 fn nothing_outside_of_the_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (out, outside) = (
@@ -397,6 +599,9 @@ fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
         said.starts_with(&format!("http://127.0.0.1:{port}/")),
         "{said}"
     );
+    assert_eq!(ask_without(port, "GET /", "").status, 403);
+    let token = know(port, said.split(' ').next().unwrap());
+    assert_eq!((token.len(), said.lines().count()), (32, 1), "{said}");
     assert_eq!(get(port, "/").status, 200);
     assert_eq!(get(port, "/api/study").json()["state"], "none");
 

@@ -211,6 +211,7 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
                     stop.stop(None);
                 }
             }),
+            on_held_out: Box::new(|_| {}),
             dashboard: false,
             checkpoints: Checkpoints::After(epochs),
             interrupter,

@@ -1,6 +1,7 @@
 //! `pe-lab serve`: a web page on this machine.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use super::report::open;
 use super::signals::on_stop;
@@ -32,14 +33,33 @@ impl Args {
         let server = Server::bind(self.port, Site::new(self.folder))?;
         let stop = server.stop();
         on_stop(move || stop.now())?;
-        let address = server.url() + page;
-        print_line(&format!("{address} (Ctrl-C ends it)"));
-        if self.open {
+        let link = server.link(page);
+        print_line(&format!("{link} (Ctrl-C ends it)"));
+        let way = self.open.then(|| way_to(&link)).transpose()?;
+        if let Some(way) = &way {
             // The program that opens a page may wait for the browser, which waits for the server.
-            let address = address.clone();
-            std::thread::spawn(move || open(address.as_ref()));
+            let file = way.path().to_path_buf();
+            std::thread::spawn(move || open(&file));
         }
         server.run();
         Ok(0)
     }
+}
+
+/// A page that leads to a link, in a file that only this account may read and that is gone when the server ends. The
+/// link itself would stand among the arguments of a program, where every account of the machine sees it.
+fn way_to(link: &str) -> Result<tempfile::NamedTempFile, LabError> {
+    let write = || {
+        let mut builder = tempfile::Builder::new();
+        let mut file = builder.prefix("pe-lab-").suffix(".html").tempfile()?;
+        write!(
+            file,
+            "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+             <meta http-equiv=\"refresh\" content=\"0; url={link}\">\n<title>pe-lab</title>\n\
+             <a href=\"{link}\">To the page of pe-lab</a>\n"
+        )?;
+        file.flush()?;
+        Ok(file)
+    };
+    write().map_err(LabError::file(Path::new("a temporary file")))
 }

@@ -108,6 +108,7 @@ impl Args {
                 }),
                 false => lines(spec.steps),
             },
+            on_held_out: Box::new(|_| {}),
             dashboard,
             checkpoints: Checkpoints::After(epochs),
             interrupter,

@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::iter;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::epochs::{Epochs, USUAL_BATCH, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
 use super::rows::{Row, Rows, shown};
+use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split};
 use crate::task::{Answer, Readout, Sample, Task};
 
@@ -29,18 +33,35 @@ const SHOWN_TOKENS: [usize; 2] = [16, 4];
 /// row from its mirror image. Each epoch goes through all training rows in a new order.
 #[derive(Debug)]
 pub(super) struct Labelled {
-    name: String,
-    /// The rows, with their tokens as indices into the vocabulary.
-    rows: Vec<Row>,
+    /// The rows of the file, which the tasks of all folds share.
+    sequences: Arc<Sequences>,
     labels: Vec<String>,
-    /// The number of every word of the vocabulary.
+    /// The index in the vocabulary of every token of the rows.
+    numbers: Vec<u32>,
+    /// The same of every word of the vocabulary. Empty where only the prepared form of the data was read.
     vocabulary: HashMap<String, u32>,
-    /// The size of the vocabulary without BOS and EOS, which come after it.
-    words: usize,
-    split: Split,
+    division: Division,
+    /// The rows to train on, in the order of the file.
+    train: Vec<usize>,
     about: String,
     source: String,
     epochs: Epochs,
+}
+
+/// Which rows one task is about, and with how many words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Division {
+    /// The name of the task.
+    pub name: String,
+    /// The size of the vocabulary without BOS and EOS, which come after it.
+    words: usize,
+    /// The lengths of the shortest and the longest row that may be in training.
+    train_lengths: (usize, usize),
+    /// The held-out rows that are tested, by length.
+    inside: Vec<Bin>,
+    /// The same of those that are longer than any in training; none without such a test.
+    beyond: Vec<Bin>,
 }
 
 impl Labelled {
@@ -52,6 +73,7 @@ impl Labelled {
     /// do not occur in training.
     pub fn new(
         data: &Rows,
+        sequences: &Arc<Sequences>,
         name: String,
         file: &str,
         held_out: HeldOut,
@@ -61,35 +83,103 @@ impl Labelled {
         let (numbers, words) = vocabulary(data, &split.train);
         check_unknown(data, &split, &numbers)?;
         let description = describe(data, &split, &numbers, words);
-        let mut rows = data.rows.clone();
-        for token in rows.iter_mut().flat_map(|row| &mut row.tokens) {
-            *token = numbers[*token as usize];
-        }
         let known = data.words.iter().zip(&numbers);
         let known = known.filter(|(_, number)| **number != UNKNOWN);
-        let task = Self {
+        let vocabulary = known
+            .map(|(word, number)| (word.clone(), *number))
+            .collect();
+        let division = Division {
             name,
-            about: format!(
-                "your data: which of {} labels a sequence has",
-                grouped(data.labels.len())
-            ),
-            source: format!("{file}, {} rows", grouped(rows.len())),
-            labels: data.labels.clone(),
-            vocabulary: known
-                .map(|(word, number)| (word.clone(), *number))
-                .collect(),
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
-            rows,
-            epochs: Epochs::over(split.train.len()),
-            split,
+            train_lengths: split.train_lengths,
+            inside: split.inside,
+            beyond: split.beyond.unwrap_or_default(),
+        };
+        let task = Self {
+            vocabulary,
+            ..Self::of(
+                sequences.clone(),
+                data.labels.clone(),
+                file,
+                division,
+                numbers,
+                split.train,
+            )
         };
         Ok((task, description))
+    }
+
+    /// The task that reads these parts, in which `numbers` are the indices in its vocabulary of all tokens and
+    /// `train` are the rows to train on. It knows no words.
+    fn of(
+        sequences: Arc<Sequences>,
+        labels: Vec<String>,
+        file: &str,
+        division: Division,
+        numbers: Vec<u32>,
+        train: Vec<usize>,
+    ) -> Self {
+        Self {
+            about: format!(
+                "your data: which of {} labels a sequence has",
+                grouped(labels.len())
+            ),
+            source: format!("{file}, {} rows", grouped(sequences.count())),
+            epochs: Epochs::over(train.len()),
+            vocabulary: HashMap::new(),
+            labels,
+            numbers,
+            division,
+            train,
+            sequences,
+        }
+    }
+
+    /// The same of parts that were read from a file.
+    ///
+    /// # Errors
+    ///
+    /// With the reason why they do not belong together.
+    pub fn prepared(
+        sequences: Arc<Sequences>,
+        labels: Vec<String>,
+        file: &str,
+        division: Division,
+        numbers: Vec<u32>,
+        train: Vec<usize>,
+    ) -> Result<Self, &'static str> {
+        let rows = sequences.count();
+        let bins = || division.inside.iter().chain(&division.beyond);
+        let tested = || bins().flat_map(|bin| &bin.rows);
+        if train.is_empty() || division.inside.is_empty() || bins().any(|bin| bin.rows.is_empty()) {
+            return Err("it has no rows to train on or to test");
+        }
+        if train.iter().chain(tested()).any(|row| *row >= rows) {
+            return Err("it names rows that it does not have");
+        }
+        if numbers
+            .iter()
+            .any(|number| *number as usize >= division.words)
+        {
+            return Err("it has a token outside of its vocabulary");
+        }
+        Ok(Self::of(sequences, labels, file, division, numbers, train))
+    }
+
+    /// The rows of all folds.
+    pub fn sequences(&self) -> &Sequences {
+        &self.sequences
+    }
+
+    /// What [`prepared`](Self::prepared) takes of this task alone.
+    pub fn own(&self) -> (&Division, &[u32], &[usize]) {
+        (&self.division, &self.numbers, &self.train)
     }
 
     /// The rows that are tested.
     #[cfg(test)]
     pub fn tested_rows(&self) -> Vec<usize> {
-        tested(&self.split).copied().collect()
+        self.bins().flat_map(|bin| &bin.rows).copied().collect()
     }
 
     /// The labels, in the order of the classes.
@@ -100,28 +190,25 @@ impl Labelled {
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
     pub fn encode<'a>(&self, words: impl Iterator<Item = &'a str>) -> Vec<usize> {
         let number = |word| self.vocabulary.get(word).copied().unwrap_or(UNKNOWN) as usize;
-        iter::once(self.words)
-            .chain(words.map(number))
-            .chain([self.words + 1])
-            .collect()
+        self.framed(words.map(number))
+    }
+
+    /// The numbers of words with BOS and EOS around them.
+    fn framed(&self, words: impl Iterator<Item = usize>) -> Vec<usize> {
+        let bos = self.division.words;
+        iter::once(bos).chain(words).chain([bos + 1]).collect()
     }
 
     fn bins(&self) -> impl Iterator<Item = &Bin> {
-        self.split
-            .inside
-            .iter()
-            .chain(self.split.beyond.iter().flatten())
+        self.division.inside.iter().chain(&self.division.beyond)
     }
 
     fn sample(&self, row: usize) -> Sample {
-        let row = &self.rows[row];
-        let tokens: Vec<usize> = iter::once(self.words)
-            .chain(row.tokens.iter().map(|token| *token as usize))
-            .chain([self.words + 1])
-            .collect();
+        let tokens = self.sequences.tokens(row).into_iter();
+        let tokens = self.framed(tokens.map(|token| self.numbers[token as usize] as usize));
         let answer = Answer {
             position: 0,
-            class: row.label,
+            class: self.sequences.label(row),
         };
         Sample::new(tokens, vec![answer])
     }
@@ -147,10 +234,10 @@ fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
 }
 
 /// The number of rows in some bins, and how many of them have the most frequent label.
-fn most_frequent(rows: &[Row], bins: &[Bin]) -> (usize, usize) {
+fn most_frequent(label: impl Fn(usize) -> usize, bins: &[Bin]) -> (usize, usize) {
     let mut counts = HashMap::new();
     for row in bins.iter().flat_map(|bin| &bin.rows) {
-        *counts.entry(rows[*row].label).or_insert(0) += 1;
+        *counts.entry(label(*row)).or_insert(0) += 1;
     }
     (
         counts.values().sum(),
@@ -241,7 +328,7 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
 
     let (unknown, _) = unknown(data, split, numbers);
-    let (tested, most) = most_frequent(rows, &split.inside);
+    let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
 
     let mut lines = vec![
         format!("{} rows of labelled sequences", grouped(rows.len())),
@@ -341,7 +428,7 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
 /// The floors in words.
 fn floors(rows: &[Row], split: &Split) -> String {
     let share = |bins: &[Bin]| {
-        let (tested, most) = most_frequent(rows, bins);
+        let (tested, most) = most_frequent(|row| rows[row].label, bins);
         format!("{:.3}", most as f64 / tested as f64)
     };
     let inside = share(&split.inside);
@@ -367,7 +454,7 @@ fn bins(bins: &[Bin]) -> String {
 
 impl Task for Labelled {
     fn name(&self) -> &str {
-        &self.name
+        &self.division.name
     }
 
     fn about(&self) -> &str {
@@ -379,7 +466,7 @@ impl Task for Labelled {
     }
 
     fn vocabulary(&self) -> usize {
-        self.words + self.framing()
+        self.division.words + self.framing()
     }
 
     fn classes(&self) -> usize {
@@ -392,7 +479,7 @@ impl Task for Labelled {
 
     /// From the shortest row to the longest row that may be in training.
     fn train_lengths(&self) -> RangeInclusive<usize> {
-        let (shortest, longest) = self.split.train_lengths;
+        let (shortest, longest) = self.division.train_lengths;
         shortest..=longest
     }
 
@@ -402,7 +489,7 @@ impl Task for Labelled {
 
     fn mixes_lengths(&self) -> bool {
         self.bins()
-            .any(|bin| self.rows[bin.rows[0]].tokens.len() < bin.length)
+            .any(|bin| self.sequences.length(bin.rows[0]) < bin.length)
     }
 
     fn framing(&self) -> usize {
@@ -410,9 +497,8 @@ impl Task for Labelled {
     }
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        let train = &self.split.train;
         let rows = self.epochs.batch(seed, step, size);
-        rows.map(|row| self.sample(train[row])).collect()
+        rows.map(|row| self.sample(self.train[row])).collect()
     }
 
     fn test_set(&self, length: usize) -> Vec<Sample> {
@@ -425,11 +511,11 @@ impl Task for Labelled {
     /// all those tested beyond. The share in a single bin of lengths could be so close to 1 that one row
     /// would change the normalized score by a half.
     fn floor(&self, length: usize) -> f64 {
-        let parts = [Some(&self.split.inside), self.split.beyond.as_ref().ok()];
-        let mut parts = parts.into_iter().flatten();
+        let mut parts = [&self.division.inside, &self.division.beyond].into_iter();
         let part = parts.find(|part| part.iter().any(|bin| bin.length == length));
         part.map_or(0.0, |part| {
-            let (tested, most) = most_frequent(&self.rows, part);
+            let label = |row| self.sequences.label(row);
+            let (tested, most) = most_frequent(label, part);
             most as f64 / tested as f64
         })
     }
@@ -443,7 +529,7 @@ impl Task for Labelled {
     }
 
     fn steps(&self) -> usize {
-        steps(self.split.train.len())
+        steps(self.train.len())
     }
 }
 
@@ -453,8 +539,13 @@ mod tests {
     use crate::rng::{generator, permutation};
 
     fn task(rows: Vec<(usize, Vec<u32>)>, words: usize) -> (Labelled, Vec<String>) {
-        let rows = data(rows, words);
-        Labelled::new(&rows, "data".into(), "a.csv", HeldOut::Fifth, false).unwrap()
+        made(&data(rows, words)).unwrap()
+    }
+
+    fn made(rows: &Rows) -> Result<(Labelled, Vec<String>), Problem> {
+        let sequences = Arc::new(Sequences::of(rows));
+        let name = "data".to_string();
+        Labelled::new(rows, &sequences, name, "a.csv", HeldOut::Fifth, false)
     }
 
     fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
@@ -511,9 +602,8 @@ mod tests {
             .map(|row| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect()))
             .collect();
         let rows = data(rows, 16_000);
-        let made = Labelled::new(&rows, "data".into(), "a.csv", HeldOut::Fifth, false);
         assert!(matches!(
-            made.unwrap_err(),
+            made(&rows).unwrap_err(),
             Problem::Unknown { percent, .. } if percent == 100.0
         ));
     }

@@ -28,9 +28,11 @@ mod limits;
 mod next;
 mod npy;
 mod predict;
+mod prepared;
 mod quote;
 mod reading;
 mod rows;
+mod sequences;
 mod series;
 mod split;
 #[cfg(test)]
@@ -55,6 +57,7 @@ pub use limits::{
 };
 pub use next::check_train_length;
 pub use predict::ToPredict;
+pub use prepared::{digest as prepared_digest, task as prepared_task};
 pub use reading::{Objective, Reading, TokenKind};
 pub use series::co2;
 
@@ -62,6 +65,7 @@ use crate::task::{Language, NextToken, Sample, Task};
 use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
+use sequences::Sequences;
 use series::Series;
 use split::HeldOut;
 use text::MaskedText;
@@ -658,8 +662,10 @@ fn labelled(
     spec: &DataSpec,
     in_file: usize,
 ) -> Result<(Vec<Arc<Labelled>>, Vec<String>), Problem> {
+    let sequences = Arc::new(Sequences::of(rows));
     let new = |name: String, held_out| {
-        Labelled::new(rows, name, &spec.file, held_out, spec.reading.no_beyond)
+        let no_beyond = spec.reading.no_beyond;
+        Labelled::new(rows, &sequences, name, &spec.file, held_out, no_beyond)
     };
     if spec.test.is_some() && spec.reading.no_beyond {
         return Err(Problem::Test(

@@ -41,10 +41,11 @@ pub(super) fn of_text(
     let alphabet = super::text::alphabet(characters[..train].iter().copied());
     let found = alphabet.len();
     let known: Vec<char> = alphabet.into_iter().take(MAX_ALPHABET).collect();
-    let numbers: HashMap<char, u32> = known.iter().copied().zip(0..).collect();
-    let unknown = known.len() as u32;
+    let numbers: HashMap<char, u16> = known.iter().copied().zip(0..).collect();
+    // There are at most MAX_ALPHABET of them.
+    let unknown = known.len() as u16;
     let number = |character| numbers.get(character).copied().unwrap_or(unknown);
-    let tokens: Vec<u32> = characters.iter().map(number).collect();
+    let tokens: Vec<u16> = characters.iter().map(number).collect();
     let tested = &tokens[train..];
     let new = tested.iter().filter(|token| **token == unknown).count() as f64;
     let share = new / tested.len().max(1) as f64;
@@ -69,9 +70,21 @@ pub(super) fn of_text(
     );
     let vocabulary = known.len() + 1;
     let about = about(file, "character", Alphabet::Characters(known));
-    let (task, mut lines) = task(about, Stream::Memory(tokens), vocabulary, reading)?;
+    let (task, mut lines) = task(about, Stream::Short(tokens), vocabulary, reading)?;
     lines.insert(1, note);
     Ok((task, lines))
+}
+
+/// The task of a text whose characters were numbered before: `known` are those in its vocabulary, by their numbers.
+pub(super) fn of_prepared(
+    characters: Stream,
+    known: Vec<char>,
+    file: &str,
+    reading: &Reading,
+) -> Result<NextToken, Problem> {
+    let vocabulary = known.len() + 1;
+    let about = about(file, "character", Alphabet::Characters(known));
+    Ok(task(about, characters, vocabulary, reading)?.0)
 }
 
 /// Without the feature `tokenizers` no text is read by a tokenizer.

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{Problem, SHOWN, SmallClass};
 use super::limits::{MAX_CLASSES, MIN_ROWS};
 use super::quote::{grouped, shorten};
@@ -56,7 +58,7 @@ pub(super) struct Split {
 }
 
 /// Test rows of similar length, shortest first.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bin {
     /// The length of the longest row.
     pub length: usize,

@@ -7,7 +7,7 @@ use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::grouped;
 use crate::rng::{HostRng, RngExt, generator, permutation};
-use crate::task::{Answer, Readout, Sample, Task};
+use crate::task::{Answer, Readout, Sample, Stream, Task};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
 /// Two lengths inside and three beyond. The longest fits into the last tenth of a text with
@@ -32,8 +32,9 @@ const STEPS: usize = 1500;
 /// answer.
 #[derive(Debug)]
 pub(super) struct MaskedText {
-    train: Vec<u16>,
-    held_out: Vec<u16>,
+    /// All characters, and how many of them are for training; those after them are held out.
+    characters: Stream,
+    train: usize,
     /// The number of characters in the vocabulary. After them come the unknown character, MASK, BOS and EOS.
     known: usize,
     /// The test sets, one for each of [`TEST_LENGTHS`].
@@ -59,17 +60,16 @@ impl MaskedText {
         let known = found.min(MAX_ALPHABET);
         let numbers: HashMap<char, u16> = alphabet.into_iter().take(known).zip(0..).collect();
         let number = |character| numbers.get(&character).copied().unwrap_or(known as u16);
-        let mut train: Vec<u16> = text.chars().map(number).collect();
-        let held_out = train.split_off(to_train);
+        let read: Vec<u16> = text.chars().map(number).collect();
+        let unknown = read[to_train..].iter().filter(|c| **c as usize == known);
+        let unknown = unknown.count() as f64 / (characters - to_train) as f64;
         let mut task = Self {
-            train,
-            held_out,
+            characters: Stream::Short(read),
+            train: to_train,
             known,
             tests: Vec::new(),
             source: format!("{file}, {} characters", grouped(characters)),
         };
-        let unknown = task.held_out.iter().filter(|c| **c as usize == known);
-        let unknown = unknown.count() as f64 / task.held_out.len() as f64;
         let mut tested = text.chars().skip(to_train);
         if unknown > 0.5
             && let Some(example) = tested.find(|character| !numbers.contains_key(character))
@@ -93,16 +93,43 @@ impl MaskedText {
             }
             task.tests.push(test);
         }
-        let mut description = task.describe(found);
+        let mut description = task.describe(found, unknown);
         description.extend(first_windows(text));
         Ok((task, description))
     }
 
-    fn describe(&self, found: usize) -> Vec<String> {
-        let unknown = self
-            .held_out
-            .iter()
-            .filter(|c| **c as usize == self.unknown());
+    /// The task of characters that were read before, `known` of them in the vocabulary.
+    ///
+    /// # Errors
+    ///
+    /// With the reason why they are none.
+    pub fn prepared(characters: Stream, known: usize, file: &str) -> Result<Self, &'static str> {
+        let count = characters.len();
+        if count < MIN_CHARACTERS || !(1..=MAX_ALPHABET).contains(&known) {
+            return Err("it has too few characters");
+        }
+        let mut task = Self {
+            characters,
+            train: count - count / 10,
+            known,
+            tests: Vec::new(),
+            source: format!("{file}, {} characters", grouped(count)),
+        };
+        task.tests = TEST_LENGTHS.map(|length| task.draw_test(length)).into();
+        Ok(task)
+    }
+
+    /// All characters as numbers, and how many are in the vocabulary.
+    pub fn characters(&self) -> (&Stream, usize) {
+        (&self.characters, self.known)
+    }
+
+    /// The number of characters held out.
+    fn held_out(&self) -> usize {
+        self.characters.len() - self.train
+    }
+
+    fn describe(&self, found: usize, unknown: f64) -> Vec<String> {
         let windows = TEST_LENGTHS.iter().zip(&self.tests);
         let windows: Vec<String> = windows
             .map(|(length, test)| format!("{} windows of {length}", test.len()))
@@ -115,7 +142,7 @@ impl MaskedText {
             format!(
                 "{} characters of plain text; {MASKED_PERCENT} % of a window are masked and to be \
                  predicted",
-                grouped(self.train.len() + self.held_out.len())
+                grouped(self.characters.len())
             ),
             format!(
                 "vocabulary: {} of the {} different characters in training; of the characters \
@@ -126,14 +153,14 @@ impl MaskedText {
                     "all".into()
                 },
                 grouped(found),
-                100.0 * unknown.count() as f64 / self.held_out.len() as f64
+                100.0 * unknown
             ),
             format!(
                 "the first {} characters to train on, in windows of {} to {}; the last {} held out",
-                grouped(self.train.len()),
+                grouped(self.train),
                 TRAIN_LENGTHS.start(),
                 TRAIN_LENGTHS.end(),
-                grouped(self.held_out.len())
+                grouped(self.held_out())
             ),
             format!(
                 "tested inside the training lengths: {}",
@@ -152,10 +179,6 @@ impl MaskedText {
         ]
     }
 
-    fn unknown(&self) -> usize {
-        self.known
-    }
-
     fn mask(&self) -> usize {
         self.known + 1
     }
@@ -170,24 +193,28 @@ impl MaskedText {
 
     /// Windows of the held-out text at evenly spaced starts, each masked at random.
     fn draw_test(&self, length: usize) -> Vec<Sample> {
-        let starts = self.held_out.len() - length + 1;
+        let starts = self.held_out() - length + 1;
         let count = starts.min(TEST_WINDOWS);
         let mut rng = generator("data/text/test", 0, length as u64);
         (0..count)
             .map(|window| {
                 let start = window * starts / count;
-                self.sample(&self.held_out[start..][..length], &mut rng)
+                self.sample(self.train + start, length, &mut rng)
             })
             .collect()
     }
 
     /// Masks characters of a window at random. Windows of one length have the same number of masks.
-    fn sample(&self, window: &[u16], rng: &mut HostRng) -> Sample {
+    fn sample(&self, from: usize, length: usize, rng: &mut HostRng) -> Sample {
+        let window = match self.characters.window(from, length) {
+            Ok(window) => window.into_iter(),
+            Err(error) => panic!("the characters of {} cannot be read: {error}", self.source),
+        };
         let mut tokens = vec![self.bos()];
-        tokens.extend(window.iter().map(|character| *character as usize));
+        tokens.extend(window.map(|character| character as usize));
         tokens.push(self.eos());
-        let mut masked = permutation(window.len(), rng);
-        masked.truncate(masked_of(window.len()));
+        let mut masked = permutation(length, rng);
+        masked.truncate(masked_of(length));
         masked.sort_unstable();
         let answers = masked.into_iter().map(|place| Answer {
             position: place + 1,
@@ -270,8 +297,8 @@ impl Task for MaskedText {
         let length = rng.random_range(TRAIN_LENGTHS);
         (0..size)
             .map(|_| {
-                let start = rng.random_range(0..=self.train.len() - length);
-                self.sample(&self.train[start..][..length], &mut rng)
+                let start = rng.random_range(0..=self.train - length);
+                self.sample(start, length, &mut rng)
             })
             .collect()
     }
@@ -362,10 +389,11 @@ mod tests {
     fn the_last_tenth_is_tested_and_its_new_characters_are_unknown() {
         let text = "ab".repeat(900) + &"ac".repeat(100);
         let (task, description) = MaskedText::new(&text, "a.txt").unwrap();
-        assert_eq!((task.train.len(), task.held_out.len()), (1800, 200));
+        assert_eq!((task.train, task.held_out()), (1800, 200));
         assert_eq!(task.known, 2);
-        assert!(task.train.iter().all(|character| *character < 2));
-        assert_eq!(task.held_out[..4], [0, 2, 0, 2]);
+        let of = |from, count| task.characters.window(from, count).unwrap();
+        assert!(of(0, 1800).iter().all(|character| *character < 2));
+        assert_eq!(of(1800, 4), [0, 2, 0, 2]);
         assert!(
             description[1].contains("50.0 % are unknown"),
             "{description:?}"
@@ -412,6 +440,7 @@ mod tests {
             description[1].contains("the 1,000 most frequent of the 1,501"),
             "{description:?}"
         );
-        assert!(task.train.iter().filter(|c| **c == 1000).count() == 501);
+        let trained = task.characters.window(0, task.train).unwrap();
+        assert!(trained.iter().filter(|c| **c == 1000).count() == 501);
     }
 }

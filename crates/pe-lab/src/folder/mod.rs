@@ -8,10 +8,12 @@
 //! ├── data/FILE            a copy of the user's data, if the study has any
 //! ├── data/test/FILE       a copy of the user's test file
 //! ├── data/tokenizer/      a copy of the user's tokenizer, and the tokens that it made of the text
+//! ├── data.prepared        what the workers read in the place of a large file that takes long to parse
 //! ├── trials/TASK-SCHEME-SEED/
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
 //! │   ├── failure.json     why the last attempt left no result
+//! │   ├── curve.json       while it runs: its loss on held-out sequences so far
 //! │   ├── worker.log       what its process wrote to standard error
 //! │   ├── encoding.csv     what the trained scheme adds to the token embeddings
 //! │   ├── weights.bpk      only on the user's data: the trained weights
@@ -35,8 +37,8 @@ use std::path::{Path, PathBuf};
 
 pub use seal::{read_sealed, write_sealed};
 pub use write::{
-    UNFINISHED, create, is_there, read_json, remove_unfinished, write_by, write_csv, write_json,
-    write_whole, write_with_mode,
+    UNFINISHED, create, is_there, read_json, remove, remove_unfinished, write_by, write_csv,
+    write_json, write_whole, write_with_mode,
 };
 
 use crate::data::{DataSpec, FileSpec};
@@ -128,6 +130,11 @@ impl StudyFolder {
     pub fn places_of_data(&self) -> [PathBuf; 3] {
         let data = self.0.join(Self::DATA);
         [data.join("test"), data.join("tokenizer"), data]
+    }
+
+    /// The prepared form of the data, which the workers read.
+    pub fn prepared(&self) -> PathBuf {
+        self.0.join("data.prepared")
     }
 
     /// The copy of a data file.
@@ -239,6 +246,11 @@ impl TrialFolder {
     /// Why the last attempt left no result.
     pub fn failure(&self) -> PathBuf {
         self.0.join("failure.json")
+    }
+
+    /// The loss on held-out sequences so far, of a trial that runs.
+    pub fn curve(&self) -> PathBuf {
+        self.0.join("curve.json")
     }
 
     /// What the worker process wrote to standard error.

@@ -40,16 +40,27 @@ pub fn remove_unfinished(folder: &Path) -> Result<(), LabError> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         if name.to_string_lossy().starts_with(UNFINISHED) {
-            let file = entry.path();
-            match fs::remove_file(&file) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(LabError::file(&file)(error));
-                }
-                _ => {}
-            }
+            remove(&entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Removes a file, if it is there.
+///
+/// # Errors
+///
+/// [`LabError::File`] when it cannot be removed.
+pub fn remove(file: &Path) -> Result<(), LabError> {
+    let gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
+    // Where nothing can be written, the system may say that of a file that is not there.
+    if fs::symlink_metadata(file).is_err_and(|error| gone(&error)) {
+        return Ok(());
+    }
+    match fs::remove_file(file) {
+        Err(error) if !gone(&error) => Err(LabError::file(file)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a file is there. One in a folder that cannot be read is an error, since nobody knows.

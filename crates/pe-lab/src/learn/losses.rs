@@ -16,6 +16,9 @@ use crate::folder::write_sealed;
 /// Called after every step with the number of steps done and the loss of the last one.
 pub type OnStep = Box<dyn FnMut(usize, f64) + Send>;
 
+/// Called after every test on held-out sequences with the losses of all of them so far.
+pub type OnHeldOut = Box<dyn FnMut(&[CurvePoint]) + Send>;
+
 /// The loss at a step of the training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
@@ -55,6 +58,7 @@ pub(super) struct LossLog {
     /// The file for the losses, if there are checkpoints to go on from.
     pub file: Option<PathBuf>,
     pub on_step: OnStep,
+    pub on_held_out: OnHeldOut,
     pub interrupter: Interrupter,
 }
 
@@ -108,6 +112,7 @@ impl MetricLogger for LossLog {
                 loss: self.testing.iter().sum::<f64>() / self.testing.len() as f64,
             };
             losses.held_out.push(point);
+            (self.on_held_out)(&losses.held_out);
             self.testing.clear();
         }
         if let Some(file) = &self.file

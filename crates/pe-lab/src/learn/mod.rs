@@ -36,6 +36,6 @@ pub use evaluation::{
     probabilities,
 };
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
-pub use losses::{CurvePoint, OnStep};
+pub use losses::{CurvePoint, OnHeldOut, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, StepLoss, Trained, Watch, train};

@@ -15,7 +15,9 @@ use pe_encoder::{Cache, Encoder, EncoderConfig, LayerKind};
 
 use super::batch::{InputTensor, TensorBatch};
 use crate::ask::{AtResolution, ModelSpec, Scheme};
+use crate::data::digest;
 use crate::error::LabError;
+use crate::folder::write_whole;
 use crate::rng::stream_of;
 use crate::task::Task;
 
@@ -110,17 +112,17 @@ impl Model {
         })
     }
 
-    /// Writes the weights to a file of Burn's own format.
+    /// Writes the weights to a file of Burn's own format, whole or not at all, and returns the SHA-256 of its bytes.
     ///
     /// # Errors
     ///
-    /// [`LabError::Content`] when the file cannot be written.
-    pub fn save(&self, file: &Path) -> Result<(), LabError> {
-        let saved = self.clone().into_record().save(file);
-        saved.map_err(|error| LabError::Content {
-            path: file.to_path_buf(),
-            reason: error.to_string(),
-        })
+    /// [`LabError::File`] when the file cannot be written, [`LabError::Machine`] when the weights cannot be read from
+    /// the device.
+    pub fn save(&self, file: &Path) -> Result<String, LabError> {
+        let bytes = self.clone().into_record().into_bytes();
+        let bytes = bytes.map_err(|error| LabError::Machine(error.to_string()))?;
+        write_whole(file, &bytes)?;
+        Ok(digest(&bytes))
     }
 
     /// This model with the weights of a file.

@@ -16,7 +16,7 @@ use pe_encoder::{Adam, Kernels};
 use super::batch::TensorBatch;
 use super::checkpoints::{Checkpoints, EPOCH, Part, stored_losses};
 use super::loader::{Batches, HeldOut};
-use super::losses::{CurvePoint, LossLog, Losses, OnStep};
+use super::losses::{CurvePoint, LossLog, Losses, OnHeldOut, OnStep};
 use super::model::Model;
 use super::schedule::schedule;
 use super::silent::SilentRenderer;
@@ -61,6 +61,8 @@ pub struct Job<'a> {
 pub struct Watch {
     /// Called after every step.
     pub on_step: OnStep,
+    /// Called after every test on held-out sequences.
+    pub on_held_out: OnHeldOut,
     /// Whether to draw Burn's dashboard. Without a terminal Burn prints lines of its own instead.
     pub dashboard: bool,
     /// Whether to write checkpoints, and from which one to go on.
@@ -74,6 +76,7 @@ impl Watch {
     pub fn steps(on_step: impl FnMut(usize, f64) + Send + 'static) -> Self {
         Self {
             on_step: Box::new(on_step),
+            on_held_out: Box::new(|_| {}),
             dashboard: false,
             checkpoints: Checkpoints::None,
             interrupter: Interrupter::new(),
@@ -138,6 +141,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
             loss: None,
             file: (watch.checkpoints != Checkpoints::None).then(|| folder.losses()),
             on_step: watch.on_step,
+            on_held_out: watch.on_held_out,
             interrupter: interrupter.clone(),
         })
         .with_application_logger(None)

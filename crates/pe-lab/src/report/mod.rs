@@ -47,7 +47,7 @@ use crate::console::visible;
 use crate::data::digest;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, write_sealed, write_whole};
-use crate::run::{Outcomes, Study, Winner};
+use crate::run::{Outcomes, Study, Winner, read_weights};
 
 /// The report of a study. Its intervals and tests are computed once, when it is made.
 pub struct Report<'a> {
@@ -103,9 +103,8 @@ impl<'a> Report<'a> {
             return Ok(Vec::new());
         };
         let mut written = vec![folder.winner()];
-        let weights = self.study.folder().trial(&winner.trial).weights();
-        if weights.exists() {
-            let bytes = std::fs::read(&weights).map_err(LabError::file(&weights))?;
+        let place = self.study.folder().trial(&winner.trial);
+        if let Some(bytes) = read_weights(&place, winner.weights.as_deref())? {
             let copy = folder.winner_weights();
             write_whole(&copy, &bytes)?;
             written.push(copy);

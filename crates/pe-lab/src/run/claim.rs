@@ -7,8 +7,8 @@ use super::lock::Lock;
 use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, TrialFolder, UNFINISHED, is_there, read_json, remove_unfinished, write_json,
-    write_whole,
+    StudyFolder, TrialFolder, UNFINISHED, is_there, read_json, remove, remove_unfinished,
+    write_json, write_whole,
 };
 
 /// Makes the folder this study's, and locks it until the returned lock is dropped.
@@ -73,6 +73,8 @@ pub(super) fn claim(
         let place = folder.trial(&trial.id());
         if place.path().exists() {
             remove_unfinished(place.path())?;
+            // That of a trial that was killed.
+            remove(&place.curve())?;
         }
     }
     Ok(lock)

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::data_copy::kept_tasks;
 use super::machine::Machine;
+use super::prepared::{keep_prepared, task_of};
 use super::study::Study;
 use super::worker::Stop;
 use crate::ask::TrialSpec;
@@ -85,6 +85,7 @@ impl Study {
         say: impl Fn(&str),
     ) -> Result<Costs, LabError> {
         let _lock = self.claim()?;
+        keep_prepared(self.tasks(), self.folder())?;
         let trials = self.spec().trials(self.tasks())?;
         let length_of = |trial: &TrialSpec| {
             let task = self.tasks().get(&trial.task);
@@ -198,8 +199,7 @@ fn least(rounds: &[Cost]) -> Option<Cost> {
 pub fn serve_cost(folder: &Path, length: usize) -> Result<String, LabError> {
     let folder = TrialFolder::at(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
-    let tasks = kept_tasks(spec.data.as_ref(), &folder.study())?;
-    let task = tasks.get(&spec.task)?;
+    let task = task_of(&spec, &folder.study())?;
     let device = device::open(&spec.device)?;
     let cost = measure_cost(
         &spec.model,

@@ -38,12 +38,22 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     }
     match is_windowed {
         true => check_size(&source.file, &spec.file, spec.bytes)?,
-        false => check(&source.file, &spec.file, &spec.sha256, spec.bytes)?,
-    }
-    if let (Some(path), Some(test)) = (&source.test, &spec.test) {
-        check(path, &test.file, &test.sha256, test.bytes)?;
+        false => check_copies(spec, folder)?,
     }
     Tasks::from_source(&source)
+}
+
+/// Checks that the copies of a file and of its test file are the files that the study was made with.
+///
+/// # Errors
+///
+/// As [`kept_tasks`].
+pub(super) fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), LabError> {
+    check(&folder.data(spec), &spec.file, &spec.sha256, spec.bytes)?;
+    match &spec.test {
+        Some(test) => check(&folder.test(test), &test.file, &test.sha256, test.bytes),
+        None => Ok(()),
+    }
 }
 
 /// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
@@ -146,7 +156,7 @@ fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
 }
 
 /// Who may read and write a file.
-fn mode(file: &Path) -> Result<u32, LabError> {
+pub(super) fn mode(file: &Path) -> Result<u32, LabError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::study::Study;
-use super::trial::{Outcome, TrialResult};
+use super::trial::{Outcome, TrialResult, read_weights};
 use crate::ask::TrialSpec;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, write_whole};
@@ -39,15 +39,15 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     for trial in target.spec().trials(target.tasks())? {
         let studies = having.get(OsStr::new(&trial.id()));
         let studies = studies.into_iter().flatten().map(|index| &all[*index]);
-        if let Some(from) = one_of(studies, &trial)? {
+        if let Some((from, weights)) = one_of(studies, &trial)? {
             let place = target.folder().trial(&trial.id());
             if from != place {
-                copies.push((from, place));
+                copies.push((from, place, weights));
             }
         }
     }
-    for (from, place) in copies {
-        copy(&from, &place)?;
+    for (from, place, weights) in copies {
+        copy(&from, &place, weights.as_deref())?;
     }
     Ok(all.swap_remove(0))
 }
@@ -70,11 +70,11 @@ fn having(studies: &[Study]) -> Result<HashMap<OsString, Vec<usize>>, LabError> 
     Ok(having)
 }
 
-/// Where the result of a trial is, if any study has it.
+/// Where the result of a trial is, if any study has it, and the digest of its weights.
 fn one_of<'a>(
     studies: impl Iterator<Item = &'a Study>,
     trial: &TrialSpec,
-) -> Result<Option<TrialFolder>, LabError> {
+) -> Result<Option<(TrialFolder, Option<String>)>, LabError> {
     let mut found: Option<(TrialFolder, TrialResult)> = None;
     for study in studies {
         let Some(result) = study.result(trial)? else {
@@ -93,7 +93,7 @@ fn one_of<'a>(
             Some(_) => {}
         }
     }
-    Ok(found.map(|(place, _)| place))
+    Ok(found.map(|(place, result)| (place, result.weights)))
 }
 
 /// What is the same whenever the trial is run.
@@ -101,6 +101,7 @@ fn without_times(result: &TrialResult) -> TrialResult {
     let mut result = result.clone();
     // The same numbers of other code are the same numbers.
     result.code = None;
+    result.weights = None;
     if let Outcome::Finished(measures) = &mut result.outcome {
         measures.timing.ms_per_step = 0.0;
         measures.timing.tokens_per_second = 0.0;
@@ -111,12 +112,15 @@ fn without_times(result: &TrialResult) -> TrialResult {
 }
 
 /// Copies what a finished trial left. The result comes last, since it says that the rest is there.
-fn copy(from: &TrialFolder, to: &TrialFolder) -> Result<(), LabError> {
+fn copy(from: &TrialFolder, to: &TrialFolder, weights: Option<&str>) -> Result<(), LabError> {
+    let weights = read_weights(from, weights)?;
     fs::create_dir_all(to.path()).map_err(LabError::file(to.path()))?;
-    let files: [fn(&TrialFolder) -> PathBuf; 4] = [
+    if let Some(weights) = weights {
+        write_whole(&to.weights(), &weights)?;
+    }
+    let files: [fn(&TrialFolder) -> PathBuf; 3] = [
         TrialFolder::spec,
         TrialFolder::encoding,
-        TrialFolder::weights,
         TrialFolder::result,
     ];
     for file in files {

@@ -6,6 +6,7 @@
 //! | `claim` | making a folder the study's own, for one process at a time |
 //! | `lock` | one process at a time in a folder |
 //! | `data_copy` | the study's own copy of the user's data |
+//! | `prepared` | the prepared form of that data, which the workers read |
 //! | `estimate` | how long the trials will take |
 //! | `budget` | how many seeds and steps fit into a time |
 //! | `tune` | choosing a learning rate for every scheme on every task |
@@ -26,6 +27,7 @@ mod estimate;
 mod lock;
 mod machine;
 mod merge;
+mod prepared;
 mod progress;
 mod provenance;
 mod study;
@@ -44,6 +46,6 @@ pub use merge::merge;
 pub use progress::{Bars, Progress};
 pub use provenance::{codes, provenance};
 pub use study::{Outcomes, Study};
-pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, run_trial};
+pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, read_weights, run_trial};
 pub use winner::Winner;
 pub use worker::{Crew, Stop, cores, serve};

@@ -1,5 +1,7 @@
 //! One trial: build the model, train it, test it. Its numbers depend on its spec alone.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
 use crate::ask::{CODE, TrialSpec, Versions};
+use crate::data::digest;
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, read_sealed, write_csv, write_sealed};
@@ -20,6 +23,9 @@ use crate::task::{Task, TestRows, Tuning};
 
 /// The most rows of a stored encoding.
 const ENCODING_ROWS: usize = 512;
+
+/// The most bytes of weights.
+const MOST_BYTES: u64 = 4 << 30;
 
 /// The most points of a learning curve.
 const CURVE_POINTS: usize = 100;
@@ -36,6 +42,10 @@ pub struct TrialResult {
     /// The [`CODE`] that computed it. Results of versions that did not record it have none, and no digest either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// The SHA-256 of the weights beside it, where they are kept. Results of versions that did not record it have none.
+    /// Weights are stored with ids that are drawn anew each time, so it differs when the trial is run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
 }
 
 /// How a trial ended.
@@ -152,6 +162,43 @@ impl TrialResult {
     }
 }
 
+/// The weights that a finished trial left in its folder; `None` if it left none. `named` is the digest in its result.
+///
+/// # Errors
+///
+/// [`LabError::File`] when they cannot be read, [`LabError::Content`] when they are not those that the result names.
+pub fn read_weights(
+    folder: &TrialFolder,
+    named: Option<&str>,
+) -> Result<Option<Vec<u8>>, LabError> {
+    // Without its result the trial is run again, so that is the file to delete.
+    let wrong = |reason: String| {
+        Err(LabError::Content {
+            path: folder.result(),
+            reason: format!("the weights.bpk beside it {reason}"),
+        })
+    };
+    let file = folder.weights();
+    let about = match fs::symlink_metadata(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        about => about.map_err(LabError::file(&file))?,
+    };
+    if !about.is_file() {
+        return wrong("is no file".into());
+    }
+    if about.len() > MOST_BYTES {
+        return wrong(format!(
+            "has {} bytes, and weights have at most {MOST_BYTES}",
+            about.len()
+        ));
+    }
+    let bytes = fs::read(&file).map_err(LabError::file(&file))?;
+    match named.is_some_and(|named| named != digest(&bytes)) {
+        true => wrong("does not hold the weights that it names".into()),
+        false => Ok(Some(bytes)),
+    }
+}
+
 /// Runs a trial. `folder` gets its `encoding.csv`, and the checkpoints that `watch` asks for.
 ///
 /// A trial that goes on until it has converged is trained from its start with the steps of each of
@@ -182,6 +229,7 @@ pub fn run_trial(
         }
     };
     let plain = device::open(&spec.device)?;
+    let mut weights = None;
     let outcome = match train_on(spec, task, folder, watch, &plain.clone().autodiff()) {
         Ok(trained) => {
             let model = &trained.model;
@@ -196,7 +244,7 @@ pub fn run_trial(
             let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;
             write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
-                trained.model.save(&folder.weights())?;
+                weights = Some(trained.model.save(&folder.weights())?);
             }
             Outcome::Finished(Measures {
                 scores,
@@ -223,6 +271,7 @@ pub fn run_trial(
         outcome,
         versions: Versions::current(),
         code: Some(CODE.into()),
+        weights,
     })
 }
 
@@ -252,6 +301,7 @@ fn train_on(
     };
     let Watch {
         on_step,
+        on_held_out,
         interrupter,
         ..
     } = match (before, watch.checkpoints) {
@@ -265,12 +315,19 @@ fn train_on(
         }
     };
     let on_step = Arc::new(Mutex::new(on_step));
+    let on_held_out = Arc::new(Mutex::new(on_held_out));
     let mut done = 0;
     let mut watched = |steps: usize| {
         let (on_step, before) = (on_step.clone(), done);
+        let on_held_out = on_held_out.clone();
         done += steps;
         Watch {
             interrupter: interrupter.clone(),
+            // The curve is that of the training that goes on.
+            on_held_out: Box::new(move |points| {
+                let mut on_held_out = on_held_out.lock().unwrap_or_else(PoisonError::into_inner);
+                on_held_out(points);
+            }),
             ..Watch::steps(move |step, loss| {
                 let mut on_step = on_step.lock().unwrap_or_else(PoisonError::into_inner);
                 on_step(before + step, loss);

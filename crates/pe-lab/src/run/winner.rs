@@ -27,7 +27,7 @@ pub struct Winner {
     pub model: ModelSpec,
     /// The versions that computed it.
     pub versions: Versions,
-    /// The SHA-256 of its weights, if they were kept.
+    /// The SHA-256 of its weights, as its result names it. Results of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
 }
@@ -50,7 +50,7 @@ impl Winner {
             trial_score,
             model: best.spec.model.clone(),
             versions: best.versions.clone(),
-            weights: None,
+            weights: best.weights.clone(),
         })
     }
 }

@@ -15,12 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::data_copy::kept_tasks;
+use super::prepared::{keep_prepared, task_of};
 use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
+use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, create, read_json, write_json};
+use crate::folder::{StudyFolder, TrialFolder, create, read_json, remove, write_json};
 use crate::learn::{Watch, has_converged};
 
 /// A worker reports its progress every this many steps.
@@ -104,6 +105,10 @@ impl Crew<'_> {
         tasks: &Tasks,
         folder: &StudyFolder,
     ) -> Result<Vec<(TrialSpec, String)>, LabError> {
+        if trials.is_empty() {
+            return Ok(Vec::new());
+        }
+        keep_prepared(tasks, folder)?;
         // The longest first, so that no long trial runs alone at the end.
         let mut longest_first: Vec<&TrialSpec> = trials.iter().collect();
         longest_first.sort_by_key(|trial| Reverse(cost(trial, tasks)));
@@ -169,9 +174,8 @@ impl Crew<'_> {
         fs::create_dir_all(folder.path()).map_err(LabError::file(folder.path()))?;
         write_json(&folder.spec(), trial)?;
         let failure = folder.failure();
-        if failure.exists() {
-            fs::remove_file(&failure).map_err(LabError::file(&failure))?;
-        }
+        remove(&failure)?;
+        remove(&folder.curve())?;
         let log = folder.worker_log();
         let errors = create(&log)?;
         let threads = (cores() / self.jobs.max(1)).max(1).to_string();
@@ -218,6 +222,8 @@ impl Crew<'_> {
             ));
         };
         let status = child.wait().map_err(LabError::file(self.program))?;
+        // One that was killed leaves it.
+        remove(&folder.curve())?;
         let file = folder.result();
         // A result is there whole or not at all, so one that is there counts however the process ended.
         if !file.exists() {
@@ -302,10 +308,9 @@ fn describe(result: &TrialResult) -> String {
 pub fn serve(folder: &Path) -> Result<(), LabError> {
     let folder = TrialFolder::at(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
-    let tasks = kept_tasks(spec.data.as_ref(), &folder.study())?;
-    let task = tasks.get(&spec.task)?;
+    let task = task_of(&spec, &folder.study())?;
     let steps = spec.most_steps();
-    let watch = Watch::steps(move |step, _loss| {
+    let mut watch = Watch::steps(move |step, _loss| {
         if step.is_multiple_of(REPORT_EVERY) || step == steps {
             let mut out = std::io::stdout();
             // The pipe is closed: the study was stopped, so the trial ends too.
@@ -314,8 +319,19 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
             }
         }
     });
+    let curve = folder.curve();
+    let mut told = false;
+    watch.on_held_out = Box::new(move |points| {
+        // It is for whoever watches, so the trial goes on without it.
+        if let Err(error) = write_json(&curve, &points)
+            && !std::mem::replace(&mut told, true)
+        {
+            tell(&format!("the loss so far cannot be shown: {error}"));
+        }
+    });
     let result = run_trial(&spec, &task, &folder, watch)?;
-    result.write(&folder.result())
+    result.write(&folder.result())?;
+    remove(&folder.curve())
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub struct Request {
     pub origin: Option<String>,
     /// The headers `Sec-Fetch-Site` and `Sec-Fetch-Mode`.
     pub fetch: [Option<String>; 2],
+    /// The names and values of the header `Cookie`.
+    pub cookies: Vec<(String, String)>,
 }
 
 /// A response.
@@ -52,6 +54,8 @@ pub struct Response {
     pub body: Vec<u8>,
     /// What the page may load and do.
     pub policy: &'static str,
+    /// The cookie to set, with its attributes.
+    pub cookie: Option<String>,
 }
 
 impl Response {
@@ -62,6 +66,7 @@ impl Response {
             media,
             body: body.into(),
             policy: POLICY,
+            cookie: None,
         }
     }
 
@@ -168,7 +173,16 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Response> {
         host: one("Host")?.unwrap_or_default(),
         origin: one("Origin")?,
         fetch: [one("Sec-Fetch-Site")?, one("Sec-Fetch-Mode")?],
+        cookies: cookies(&one("Cookie")?.unwrap_or_default()),
     }))
+}
+
+/// The names and values of the header `Cookie`.
+fn cookies(header: &str) -> Vec<(String, String)> {
+    let pairs = header.split(';').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (name.trim().into(), value.trim().into()))
+        .collect()
 }
 
 /// Writes a response and ends the connection. A client that has left is no error.
@@ -189,8 +203,12 @@ pub fn write(stream: &mut TcpStream, response: &Response, head: bool) {
         405 => "Allow: GET, HEAD\r\n",
         _ => "",
     };
+    let cookie = match &response.cookie {
+        Some(cookie) => format!("Set-Cookie: {cookie}\r\n"),
+        None => String::new(),
+    };
     let mut bytes = format!(
-        "HTTP/1.1 {} {reason}\r\n{allow}Content-Type: {}\r\nContent-Length: {}\r\n\
+        "HTTP/1.1 {} {reason}\r\n{allow}{cookie}Content-Type: {}\r\nContent-Length: {}\r\n\
          Content-Security-Policy: {}\r\nX-Content-Type-Options: nosniff\r\n\
          Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n\
          Referrer-Policy: no-referrer\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
@@ -247,6 +265,9 @@ mod tests {
         );
         assert_eq!((request.host.as_str(), request.head), ("here", false));
         assert_eq!(request.origin.as_deref(), Some("http://there"));
+        let cookies = [("a", "1"), ("b", "x=y"), ("d", "")]
+            .map(|(name, value)| (name.to_string(), value.to_string()));
+        assert_eq!(super::cookies("a=1; b=x=y;c ;d="), cookies);
         for end in 0..text.len() {
             assert_eq!(parse(&text.as_bytes()[..end]).unwrap(), None, "{end}");
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::http::{self, Response};
 use super::site::Site;
+use super::token::Token;
 use crate::error::LabError;
 
 /// The most connections that are answered at the same time. Others wait in the queue of the system.
@@ -21,6 +22,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     site: Site,
+    token: Token,
 }
 
 /// Ends a [`Server`]. It can be called from any thread.
@@ -44,7 +46,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] when the port is in use or may not be used.
+    /// [`LabError::Usage`] when the port is in use or may not be used, [`LabError::Machine`] when the system gives no
+    /// random numbers for the token.
     pub fn bind(port: u16, site: Site) -> Result<Self, LabError> {
         let listen = || {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
@@ -67,12 +70,18 @@ impl Server {
             listener,
             address,
             site,
+            token: Token::draw()?,
         })
     }
 
-    /// The address of the page.
+    /// The address of the page, which is answered to nobody who does not know the token.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
+    }
+
+    /// The link that opens a page, such as `study`: with the token of this server, which nobody else is to see.
+    pub fn link(&self, page: &str) -> String {
+        self.url() + page + &self.token.query()
     }
 
     /// The port at which it listens.
@@ -115,10 +124,11 @@ impl Server {
     fn answer(&self, mut stream: TcpStream) {
         let (response, head) = match http::read(&mut stream) {
             Ok(request) => {
-                let answer = || self.site.answer(&request, self.port());
+                let head = request.head;
+                let answer = || self.site.answer(request, self.port(), &self.token);
                 let answered = catch_unwind(AssertUnwindSafe(answer));
                 let failed = |_| Response::text(500, "this is a mistake of pe-lab; it goes on");
-                (answered.unwrap_or_else(failed), request.head)
+                (answered.unwrap_or_else(failed), head)
             }
             Err(Some(refused)) => (refused, false),
             Err(None) => return,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::http::{Request, Response};
 use super::study::Watched;
+use super::token::Token;
 use super::{explore, guide};
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -60,10 +61,21 @@ impl Site {
     }
 
     /// The answer to a request that came in at a port.
-    pub(super) fn answer(&self, request: &Request, port: u16) -> Response {
-        if let Some(refused) = refused(request, port) {
+    pub(super) fn answer(&self, mut request: Request, port: u16, token: &Token) -> Response {
+        if let Some(refused) = refused(&request, port) {
             return refused;
         }
+        match token.admit(&mut request, port) {
+            Ok(cookie) => Response {
+                cookie,
+                ..self.admitted(&request)
+            },
+            Err(refused) => refused,
+        }
+    }
+
+    /// The answer to a request that may see everything.
+    fn admitted(&self, request: &Request) -> Response {
         let file = FILES.iter().find(|file| file.0 == request.path);
         if let Some((_, media, content)) = file {
             return Response::new(200, media, *content);
@@ -143,9 +155,12 @@ mod tests {
     }
 
     fn status(host: &str, origin: Option<&str>, fetch: [Option<&str>; 2]) -> u16 {
-        Site::new(None)
-            .answer(&request(host, origin, fetch), 8000)
-            .status
+        let token = Token::draw().unwrap();
+        let mut request = request(host, origin, fetch);
+        request.query = token.query()[1..].into();
+        let answer = Site::new(None).answer(request, 8000, &token);
+        assert_eq!(answer.cookie.is_some(), answer.status == 200);
+        answer.status
     }
 
     #[test]

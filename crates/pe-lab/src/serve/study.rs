@@ -10,9 +10,11 @@ use serde::Serialize;
 use super::inside::{Inside, Stamp};
 use crate::ask::{StudySpec, TrialSpec};
 use crate::folder::{StudyFolder, TrialFolder};
-use crate::learn::LengthScore;
+use crate::learn::{CurvePoint, LengthScore};
 use crate::run::{Measures, Outcome, TrialResult};
 
+/// The most points of the curve of a trial that runs. It writes about ten.
+const MAX_POINTS: usize = 1_000;
 /// The most trials whose curves are sent.
 const MAX_CURVES: usize = 3_000;
 
@@ -247,7 +249,18 @@ fn unfinished(inside: &Inside, folder: &TrialFolder) -> Seen {
     match inside.json::<String>(&folder.failure()) {
         Ok(Some(reason)) => Seen::in_state(State::Failed, Some(reason)),
         Err(reason) => Seen::in_state(State::Failed, Some(reason)),
-        Ok(None) if inside.stamp(&folder.spec()).is_some() => Seen::in_state(State::Begun, None),
+        Ok(None) if inside.stamp(&folder.spec()).is_some() => {
+            // One that cannot be read is soon written again, or removed.
+            let curve: Vec<CurvePoint> = match inside.json(&folder.curve()) {
+                Ok(Some(curve)) => curve,
+                _ => Vec::new(),
+            };
+            let points = curve.into_iter().take(MAX_POINTS);
+            Seen {
+                held_out: points.map(|point| (point.step, point.loss)).collect(),
+                ..Seen::in_state(State::Begun, None)
+            }
+        }
         Ok(None) => Seen::in_state(State::Waiting, None),
     }
 }

@@ -217,6 +217,16 @@ impl NextToken {
         lines
     }
 
+    /// All tokens.
+    pub fn tokens(&self) -> &Stream {
+        &self.tokens
+    }
+
+    /// How tokens are written as text.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.about.alphabet
+    }
+
     /// Writes all tokens as numbers of four bytes, the lowest byte first.
     ///
     /// # Errors

@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 pub enum Stream {
     /// In memory.
     Memory(Vec<u32>),
+    /// In memory, each below 65,536.
+    Short(Vec<u16>),
     /// In a file of whole numbers.
     File(TokenFile),
 }
@@ -50,7 +52,20 @@ impl TokenFile {
         })
     }
 
+    /// `count` ids of `width` bytes each, of an open file, the first of which begins at byte `start`.
+    pub fn part(file: File, start: u64, width: usize, count: usize) -> Self {
+        Self {
+            file: Mutex::new(file),
+            start,
+            width,
+            len: count,
+        }
+    }
+
     fn read(&self, from: usize, count: usize) -> Result<Vec<u64>> {
+        if from + count > self.len {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
         let mut bytes = vec![0; count * self.width];
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(self.start + (from * self.width) as u64))?;
@@ -69,6 +84,7 @@ impl Stream {
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(tokens) => tokens.len(),
+            Self::Short(tokens) => tokens.len(),
             Self::File(file) => file.len,
         }
     }
@@ -84,11 +100,15 @@ impl Stream {
     ///
     /// When the file cannot be read, or ends before them.
     pub fn window(&self, from: usize, count: usize) -> Result<Vec<u64>> {
-        match self {
-            Self::Memory(tokens) => match tokens.get(from..from + count) {
-                Some(window) => Ok(window.iter().map(|token| u64::from(*token)).collect()),
+        fn part<T: Copy + Into<u64>>(of: &[T], from: usize, count: usize) -> Result<Vec<u64>> {
+            match of.get(from..from + count) {
+                Some(window) => Ok(window.iter().map(|token| (*token).into()).collect()),
                 None => Err(ErrorKind::UnexpectedEof.into()),
-            },
+            }
+        }
+        match self {
+            Self::Memory(tokens) => part(tokens, from, count),
+            Self::Short(tokens) => part(tokens, from, count),
             Self::File(file) => file.read(from, count),
         }
     }
@@ -121,7 +141,18 @@ mod tests {
                 );
             }
             assert!(file.window(999, 2).is_err());
+            // A part of the same file, behind which there is more.
+            let part = TokenFile::part(File::open(&path).unwrap(), 5, width, 10);
+            let part = Stream::File(part);
+            assert_eq!(part.window(3, 7).unwrap(), memory.window(3, 7).unwrap());
+            assert!(part.window(3, 8).is_err());
         }
+        let short = Stream::Short(ids.iter().map(|id| *id as u16).collect());
+        assert_eq!(
+            short.window(500, 17).unwrap(),
+            memory.window(500, 17).unwrap()
+        );
+        assert!(short.window(999, 2).is_err());
         assert!(memory.window(999, 2).is_err());
         let error = TokenFile::open(&folder.path().join("2.bin"), 4, 2).unwrap_err();
         assert!(error.to_string().contains("2001 bytes of ids"), "{error}");

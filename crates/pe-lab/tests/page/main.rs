@@ -24,6 +24,8 @@ fn serving(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &str)) {
         scope.spawn(|| server.run());
         let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut browser = Browser::start();
+            // The token of the link becomes a cookie, which every other tab has too.
+            browser.open(&server.link(""));
             test(&mut browser, &url);
             browser.check(port);
         }));

@@ -2,7 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
+use pe_lab::serve::{Server, Site};
+
+use super::browser::Browser;
 use super::common;
 use super::{serving, settle};
 
@@ -62,6 +66,55 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
                 .text(&tab, &said)
                 .starts_with("none, seed 2, training lengths: ")
         );
+        // A training that still runs is a line that grows.
+        let trial = out.join("trials").join("reverse-none-2");
+        let curve = "document.querySelector('#curves [data-picture=curves-reverse]')";
+        let about = format!("{curve}.querySelector('canvas').getAttribute('aria-label')");
+        assert!(
+            browser
+                .text(&tab, &about)
+                .contains("of 5 trainings on reverse")
+        );
+        fs::rename(
+            trial.join("failure.json"),
+            folder.path().join("failure.json"),
+        )
+        .unwrap();
+        for points in [1, 2] {
+            let all: Vec<_> = (1..=points)
+                .map(|i| serde_json::json!({"step": i * 4, "loss": 3.25}))
+                .collect();
+            fs::write(
+                trial.join("curve.json"),
+                serde_json::Value::from(all).to_string(),
+            )
+            .unwrap();
+            browser.wait(
+                &tab,
+                &format!("{about}.includes('of 6 trainings on reverse, 1 of which still run')"),
+            );
+            browser.eval(&tab, &format!("{curve}.querySelector('canvas').focus()"));
+            browser.press(&tab, if points == 1 { "Home" } else { "ArrowRight" });
+            let said = format!("{curve}.querySelector('output').textContent");
+            browser.wait(
+                &tab,
+                &format!(
+                    "{said}.startsWith('step {}: ') && {said}.includes('3.250')",
+                    points * 4
+                ),
+            );
+        }
+        fs::remove_file(trial.join("curve.json")).unwrap();
+        fs::rename(
+            folder.path().join("failure.json"),
+            trial.join("failure.json"),
+        )
+        .unwrap();
+        browser.wait(
+            &tab,
+            &format!("{about}.includes('of 5 trainings on reverse')"),
+        );
+        browser.eval(&tab, &format!("{figure}.querySelector('canvas').focus()"));
         // Schemes are switched off, and tasks.
         browser.eval(&tab, "document.querySelector('#schemes input').click()");
         browser.press(&tab, "Home");
@@ -142,6 +195,61 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
         );
         fs::rename(folder.path().join("away"), &out).unwrap();
         browser.wait(&tab, "!document.querySelector('#study').hidden && document.querySelector('#message').textContent === ''");
+    });
+}
+
+#[test]
+#[ignore = "needs Chromium: scripts/test-page"]
+fn the_link_opens_the_page_and_nothing_else_does() {
+    let server = Server::bind(0, Site::new(None)).unwrap();
+    let (url, stop) = (server.url(), server.stop());
+    thread::scope(|scope| {
+        scope.spawn(|| server.run());
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut browser = Browser::start();
+            let tab = browser.tab();
+            browser.of(&tab, "Page.navigate", serde_json::json!({"url": url}));
+            browser.wait(&tab, "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false");
+            // From a file, as `--open` leads there.
+            let folder = tempfile::tempdir().unwrap();
+            let way = folder.path().join("way.html");
+            let link = server.link("study");
+            fs::write(
+                &way,
+                format!("<meta http-equiv=\"refresh\" content=\"0; url={link}\">"),
+            )
+            .unwrap();
+            let from = format!("file://{}", way.display());
+            browser.of(&tab, "Page.navigate", serde_json::json!({"url": from}));
+            browser.wait(&tab, "document.documentElement?.dataset.ready === 'yes'");
+            let message = "document.querySelector('#message').textContent";
+            assert!(
+                browser
+                    .text(&tab, message)
+                    .starts_with("No study was named")
+            );
+            // The address has no token, and no script sees the cookie.
+            assert_eq!(browser.text(&tab, "location.href"), format!("{url}study"));
+            assert_eq!(browser.text(&tab, "document.cookie"), "");
+            // From here every page opens, in other tabs too.
+            let other = browser.open(&format!("{url}guide"));
+            assert_eq!(browser.text(&other, "location.pathname"), "/guide");
+            browser.go(
+                &tab,
+                &format!(
+                    "{url}?x=1&{}#a.scheme=alibi",
+                    &server.link("").rsplit('?').next().unwrap()
+                ),
+            );
+            assert_eq!(browser.text(&tab, "location.search"), "?x=1");
+            assert!(
+                browser
+                    .text(&tab, "location.hash")
+                    .starts_with("#a.scheme=alibi")
+            );
+        }));
+        stop.now();
+        tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
 }
 

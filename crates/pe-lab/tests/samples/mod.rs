@@ -6,6 +6,8 @@ pub mod alibi;
 #[rustfmt::skip]
 pub mod kerple;
 #[rustfmt::skip]
+pub mod longrope;
+#[rustfmt::skip]
 pub mod plain;
 #[rustfmt::skip]
 pub mod rotary;
@@ -13,3 +15,5 @@ pub mod rotary;
 pub mod sinusoidal;
 #[rustfmt::skip]
 pub mod t5;
+#[rustfmt::skip]
+pub mod xpos;

@@ -2,9 +2,11 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::Mutex;
 use std::thread;
 
 use pe_lab::serve::{Server, Site};
@@ -27,6 +29,22 @@ impl Answer {
     }
 }
 
+/// The token of the server at each port.
+static TOKENS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
+
+/// Remembers the token in the link of a server at a port. Requests to it have it from then on.
+pub fn know(port: u16, link: &str) -> String {
+    let (_, token) = link.split_once("token=").expect(link);
+    TOKENS.lock().unwrap().insert(port, token.into());
+    token.into()
+}
+
+/// The header with the token of the server at a port.
+pub fn cookie(port: u16) -> String {
+    let tokens = TOKENS.lock().unwrap();
+    format!("Cookie: pe-lab-{port}={}\r\n", tokens[&port])
+}
+
 /// Sends bytes as they are.
 pub fn send(port: u16, request: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -45,11 +63,15 @@ pub fn send(port: u16, request: &[u8]) -> Answer {
     Answer { status, head, body }
 }
 
+/// Asks with the token of the server.
 pub fn ask(port: u16, line: &str, headers: &str) -> Answer {
-    send(
-        port,
-        format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n").as_bytes(),
-    )
+    ask_without(port, line, &(cookie(port) + headers))
+}
+
+/// Asks without the token of the server.
+pub fn ask_without(port: u16, line: &str, headers: &str) -> Answer {
+    let request = format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n");
+    send(port, request.as_bytes())
 }
 
 pub fn get(port: u16, target: &str) -> Answer {
@@ -85,6 +107,7 @@ pub fn floats(value: &Value) -> Vec<f64> {
 pub fn serving(folder: Option<&Path>, test: impl FnOnce(u16)) {
     let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
     let port = server.port();
+    know(port, &server.link(""));
     let stop = server.stop();
     thread::scope(|scope| {
         scope.spawn(|| server.run());

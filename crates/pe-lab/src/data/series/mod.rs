@@ -16,7 +16,7 @@ mod time;
 
 pub use co2::co2;
 pub(super) use predict::to_predict;
-pub(super) use task::Series;
+pub(super) use task::{About, Series};
 
 use super::epochs::USUAL_BATCH;
 use super::error::Problem;

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
+
 use super::super::epochs::steps;
 use super::super::limits::NAME;
 use super::super::predict::open_answer;
@@ -45,6 +47,30 @@ pub(in super::super) struct Series {
     step: f64,
 }
 
+/// What a series is, beside its numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in super::super) struct About {
+    target: String,
+    pub time: Option<String>,
+    columns: Vec<String>,
+    /// The names of the classes, if they are what is predicted.
+    pub labels: Option<Vec<String>>,
+    to_train: usize,
+    window: usize,
+    lengths: Vec<usize>,
+}
+
+/// The numbers of a series.
+pub(in super::super) struct Numbers<'a> {
+    /// Those of each column.
+    pub columns: &'a [Vec<f64>],
+    /// The time of each row.
+    pub times: Option<&'a [f64]>,
+    /// The class of each row.
+    pub classes: Option<&'a [usize]>,
+}
+
 impl Series {
     /// The task. `lengths` are those that are tested, and `to_train` is the first row of the test.
     pub(super) fn new(
@@ -81,6 +107,79 @@ impl Series {
             source: source.into(),
             ..self
         }
+    }
+
+    /// What [`prepared`](Self::prepared) takes: what is said of the table, and its numbers.
+    pub fn own(&self) -> (About, Numbers<'_>) {
+        let table = &self.table;
+        let (labels, classes) = match &table.to_predict {
+            Target::Next => (None, None),
+            Target::Classes { labels, of_rows } => (Some(labels.clone()), Some(&of_rows[..])),
+        };
+        let about = About {
+            target: table.target.clone(),
+            time: table.time.clone(),
+            columns: table.columns.clone(),
+            labels,
+            to_train: self.to_train,
+            window: self.window,
+            lengths: self.lengths.clone(),
+        };
+        let numbers = Numbers {
+            columns: &table.values,
+            times: table.times.as_deref(),
+            classes,
+        };
+        (about, numbers)
+    }
+
+    /// The task of a table that was read before, whose `values` are those of one column after the other.
+    ///
+    /// # Errors
+    ///
+    /// With the reason why they do not belong together.
+    pub fn prepared(
+        about: About,
+        values: Vec<f64>,
+        times: Option<Vec<f64>>,
+        classes: Option<Vec<usize>>,
+        file: &str,
+    ) -> Result<Self, &'static str> {
+        let rows = values.len().checked_div(about.columns.len()).unwrap_or(0);
+        let longest = about.lengths.iter().copied().max().unwrap_or(0);
+        let longest = longest.max(about.window);
+        let fits = rows > 0 && rows * about.columns.len() == values.len();
+        let fits = fits && about.to_train > longest && about.window >= 2;
+        let fits = fits && about.to_train.saturating_add(longest) < rows;
+        if !fits || times.as_ref().is_some_and(|times| times.len() != rows) {
+            return Err("its rows and columns do not fit");
+        }
+        let to_predict = match (about.labels, classes) {
+            (Some(labels), Some(of_rows)) => {
+                let fits = of_rows.len() == rows && of_rows.iter().all(|row| *row < labels.len());
+                if !fits {
+                    return Err("its rows and classes do not fit");
+                }
+                Target::Classes { labels, of_rows }
+            }
+            _ => Target::Next,
+        };
+        let table = Table {
+            target: about.target,
+            time: about.time,
+            columns: about.columns,
+            values: values.chunks(rows).map(<[f64]>::to_vec).collect(),
+            times,
+            to_predict,
+            left_out: Vec::new(),
+        };
+        Ok(Self::new(
+            table,
+            file,
+            about.to_train,
+            about.window,
+            about.lengths,
+        ))
     }
 
     /// The names of the classes. None for a forecast.

@@ -4,6 +4,7 @@
 mod bias;
 mod rotary;
 mod sinusoidal;
+mod xpos;
 
 use pe_burn::PositionError;
 use serde::Serialize;
@@ -69,7 +70,7 @@ struct Line {
     values: Vec<f64>,
 }
 
-static SCHEMES: [Scheme; 6] = [
+static SCHEMES: [Scheme; 7] = [
     Scheme {
         name: "sinusoidal",
         title: "Sinusoidal",
@@ -85,6 +86,14 @@ static SCHEMES: [Scheme; 6] = [
         view: View::Distance,
         controls: &rotary::CONTROLS,
         numbers: rotary::numbers,
+    },
+    Scheme {
+        name: "xpos",
+        title: "xPos",
+        about: "Rotated as by RoPE, with products that decay over the distance: Sun et al. 2022, section 3.2.",
+        view: View::Distance,
+        controls: &xpos::CONTROLS,
+        numbers: xpos::numbers,
     },
     Scheme {
         name: "alibi",

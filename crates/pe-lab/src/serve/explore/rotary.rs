@@ -1,7 +1,7 @@
 //! The scores of a query and keys that RoPE rotates, over their distance.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use pe_burn::scaling::{Dynamic, Linear, Llama3, Ntk, Yarn};
+use pe_burn::scaling::{Dynamic, Linear, Llama3, Longrope, Ntk, Yarn};
 use pe_burn::{Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate};
 
 use super::super::controls::{Control, Refusal, Values};
@@ -9,17 +9,30 @@ use super::sinusoidal::shown;
 use super::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
 use crate::rng::{RngExt, generator};
 
+pub const D_HEAD: Control =
+    Control::whole("d_head", "d_head: the width of a head", (2, 512), 64).by(2);
+pub const BASE: Control = Control::real("base", "base of the wavelengths", (1.001, 1e9), 10_000.0);
+pub const LAYOUT: Control = Control::choice(
+    "layout",
+    "which columns are a pair",
+    &[
+        ("interleaved", "neighbours: (0, 1), (2, 3)"),
+        ("halves", "halves: (0, d/2), (1, d/2 + 1)"),
+    ],
+);
+pub const VECTORS: Control = Control::choice(
+    "vectors",
+    "query and keys",
+    &[
+        ("equal", "all equal: every column 1"),
+        ("random", "one random query, one random key"),
+    ],
+);
+
 pub static CONTROLS: [Control; 11] = [
-    Control::whole("d_head", "d_head: the width of a head", (2, 512), 64).by(2),
-    Control::real("base", "base of the wavelengths", (1.001, 1e9), 10_000.0),
-    Control::choice(
-        "layout",
-        "which columns are a pair",
-        &[
-            ("interleaved", "neighbours: (0, 1), (2, 3)"),
-            ("halves", "halves: (0, d/2), (1, d/2 + 1)"),
-        ],
-    ),
+    D_HEAD,
+    BASE,
+    LAYOUT,
     Control::whole(
         "rotary_dim",
         "rotated columns (0: all of them)",
@@ -37,29 +50,45 @@ pub static CONTROLS: [Control; 11] = [
             ("dynamic", "dynamic NTK"),
             ("yarn", "YaRN"),
             ("llama3", "Llama 3"),
+            ("longrope", "LongRoPE"),
         ],
     ),
-    Control::real("factor", "factor of the scaling", (0.25, 64.0), 4.0)
-        .only("scaling", &["linear", "ntk", "dynamic", "yarn", "llama3"]),
+    Control::real("factor", "factor of the scaling", (0.25, 64.0), 4.0).only(
+        "scaling",
+        &["linear", "ntk", "dynamic", "yarn", "llama3", "longrope"],
+    ),
     Control::whole(
         "original",
         "length that it was trained on",
         (2, 1_048_576),
         128,
     )
-    .only("scaling", &["dynamic", "yarn", "llama3"]),
-    Control::choice(
-        "vectors",
-        "query and keys",
-        &[
-            ("equal", "all equal: every column 1"),
-            ("random", "one random query, one random key"),
-        ],
-    ),
+    .only("scaling", &["dynamic", "yarn", "llama3", "longrope"]),
+    VECTORS,
     SEED.only("vectors", &["random"]),
     QUERY,
     REACH,
 ];
+
+pub fn layout(values: &Values) -> Layout {
+    match values.word("layout") {
+        "halves" => Layout::Halves,
+        _ => Layout::Interleaved,
+    }
+}
+
+/// How many pairs of columns turn.
+fn pairs(values: &Values) -> usize {
+    match values.whole("rotary_dim") {
+        0 => values.whole("d_head") / 2,
+        rotary_dim => rotary_dim / 2,
+    }
+}
+
+/// The number of the slowest of so many pairs, where a number is divided by it.
+fn slowest(pairs: usize) -> f64 {
+    (pairs - 1).max(1) as f64
+}
 
 fn config(values: &Values) -> RotaryPositionalEncodingConfig {
     let (factor, original) = (values.real("factor"), values.whole("original"));
@@ -69,15 +98,18 @@ fn config(values: &Values) -> RotaryPositionalEncodingConfig {
         "dynamic" => Some(Dynamic::new(factor, original).into()),
         "yarn" => Some(Yarn::new(factor, original).into()),
         "llama3" => Some(Llama3::new(factor, 1.0, 4.0, original).into()),
+        "longrope" => {
+            let pairs = pairs(values);
+            let grow = |i| factor.powf(i as f64 / slowest(pairs));
+            let long = (0..pairs).map(grow).collect();
+            Some(Longrope::new(vec![1.0; pairs], long, original, factor).into())
+        }
         _ => None,
     };
     let rotary_dim = values.whole("rotary_dim");
     RotaryPositionalEncodingConfig {
         base: values.real("base"),
-        layout: match values.word("layout") {
-            "halves" => Layout::Halves,
-            _ => Layout::Interleaved,
-        },
+        layout: layout(values),
         rotary_dim: (rotary_dim > 0).then_some(rotary_dim),
         scaling,
         ..RotaryPositionalEncodingConfig::new(values.whole("d_head"))
@@ -85,7 +117,7 @@ fn config(values: &Values) -> RotaryPositionalEncodingConfig {
 }
 
 /// The query and the key before they are rotated.
-fn vectors(values: &Values) -> [Vec<f32>; 2] {
+pub fn vectors(values: &Values) -> [Vec<f32>; 2] {
     let width = values.whole("d_head");
     let mut rng = generator("explorer", values.whole("seed") as u64, 0);
     // Of variance 1, as the equal ones.
@@ -124,6 +156,19 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
             shown(factor)
         ));
     }
+    if values.word("scaling") == "longrope" {
+        let original = values.whole("original");
+        facts.push(format!(
+            "A search finds a factor for every frequency; here those for long inputs go from 1 for the fastest to {} \
+             for the slowest, by equal ratios, and those for inputs up to {original} are 1. The last position is {}, so \
+             the {} ones are used.",
+            shown(values.real("factor")),
+            length - 1,
+            if length > original { "long" } else { "short" },
+        ));
+    }
+    // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
+    let rope = config.clone().with_max_len(1).try_init(&Device::flex())?;
     let wavelengths = spectrum.wavelengths();
     let longest = wavelengths.iter().copied().fold(0.0, f64::max);
     facts.push(format!(
@@ -138,7 +183,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         frequencies,
         lines: vec![line(
             "q · k / √d_head",
-            scores(&config, vectors(values), query, &keys)?,
+            scores(&rope, vectors(values), query, &keys)?,
         )],
         offsets,
         measure: "score",
@@ -147,16 +192,14 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
 }
 
 /// The scores of a query at a position and the same key at many.
-fn scores(
-    config: &RotaryPositionalEncodingConfig,
+pub fn scores(
+    rope: &dyn Rotate,
     [q, k]: [Vec<f32>; 2],
     query: usize,
     keys: &[usize],
 ) -> Result<Vec<f64>, Refusal> {
     let device = Device::flex();
     let width = q.len();
-    // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
-    let rope = config.clone().with_max_len(1).try_init(&device)?;
     let times: Vec<f64> = keys.iter().map(|key| *key as f64).collect();
     let of_keys = Positions::from_time_rows(&[times])?;
     let of_query = Positions::from_time_rows(&[[query as f64]])?;
@@ -188,6 +231,19 @@ fn code(values: &Values, config: &RotaryPositionalEncodingConfig) -> String {
             "Llama3",
             format!("Llama3::new({factor:?}, 1.0, 4.0, {original})"),
         ),
+        "longrope" => {
+            let pairs = pairs(values);
+            let slowest = slowest(pairs);
+            let long = format!(
+                "(0..{pairs}).map(|i| {factor:?}_f64.powf(i as f64 / {slowest:?})).collect()"
+            );
+            (
+                "Longrope",
+                format!(
+                    "Longrope::new(\n            vec![1.0; {pairs}],\n            {long},\n            {original},\n            {factor:?},\n        )"
+                ),
+            )
+        }
         _ => ("", String::new()),
     };
     let mut settings = format!(

@@ -127,16 +127,17 @@ function curves(task, schemes, trials) {
   const all = trials.filter((trial) => trial.task === task && schemes.includes(trial.scheme) && trial.held_out.length);
   const steps = [...new Set(all.flatMap((trial) => trial.held_out.map(([step]) => step)))].sort((a, b) => a - b);
   const loss = (trial, step) => trial.held_out.find(([s]) => s === step)?.[1] ?? null;
+  const running = all.filter((trial) => trial.state === "begun").length;
   const used = schemes.filter((scheme) => all.some((trial) => trial.scheme === scheme));
   const readAt = (i) => `step ${steps[i]}: ${used.map((scheme) => {
     const of = all.filter((trial) => trial.scheme === scheme).map((trial) => loss(trial, steps[i])).filter((v) => v !== null);
     return `${scheme} ${of.map((v) => v.toPrecision(4)).join(", ")}`;
   }).join("; ")}`;
   return {
-    about: `Held-out loss of ${all.length} trainings on ${task}`,
+    about: `Held-out loss of ${all.length} trainings on ${task}${running ? `, ${running} of which still run` : ""}`,
     across: Math.max(steps.length, 1),
     legend: used.map((scheme) => [stroke(scheme), scheme]),
-    read: (i) => (steps.length ? readAt(i) : "no training has ended yet"),
+    read: (i) => (steps.length ? readAt(i) : "no training was tested yet"),
     paint: (context, width, height, theme, [cursor]) => {
       const x = { from: steps[0] ?? 0, to: steps.at(-1) ?? 1, name: "training step" };
       if (x.from === x.to) [x.from, x.to] = [x.from - 1, x.to + 1];
@@ -145,6 +146,7 @@ function curves(task, schemes, trials) {
       context.lineWidth = 1.4;
       for (const trial of all) {
         context.strokeStyle = context.fillStyle = stroke(trial.scheme);
+        context.setLineDash(trial.state === "begun" ? [5, 3] : []);
         context.beginPath();
         for (const [step, value] of trial.held_out) {
           context.lineTo(placeX(step), placeY(value));
@@ -152,6 +154,7 @@ function curves(task, schemes, trials) {
         }
         context.stroke();
       }
+      context.setLineDash([]);
       if (steps.length) {
         context.strokeStyle = theme.soft;
         context.setLineDash([4, 4]);
@@ -177,7 +180,7 @@ function draw() {
       if (!place.element.hidden) place.set(of(task, schemes, trials));
     }
   }
-  at("curves-about").textContent = latest.curves ? "A line for each training that has ended."
+  at("curves-about").textContent = latest.curves ? "A line for each training; a dashed one for those that still run."
     : "The study has too many trials to draw a line for each; the report has their means.";
   const failed = trials.filter((trial) => trial.state === "failed" && !hidden.tasks.has(trial.task)
     && !hidden.schemes.has(trial.scheme));

@@ -1,0 +1,718 @@
+//! What the workers of a study read in the place of the user's file: its content as numbers, so that it is parsed once
+//! and not by each of them.
+//!
+//! ```text
+//! pe-lab prepared 1⏎
+//! {"of": …, "about": …, "parts": [{"name": …, "width": …, "count": …}, …]}⏎
+//! the numbers of every part, of so many bytes each, the lowest byte first
+//! the SHA-256 of all of that in 64 hexadecimal digits
+//! ```
+//!
+//! Tokens stay in the file and are read window by window, so that the workers share the memory in which the system
+//! keeps it.
+//!
+//! Files of less than [`FROM`] bytes are parsed by each worker: that takes less than a tenth of a second. So are images,
+//! which a study keeps decoded, and files that are read window by window themselves.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::labelled::{Division, Labelled};
+use super::sequences::Sequences;
+use super::series::{self, Series};
+use super::text::MaskedText;
+use super::{DataSpec, DataTask, Format, Made, next};
+use crate::task::{Alphabet, Stream, Task, TokenFile};
+
+const MAGIC: &[u8] = b"pe-lab prepared 1\n";
+/// The fewest bytes of data that are prepared.
+const FROM: u64 = 1 << 20;
+/// The most bytes of a prepared file. The largest file of data makes less than half of it.
+const MOST: u64 = 4 << 30;
+/// The most bytes of what it says of its parts.
+const MOST_HEAD: u64 = 64 << 20;
+/// The digits of the digest at its end.
+const DIGITS: u64 = 64;
+
+/// What the task is made of, beside numbers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum About {
+    /// Labelled rows, and what each fold makes of them.
+    Rows {
+        labels: Vec<String>,
+        folds: Vec<Division>,
+    },
+    /// A text of masked characters, so many of them in the vocabulary.
+    Masked { known: usize },
+    /// A text whose next character is predicted, and the characters in the vocabulary.
+    Next { known: String },
+    /// A table of measurements.
+    Series(series::About),
+}
+
+/// The numbers of one width in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    name: String,
+    width: usize,
+    count: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    /// A digest of the data and of the code that read it.
+    of: String,
+    about: About,
+    parts: Vec<Part>,
+}
+
+/// The numbers of a part.
+enum Numbers<'a> {
+    Stream(&'a Stream),
+    Short(&'a [u32]),
+    Indices(&'a [usize]),
+    Real(Vec<&'a [f64]>),
+}
+
+impl Numbers<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Self::Stream(stream) => stream.len(),
+            Self::Short(numbers) => numbers.len(),
+            Self::Indices(numbers) => numbers.len(),
+            Self::Real(columns) => columns.iter().map(|column| column.len()).sum(),
+        }
+    }
+
+    fn write(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
+        let mut put = |number: u64| out.write_all(&number.to_le_bytes()[..width]);
+        match self {
+            Self::Stream(stream) => {
+                const PART: usize = 1 << 16;
+                for from in (0..stream.len()).step_by(PART) {
+                    let window = stream.window(from, PART.min(stream.len() - from))?;
+                    window.into_iter().try_for_each(&mut put)?;
+                }
+                Ok(())
+            }
+            Self::Short(numbers) => numbers
+                .iter()
+                .try_for_each(|number| put(u64::from(*number))),
+            Self::Indices(numbers) => numbers.iter().try_for_each(|number| put(*number as u64)),
+            Self::Real(columns) => {
+                let mut all = columns.iter().copied().flatten();
+                all.try_for_each(|number| put(number.to_bits()))
+            }
+        }
+    }
+}
+
+/// Passes bytes on and counts them into a digest.
+struct Hashing<'a> {
+    to: &'a mut dyn Write,
+    sha: Sha256,
+}
+
+impl Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.sha.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl DataSpec {
+    /// Whether workers read a prepared form of this data.
+    pub fn is_prepared(&self) -> bool {
+        let bytes = self.bytes + self.test.as_ref().map_or(0, |test| test.bytes);
+        let is_parsed = !self.is_windowed() && self.tokenizer.is_none();
+        is_parsed && self.format != Format::Images && bytes >= FROM
+    }
+}
+
+impl DataTask {
+    /// Writes the prepared form of the data, and returns the digest at its end. `of` is a digest of the data and of the
+    /// code that read it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or data of this kind has no such form: see [`DataSpec::is_prepared`].
+    pub fn write_prepared(&self, of: &str, out: &mut dyn Write) -> io::Result<String> {
+        let part = |name: &str, width, numbers: &Numbers<'_>| Part {
+            name: name.into(),
+            width,
+            count: numbers.count(),
+        };
+        let (about, parts) = match &self.made {
+            Made::Rows(tasks) => {
+                let sequences = tasks[0].sequences();
+                let mut parts = vec![
+                    ("ends".to_string(), 4, Numbers::Short(&sequences.ends)),
+                    ("labels".into(), 4, Numbers::Short(&sequences.labels)),
+                    ("tokens".into(), 4, Numbers::Stream(&sequences.tokens)),
+                ];
+                let mut folds = Vec::new();
+                for task in tasks {
+                    let (division, numbers, train) = task.own();
+                    let name = &division.name;
+                    parts.push((format!("numbers of {name}"), 4, Numbers::Short(numbers)));
+                    parts.push((format!("train of {name}"), 4, Numbers::Indices(train)));
+                    folds.push(division.clone());
+                }
+                let labels = tasks[0].labels().to_vec();
+                (About::Rows { labels, folds }, parts)
+            }
+            Made::Text(task) => {
+                let (characters, known) = task.characters();
+                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(characters))];
+                (About::Masked { known }, parts)
+            }
+            Made::Next(task) => {
+                let Alphabet::Characters(known) = task.alphabet() else {
+                    return Err(io::ErrorKind::Unsupported.into());
+                };
+                let known = known.iter().collect();
+                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(task.tokens()))];
+                (About::Next { known }, parts)
+            }
+            Made::Series(task) => {
+                let (about, numbers) = task.own();
+                let columns = numbers.columns.iter().map(Vec::as_slice).collect();
+                let mut parts = vec![("values".to_string(), 8, Numbers::Real(columns))];
+                let times = numbers.times.map(|times| Numbers::Real(vec![times]));
+                parts.extend(times.map(|times| ("times".to_string(), 8, times)));
+                let classes = numbers.classes.map(Numbers::Indices);
+                parts.extend(classes.map(|classes| ("classes".to_string(), 4, classes)));
+                (About::Series(about), parts)
+            }
+            Made::Images(_) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        let head = Head {
+            of: of.into(),
+            about,
+            parts: parts
+                .iter()
+                .map(|(name, width, numbers)| part(name, *width, numbers))
+                .collect(),
+        };
+        let hashing = Hashing {
+            to: out,
+            sha: Sha256::new(),
+        };
+        let mut all = BufWriter::with_capacity(1 << 16, hashing);
+        all.write_all(MAGIC)?;
+        serde_json::to_writer(&mut all, &head)?;
+        all.write_all(b"\n")?;
+        for (_, width, numbers) in &parts {
+            numbers.write(*width, &mut all)?;
+        }
+        let Hashing { to, sha } = all.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let digest = format!("{:x}", sha.finalize());
+        to.write_all(digest.as_bytes())?;
+        Ok(digest)
+    }
+}
+
+/// A prepared file that is as it was written.
+struct Prepared {
+    file: File,
+    head: Head,
+    /// Where the first part begins.
+    start: u64,
+    digest: String,
+}
+
+/// The task of this name in a prepared file. `of` is what it must have been made of.
+///
+/// # Errors
+///
+/// With the reason why the file cannot be used.
+pub fn task(path: &Path, of: &str, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
+    let prepared = Prepared::open(path, of)?;
+    prepared.task(spec, name)
+}
+
+/// The digest at the end of a prepared file.
+///
+/// # Errors
+///
+/// With the reason why the file cannot be used.
+pub fn digest(path: &Path, of: &str) -> Result<String, String> {
+    Prepared::open(path, of).map(|prepared| prepared.digest)
+}
+
+impl Prepared {
+    /// Opens a file, and checks that it is as it was written. The study may come from somebody else: a link is not
+    /// followed, and sizes are checked before anything is read.
+    fn open(path: &Path, of: &str) -> Result<Self, String> {
+        let said = |error: io::Error| format!("it cannot be read: {error}");
+        let about = std::fs::symlink_metadata(path).map_err(said)?;
+        if !about.is_file() {
+            return Err("it is no file".into());
+        }
+        let bytes = about.len();
+        if !(DIGITS..=MOST).contains(&bytes) {
+            return Err(format!(
+                "it has {bytes} bytes, and such files have from {DIGITS} to {MOST}"
+            ));
+        }
+        let mut options = File::options();
+        options.read(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        }
+        let mut file = options.open(path).map_err(said)?;
+
+        let mut reader = BufReader::new((&mut file).take(MOST_HEAD));
+        let mut magic = vec![0; MAGIC.len()];
+        let begins = reader.read_exact(&mut magic).is_ok() && magic == MAGIC;
+        let mut line = Vec::new();
+        reader.read_until(b'\n', &mut line).map_err(said)?;
+        let head: Option<Head> = serde_json::from_slice(&line).ok();
+        let Some(head) = head.filter(|_| begins && line.ends_with(b"\n")) else {
+            return Err("it does not begin as such a file".into());
+        };
+        if head.of != of {
+            return Err("it was made of other data, or by another version of pe-lab".into());
+        }
+        let start = (MAGIC.len() + line.len()) as u64;
+        let end = head.parts.iter().try_fold(start, |end, part| {
+            let bytes = (part.width as u64).checked_mul(part.count as u64)?;
+            end.checked_add(bytes)
+        });
+        if end.and_then(|end| end.checked_add(DIGITS)) != Some(bytes) {
+            return Err("it has not as many numbers as it says".into());
+        }
+
+        file.seek(SeekFrom::Start(0)).map_err(said)?;
+        let mut hashing = Hashing {
+            to: &mut io::sink(),
+            sha: Sha256::new(),
+        };
+        io::copy(&mut (&mut file).take(bytes - DIGITS), &mut hashing).map_err(said)?;
+        let digest = format!("{:x}", hashing.sha.finalize());
+        let mut written = String::new();
+        file.read_to_string(&mut written).map_err(said)?;
+        match written == digest {
+            true => Ok(Self {
+                file,
+                head,
+                start,
+                digest,
+            }),
+            false => {
+                Err("it is not as it was written: its digest is that of something else".into())
+            }
+        }
+    }
+
+    /// Where a part begins, and what it is.
+    fn part(&self, name: &str, width: usize) -> Result<(u64, Part), String> {
+        let mut start = self.start;
+        for part in &self.head.parts {
+            if part.name == name && part.width == width {
+                return Ok((start, part.clone()));
+            }
+            start += (part.width * part.count) as u64;
+        }
+        Err(format!("it has no part `{name}`"))
+    }
+
+    /// The numbers of a part, read into memory.
+    fn numbers<T>(
+        &mut self,
+        name: &str,
+        width: usize,
+        of: impl Fn(u64) -> T,
+    ) -> Result<Vec<T>, String> {
+        let (start, part) = self.part(name, width)?;
+        let said = |error: io::Error| format!("it cannot be read: {error}");
+        self.file.seek(SeekFrom::Start(start)).map_err(said)?;
+        let bytes = (width * part.count) as u64;
+        let mut reader = BufReader::with_capacity(1 << 16, (&mut self.file).take(bytes));
+        let mut numbers = Vec::with_capacity(part.count);
+        for _ in 0..part.count {
+            let mut whole = [0; 8];
+            reader.read_exact(&mut whole[..width]).map_err(said)?;
+            numbers.push(of(u64::from_le_bytes(whole)));
+        }
+        Ok(numbers)
+    }
+
+    /// The numbers of a part, which stay in the file.
+    fn stream(self, name: &str, width: usize) -> Result<(Stream, Head), String> {
+        let (start, part) = self.part(name, width)?;
+        let tokens = TokenFile::part(self.file, start, width, part.count);
+        Ok((Stream::File(tokens), self.head))
+    }
+
+    fn task(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
+        let short = |number: u64| number as u32;
+        let index = |number: u64| number as usize;
+        match &self.head.about {
+            About::Rows { labels, folds } => {
+                let classes = labels.len();
+                let fold = folds.iter().position(|fold| fold.name == name);
+                let fold = fold.ok_or_else(|| format!("it has no task `{name}`"))?;
+                let ends = self.numbers("ends", 4, short)?;
+                let of_rows = self.numbers("labels", 4, short)?;
+                let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
+                let train = self.numbers(&format!("train of {name}"), 4, index)?;
+                let (tokens, head) = self.stream("tokens", 4)?;
+                let About::Rows { labels, mut folds } = head.about else {
+                    return Err("it holds no rows".into());
+                };
+                if !ends.is_sorted()
+                    || ends.last().copied().unwrap_or(0) as usize != tokens.len()
+                    || of_rows.len() != ends.len()
+                    || of_rows.iter().any(|label| *label as usize >= classes)
+                {
+                    return Err("its rows and labels do not fit".into());
+                }
+                let sequences = Arc::new(Sequences {
+                    ends,
+                    labels: of_rows,
+                    tokens,
+                });
+                let division = folds.swap_remove(fold);
+                let task =
+                    Labelled::prepared(sequences, labels, &spec.file, division, numbers, train)?;
+                Ok(Arc::new(task))
+            }
+            About::Masked { known } => {
+                let known = *known;
+                let (characters, _) = self.stream("tokens", 2)?;
+                let task = MaskedText::prepared(characters, known, &spec.file)?;
+                Ok(Arc::new(task))
+            }
+            About::Next { known } => {
+                let known = known.chars().collect();
+                let (characters, _) = self.stream("tokens", 2)?;
+                let task = next::of_prepared(characters, known, &spec.file, &spec.reading);
+                Ok(Arc::new(task.map_err(|problem| problem.to_string())?))
+            }
+            About::Series(about) => {
+                let about = about.clone();
+                let values = self.numbers("values", 8, f64::from_bits)?;
+                let times = match about.time {
+                    None => None,
+                    Some(_) => Some(self.numbers("times", 8, f64::from_bits)?),
+                };
+                let classes = match about.labels {
+                    None => None,
+                    Some(_) => Some(self.numbers("classes", 4, index)?),
+                };
+                let task = Series::prepared(about, values, times, classes, &spec.file)?;
+                Ok(Arc::new(task))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::{Objective, Reading, Source};
+    use super::*;
+
+    /// The tasks of a file, and those of its prepared form.
+    fn both(folder: &Path, name: &str, text: &str, source: Source) -> [Vec<Arc<dyn Task>>; 2] {
+        let file = folder.join(name);
+        fs::write(&file, text).unwrap();
+        let data = DataTask::read(&Source { file, ..source }).unwrap();
+        // Each in a file of its own, since its tokens are read from there later.
+        let path = folder.join(format!(
+            "prepared-{}",
+            fs::read_dir(folder).unwrap().count()
+        ));
+        let mut out = File::create_new(&path).unwrap();
+        let digest = data.write_prepared("these", &mut out).unwrap();
+        assert_eq!(super::digest(&path, "these"), Ok(digest));
+        let named = data.tasks().into_iter().map(|own| {
+            let task = task(&path, "these", data.spec(), own.name());
+            task.unwrap_or_else(|reason| panic!("{name}: {reason}"))
+        });
+        [data.tasks(), named.collect()]
+    }
+
+    fn check_equal(own: &dyn Task, prepared: &dyn Task) {
+        let about = |task: &dyn Task| {
+            (
+                [task.name(), task.about(), task.source(), task.floor_about()].map(String::from),
+                [
+                    task.vocabulary(),
+                    task.classes(),
+                    task.steps(),
+                    task.framing(),
+                ],
+                (
+                    task.train_lengths(),
+                    task.test_lengths(),
+                    task.vector_width(),
+                ),
+                (
+                    task.measure(),
+                    task.unit(),
+                    task.has_times(),
+                    task.mixes_lengths(),
+                ),
+                (
+                    task.max_tokens(),
+                    task.test_rows(),
+                    task.causal(),
+                    task.solved_at(),
+                ),
+            )
+        };
+        assert_eq!(about(own), about(prepared));
+        for length in own.test_lengths() {
+            assert_eq!(own.test_set(length), prepared.test_set(length), "{length}");
+            assert!(!own.test_set(length).is_empty());
+            assert_eq!(own.floor(length), prepared.floor(length), "{length}");
+        }
+        for (seed, step) in [(1, 0), (1, 1), (7, 40)] {
+            let of = |task: &dyn Task| task.train_batch(seed, step, 16);
+            assert_eq!(of(own), of(prepared), "{seed} {step}");
+        }
+        let text = |task: &dyn Task| {
+            let language = task.language()?;
+            let prompt = language.prompt();
+            Some((language.text(&prompt), language.sliding(4).len(), prompt))
+        };
+        assert_eq!(text(own), text(prepared));
+    }
+
+    fn rows(count: usize) -> String {
+        let row = |i: usize| {
+            let words: Vec<String> = (0..3 + i * i % 40)
+                .map(|k| format!("w{}", (i * k) % 97))
+                .collect();
+            format!("l{},{}\n", i % 3, words.join(" "))
+        };
+        "label,text\n".to_string() + &(0..count).map(row).collect::<String>()
+    }
+
+    #[test]
+    fn a_prepared_form_gives_the_same_tasks() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let of = |change: fn(&mut Source)| {
+            let mut source = Source::default();
+            change(&mut source);
+            source
+        };
+        let lines: String = rows(300)
+            .lines()
+            .skip(1)
+            .map(|row| {
+                let (label, text) = row.split_once(',').unwrap();
+                format!("{{\"label\": \"{label}\", \"text\": \"{text}\"}}\n")
+            })
+            .collect();
+        let test = folder.join("test.csv");
+        fs::write(&test, rows(120)).unwrap();
+        let tested = Source {
+            test: Some(test),
+            ..Source::default()
+        };
+        let text: String = (0..9_000_u32)
+            .map(|i| char::from_u32(0xe0 + i * i % 59).unwrap())
+            .collect();
+        let table: String = (0..900)
+            .map(|i| {
+                format!(
+                    "{},{:.3},{}\n",
+                    i * i + i,
+                    (f64::from(i) / 9.0).sin(),
+                    i % 2
+                )
+            })
+            .collect();
+        let table = format!("when,height,side\n{table}");
+        let made = [
+            both(folder, "a.csv", &rows(400), Source::default()),
+            both(
+                folder,
+                "a.csv",
+                &rows(400),
+                of(|source| source.folds = Some(4)),
+            ),
+            both(folder, "a.csv", &rows(300), tested),
+            both(
+                folder,
+                "a.jsonl",
+                &lines,
+                of(|source| source.reading.max_len = Some(20)),
+            ),
+            both(
+                folder,
+                "a.txt",
+                &text,
+                of(|source| source.reading.objective = Some(Objective::Next)),
+            ),
+            both(
+                folder,
+                "b.txt",
+                &text,
+                of(|source| source.reading.objective = Some(Objective::Masked)),
+            ),
+            both(
+                folder,
+                "s.csv",
+                &table,
+                of(|source| {
+                    source.reading = Reading {
+                        target: Some("height".into()),
+                        time: Some("when".into()),
+                        ..Reading::default()
+                    };
+                }),
+            ),
+            both(
+                folder,
+                "s.csv",
+                &table,
+                of(|source| {
+                    source.reading = Reading {
+                        target: Some("height".into()),
+                        columns: Some(vec!["side".into()]),
+                        ..Reading::default()
+                    };
+                }),
+            ),
+        ];
+        assert_eq!(made[1][0].len(), 4);
+        for [own, prepared] in &made {
+            assert_eq!(own.len(), prepared.len());
+            for (own, prepared) in own.iter().zip(prepared) {
+                check_equal(own.as_ref(), prepared.as_ref());
+            }
+        }
+    }
+
+    #[test]
+    fn a_series_of_classes_and_no_times_is_prepared_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let table: String = (0..900)
+            .map(|i| {
+                format!(
+                    "{:.3},{}\n",
+                    f64::from(i * i % 101),
+                    ["up", "down"][i as usize % 2]
+                )
+            })
+            .collect();
+        let source = Source {
+            reading: Reading {
+                target: Some("way".into()),
+                ..Reading::default()
+            },
+            ..Source::default()
+        };
+        let table = format!("height,way\n{table}");
+        let [own, prepared] = both(folder.path(), "s.csv", &table, source);
+        check_equal(own[0].as_ref(), prepared[0].as_ref());
+    }
+
+    /// A whole prepared file, the data that it is of, and where it lies.
+    fn whole(folder: &Path) -> (Vec<u8>, DataSpec, std::path::PathBuf) {
+        let file = folder.join("a.csv");
+        fs::write(&file, rows(60)).unwrap();
+        let data = DataTask::load(&file).unwrap();
+        let mut bytes = Vec::new();
+        data.write_prepared("these", &mut bytes).unwrap();
+        (bytes, data.spec().clone(), folder.join("prepared"))
+    }
+
+    #[test]
+    fn a_file_that_was_changed_is_refused_whatever_was_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (bytes, spec, path) = whole(folder.path());
+        let said = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            task(&path, "these", &spec, "data").map(drop).unwrap_err()
+        };
+        for place in (0..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1;
+            assert!(said(&changed).starts_with("it "), "{place}");
+        }
+        for cut in [0, 1, 63, 64, 100, bytes.len() / 2, bytes.len() - 1] {
+            said(&bytes[..cut]);
+        }
+        let longer = [&bytes[..], b"0"].concat();
+        assert!(said(&longer).contains("not as many numbers"));
+        fs::write(&path, &bytes).unwrap();
+        assert!(task(&path, "these", &spec, "data").is_ok());
+        let other = task(&path, "others", &spec, "data").map(drop);
+        assert!(other.unwrap_err().contains("of other data"));
+        let other = task(&path, "these", &spec, "data-fold-1").map(drop);
+        assert!(other.unwrap_err().contains("no task `data-fold-1`"));
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused_though_the_digest_is_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let (bytes, spec, path) = whole(folder.path());
+        let line = MAGIC.len()
+            + bytes[MAGIC.len()..]
+                .iter()
+                .position(|b| *b == b'\n')
+                .unwrap()
+            + 1;
+        let head: Head = serde_json::from_slice(&bytes[MAGIC.len()..line]).unwrap();
+        let place_of = |name: &str| {
+            let before = head.parts.iter().take_while(|part| part.name != name);
+            line + before.map(|part| part.width * part.count).sum::<usize>()
+        };
+        for name in ["ends", "labels", "numbers of data", "train of data"] {
+            let mut changed = bytes[..bytes.len() - DIGITS as usize].to_vec();
+            changed[place_of(name) + 3] = 0x7f;
+            let digest = super::super::digest(&changed);
+            fs::write(&path, [&changed, digest.as_bytes()].concat()).unwrap();
+            let said = task(&path, "these", &spec, "data").map(drop).unwrap_err();
+            assert!(!said.contains("digest"), "{name}: {said}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_a_regular_file_of_a_possible_size_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (bytes, spec, path) = whole(folder.path());
+        let said = || task(&path, "these", &spec, "data").map(drop).unwrap_err();
+        let real = folder.path().join("real");
+        fs::write(&real, &bytes).unwrap();
+        for target in [real.as_path(), Path::new("/dev/zero")] {
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            assert_eq!(said(), "it is no file");
+            fs::remove_file(&path).unwrap();
+        }
+        assert!(said().contains("it cannot be read"));
+        File::create(&path).unwrap().set_len(MOST + 1).unwrap();
+        assert!(said().contains("it has 4294967297 bytes"));
+        // As many numbers as it says, if the product could be counted in 64 bits.
+        let head = format!(
+            "{}{{\"of\":\"these\",\"about\":{{\"masked\":{{\"known\":3}}}},\"parts\":[{{\"name\":\"tokens\",\"width\":2,\"count\":{}}}]}}\n",
+            String::from_utf8_lossy(MAGIC),
+            1_u64 << 63
+        );
+        fs::write(&path, head + &"0".repeat(64)).unwrap();
+        assert!(said().contains("not as many numbers"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The rows of a data file as a task reads them: all of their tokens in one run, in memory or in a file.
+
+use super::rows::Rows;
+use crate::task::Stream;
+
+/// Labelled rows, whose tokens have the numbers of [`Rows::words`].
+#[derive(Debug)]
+pub(super) struct Sequences {
+    /// Where each row ends among the tokens.
+    pub ends: Vec<u32>,
+    /// The label of each row.
+    pub labels: Vec<u32>,
+    /// The tokens of all rows, one row after the other.
+    pub tokens: Stream,
+}
+
+impl Sequences {
+    /// The rows of a file that was read. There are at most [`MAX_ROWS`](super::MAX_ROWS) of them with
+    /// [`MAX_TOKENS`](super::MAX_TOKENS) each, so 32 bits count their tokens.
+    pub fn of(data: &Rows) -> Self {
+        let mut end = 0;
+        let ends = data.rows.iter().map(|row| {
+            end += row.tokens.len() as u32;
+            end
+        });
+        let ends = ends.collect();
+        let tokens = data.rows.iter().flat_map(|row| &row.tokens);
+        Self {
+            ends,
+            labels: data.rows.iter().map(|row| row.label as u32).collect(),
+            tokens: Stream::Memory(tokens.copied().collect()),
+        }
+    }
+
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The number of tokens of a row.
+    pub fn length(&self, row: usize) -> usize {
+        self.ends[row] as usize - self.start(row)
+    }
+
+    /// The label of a row.
+    pub fn label(&self, row: usize) -> usize {
+        self.labels[row] as usize
+    }
+
+    /// The tokens of a row.
+    ///
+    /// # Panics
+    ///
+    /// When the file that holds them can no longer be read.
+    pub fn tokens(&self, row: usize) -> Vec<u64> {
+        match self.tokens.window(self.start(row), self.length(row)) {
+            Ok(tokens) => tokens,
+            Err(error) => panic!("the tokens of row {} cannot be read: {error}", row + 1),
+        }
+    }
+
+    fn start(&self, row: usize) -> usize {
+        match row {
+            0 => 0,
+            _ => self.ends[row - 1] as usize,
+        }
+    }
+}
