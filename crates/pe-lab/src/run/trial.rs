@@ -323,10 +323,10 @@ fn train_on(
         done += steps;
         Watch {
             interrupter: interrupter.clone(),
-            // The curve is that of the training that goes on.
+            // The losses are those of the training that runs.
             on_held_out: Box::new(move |points| {
-                let mut on_held_out = on_held_out.lock().unwrap_or_else(PoisonError::into_inner);
-                on_held_out(points);
+                let mut shown = on_held_out.lock().unwrap_or_else(PoisonError::into_inner);
+                shown(points);
             }),
             ..Watch::steps(move |step, loss| {
                 let mut on_step = on_step.lock().unwrap_or_else(PoisonError::into_inner);

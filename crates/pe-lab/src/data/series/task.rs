@@ -99,16 +99,6 @@ impl Series {
         }
     }
 
-    /// The same task under a name of its own.
-    pub(super) fn named(self, name: &str, about: &str, source: &str) -> Self {
-        Self {
-            name: name.into(),
-            about: about.into(),
-            source: source.into(),
-            ..self
-        }
-    }
-
     /// What [`prepared`](Self::prepared) takes: what is said of the table, and its numbers.
     pub fn own(&self) -> (About, Numbers<'_>) {
         let table = &self.table;
@@ -180,6 +170,16 @@ impl Series {
             about.window,
             about.lengths,
         ))
+    }
+
+    /// The same task under a name of its own.
+    pub(super) fn named(self, name: &str, about: &str, source: &str) -> Self {
+        Self {
+            name: name.into(),
+            about: about.into(),
+            source: source.into(),
+            ..self
+        }
     }
 
     /// The names of the classes. None for a forecast.
