@@ -38,7 +38,7 @@ static CO2: LazyLock<Arc<Series>> = LazyLock::new(|| {
 /// of Oceanography; a work of the U.S. government, in the public domain. `data/README.md` has the copy.
 ///
 /// The first 656 months are trained on, in windows of 16 to 32; of the last 164 the last 100 are predicted, each from
-/// the 16, 32, 48 and 64 months before it. How a window is read is told at [`Series`]. The score is the mean absolute
+/// the 16, 32, 48 and 64 months before it. How a window is read is told at `Series`. The score is the mean absolute
 /// error in ppm, and the floor that of the naive forecast, the last month again: 1.16 ppm.
 ///
 /// What is known: the series is a season on a trend. Who adds to the last month the change between the same two months
