@@ -1,13 +1,17 @@
 //! Runs one operation a given number of times, for `scripts/check-instructions` to count instructions.
 //!
 //! ```text
-//! instructions table 10      instructions forward 10      instructions decode 10
+//! instructions table 10       instructions forward 10
+//! instructions decode 10      instructions rotate 10
 //! ```
 
 use std::hint::black_box;
 
 use burn::tensor::{Device, Tensor};
-use pe_burn::{Embed, Positions, SinusoidalPositionalEncodingConfig, Spectrum};
+use pe_burn::{
+    Embed, Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+    Spectrum,
+};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -16,7 +20,7 @@ fn main() {
         arguments.next().map(|times| times.parse::<usize>()),
         arguments.next(),
     ) else {
-        panic!("usage: instructions table|forward|decode TIMES");
+        panic!("usage: instructions table|forward|decode|rotate TIMES");
     };
     let device = Device::flex();
     let forward = |shape: [usize; 3], start: usize| {
@@ -39,6 +43,15 @@ fn main() {
         }
         "forward" => forward([8, 128, 64], 0),
         "decode" => forward([1, 1, 512], 7),
-        what => panic!("table, forward or decode, not {what}"),
+        // A decoding step: the queries and the keys of one token.
+        "rotate" => {
+            let rope = RotaryPositionalEncodingConfig::new(128).init(&device);
+            let at = Positions::from(7);
+            let heads = |heads| Tensor::<4>::zeros([1, heads, 1, 128], &device);
+            let both = (heads(32), heads(8));
+            let both = (0..times).fold(both, |(q, k), _| rope.rotate(q, k, &at));
+            drop(black_box(both));
+        }
+        what => panic!("table, forward, decode or rotate, not {what}"),
     }
 }

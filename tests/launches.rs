@@ -4,12 +4,19 @@
 
 use std::sync::{Arc, Mutex};
 
+use burn::backend::ops::AttentionModuleOptions;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::grad_clipping::GradientClippingConfig;
 use burn::nn::transformer::{TransformerEncoderConfig, TransformerEncoderInput};
 use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Distribution, FloatDType, Tensor};
+use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
-use pe_burn::{Layout, PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate};
+use burn_cubecl::kernel::attention::{AttentionStrategy, attention};
+use pe_burn::{
+    AlibiConfig, Bias, Layout, PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
+};
 use pe_encoder::{Adam, EncoderConfig, Kernels};
 
 #[derive(Default)]
@@ -151,6 +158,68 @@ fn training(device: &Device) {
     }
 }
 
+/// A bias of distances is written in one launch, after up to three for its values by distance.
+fn bias(device: &Device) {
+    let alibi = AlibiConfig::new(4).init(device);
+    let at = Positions::default();
+    let of = || alibi.bias((&at, 30), (&at, 50));
+    drop(of());
+    device.sync().unwrap();
+    let (seen, _) = launches(device, of);
+    let spread = seen
+        .iter()
+        .filter(|name| name.contains("spread_over_pairs"));
+    assert_eq!(spread.count(), 1, "{seen:?}");
+    assert!(seen.len() <= 4, "{seen:?}");
+}
+
+/// Burn's flash attention. Burn chooses it by itself where its autotune is on, and finds it faster.
+#[backend_extension(Cube, Fusion)]
+trait Flash: Backend {
+    #[fusion(dtype = v, shape = v)]
+    fn flash(q: FloatTensor<Self>, k: FloatTensor<Self>, v: FloatTensor<Self>)
+    -> FloatTensor<Self>;
+}
+
+impl Flash for CubeBackend {
+    fn flash(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let causal = AttentionModuleOptions {
+            is_causal: true,
+            ..Default::default()
+        };
+        attention(q, k, v, None, None, causal, AttentionStrategy::FlashUnit).unwrap()
+    }
+}
+
+/// ALiBi in the columns of queries and keys: one launch of flash attention, with the result of a bias.
+fn flash(device: &Device) {
+    let alibi = AlibiConfig::new(4).init(device);
+    let [q, k, v] =
+        [(); 3].map(|()| Tensor::<4>::random([2, 4, 64, 48], Distribution::Default, device));
+    let at = Positions::from(7);
+    let bias = alibi.bias((&at, 64), (&at, 64));
+    let causal = AttentionModuleOptions {
+        is_causal: true,
+        ..Default::default()
+    };
+    let expected =
+        burn::tensor::module::attention(q.clone(), k.clone(), v.clone(), None, Some(bias), causal);
+    let (q, k) = alibi.augment((q, &at), (k, &at)).unwrap();
+    device.sync().unwrap();
+    let mut found = None;
+    let (seen, _) = launches(device, || {
+        let [q, k, v] = [q, k, v].map(Tensor::into_dispatch);
+        found = Some(Tensor::<4>::from_dispatch(Dispatch::flash(q, k, v)));
+    });
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let apart = (found.unwrap() - expected).abs().max().into_scalar::<f32>();
+    assert!(apart < 1e-5, "{apart}");
+}
+
 /// One test at a time: the observer sees the launches of all threads.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -173,4 +242,14 @@ fn queries_and_keys_are_rotated_in_one_launch() {
 #[test]
 fn a_training_step_takes_half_the_launches_of_burns_modules() {
     on_cards(training);
+}
+
+#[test]
+fn flash_attention_takes_alibi_in_one_launch() {
+    on_cards(flash);
+}
+
+#[test]
+fn a_bias_is_spread_in_one_launch() {
+    on_cards(bias);
 }

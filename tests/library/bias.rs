@@ -283,3 +283,35 @@ fn fire_with_a_mask_on_another_device() {
         }
     }
 }
+
+/// The gradient of a value by distance is the sum over the pairs that have the distance.
+#[test]
+fn gradients_of_distances_are_those_of_flex() {
+    let flex = Device::flex();
+    for device in devices() {
+        for (queries, keys) in [(1, 1), (3, 7), (7, 3), (40, 41)] {
+            let t5 = T5RelativeBiasConfig::new(3).init(&flex);
+            let random = burn::tensor::Distribution::Default;
+            let slopes = Tensor::<4>::random([1, 3, queries, keys], random, &flex).to_data();
+            let run = |device: &Device| {
+                let device = device.clone().autodiff();
+                let table = Tensor::<2>::from_data(t5.weight.val().to_data(), &device);
+                let mut here = T5RelativeBiasConfig::new(3).init(&device);
+                here.weight = Param::from_tensor(table);
+                let at = (Positions::from(20), Positions::from(5));
+                let bias = here.bias((&at.0, queries), (&at.1, keys));
+                let slopes = Tensor::<4>::from_data(slopes.clone(), &device);
+                // Burn starts from a one for every element.
+                let gradients = (bias.clone() * slopes).backward();
+                let gradient = here.weight.val().grad(&gradients).unwrap();
+                (values(bias), values(gradient))
+            };
+            let (here, there) = (run(&device), run(&flex));
+            assert_eq!(here.0, there.0, "{device:?} {queries} × {keys}");
+            for (one, other) in here.1.iter().zip(there.1) {
+                let apart = (one - other).abs();
+                assert!(apart < 1e-3, "{device:?} {queries} × {keys}: {apart}");
+            }
+        }
+    }
+}

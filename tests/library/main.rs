@@ -3,6 +3,7 @@
 
 mod agreement;
 mod attention;
+mod augment;
 mod bias;
 mod checkpoints;
 mod content;

@@ -79,35 +79,52 @@ pub const DEVICES: &[DeviceName] = &[
     entry("rocm", Some("rocm"), Kind::Gpu, "AMD card, ROCm"),
 ];
 
-/// The device with this name.
+/// The device with this name, which may have a card behind it, as in [`open`].
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownDevice`] with the list of the names that exist.
+/// [`LabError::UnknownDevice`] with the list of the names that exist, and [`LabError::Usage`] for a card of
+/// a processor.
 pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
-    DEVICES
-        .iter()
-        .find(|device| device.name == name)
-        .copied()
-        .ok_or_else(|| LabError::UnknownDevice {
-            name: name.to_string(),
-            known: DEVICES
-                .iter()
-                .map(|device| device.name.to_string())
-                .collect(),
-        })
+    let (backend, card) = parts(name);
+    let known = DEVICES.iter().find(|device| device.name == backend);
+    let known = known.ok_or_else(|| LabError::UnknownDevice {
+        name: backend.to_string(),
+        known: DEVICES
+            .iter()
+            .map(|device| device.name.to_string())
+            .collect(),
+    })?;
+    if let (Some(card), Kind::Cpu) = (card, known.kind) {
+        return Err(LabError::Usage(format!(
+            "`{backend}` is a processor and has no card `{card}` to choose"
+        )));
+    }
+    Ok(*known)
 }
 
-/// The Burn device of this name, without autodiff.
+/// `BACKEND:CARD` as its two parts, the second one if it is there.
+fn parts(name: &str) -> (&str, Option<&str>) {
+    match name.split_once(':') {
+        Some((backend, card)) => (backend, Some(card)),
+        None => (name, None),
+    }
+}
+
+/// The Burn device of this name, without autodiff. Where there are several cards, `BACKEND:CARD` chooses one,
+/// by a part of its name or by its number in the list of [`cards`].
 ///
 /// # Errors
 ///
 /// [`LabError::UnknownDevice`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with
-/// the command that builds it in, for one that is not in this build, and
-/// [`LabError::NoDevice`] for one that this machine does not have.
+/// the command that builds it in, for one that is not in this build,
+/// [`LabError::NoDevice`] for one that this machine does not have, and [`LabError::Usage`], with the list of
+/// the cards, where none or several have the name of the card.
 #[allow(deprecated)] // Burn has deprecated ndarray and LibTorch; this project still offers both.
 pub fn open(name: &str) -> Result<Device, LabError> {
     let known = lookup(name)?;
+    #[allow(unused_variables)] // in a build without graphics cards
+    let wanted = parts(name).1;
     match known.name {
         "flex" => found(known, DeviceType::Flex, Device::flex()),
         #[cfg(feature = "ndarray")]
@@ -125,38 +142,44 @@ pub fn open(name: &str) -> Result<Device, LabError> {
             Device::libtorch_cuda(burn::tensor::DeviceIndex::Default),
         ),
         #[cfg(feature = "wgpu")]
-        "wgpu" => found(
+        "wgpu" => card(
             known,
+            wanted,
             DeviceType::Wgpu,
             Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
         ),
         #[cfg(feature = "vulkan")]
-        "vulkan" => found(
+        "vulkan" => card(
             known,
+            wanted,
             DeviceType::Vulkan,
             Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
         ),
         #[cfg(feature = "metal")]
-        "metal" => found(
+        "metal" => card(
             known,
+            wanted,
             DeviceType::Metal,
             Device::metal(burn::tensor::DeviceKind::DefaultDevice),
         ),
         #[cfg(feature = "webgpu")]
-        "webgpu" => found(
+        "webgpu" => card(
             known,
+            wanted,
             DeviceType::WebGpu,
             Device::webgpu(burn::tensor::DeviceKind::DefaultDevice),
         ),
         #[cfg(feature = "cuda")]
-        "cuda" => found(
+        "cuda" => card(
             known,
+            wanted,
             DeviceType::Cuda,
             Device::cuda(burn::tensor::DeviceIndex::Default),
         ),
         #[cfg(feature = "rocm")]
-        "rocm" => found(
+        "rocm" => card(
             known,
+            wanted,
             DeviceType::Rocm,
             Device::rocm(burn::tensor::DeviceIndex::Default),
         ),
@@ -191,6 +214,95 @@ fn found(known: DeviceName, on_machine: DeviceType, device: Device) -> Result<De
     Ok(device)
 }
 
+#[cfg(any(
+    feature = "wgpu",
+    feature = "vulkan",
+    feature = "metal",
+    feature = "webgpu",
+    feature = "cuda",
+    feature = "rocm"
+))]
+fn card(
+    known: DeviceName,
+    wanted: Option<&str>,
+    on_machine: DeviceType,
+    device: Device,
+) -> Result<Device, LabError> {
+    let Some(wanted) = wanted else {
+        return found(known, on_machine, device);
+    };
+    let all = Device::enumerate(on_machine.clone()).into_vec();
+    found(known, on_machine, device)?;
+    let names: Vec<String> = all
+        .iter()
+        .map(|device| name_of(device).unwrap_or_default())
+        .collect();
+    let is_wanted = |(number, name): (usize, &String)| match wanted.parse::<usize>() {
+        Ok(wanted) => number == wanted,
+        Err(_) => name.to_lowercase().contains(&wanted.to_lowercase()),
+    };
+    let matches: Vec<usize> = (0..all.len())
+        .filter(|number| is_wanted((*number, &names[*number])))
+        .collect();
+    match matches[..] {
+        [number] => Ok(all[number].clone()),
+        _ => {
+            let list = names.iter().enumerate();
+            let list: Vec<String> = list
+                .map(|(number, name)| format!("{number}: {name}"))
+                .collect();
+            let found = if matches.is_empty() {
+                "no card"
+            } else {
+                "several cards"
+            };
+            Err(LabError::Usage(format!(
+                "{found} of `{}` with `{wanted}`; there are {}",
+                known.name,
+                list.join(", ")
+            )))
+        }
+    }
+}
+
+/// The name of the graphics card of an open device; `None` for a processor.
+pub fn name_of(device: &Device) -> Option<String> {
+    #[cfg(any(
+        feature = "wgpu",
+        feature = "vulkan",
+        feature = "metal",
+        feature = "webgpu",
+        feature = "cuda",
+        feature = "rocm"
+    ))]
+    return device.identity().map(|card| card.name);
+    #[allow(unreachable_code)] // in a build with graphics cards
+    {
+        let _ = device;
+        None
+    }
+}
+
+/// The device with the name of its graphics card, if it has one.
+///
+/// # Errors
+///
+/// Those of [`open`].
+pub fn describe(name: &str) -> Result<String, LabError> {
+    let autotune = if AUTOTUNE {
+        ", kernels picked by their measured time"
+    } else {
+        ""
+    };
+    Ok(match name_of(&open(name)?) {
+        Some(card) => format!("{name} ({card}{autotune})"),
+        None => name.to_string(),
+    })
+}
+
+/// Whether Burn picks kernels by their measured time.
+pub const AUTOTUNE: bool = cfg!(feature = "autotune");
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +333,32 @@ mod tests {
                 ),
             }
         }
+    }
+
+    #[test]
+    fn a_processor_has_no_cards() {
+        let error = open("flex:0").unwrap_err().to_string();
+        assert!(error.contains("`flex` is a processor"), "{error}");
+        assert_eq!(name_of(&open("flex").unwrap()), None);
+    }
+
+    #[cfg(feature = "wgpu")]
+    #[test]
+    fn cards_are_chosen_by_name_and_by_number() {
+        let name = name_of(&open("wgpu").unwrap()).unwrap();
+        let by_number = open("wgpu:0").unwrap();
+        let part = name.split_whitespace().next().unwrap().to_uppercase();
+        for device in [open(&format!("wgpu:{part}")).unwrap(), by_number] {
+            assert_eq!(name_of(&device).unwrap(), name);
+        }
+        let error = open("wgpu:no such card").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let error = error.to_string();
+        assert!(
+            error.contains("no card of `wgpu`") && error.contains(&name),
+            "{error}"
+        );
+        assert!(open("wgpu:99").is_err());
     }
 
     #[cfg(not(feature = "wgpu"))]

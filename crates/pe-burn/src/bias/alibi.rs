@@ -1,5 +1,6 @@
 //! ALiBi: attention with linear biases.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use burn::config::Config;
@@ -8,12 +9,13 @@ use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::Bias;
+use super::augment::augment;
 use super::distances::Distances;
 use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, check_width, init};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::cast;
+use crate::tensor::{cast, check_device};
 
 /// The distance that ALiBi counts for keys to the right of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +141,85 @@ impl Alibi {
     /// The configuration that this module was made from.
     pub fn config(&self) -> &AlibiConfig {
         &self.config
+    }
+
+    /// Queries and keys with more columns whose products are the bias, so that **causal** attention without a
+    /// bias has it. Fast attention kernels take no bias: Burn's on graphics cards, for one, runs only without.
+    ///
+    /// ```text
+    /// −slope · (i − j) = (−slope · i) · 1 + slope · j
+    /// ```
+    ///
+    /// Keys behind a query would get a bias above 0, so they must be masked. Use the result as it is, without
+    /// a scale of your own: attention divides by the root of the new width, and the queries are scaled so that
+    /// their products with keys come out as before. Values keep their width. The columns count from the lowest
+    /// position of the call, so keep keys in a cache without them.
+    ///
+    /// # Shapes
+    ///
+    /// - queries: `[batch, heads, queries, d_head]`; keys: `[batch, kv_heads, keys, d_head]`, in the float type
+    ///   of the queries
+    /// - output: as queries and keys, with a width that is the next multiple of 16 from `d_head + 2` on
+    ///   (`d_head + 5` in `f16`, `d_head + 9` in `bf16`, where a number takes several columns)
+    ///
+    /// ```
+    /// use burn::tensor::module::attention;
+    /// use burn::tensor::ops::AttentionModuleOptions;
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{AlibiConfig, Positions};
+    ///
+    /// let device = Device::flex();
+    /// let alibi = AlibiConfig::new(8).init(&device);
+    /// let [q, k, v] =
+    ///     [(); 3].map(|()| Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device));
+    ///
+    /// let positions = Positions::default();
+    /// let (q, k) = alibi.augment((q, &positions), (k, &positions)).unwrap();
+    /// assert_eq!(q.dims(), [2, 8, 100, 80]);
+    /// let causal = AttentionModuleOptions { is_causal: true, ..Default::default() };
+    /// let y = attention(q, k, v, None, None, causal);
+    /// assert_eq!(y.dims(), [2, 8, 100, 64]);
+    /// ```
+    ///
+    /// Scores are within 2^-21 of slope times length of what they are with a bias, and in half precision the
+    /// queries are rounded once more.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] when the queries have another number of heads than the module, or, in `f16`,
+    /// when positions are further apart than 134 million divided by the root of the width (15 million at 80);
+    /// [`Width`](PositionError::Width) when the keys have another `d_head`,
+    /// [`Config`](PositionError::Config) when they have another float type, and
+    /// [`Grid`](PositionError::Grid) for coordinates; [`Device`](PositionError::Device),
+    /// [`Shape`](PositionError::Shape), [`Batch`](PositionError::Batch) and
+    /// [`Overflow`](PositionError::Overflow) as for other schemes.
+    pub fn augment(
+        &self,
+        queries: (Tensor<4>, &Positions),
+        keys: (Tensor<4>, &Positions),
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        let ((q, at_q), (k, at_k)) = (queries, keys);
+        let ([batch_q, heads, seq_q, d_head], [batch_k, _, seq_k, width]) = (q.dims(), k.dims());
+        if heads != self.config.heads {
+            let bound = format!("{}, those of the biases", self.config.heads);
+            return Err(PositionError::number(
+                "the heads of the queries",
+                heads as f64,
+                bound,
+            ));
+        }
+        check_size("d_head", d_head)?;
+        check_width("d_head", d_head, width)?;
+        check_device(&q, &self.slopes.device())?;
+        check_device(&k, &self.slopes.device())?;
+        if q.dtype() != k.dtype() {
+            return Err(PositionError::config(
+                "queries and keys must have one float type",
+            ));
+        }
+        let of_q = at_q.lookup(Some(batch_q), seq_q)?;
+        let of_k = at_k.lookup(Some(batch_k), seq_k)?;
+        augment((q, &of_q), (k, &of_k), self.slopes.clone())
     }
 }
 

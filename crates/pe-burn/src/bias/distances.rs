@@ -167,6 +167,10 @@ impl Distances {
         if queries == 1 {
             return values;
         }
+        #[cfg(feature = "cube")]
+        if crate::backend::cube::supports(&values) {
+            return crate::backend::cube::windows(values, queries, keys);
+        }
         #[cfg(feature = "flex")]
         if crate::backend::flex::supports(&values) {
             return crate::backend::flex::windows(values, queries, keys);
@@ -299,6 +303,18 @@ fn times(lookup: &Lookup) -> Vec<f64> {
         Rows::Times(times) => times.to_vec(),
         Rows::Device(ids) => ids.read().into_iter().map(|id| id as f64).collect(),
         Rows::Coordinates { .. } => unreachable!("coordinates have no place on a line"),
+    }
+}
+
+/// The positions of a lookup as real numbers on the host, row by row.
+///
+/// # Errors
+///
+/// [`PositionError::Grid`] for coordinates.
+pub(super) fn on_a_line(lookup: &Lookup) -> Result<Vec<f64>, PositionError> {
+    match space(lookup) {
+        None => Ok(times(lookup)),
+        Some(_) => Err(Distances::not_on_a_line()),
     }
 }
 

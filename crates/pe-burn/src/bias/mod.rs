@@ -1,6 +1,7 @@
 //! What is added to attention scores: by the distance between query and key, and by their content.
 
 mod alibi;
+mod augment;
 mod cache;
 mod content;
 mod cope;

@@ -54,7 +54,7 @@ impl Turn {
 /// - output: as `x`
 pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "cube")]
-    if crate::backend::cube::supports(&x, &rows) {
+    if crate::backend::cube::rotates(&x, &rows) {
         return crate::backend::cube::rotate(x, rows, layout, turn);
     }
     let (own, dtype) = (x.dtype(), rows.dtype());
@@ -75,7 +75,7 @@ pub(crate) fn rotate_both(
     if q.dtype() == k.dtype()
         && [&q, &k]
             .into_iter()
-            .all(|x| crate::backend::cube::supports(x, &rows))
+            .all(|x| crate::backend::cube::rotates(x, &rows))
     {
         return crate::backend::cube::rotate_both(q, k, rows, layout, turn);
     }
@@ -97,7 +97,7 @@ pub(crate) fn rotate_heads(
     turn: Turn,
 ) -> Tensor<4> {
     #[cfg(feature = "cube")]
-    if crate::backend::cube::supports(&x, &rows) {
+    if crate::backend::cube::rotates(&x, &rows) {
         return crate::backend::cube::rotate_heads(x, rows, heads, layout, turn);
     }
     #[cfg(feature = "flex")]

@@ -84,7 +84,8 @@ pub struct Args {
     /// Trials to run at the same time [default: one per processor core, one on a graphics card]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
+    /// Where to compute (see `pe-lab devices`); BACKEND:CARD chooses a graphics card by a part of its name or by
+    /// its number [default: flex, the processor]
     #[arg(long, value_name = "NAME", value_parser = Known::devices())]
     device: Option<String>,
     /// Run one part of the study only: k/n is part k of n, counted from 0. Each part has a folder of its own, and
@@ -280,7 +281,7 @@ impl Args {
             "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
             if spec.until.is_some() { "up to " } else { "" },
             what_runs(spec),
-            spec.device,
+            device::describe(&spec.device)?,
             self.out.display()
         ));
         if let Some(shard) = self.shard {

@@ -195,7 +195,10 @@ impl Cli {
             Some(Command::Devices) => {
                 for entry in device::DEVICES {
                     let here = match device::open(entry.name) {
-                        Ok(_) => String::new(),
+                        Ok(device) => match device::name_of(&device) {
+                            Some(card) => format!(" (here: {card})"),
+                            None => String::new(),
+                        },
                         Err(LabError::NoDevice { .. }) => " (none on this machine)".to_string(),
                         Err(_) => format!(
                             " (needs a build with --features {})",

@@ -46,7 +46,8 @@ pub struct Args {
     /// Training steps [default: the task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Where to compute (see `pe-lab devices`)
+    /// Where to compute (see `pe-lab devices`); BACKEND:CARD chooses a graphics card by a part of its name or by
+    /// its number
     #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
     device: String,
     #[command(flatten)]

@@ -155,7 +155,7 @@ impl<'a> Data<'a> {
         });
         let measured = runs.iter().filter_map(|run| run.outcome.ok());
         let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
-        let processors = machines.map(|machine| machine.processor.as_str());
+        let processors = machines.map(|machine| machine.computer());
         Self {
             processors: processors.collect(),
             costs: None,

@@ -228,7 +228,7 @@ fn render_costs(costs: &CostSummary) -> String {
          of training, of a forward pass over one sequence{}, and the most memory of the program\n{}",
         costs.task,
         costs.device,
-        costs.machine.processor,
+        costs.machine.computer(),
         costs.machine.cores,
         costs.batch_size,
         if costs.decodes {

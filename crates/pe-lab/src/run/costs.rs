@@ -131,7 +131,7 @@ impl Study {
         let costs = Costs {
             task: first.task.clone(),
             device: self.spec().device.clone(),
-            machine: Machine::this(),
+            machine: Machine::with(&device::open(&self.spec().device)?),
             schemes: schemes
                 .map(|((name, _), at)| SchemeCosts {
                     scheme: name.to_string(),

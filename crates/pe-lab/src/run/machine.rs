@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::worker::cores;
+use crate::device;
 
 /// The machine that a trial ran on. Times of different processors are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +17,9 @@ pub struct Machine {
     pub processor: String,
     /// How many threads it runs at once.
     pub cores: usize,
+    /// The graphics card, where the trial ran on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
 }
 
 impl Machine {
@@ -39,6 +44,22 @@ impl Machine {
             host,
             processor,
             cores: cores(),
+            card: None,
         }
+    }
+
+    /// This machine, with the card of a device.
+    pub fn with(device: &Device) -> Self {
+        let autotune = if device::AUTOTUNE { ", autotune" } else { "" };
+        let card = device::name_of(device).map(|name| format!("{name}{autotune}"));
+        Self {
+            card,
+            ..Self::this()
+        }
+    }
+
+    /// What computed: the card, or else the processor.
+    pub fn computer(&self) -> &str {
+        self.card.as_ref().unwrap_or(&self.processor)
     }
 }

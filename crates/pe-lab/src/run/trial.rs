@@ -211,7 +211,7 @@ pub fn run_trial(
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
                         .and_then(|n| n.parse().ok()),
-                    machine: Some(Machine::this()),
+                    machine: Some(Machine::with(&plain)),
                 },
             })
         }

@@ -4,26 +4,28 @@
 //! Burn's fusion of operations sees each as one custom operation and fuses around it.
 
 mod rotation;
+mod windows;
 
 use alloc::vec; // the macro of Burn below names both
 use alloc::vec::Vec;
 
+use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
 use burn::tensor::{DType, Tensor};
 use burn_cubecl::CubeBackend;
+use cubecl::ir::{ElemType, FloatKind};
 
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::layout::Layout;
 use crate::rotate::turn::Turn;
 
-/// Whether the kernels rotate this tensor: a type that is computed in `f32`, on a graphics card, without
+/// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
 /// gradient checkpointing, which would need to run the forward pass again.
-pub(crate) fn supports(x: &Tensor<4>, rows: &Tensor<3>) -> bool {
+pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
     let device = x.device();
     matches!(x.dtype(), DType::F32 | DType::F16 | DType::BF16)
-        && rows.dtype() == DType::F32
         && matches!(
             device.gradient_checkpointing_strategy(),
             None | Some(Disabled)
@@ -31,9 +33,14 @@ pub(crate) fn supports(x: &Tensor<4>, rows: &Tensor<3>) -> bool {
         && matches!(device.inner().as_dispatch(), DispatchDevice::Cube(_))
 }
 
+/// Whether the kernels rotate this tensor by these rows.
+pub(crate) fn rotates(x: &Tensor<4>, rows: &Tensor<3>) -> bool {
+    rows.dtype() == DType::F32 && supports(x)
+}
+
 /// What a graphics card computes in one launch each.
 ///
-/// The shapes are those of [`crate::rotate::turn::rotate`]; `rows` are `f32`.
+/// The shapes of rotations are those of [`crate::rotate::turn`]; `rows` are `f32`.
 #[backend_extension(Cube, Fusion)]
 pub trait Kernels: Backend {
     /// Rotates pairs of columns of `x`.
@@ -64,6 +71,34 @@ pub trait Kernels: Backend {
         layout: Layout,
         turn: Turn,
     ) -> FloatTensor<Self>;
+
+    /// A bias of distances, `[1, heads, 1, queries + keys − 1]`, spread over all pairs.
+    #[fusion(meta = |strip, queries, keys| spread_spec(strip, *queries, *keys))]
+    fn pe_spread(strip: FloatTensor<Self>, queries: usize, keys: usize) -> FloatTensor<Self>;
+
+    /// The gradient of the distances from that of the pairs.
+    #[fusion(meta = strip_spec)]
+    fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self>;
+}
+
+fn spread_spec(strip: &TensorSpec, queries: usize, keys: usize) -> TensorSpec {
+    let [_, heads, _, _] = strip.shape.dims();
+    TensorSpec::new([1, heads, queries, keys].into(), strip.dtype)
+}
+
+fn strip_spec(gradient: &TensorSpec) -> TensorSpec {
+    let [_, heads, queries, keys] = gradient.shape.dims();
+    TensorSpec::new([1, heads, 1, queries + keys - 1].into(), gradient.dtype)
+}
+
+/// The type of a tensor's elements, as CubeCL names it.
+fn element(dtype: DType) -> ElemType {
+    ElemType::Float(match dtype {
+        DType::F16 => FloatKind::F16,
+        DType::BF16 => FloatKind::BF16,
+        DType::F32 => FloatKind::F32,
+        other => unreachable!("the kernels do not take {other:?}"),
+    })
 }
 
 impl Kernels for CubeBackend {
@@ -94,6 +129,14 @@ impl Kernels for CubeBackend {
         turn: Turn,
     ) -> FloatTensor<Self> {
         rotation::first_heads(x, rows, heads, layout, turn)
+    }
+
+    fn pe_spread(strip: FloatTensor<Self>, queries: usize, keys: usize) -> FloatTensor<Self> {
+        windows::spread(strip, queries, keys)
+    }
+
+    fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        windows::gather(gradient)
     }
 }
 
@@ -145,6 +188,29 @@ pub(crate) fn rotate_heads(
         (y, RotationOfHeads { rotation, heads })
     })
     .tensor()
+}
+
+/// A bias of distances, spread over all pairs: row `i` of a head is `strip[queries − 1 − i ..]`, `keys`
+/// elements long.
+///
+/// # Shapes
+///
+/// - `strip`: `[1, heads, 1, queries + keys − 1]`
+/// - output: `[1, heads, queries, keys]`
+pub(crate) fn windows(strip: Tensor<4>, queries: usize, keys: usize) -> Tensor<4> {
+    apply([Operand::of(strip)], |[strip]| {
+        (Cube::pe_spread(strip, queries, keys), Windows)
+    })
+    .tensor()
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Windows;
+
+impl Operation<Cube, 1> for Windows {
+    fn backward(self, gradient: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
+        [Cube::pe_gather(gradient)]
+    }
 }
 
 fn primitive(rows: Tensor<3>) -> FloatTensor<Cube> {

@@ -1,15 +1,15 @@
 //! The rotation of [`crate::rotate::turn`]: one thread per vector of columns.
 
 use burn::backend::TensorMetadata;
-use burn::tensor::DType;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
-use cubecl::ir::{ElemType, FloatKind};
+use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
+use super::element;
 use crate::layout::Layout;
 use crate::rotate::turn::Turn;
 
@@ -272,15 +272,6 @@ fn contiguous(rows: CubeTensor, sides: &[&Side]) -> (CubeTensor, AddressType) {
     let addresses = of_sides.max().unwrap_or_default();
     let addresses = addresses.max(rows.required_address_type());
     (rows, addresses)
-}
-
-fn element(dtype: DType) -> ElemType {
-    ElemType::Float(match dtype {
-        DType::F16 => FloatKind::F16,
-        DType::BF16 => FloatKind::BF16,
-        DType::F32 => FloatKind::F32,
-        other => unreachable!("the kernels do not take {other:?}"),
-    })
 }
 
 pub(super) fn one(x: CubeTensor, rows: CubeTensor, layout: Layout, turn: Turn) -> CubeTensor {

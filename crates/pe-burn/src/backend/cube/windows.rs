@@ -1,0 +1,122 @@
+//! Attention biases by distance, spread over all pairs of queries and keys: one thread per pair, and for the
+//! gradient one per distance.
+
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::calculate_cube_count_elemwise;
+use cubecl::ir::ElemType;
+use cubecl::prelude::*;
+
+use super::element;
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn spread_over_pairs<E: Float>(
+    strip: &Tensor<E>,
+    bias: &mut Tensor<E>,
+    pairs: usize,
+    #[comptime] queries: usize,
+    #[comptime] keys: usize,
+    #[define(E)] _dtype: ElemType,
+) {
+    if ABSOLUTE_POS >= pairs {
+        terminate!();
+    }
+    let key = ABSOLUTE_POS % keys;
+    let rest = ABSOLUTE_POS / keys;
+    let query = rest % queries;
+    let head = rest / queries;
+    let distance = comptime!(queries - 1) - query + key;
+    bias[ABSOLUTE_POS] = strip[head * comptime!(queries + keys - 1) + distance];
+}
+
+/// The sum over the pairs of a distance, in `f32`.
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn sums_of_distances<E: Float>(
+    gradient: &Tensor<E>,
+    sums: &mut Tensor<E>,
+    distances: usize,
+    #[comptime] queries: usize,
+    #[comptime] keys: usize,
+    #[define(E)] _dtype: ElemType,
+) {
+    if ABSOLUTE_POS >= distances {
+        terminate!();
+    }
+    let strip = comptime!(queries + keys - 1);
+    let distance = ABSOLUTE_POS % strip;
+    let head = ABSOLUTE_POS / strip;
+    // The first query that has a key at this distance, counted from the last one.
+    let mut back = 0usize;
+    if distance >= keys {
+        back = distance - comptime!(keys - 1);
+    }
+    let mut end = distance + 1;
+    if end > queries {
+        end = comptime!(queries).runtime();
+    }
+    let mut sum = 0.0f32;
+    while back < end {
+        let query = comptime!(queries - 1) - back;
+        let row = (head * queries + query) * keys;
+        sum += f32::cast_from(gradient[row + distance - back]);
+        back += 1;
+    }
+    sums[ABSOLUTE_POS] = E::cast_from(sum);
+}
+
+/// Row `i` of a head is `strip[queries − 1 − i ..]`, `keys` elements long.
+pub(super) fn spread(strip: CubeTensor, queries: usize, keys: usize) -> CubeTensor {
+    let strip = into_contiguous(strip);
+    let heads = strip.meta.num_elements() / (queries + keys - 1);
+    let shape = [1, heads, queries, keys].into();
+    let (client, device) = (strip.client.clone(), strip.device.clone());
+    let bias = empty_device_contiguous_dtype(client.clone(), device, shape, strip.dtype);
+    let pairs = heads * queries * keys;
+    let dim = CubeDim::new(&client, pairs);
+    let dtype = element(strip.dtype);
+    // SAFETY: every thread writes the pair of its number and reads the element of its distance.
+    unsafe {
+        spread_over_pairs::launch_unchecked(
+            &client,
+            calculate_cube_count_elemwise(&client, pairs, dim),
+            dim,
+            bias.required_address_type(),
+            strip.into_tensor_arg(),
+            bias.clone().into_tensor_arg(),
+            pairs,
+            queries,
+            keys,
+            dtype,
+        );
+    }
+    bias
+}
+
+/// The gradient of the strip: of every element the sum over the pairs that have its distance.
+pub(super) fn gather(gradient: CubeTensor) -> CubeTensor {
+    let gradient = into_contiguous(gradient);
+    let [_, heads, queries, keys] = gradient.meta.shape().dims();
+    let strip = queries + keys - 1;
+    let shape = [1, heads, 1, strip].into();
+    let (client, device) = (gradient.client.clone(), gradient.device.clone());
+    let sums = empty_device_contiguous_dtype(client.clone(), device, shape, gradient.dtype);
+    let dim = CubeDim::new(&client, heads * strip);
+    let dtype = element(gradient.dtype);
+    // SAFETY: every thread writes the distance of its number and reads the pairs that have it.
+    unsafe {
+        sums_of_distances::launch_unchecked(
+            &client,
+            calculate_cube_count_elemwise(&client, heads * strip, dim),
+            dim,
+            gradient.required_address_type(),
+            gradient.into_tensor_arg(),
+            sums.clone().into_tensor_arg(),
+            heads * strip,
+            queries,
+            keys,
+            dtype,
+        );
+    }
+    sums
+}

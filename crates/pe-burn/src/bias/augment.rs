@@ -1,0 +1,130 @@
+//! A linear bias as columns of queries and keys.
+//!
+//! ALiBi's bias is the sum of a part of the query and a part of the key,
+//!
+//! ```text
+//! −m (i − j) = (−m i) · 1 + m · j
+//! ```
+//!
+//! so that the product of a query and a key with two more columns each has it.
+//!
+//! A column of half precision has 11 or 8 bits. A number then takes several: its rounded value, the rounded
+//! rest, and so on.
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use burn::tensor::{DType, FloatDType, Tensor, TensorData};
+
+use super::distances::on_a_line;
+use crate::error::PositionError;
+use crate::positions::Lookup;
+use crate::tensor::cast;
+
+/// The width is made a multiple of this, which fast attention kernels ask for.
+const STEP: usize = 16;
+
+/// Positions are divided by this before they become columns, and slopes are multiplied by it: both then stay
+/// in the range of `f16`.
+const UNIT: f64 = 2048.0;
+
+/// The largest number of `f16`.
+const MOST: f64 = 65_504.0;
+
+/// How many columns of a type stand for one number.
+fn parts(dtype: FloatDType) -> usize {
+    match dtype {
+        FloatDType::F16 => 2,
+        FloatDType::BF16 => 3,
+        _ => 1,
+    }
+}
+
+/// The parts of numbers, the largest first: their sum has at least 22 bits.
+fn split(numbers: Tensor<4>, dtype: FloatDType) -> Vec<Tensor<4>> {
+    let mut rest = numbers;
+    let mut all = Vec::new();
+    for _ in 0..parts(dtype) {
+        let part = cast(rest.clone(), dtype);
+        rest = rest - cast(part.clone(), FloatDType::F32);
+        all.push(part);
+    }
+    all
+}
+
+/// Queries and keys with more columns, so that attention, which divides their products by the root of
+/// their width, gets those of before plus `slope · (key − query)`.
+///
+/// # Shapes
+///
+/// - `q`, `k`: `[batch, heads, seq, d_head]`, of one float type
+/// - `slopes`: `[heads of q]`, in `f32`, at most 1
+pub(super) fn augment(
+    (q, of_q): (Tensor<4>, &Lookup),
+    (k, of_k): (Tensor<4>, &Lookup),
+    slopes: Tensor<1>,
+) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+    let device = q.device().without_autodiff();
+    let (dtype, d_head) = (FloatDType::from(q.dtype()), q.dims()[3]);
+    let parts = parts(dtype);
+    let more = parts * (parts + 1) / 2 + parts;
+    let width = (d_head + more).next_multiple_of(STEP);
+    let root = (width as f64).sqrt();
+
+    let (at_q, at_k) = (on_a_line(of_q)?, on_a_line(of_k)?);
+    let all = || at_q.iter().chain(&at_k).copied();
+    // Small numbers lose less when they are rounded.
+    let origin = all().fold(f64::INFINITY, f64::min);
+    if dtype == FloatDType::F16 {
+        let most = MOST * UNIT / root;
+        let far = all().fold(0.0, f64::max) - origin;
+        if far > most {
+            let bound = format!("at most {most:.0}, the reach of f16");
+            let name = "the distance of positions";
+            return Err(PositionError::number(name, far, bound));
+        }
+    }
+    let places = |at: &[f64], of: &Lookup| {
+        let from_origin: Vec<f32> = at.iter().map(|place| (place - origin) as f32).collect();
+        let data = TensorData::new(from_origin, [of.batch, 1, of.seq, 1]);
+        Tensor::<4>::from_data(data, (&device, DType::F32))
+    };
+    let (i, j) = (places(&at_q, of_q), places(&at_k, of_k));
+
+    let slopes = slopes.without_autodiff();
+    let slopes = slopes.reshape([1, -1, 1, 1]).mul_scalar(root);
+    let of_queries = split(-(i * slopes.clone()).div_scalar(UNIT), dtype);
+    let of_keys = split(j.div_scalar(UNIT), dtype);
+    let slopes = split(slopes.mul_scalar(UNIT), dtype);
+    // The products of two parts that are not negligible.
+    let products = (0..parts).flat_map(|m| (0..parts - m).map(move |j| (m, j)));
+    let (mut more_q, mut more_k): (Vec<_>, Vec<_>) = products
+        .map(|(m, j)| (slopes[m].clone(), of_keys[j].clone()))
+        .unzip();
+    let unit = Tensor::full([1, 1, 1, 1], UNIT, (&device, DType::from(dtype)));
+    more_q.extend(of_queries);
+    more_k.resize(more_q.len(), unit);
+
+    let scale = (width as f64 / d_head as f64).sqrt();
+    let q = cast(cast(q, FloatDType::F32).mul_scalar(scale), dtype);
+    let widened = |x: Tensor<4>, columns: Vec<Tensor<4>>| {
+        let [batch, heads, seq, _] = x.dims();
+        let zeros = width - d_head - columns.len();
+        if batch * heads * seq == 0 {
+            return Tensor::zeros([batch, heads, seq, width], (&device, DType::from(dtype)));
+        }
+        let mut all = vec![x];
+        all.extend(
+            columns
+                .into_iter()
+                .map(|column| column.expand([batch, heads, seq, 1])),
+        );
+        if zeros > 0 {
+            let options = (&device, DType::from(dtype));
+            all.push(Tensor::zeros([batch, heads, seq, zeros], options));
+        }
+        Tensor::cat(all, 3)
+    };
+    Ok((widened(q, more_q), widened(k, more_k)))
+}
