@@ -1,4 +1,4 @@
-//! What is added to an input: a tensor, or rows of a table that a kernel reads in place.
+//! What is added to an input, or turns it: a tensor, or rows of a table that a kernel reads in place.
 
 use alloc::borrow::Cow;
 
@@ -7,10 +7,11 @@ use burn::tensor::{DType, Tensor};
 
 use crate::tensor::indices;
 
-/// The right-hand side of a sum, `[1 or batch, seq, d_model]`.
+/// The right-hand side of a sum or of a rotation, `[1 or batch, seq, d_model]`.
 ///
 /// Rows of a constant table `[1, rows, d_model]` are not copied out of it here, so that a kernel can
 /// read them from the table.
+#[derive(Clone)]
 pub(crate) enum Addend<'a> {
     Tensor(Tensor<3>),
     /// `seq` consecutive rows of a table from row `start` on.
@@ -40,11 +41,26 @@ impl Addend<'_> {
         }
     }
 
+    /// The shape: `[1 or batch, seq, width]`.
+    pub fn dims(&self) -> [usize; 3] {
+        match self {
+            Self::Tensor(tensor) => tensor.dims(),
+            Self::Slice { table, seq, .. } => [1, *seq, table.dims()[2]],
+            Self::Gather { table, ids, seq } => [ids.len() / seq, *seq, table.dims()[2]],
+        }
+    }
+
     pub fn dtype(&self) -> DType {
         match self {
             Self::Tensor(table) | Self::Slice { table, .. } | Self::Gather { table, .. } => {
                 table.dtype()
             }
         }
+    }
+}
+
+impl From<Tensor<3>> for Addend<'_> {
+    fn from(tensor: Tensor<3>) -> Self {
+        Self::Tensor(tensor)
     }
 }

@@ -613,7 +613,7 @@ mod tests {
             let rows = source.rows(&lookup, burn::tensor::FloatDType::F32, &device);
             let turned = crate::rotate::turn::rotate(
                 x.clone(),
-                rows.unwrap(),
+                rows.unwrap().into(),
                 config.layout,
                 crate::rotate::turn::Turn::Forward,
             );

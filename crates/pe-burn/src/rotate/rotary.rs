@@ -13,6 +13,7 @@ use super::packed;
 use super::scaling::RopeScaling;
 use super::turn::{Turn, by_columns, rotate, rotate_both, rotate_heads};
 use super::{Rotate, check_side, lookup};
+use crate::backend::Addend;
 use crate::display::one_line;
 use crate::error::{PositionError, init};
 use crate::layout::{Layout, check_rotary_dim};
@@ -484,26 +485,27 @@ impl RotaryPositionalEncoding {
 
     /// The rows for an input, `[1 or batch, seq, rotary_dim]`, with the frequencies of a length; `None`
     /// where the input is empty.
-    fn rows(
+    fn rows<'a>(
         &self,
         x: &Tensor<4>,
-        lookup: &Lookup,
+        lookup: &'a Lookup,
         length: usize,
-    ) -> Result<Option<Tensor<3>>, PositionError> {
+    ) -> Result<Option<Addend<'a>>, PositionError> {
         if x.shape().num_elements() == 0 {
             return Ok(None);
         }
         let dtype = compute_dtype(x.dtype().into());
         let is_longer = |limit: usize| length > limit;
         if self.config.changes_beyond().is_some_and(is_longer) {
-            return self.longer_rows(lookup, length, dtype).map(Some);
+            let rows = self.longer_rows(lookup, length, dtype)?;
+            return Ok(Some(rows.into()));
         }
         if let Some(axes) = &self.axes
             && let Some(rows) = axes.rows(lookup, dtype)?
         {
-            return Ok(Some(rows));
+            return Ok(Some(rows.into()));
         }
-        self.rows.rows(lookup, dtype).map(Some)
+        self.rows.addend(lookup, dtype).map(Some)
     }
 
     /// The rows of an input that is longer than what the model was trained on.
@@ -530,18 +532,21 @@ impl RotaryPositionalEncoding {
         }
     }
 
-    fn turn(&self, x: Tensor<4>, rows: Option<Tensor<3>>, turn: Turn) -> Tensor<4> {
+    fn turn(&self, x: Tensor<4>, rows: Option<Addend>, turn: Turn) -> Tensor<4> {
         let layout = self.config.layout;
         match rows {
             Some(rows) if self.config.tiled_angles => {
-                by_columns(x, rows, &self.columns_of_tiles(), layout)
+                by_columns(x, rows.into_tensor(), &self.columns_of_tiles(), layout)
             }
             Some(rows) if self.config.splits_pairs() => {
                 let angles = rows.dims()[2] / 2;
                 let pairs = self.rows.spectrum().d_model() / 2;
                 match angles == pairs {
                     true => rotate(x, rows, layout, turn), // tokens on a line
-                    false => by_columns(x, rows, &(0..angles).collect::<Vec<_>>(), layout),
+                    false => {
+                        let columns: Vec<usize> = (0..angles).collect();
+                        by_columns(x, rows.into_tensor(), &columns, layout)
+                    }
                 }
             }
             Some(rows) => rotate(x, rows, layout, turn),
@@ -551,7 +556,7 @@ impl RotaryPositionalEncoding {
 
     /// Turns queries and keys by the same rows.
     #[inline]
-    fn turn_both(&self, q: Tensor<4>, k: Tensor<4>, rows: Tensor<3>) -> (Tensor<4>, Tensor<4>) {
+    fn turn_both(&self, q: Tensor<4>, k: Tensor<4>, rows: Addend) -> (Tensor<4>, Tensor<4>) {
         if self.config.tiled_angles || self.config.splits_pairs() {
             let k = self.turn(k, Some(rows.clone()), Turn::Forward);
             return (self.turn(q, Some(rows), Turn::Forward), k);
@@ -653,7 +658,6 @@ impl Rotate for RotaryPositionalEncoding {
         queries: Option<(Tensor<4>, &Positions)>,
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-        let forward = |x, rows| self.turn(x, rows, Turn::Forward);
         Ok(match (queries, keys) {
             (Some((q, at_q)), Some((k, at_k))) => {
                 let of_q = self.lookup(&q, at_q)?;
@@ -673,22 +677,25 @@ impl Rotate for RotaryPositionalEncoding {
                     .map_or(length, |of_k| length.max(self.length(of_k)));
                 let rows_of_q = self.rows(&q, &of_q, length)?;
                 let alike = q.dtype() == k.dtype() && k.shape().num_elements() > 0;
-                let rows_of_k = match (&of_k, &rows_of_q) {
+                match (&of_k, rows_of_q) {
                     (None, Some(rows)) if alike => {
-                        let (q, k) = self.turn_both(q, k, rows.clone());
-                        return Ok([Some(q), Some(k)]);
+                        let (q, k) = self.turn_both(q, k, rows);
+                        [Some(q), Some(k)]
                     }
-                    (None, _) => self.rows(&k, &of_q, length)?,
-                    (Some(of_k), _) => self.rows(&k, of_k, length)?,
-                };
-                [Some(forward(q, rows_of_q)), Some(forward(k, rows_of_k))]
+                    (of_k, rows_of_q) => {
+                        let of_k = of_k.as_ref().unwrap_or(&of_q);
+                        let rows_of_k = self.rows(&k, of_k, length)?;
+                        let q = self.turn(q, rows_of_q, Turn::Forward);
+                        [Some(q), Some(self.turn(k, rows_of_k, Turn::Forward))]
+                    }
+                }
             }
             (queries, keys) => {
                 let alone = |side: Option<(Tensor<4>, &Positions)>| {
                     side.map(|(x, positions)| {
                         let lookup = self.lookup(&x, positions)?;
                         let rows = self.rows(&x, &lookup, self.length(&lookup))?;
-                        Ok(forward(x, rows))
+                        Ok(self.turn(x, rows, Turn::Forward))
                     })
                     .transpose()
                 };

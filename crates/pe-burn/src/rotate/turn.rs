@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::Tensor;
 
+use crate::backend::Addend;
 use crate::layout::Layout;
 use crate::tensor::{cast, indices};
 
@@ -52,10 +53,10 @@ impl Turn {
 /// - `x`: `[batch, heads, seq, d_head]`, any float type; not empty
 /// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32` or `f64`
 /// - output: as `x`
-pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+pub(crate) fn rotate(x: Tensor<4>, rows: Addend, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "cube")]
     if crate::backend::cube::rotates(&x, &rows) {
-        return crate::backend::cube::rotate(x, rows, layout, turn);
+        return crate::backend::cube::rotate(x, rows.into_tensor(), layout, turn);
     }
     let (own, dtype) = (x.dtype(), rows.dtype());
     let rotated = rotate_same_type(cast(x, dtype.into()), rows, layout, turn);
@@ -67,7 +68,7 @@ pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) 
 pub(crate) fn rotate_both(
     q: Tensor<4>,
     k: Tensor<4>,
-    rows: Tensor<3>,
+    rows: Addend,
     layout: Layout,
     turn: Turn,
 ) -> (Tensor<4>, Tensor<4>) {
@@ -77,7 +78,11 @@ pub(crate) fn rotate_both(
             .into_iter()
             .all(|x| crate::backend::cube::rotates(x, &rows))
     {
-        return crate::backend::cube::rotate_both(q, k, rows, layout, turn);
+        return crate::backend::cube::rotate_both(q, k, rows.into_tensor(), layout, turn);
+    }
+    #[cfg(feature = "flex")]
+    if q.dtype() == rows.dtype() && [&q, &k].into_iter().all(crate::backend::flex::supports) {
+        return crate::backend::flex::rotate_both(q, k, rows, layout, turn.sign());
     }
     let k = rotate(k, rows.clone(), layout, turn);
     (rotate(q, rows, layout, turn), k)
@@ -91,14 +96,14 @@ pub(crate) fn rotate_both(
 /// - output: as `x`
 pub(crate) fn rotate_heads(
     x: Tensor<4>,
-    rows: Tensor<3>,
+    rows: Addend,
     heads: usize,
     layout: Layout,
     turn: Turn,
 ) -> Tensor<4> {
     #[cfg(feature = "cube")]
     if crate::backend::cube::rotates(&x, &rows) {
-        return crate::backend::cube::rotate_heads(x, rows, heads, layout, turn);
+        return crate::backend::cube::rotate_heads(x, rows.into_tensor(), heads, layout, turn);
     }
     #[cfg(feature = "flex")]
     if crate::backend::flex::supports(&x) {
@@ -112,14 +117,14 @@ pub(crate) fn rotate_heads(
 }
 
 /// As [`rotate`], for an input in the type of the rows.
-fn rotate_same_type(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+fn rotate_same_type(x: Tensor<4>, rows: Addend, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "flex")]
     if crate::backend::flex::supports(&x) {
         return crate::backend::flex::rotate(x, rows, layout, turn.sign());
     }
     let [rows_batch, seq, width] = rows.dims();
     let pairs = width / 2;
-    let rows = rows.reshape([rows_batch, 1, seq, width]);
+    let rows = rows.into_tensor().reshape([rows_batch, 1, seq, width]);
     let (sin, cos) = (
         rows.clone().narrow(3, 0, pairs),
         rows.narrow(3, pairs, pairs),
@@ -284,7 +289,7 @@ mod tests {
                                 let expected = by_hand(x.clone(), rows.clone(), layout, turn);
                                 let held = x.clone();
                                 let before: alloc::vec::Vec<f32> = x.to_data().iter().collect();
-                                let shared = rotate(x.clone(), rows.clone(), layout, turn);
+                                let shared = rotate(x.clone(), rows.clone().into(), layout, turn);
                                 let after: alloc::vec::Vec<f32> = held.into_data().iter().collect();
                                 assert_eq!(before, after, "a shared input was changed");
                                 // A copy that is not shared, with the same strides for a view.
@@ -292,7 +297,7 @@ mod tests {
                                     1 => (x.clone().swap_dims(1, 2) + 0.0).swap_dims(1, 2),
                                     _ => x.clone() + 0.0,
                                 };
-                                let owned = rotate(own, rows.clone(), layout, turn);
+                                let owned = rotate(own, rows.clone().into(), layout, turn);
                                 for turned in [shared, owned] {
                                     assert_eq!(turned.dims(), [batch, heads, seq, d_head]);
                                     for (a, b) in turned.into_data().iter::<f32>().zip(&expected) {
@@ -315,7 +320,7 @@ mod tests {
             let x = Tensor::<4>::random([2, 3, 40, 10], Distribution::Default, &device);
             let weights = Tensor::<4>::random([2, 3, 40, 10], Distribution::Default, &device);
             let x = x.require_grad();
-            let y = rotate(x.clone(), rows.clone(), layout, Turn::Forward);
+            let y = rotate(x.clone(), rows.clone().into(), layout, Turn::Forward);
             let gradient = x.grad(&(y * weights.clone()).sum().backward()).unwrap();
             let expected = by_hand(weights, rows.clone(), layout, Turn::Inverse);
             let expected = burn::tensor::TensorData::new(expected, [2, 3, 40, 10]);

@@ -213,7 +213,7 @@ impl XPosPositionalEncoding {
             return Ok(Some(x));
         }
         self.config.check_reach(&lookup, x.dtype())?;
-        let rows = rows.rows(&lookup, compute_dtype(x.dtype().into()))?;
+        let rows = rows.addend(&lookup, compute_dtype(x.dtype().into()))?;
         Ok(Some(rotate(x, rows, self.config.layout, Turn::Forward)))
     }
 }

@@ -17,6 +17,7 @@ use burn::tensor::{DType, Tensor};
 use burn_cubecl::CubeBackend;
 use cubecl::ir::{ElemType, FloatKind};
 
+use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::layout::Layout;
 use crate::rotate::turn::Turn;
@@ -34,7 +35,7 @@ pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
 }
 
 /// Whether the kernels rotate this tensor by these rows.
-pub(crate) fn rotates(x: &Tensor<4>, rows: &Tensor<3>) -> bool {
+pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
     rows.dtype() == DType::F32 && supports(x)
 }
 

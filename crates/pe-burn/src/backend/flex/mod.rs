@@ -9,7 +9,7 @@ mod rotation;
 mod sum;
 mod windows;
 
-pub(crate) use rotation::{rotate, rotate_heads};
+pub(crate) use rotation::{rotate, rotate_both, rotate_heads};
 pub(crate) use sum::{add, adds};
 pub(crate) use windows::windows;
 

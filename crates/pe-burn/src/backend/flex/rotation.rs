@@ -8,6 +8,7 @@ use burn::tensor::Tensor;
 use multiversion::multiversion;
 
 use super::{CHUNK, PARALLEL_FROM, filled_by};
+use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::threads;
 use crate::layout::Layout;
@@ -20,40 +21,86 @@ use crate::layout::Layout;
 /// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, without autodiff
 /// - `sign`: 1, or −1 for the inverse rotation
 /// - output: as `x`
-pub fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, sign: f32) -> Tensor<4> {
-    of(x, rows, None, layout, sign)
+pub fn rotate(x: Tensor<4>, rows: Addend, layout: Layout, sign: f32) -> Tensor<4> {
+    let angles = Angles::new(rows);
+    Rotation {
+        angles,
+        heads: None,
+        layout,
+        sign,
+    }
+    .of_tensor(x)
+}
+
+/// [`rotate`] for queries and keys of one batch size and length.
+pub fn rotate_both(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    rows: Addend,
+    layout: Layout,
+    sign: f32,
+) -> (Tensor<4>, Tensor<4>) {
+    let rotation = Rotation {
+        angles: Angles::new(rows),
+        heads: None,
+        layout,
+        sign,
+    };
+    (rotation.clone().of_tensor(q), rotation.of_tensor(k))
 }
 
 /// [`rotate`] for the first `heads` heads of a projection, `[batch, seq, heads, d_head]`.
 pub fn rotate_heads(
     x: Tensor<4>,
-    rows: Tensor<3>,
+    rows: Addend,
     heads: usize,
     layout: Layout,
     sign: f32,
 ) -> Tensor<4> {
-    of(x, rows, Some(heads), layout, sign)
-}
-
-fn of(x: Tensor<4>, rows: Tensor<3>, heads: Option<usize>, layout: Layout, sign: f32) -> Tensor<4> {
-    let found = "rows on the device of the input";
-    let rows = rows.without_autodiff().try_into_primitive::<Flex>();
-    let rows = rows.expect(found).to_contiguous();
     let rotation = Rotation {
-        rows,
-        heads,
+        angles: Angles::new(rows),
+        heads: Some(heads),
         layout,
         sign,
     };
-    apply([Operand::of(x)], |[x]: [FlexTensor; 1]| {
-        (rotation.of(x), rotation)
-    })
-    .tensor()
+    rotation.of_tensor(x)
+}
+
+/// The sines and cosines of tokens, as rows of a table.
+#[derive(Clone, Debug)]
+struct Angles {
+    /// `[rows, width]`, contiguous.
+    table: FlexTensor,
+    /// The row of the first token.
+    first: usize,
+    /// How many sequences have rows of their own: 1 or the batch.
+    batch: usize,
+    width: usize,
+}
+
+impl Angles {
+    fn new(rows: Addend) -> Self {
+        let [batch, _, width] = rows.dims();
+        let (table, first) = match rows {
+            // Not copied out of the table.
+            Addend::Slice { table, start, .. } => (table, start),
+            rows => (rows.into_tensor(), 0),
+        };
+        let table = table.without_autodiff().try_into_primitive::<Flex>();
+        Self {
+            table: table
+                .expect("rows on the device of the input")
+                .to_contiguous(),
+            first,
+            batch,
+            width,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Rotation {
-    rows: FlexTensor,
+    angles: Angles,
     /// For heads side by side: how many of them are rotated.
     heads: Option<usize>,
     layout: Layout,
@@ -61,20 +108,137 @@ struct Rotation {
 }
 
 impl Rotation {
+    fn of_tensor(self, x: Tensor<4>) -> Tensor<4> {
+        apply([Operand::of(x)], |[x]: [FlexTensor; 1]| (self.of(x), self)).tensor()
+    }
+
     fn of(&self, x: FlexTensor) -> FlexTensor {
-        let Self {
-            rows,
-            heads,
-            layout,
-            sign,
-        } = self;
-        match heads {
-            None => rotated(x, rows, None, *layout, *sign),
+        match self.heads {
+            None => self.rotated(x),
             Some(_) => {
                 let by_heads = x.transpose(1, 2);
                 drop(x); // or its memory is shared
-                rotated(by_heads, rows, *heads, *layout, *sign).transpose(1, 2)
+                self.rotated(by_heads).transpose(1, 2)
             }
+        }
+    }
+
+    /// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With a number of
+    /// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
+    fn rotated(&self, mut x: FlexTensor) -> FlexTensor {
+        let (first_heads, layout, sign) = (self.heads, self.layout, self.sign);
+        let (width, angles_batch) = (self.angles.width, self.angles.batch);
+        let angles: &[f32] = self.angles.table.as_slice().expect("contiguous rows");
+        let angles = &angles[self.angles.first * width..];
+        let [batch, heads, seq, d_head] = x.layout().shape().dims();
+        let turned = first_heads.unwrap_or(heads);
+        if x.layout().strides()[3] != 1 {
+            x = x.to_contiguous();
+        }
+        let strides = x.layout().clone();
+        let disjoint = rows_are_disjoint(&strides);
+        // A decoding step: all heads of a sequence turn by one row of angles.
+        if seq == 1
+            && batch * heads * d_head <= PARALLEL_FROM
+            && disjoint
+            && let Some(numbers) = x.try_storage_mut::<f32>()
+        {
+            let of_head = strides.strides()[1];
+            let numbers = Memory(numbers.as_mut_ptr());
+            for b in 0..batch {
+                let angles = &angles[b % angles_batch * width..][..width];
+                // SAFETY: the rows are inside the storage and do not overlap, and `try_storage_mut` has
+                // checked that the storage is not shared.
+                unsafe {
+                    let first = numbers.from(strides.index(&[b, 0, 0, 0]));
+                    rotate_rows(first, of_head, turned, width, (angles, 0), layout, sign);
+                }
+            }
+            return x;
+        }
+        // A thread takes this many rows of one head of one sequence at a time.
+        let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
+        let per_head = seq.div_ceil(rows_at_a_time);
+        let block = |i: usize| {
+            let (head, first) = (i / per_head, i % per_head * rows_at_a_time);
+            let count = rows_at_a_time.min(seq - first);
+            let from = (head / heads % angles_batch * seq + first) * width;
+            let angles = &angles[from..from + count * width];
+            ([head / heads, head % heads, first, 0], angles)
+        };
+        let blocks = batch * heads * per_head;
+        let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
+            0..=PARALLEL_FROM => (0..blocks).for_each(work),
+            // One head may have few rows, so a thread takes several blocks.
+            _ => {
+                let at_a_time = (CHUNK / (rows_at_a_time * d_head)).max(1);
+                threads::for_each((0..blocks).step_by(at_a_time), |first| {
+                    (first..blocks.min(first + at_a_time)).for_each(work);
+                });
+            }
+        };
+
+        let stride = strides.strides()[2];
+        if disjoint && let Some(numbers) = x.try_storage_mut::<f32>() {
+            let numbers = Memory(numbers.as_mut_ptr());
+            for_each(&|i| {
+                let (index, angles) = block(i);
+                if index[1] >= turned {
+                    return;
+                }
+                // SAFETY: the rows are inside the storage and do not overlap, each is given to one
+                // thread, and `try_storage_mut` has checked that the storage is not shared.
+                unsafe {
+                    let first = numbers.from(strides.index(&index));
+                    let rows = angles.len() / width;
+                    rotate_rows(first, stride, rows, width, (angles, width), layout, sign);
+                }
+            });
+            return x;
+        }
+        let (numbers, strides) = (x.storage::<f32>(), x.layout());
+        // The first element of a row of the output, and how far the next row of its head is.
+        let (to_row, step): (&(dyn Fn([usize; 4]) -> usize + Sync), usize) = match first_heads {
+            None => (
+                &|[b, h, row, _]| ((b * heads + h) * seq + row) * d_head,
+                d_head,
+            ),
+            Some(_) => (
+                &|[b, h, row, _]| ((b * seq + row) * heads + h) * d_head,
+                heads * d_head,
+            ),
+        };
+        let write = |out: &mut [MaybeUninit<f32>]| {
+            let out = Memory(out.as_mut_ptr().cast());
+            for_each(&|i| {
+                let (index, angles) = block(i);
+                let [b, h, first, _] = index;
+                let target = to_row(index);
+                for row in 0..angles.len() / width {
+                    let from = strides.index(&[b, h, first + row, 0]);
+                    let source = &numbers[from..from + d_head];
+                    // SAFETY: `source` is other memory than `out`, and each row of `out` is inside it and
+                    // written by one thread.
+                    unsafe {
+                        let row = out.from(target + row * step);
+                        row.copy_from_nonoverlapping(source.as_ptr(), d_head);
+                    }
+                }
+                if h >= turned {
+                    return;
+                }
+                // SAFETY: these rows have just been written, by this thread.
+                unsafe {
+                    let first = out.from(target);
+                    let (rows, step) = (angles.len() / width, step as isize);
+                    rotate_rows(first, step, rows, width, (angles, width), layout, sign);
+                }
+            });
+        };
+        // SAFETY: the blocks cover all rows, and each row is written whole.
+        match first_heads {
+            None => unsafe { filled_by([batch, heads, seq, d_head], write) },
+            Some(_) => unsafe { filled_by([batch, seq, heads, d_head], write) }.transpose(1, 2),
         }
     }
 }
@@ -84,109 +248,6 @@ impl Operation<Flex, 1> for Rotation {
         // The transpose of a rotation is its inverse.
         let sign = -self.sign;
         [Self { sign, ..self }.of(gradient)]
-    }
-}
-
-/// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With a number of
-/// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
-fn rotated(
-    mut x: FlexTensor,
-    rows: &FlexTensor,
-    first_heads: Option<usize>,
-    layout: Layout,
-    sign: f32,
-) -> FlexTensor {
-    let angles: &[f32] = rows.as_slice().expect("contiguous rows");
-    let [angles_batch, seq, width] = rows.layout().shape().dims();
-    let [batch, heads, _, d_head] = x.layout().shape().dims();
-    let turned = first_heads.unwrap_or(heads);
-    // A thread takes this many rows of one head of one sequence at a time.
-    let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
-    let per_head = seq.div_ceil(rows_at_a_time);
-    let block = |i: usize| {
-        let (head, first) = (i / per_head, i % per_head * rows_at_a_time);
-        let count = rows_at_a_time.min(seq - first);
-        let from = (head / heads % angles_batch * seq + first) * width;
-        let angles = &angles[from..from + count * width];
-        ([head / heads, head % heads, first, 0], angles)
-    };
-    let blocks = batch * heads * per_head;
-    let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
-        0..=PARALLEL_FROM => (0..blocks).for_each(work),
-        // One head may have few rows, so a thread takes several blocks.
-        _ => {
-            let at_a_time = (CHUNK / (rows_at_a_time * d_head)).max(1);
-            threads::for_each((0..blocks).step_by(at_a_time), |first| {
-                (first..blocks.min(first + at_a_time)).for_each(work);
-            });
-        }
-    };
-
-    if x.layout().strides()[3] != 1 {
-        x = x.to_contiguous();
-    }
-    let strides = x.layout().clone();
-    let stride = strides.strides()[2];
-    if rows_are_disjoint(&strides)
-        && let Some(numbers) = x.try_storage_mut::<f32>()
-    {
-        let numbers = Memory(numbers.as_mut_ptr());
-        for_each(&|i| {
-            let (index, angles) = block(i);
-            if index[1] >= turned {
-                return;
-            }
-            // SAFETY: the rows are inside the storage and do not overlap, each is given to one
-            // thread, and `try_storage_mut` has checked that the storage is not shared.
-            unsafe {
-                let first = numbers.from(strides.index(&index));
-                rotate_rows(first, stride, width, angles, layout, sign);
-            }
-        });
-        return x;
-    }
-    let (numbers, strides) = (x.storage::<f32>(), x.layout());
-    // The first element of a row of the output, and how far the next row of its head is.
-    let (to_row, step): (&(dyn Fn([usize; 4]) -> usize + Sync), usize) = match first_heads {
-        None => (
-            &|[b, h, row, _]| ((b * heads + h) * seq + row) * d_head,
-            d_head,
-        ),
-        Some(_) => (
-            &|[b, h, row, _]| ((b * seq + row) * heads + h) * d_head,
-            heads * d_head,
-        ),
-    };
-    let write = |out: &mut [MaybeUninit<f32>]| {
-        let out = Memory(out.as_mut_ptr().cast());
-        for_each(&|i| {
-            let (index, angles) = block(i);
-            let [b, h, first, _] = index;
-            let target = to_row(index);
-            for row in 0..angles.len() / width {
-                let from = strides.index(&[b, h, first + row, 0]);
-                let source = &numbers[from..from + d_head];
-                // SAFETY: `source` is other memory than `out`, and each row of `out` is inside it and
-                // written by one thread.
-                unsafe {
-                    let row = out.from(target + row * step);
-                    row.copy_from_nonoverlapping(source.as_ptr(), d_head);
-                }
-            }
-            if h >= turned {
-                return;
-            }
-            // SAFETY: these rows have just been written, by this thread.
-            unsafe {
-                let first = out.from(target);
-                rotate_rows(first, step as isize, width, angles, layout, sign);
-            }
-        });
-    };
-    // SAFETY: the blocks cover all rows, and each row is written whole.
-    match first_heads {
-        None => unsafe { filled_by([batch, heads, seq, d_head], write) },
-        Some(_) => unsafe { filled_by([batch, seq, heads, d_head], write) }.transpose(1, 2),
     }
 }
 
@@ -228,8 +289,8 @@ fn rows_are_disjoint(strides: &Strides) -> bool {
     true
 }
 
-/// Rotates the first `width` elements of rows that are `stride` elements apart, one for each row of
-/// `angles`.
+/// Rotates the first `width` elements of rows that are `stride` elements apart, by rows of angles that are
+/// `step` elements apart: with 0 all by the first.
 ///
 /// # Safety
 ///
@@ -239,24 +300,24 @@ fn rows_are_disjoint(strides: &Strides) -> bool {
 unsafe fn rotate_rows(
     first: *mut f32,
     stride: isize,
+    rows: usize,
     width: usize,
-    angles: &[f32],
+    (angles, step): (&[f32], usize),
     layout: Layout,
     sign: f32,
 ) {
     let pairs = width / 2;
-    let mut at = 0;
-    while at < angles.len() {
+    for row in 0..rows {
         // SAFETY: the caller promises that this row is initialized and used by nothing else.
-        let row = unsafe {
-            let start = first.offset((at / width) as isize * stride);
+        let numbers = unsafe {
+            let start = first.offset(row as isize * stride);
             core::slice::from_raw_parts_mut(start, width)
         };
-        let (sin, cos) = angles[at..at + width].split_at(pairs);
+        let (sin, cos) = angles[row * step..][..width].split_at(pairs);
         let (sin, cos) = (&sin[..pairs], &cos[..pairs]);
         match layout {
             Layout::Halves => {
-                let (a, b) = row.split_at_mut(pairs);
+                let (a, b) = numbers.split_at_mut(pairs);
                 let (a, b) = (&mut a[..pairs], &mut b[..pairs]);
                 for i in 0..pairs {
                     let sin = sin[i] * sign;
@@ -265,14 +326,13 @@ unsafe fn rotate_rows(
                 }
             }
             Layout::Interleaved => {
-                let (row, _) = row.as_chunks_mut::<2>();
-                let row = &mut row[..pairs];
+                let (numbers, _) = numbers.as_chunks_mut::<2>();
+                let numbers = &mut numbers[..pairs];
                 for i in 0..pairs {
-                    let (sin, [a, b]) = (sin[i] * sign, row[i]);
-                    row[i] = [a * cos[i] - b * sin, a * sin + b * cos[i]];
+                    let (sin, [a, b]) = (sin[i] * sign, numbers[i]);
+                    numbers[i] = [a * cos[i] - b * sin, a * sin + b * cos[i]];
                 }
             }
         }
-        at += width;
     }
 }
