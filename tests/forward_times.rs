@@ -126,9 +126,10 @@ fn bias(device: &Device, [heads, queries, keys]: [usize; 3]) -> [Option<f64>; 3]
     let [ours, floor] = medians(
         device,
         || source.clone().mul_scalar(2.0),
-        [&|_| drop(alibi.bias((&at, queries), (&at, keys))), &|x| {
-            drop(x.add_scalar(1.0))
-        }],
+        [
+            &|_| drop(alibi.bias((&at, queries), (&at, keys))),
+            &|x: Tensor<4>| drop(x.add_scalar(1.0)),
+        ],
     );
     [Some(ours), Some(floor), None]
 }

@@ -74,7 +74,7 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let [first, second, fixed] = ["first", "second", "fixed"].map(|name| folder.path().join(name));
     let (stdout, stderr) = run(EASY, "auto:100..1600", &["--seeds", "2"], &first);
     assert!(
-        stderr.contains("majority for 100 to 1600 steps, until it has converged"),
+        stderr.contains("majority until it has converged (100 to 1600 steps)"),
         "{stderr}"
     );
     let found = results(&first);
@@ -151,7 +151,8 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
     );
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(
-        page.contains("Trained for 100 to 200 steps, until it had converged,")
+        page.contains("Trained for 100 to 200 steps, until it had converged, on lengths 4 to 20")
+            && page.contains("bucket_sort (100 to 200 steps, until it had converged).")
             && page.contains("200 to 200"),
         "the page has the steps"
     );
@@ -206,7 +207,7 @@ fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
     );
     assert_eq!(code, 0, "{stderr}");
     assert!(
-        stderr.contains("majority for 100 to 400 steps, until it has converged")
+        stderr.contains("majority until it has converged (100 to 400 steps)")
             && stderr.contains("1 of them are there already and are kept; 1 are new"),
         "{stderr}"
     );

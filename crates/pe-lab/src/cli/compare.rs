@@ -393,11 +393,7 @@ impl Args {
 fn what_runs(spec: &StudySpec) -> String {
     let tasks = spec.tasks.iter().map(|task| match task.auto_from {
         None => format!("{} for {}", task.name, task.in_words()),
-        Some(_) => format!(
-            "{} for {}, until it has converged",
-            task.name,
-            task.in_words()
-        ),
+        Some(_) => format!("{} until it has converged ({})", task.name, task.in_words()),
     });
     let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
     format!(

@@ -162,10 +162,7 @@ pub fn render(
         .map(|(task, figures)| TaskPart {
             figures: Shown::all(&figures.scores),
             two_parts: task.has(Part::Beyond),
-            steps: match (task.auto_from, steps_in_words(task.auto_from, task.steps)) {
-                (None, steps) => steps,
-                (Some(_), steps) => format!("{steps}, until it had converged,"),
-            },
+            steps: steps_in_words(task.auto_from, task.steps),
             has_exact: !task.has_one_answer(),
             measure: task.measure.name(),
             better: match task.measure.is_accuracy() {
