@@ -112,7 +112,7 @@ fn parts(name: &str) -> (&str, Option<&str>) {
 }
 
 /// The Burn device of this name, without autodiff. Where there are several cards, `BACKEND:CARD` chooses one,
-/// by a part of its name or by its number in the list of [`cards`].
+/// by a part of its name or by its number among them, from 0 on.
 ///
 /// # Errors
 ///

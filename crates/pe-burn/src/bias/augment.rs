@@ -70,7 +70,7 @@ pub(super) fn augment(
     let parts = parts(dtype);
     let more = parts * (parts + 1) / 2 + parts;
     let width = (d_head + more).next_multiple_of(STEP);
-    let root = (width as f64).sqrt();
+    let root = libm::sqrt(width as f64);
 
     let (at_q, at_k) = (on_a_line(of_q)?, on_a_line(of_k)?);
     let all = || at_q.iter().chain(&at_k).copied();
@@ -106,7 +106,7 @@ pub(super) fn augment(
     more_q.extend(of_queries);
     more_k.resize(more_q.len(), unit);
 
-    let scale = (width as f64 / d_head as f64).sqrt();
+    let scale = libm::sqrt(width as f64 / d_head as f64);
     let q = cast(cast(q, FloatDType::F32).mul_scalar(scale), dtype);
     let widened = |x: Tensor<4>, columns: Vec<Tensor<4>>| {
         let [batch, heads, seq, _] = x.dims();
