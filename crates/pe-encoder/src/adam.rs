@@ -43,6 +43,17 @@ pub struct Adam {
     pub kernels: Kernels,
 }
 
+#[cfg(any(feature = "cube", feature = "tch"))]
+impl Adam {
+    /// The bias corrections of both moments in one factor, √(1 − β₂ᵗ) / (1 − β₁ᵗ), and ε √(1 − β₂ᵗ), so that it
+    /// is ε beside the corrected root.
+    pub(crate) fn corrections(&self, time: usize) -> [f32; 2] {
+        let time = time as i32;
+        let root = (1.0 - self.beta_2.powi(time)).sqrt();
+        [root / (1.0 - self.beta_1.powi(time)), self.epsilon * root]
+    }
+}
+
 impl Optimizer for Adam {
     type State<const D: usize> = AdamState<D>;
 

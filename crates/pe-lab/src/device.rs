@@ -214,14 +214,8 @@ fn found(known: DeviceName, on_machine: DeviceType, device: Device) -> Result<De
     Ok(device)
 }
 
-#[cfg(any(
-    feature = "wgpu",
-    feature = "vulkan",
-    feature = "metal",
-    feature = "webgpu",
-    feature = "cuda",
-    feature = "rocm"
-))]
+/// The card with this name, or the usual one.
+#[cfg(feature = "cube")]
 fn card(
     known: DeviceName,
     wanted: Option<&str>,
@@ -267,20 +261,14 @@ fn card(
 
 /// The name of the graphics card of an open device; `None` for a processor.
 pub fn name_of(device: &Device) -> Option<String> {
-    #[cfg(any(
-        feature = "wgpu",
-        feature = "vulkan",
-        feature = "metal",
-        feature = "webgpu",
-        feature = "cuda",
-        feature = "rocm"
-    ))]
-    return device.identity().map(|card| card.name);
-    #[allow(unreachable_code)] // in a build with graphics cards
-    {
+    #[cfg(feature = "cube")]
+    let name = device.identity().map(|card| card.name);
+    #[cfg(not(feature = "cube"))]
+    let name = {
         let _ = device;
         None
-    }
+    };
+    name
 }
 
 /// The device with the name of its graphics card, if it has one.

@@ -260,6 +260,41 @@ impl Side {
             }
         }
     }
+
+    /// Rotates `heads` heads of this side alone.
+    fn launch(
+        self,
+        rows: CubeTensor,
+        addresses: AddressType,
+        output: TensorArg,
+        heads: usize,
+        plan: Plan,
+    ) {
+        let [batch, _, seq, _] = self.x.meta.shape().dims();
+        let threads = batch * heads * seq * plan.threads();
+        let client = self.x.client.clone();
+        let cube_dim = CubeDim::new(&client, threads);
+        let dtype = element(self.x.dtype);
+        // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, inside the
+        // shapes and strides of the tensors, and no other thread does.
+        unsafe {
+            turn_one::launch_unchecked(
+                &client,
+                calculate_cube_count_elemwise(&client, threads, cube_dim),
+                cube_dim,
+                addresses,
+                plan.vector,
+                self.x.into_tensor_arg(),
+                rows.into_tensor_arg(),
+                output,
+                threads,
+                heads,
+                seq,
+                plan,
+                dtype,
+            );
+        }
+    }
 }
 
 /// Rows as the kernel takes them, and the size of the addresses that reach them and the sides.
@@ -279,31 +314,9 @@ pub(super) fn one(x: CubeTensor, rows: CubeTensor, layout: Layout, turn: Turn) -
     let (rows, addresses) = contiguous(rows, &[&side]);
     let vector = side.vector(rows.meta.shape()[2], layout);
     let plan = side.plan(&rows, vector, layout, turn);
-    let threads = side.threads(&plan);
-    let client = side.x.client.clone();
-    let cube_dim = CubeDim::new(&client, threads);
-    let [_, heads, seq, _] = side.x.meta.shape().dims();
+    let [_, heads, _, _] = side.x.meta.shape().dims();
     let (y, output) = side.output(0);
-    let dtype = element(side.x.dtype);
-    // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, inside the
-    // shapes and strides of the tensors, and no other thread does.
-    unsafe {
-        turn_one::launch_unchecked(
-            &client,
-            calculate_cube_count_elemwise(&client, threads, cube_dim),
-            cube_dim,
-            addresses,
-            vector,
-            side.x.into_tensor_arg(),
-            rows.into_tensor_arg(),
-            output,
-            threads,
-            heads,
-            seq,
-            plan,
-            dtype,
-        );
-    }
+    side.launch(rows, addresses, output, heads, plan);
     y
 }
 
@@ -329,7 +342,7 @@ pub(super) fn both(
     let (turned_q, output_q) = q.output(0);
     let (turned_k, output_k) = k.output(1);
     let dtype = element(q.x.dtype);
-    // SAFETY: as in `one`, and the memory of queries and keys that are written is not shared.
+    // SAFETY: as in `Side::launch`, and the memory of queries and keys that are written is not shared.
     unsafe {
         turn_both::launch_unchecked(
             &client,
@@ -383,29 +396,8 @@ pub(super) fn first_heads(
         first_heads: Some(heads),
         ..side.plan(&rows, vector, layout, turn)
     };
-    let [batch, all, seq, _] = side.x.meta.shape().dims();
+    let [_, all, _, _] = side.x.meta.shape().dims();
     let heads = if side.in_place { heads } else { all };
-    let threads = batch * heads * seq * plan.threads();
-    let client = side.x.client.clone();
-    let cube_dim = CubeDim::new(&client, threads);
-    let dtype = element(side.x.dtype);
-    // SAFETY: as in `one`.
-    unsafe {
-        turn_one::launch_unchecked(
-            &client,
-            calculate_cube_count_elemwise(&client, threads, cube_dim),
-            cube_dim,
-            addresses,
-            vector,
-            side.x.into_tensor_arg(),
-            rows.into_tensor_arg(),
-            output,
-            threads,
-            heads,
-            seq,
-            plan,
-            dtype,
-        );
-    }
+    side.launch(rows, addresses, output, heads, plan);
     y
 }

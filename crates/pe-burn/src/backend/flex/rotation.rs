@@ -22,14 +22,7 @@ use crate::layout::Layout;
 /// - `sign`: 1, or −1 for the inverse rotation
 /// - output: as `x`
 pub fn rotate(x: Tensor<4>, rows: Addend, layout: Layout, sign: f32) -> Tensor<4> {
-    let angles = Angles::new(rows);
-    Rotation {
-        angles,
-        heads: None,
-        layout,
-        sign,
-    }
-    .of_tensor(x)
+    Rotation::new(rows, None, layout, sign).of_tensor(x)
 }
 
 /// [`rotate`] for queries and keys of one batch size and length.
@@ -40,12 +33,7 @@ pub fn rotate_both(
     layout: Layout,
     sign: f32,
 ) -> (Tensor<4>, Tensor<4>) {
-    let rotation = Rotation {
-        angles: Angles::new(rows),
-        heads: None,
-        layout,
-        sign,
-    };
+    let rotation = Rotation::new(rows, None, layout, sign);
     (rotation.clone().of_tensor(q), rotation.of_tensor(k))
 }
 
@@ -57,13 +45,7 @@ pub fn rotate_heads(
     layout: Layout,
     sign: f32,
 ) -> Tensor<4> {
-    let rotation = Rotation {
-        angles: Angles::new(rows),
-        heads: Some(heads),
-        layout,
-        sign,
-    };
-    rotation.of_tensor(x)
+    Rotation::new(rows, Some(heads), layout, sign).of_tensor(x)
 }
 
 /// The sines and cosines of tokens, as rows of a table.
@@ -108,6 +90,15 @@ struct Rotation {
 }
 
 impl Rotation {
+    fn new(rows: Addend, heads: Option<usize>, layout: Layout, sign: f32) -> Self {
+        Self {
+            angles: Angles::new(rows),
+            heads,
+            layout,
+            sign,
+        }
+    }
+
     fn of_tensor(self, x: Tensor<4>) -> Tensor<4> {
         apply([Operand::of(x)], |[x]: [FlexTensor; 1]| (self.of(x), self)).tensor()
     }
@@ -197,23 +188,18 @@ impl Rotation {
             return x;
         }
         let (numbers, strides) = (x.storage::<f32>(), x.layout());
-        // The first element of a row of the output, and how far the next row of its head is.
-        let (to_row, step): (&(dyn Fn([usize; 4]) -> usize + Sync), usize) = match first_heads {
-            None => (
-                &|[b, h, row, _]| ((b * heads + h) * seq + row) * d_head,
-                d_head,
-            ),
-            Some(_) => (
-                &|[b, h, row, _]| ((b * seq + row) * heads + h) * d_head,
-                heads * d_head,
-            ),
+        // How far apart sequences, heads and tokens are in the output.
+        let rows_apart = match first_heads {
+            None => [heads * seq, seq, 1],
+            Some(_) => [heads * seq, 1, heads],
         };
+        let [of_batch, of_head, step] = rows_apart.map(|rows| rows * d_head);
         let write = |out: &mut [MaybeUninit<f32>]| {
             let out = Memory(out.as_mut_ptr().cast());
             for_each(&|i| {
                 let (index, angles) = block(i);
                 let [b, h, first, _] = index;
-                let target = to_row(index);
+                let target = b * of_batch + h * of_head + first * step;
                 for row in 0..angles.len() / width {
                     let from = strides.index(&[b, h, first + row, 0]);
                     let source = &numbers[from..from + d_head];

@@ -24,9 +24,8 @@ pub struct Rates {
     pub most: Option<f32>,
     /// β₁ and β₂.
     pub keep: [f32; 2],
-    /// The bias corrections of both moments in one factor, √(1 − β₂ᵗ) / (1 − β₁ᵗ).
+    /// This and `epsilon` are those of [`Adam::corrections`](crate::Adam).
     pub correction: f32,
-    /// ε √(1 − β₂ᵗ), so that it is ε beside the corrected root.
     pub epsilon: f32,
     pub rate: f32,
 }

@@ -341,12 +341,12 @@ pub fn step<const D: usize>(
         Some(AdamState { momentum }) => (momentum.time + 1, momentum.moment_1, momentum.moment_2),
         None => (1, parameter.zeros_like(), parameter.zeros_like()),
     };
-    let root = (1.0 - adam.beta_2.powi(time as i32)).sqrt();
+    let [correction, epsilon] = adam.corrections(time);
     let rates = Rates {
         most: adam.clip_norm,
         keep: [adam.beta_1, adam.beta_2],
-        correction: root / (1.0 - adam.beta_1.powi(time as i32)),
-        epsilon: adam.epsilon * root,
+        correction,
+        epsilon,
         rate: rate as f32,
     };
     let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(primitive);

@@ -63,28 +63,26 @@ struct Rates {
     keep: [f32; 2],
     /// 1 − β₁ and 1 − β₂.
     add: [f32; 2],
-    /// The bias corrections of both moments in one factor, √(1 − β₂ᵗ) / (1 − β₁ᵗ).
+    /// This and `epsilon` are those of [`Adam::corrections`](crate::Adam).
     correction: f32,
-    /// ε √(1 − β₂ᵗ), so that it is ε beside the corrected root.
     epsilon: f32,
     rate: f32,
 }
 
 impl Rates {
     fn new(adam: &Adam, rate: f64, time: usize, gradient: &[f32]) -> Self {
-        let time = time as i32;
+        let [correction, epsilon] = adam.corrections(time);
         let clip = adam.clip_norm.map_or(1.0, |most| {
             let factor = most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE);
             // Not `factor.min(1.0)`, which is 1 for NaN: a NaN in the gradient must not be hidden.
             if factor > 1.0 { 1.0 } else { factor }
         });
-        let root = (1.0 - adam.beta_2.powi(time)).sqrt();
         Self {
             clip,
             keep: [adam.beta_1, adam.beta_2],
             add: [1.0 - adam.beta_1, 1.0 - adam.beta_2],
-            correction: root / (1.0 - adam.beta_1.powi(time)),
-            epsilon: adam.epsilon * root,
+            correction,
+            epsilon,
             rate: rate as f32,
         }
     }
