@@ -12,9 +12,8 @@ use pe_burn::{
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
-use super::fuzzing::more;
+use super::fuzzing::{more, runner};
 
 pub fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().convert::<f32>().try_to_vec().unwrap()
@@ -366,7 +365,7 @@ fn any_positions_through_every_scheme() {
     // What a panic says is part of the test, and not of its output.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let mut runner = TestRunner::new(ProptestConfig::default());
+    let mut runner = runner();
     let (more, mut cases, mut errors) = (more(3_000), 0, 0);
     let mut taken = vec![0; schemes.len() + mixed.len()];
     let mut failed = None;

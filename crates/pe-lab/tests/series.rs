@@ -54,6 +54,37 @@ fn timed(reading: &mut Reading) {
 }
 
 #[test]
+fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
+    let with = |row: usize, cells: &str| {
+        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
+        lines[row] = cells.into();
+        lines.join("\n")
+    };
+    let all = |_: &mut Reading| ();
+    // In the test, and in the training: far outside of the deviation, and where the mean itself overflows.
+    for (row, cells, column) in [
+        (390, "390,1e308,0.5", "x"),
+        (390, "390,-1e200,0.5", "x"),
+        (7, "7,1.7e308,0.5", "x"),
+        (390, "390,3,1e39", "y"),
+        (7, "7,3,-1e308", "y"),
+    ] {
+        let error = read(&with(row, cells), all).unwrap_err();
+        let place = format!("row {row}: `{column}` is ");
+        assert!(error.contains(&place), "{error}");
+        assert!(error.contains("too large for f32"), "{error}");
+    }
+    let far = with(400, "1e308,3,0.5").replace("\n0,", "\n-1e308,");
+    let error = read(&far, timed).unwrap_err();
+    assert!(
+        error.contains("-1e308 to 1e308 are too far apart"),
+        "{error}"
+    );
+    // What f32 holds is read.
+    assert!(read(&with(390, "390,1e30,0.5"), all).is_ok());
+}
+
+#[test]
 fn a_forecast_is_scored_against_the_last_value() {
     let text = waves(400);
     let data = read(&text, alone).unwrap();

@@ -99,6 +99,14 @@ pub fn more(cases: usize) -> impl Fn(usize) -> bool {
     move |done| seconds.map_or(done < cases, |seconds| started.elapsed() < seconds)
 }
 
+/// What makes the cases: the same ones at every run, as a test should have, unless a time is set. Then they are new ones.
+pub fn runner() -> TestRunner {
+    match std::env::var_os("PE_FUZZ_SECONDS") {
+        None => TestRunner::deterministic(),
+        Some(_) => TestRunner::new(ProptestConfig::default()),
+    }
+}
+
 /// Reads every file of the corpus, and changed ones. `read` gets the name of a file in a folder of its own, and says whether the
 /// file could be used.
 pub fn fuzz(parser: &str, files: Vec<(String, Vec<u8>)>, read: impl Fn(&Path) -> bool) {
@@ -120,7 +128,7 @@ pub fn fuzz(parser: &str, files: Vec<(String, Vec<u8>)>, read: impl Fn(&Path) ->
     assert!(whole > 0, "no file of the corpus can be used");
     let changes = prop::collection::vec((0_u8..8, any::<u32>(), any::<u32>()), 0..6);
     let inputs = (0..files.len(), 0..files.len(), changes);
-    let mut runner = TestRunner::new(ProptestConfig::default());
+    let mut runner = runner();
     let (mut cases, mut good) = (0, 0);
     let more = more(CASES);
     while more(cases) {

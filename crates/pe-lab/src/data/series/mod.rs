@@ -74,6 +74,7 @@ pub(super) fn read(
     lengths.dedup();
     let mut notes = describe(&table, to_train, window);
     let task = Series::new(table, file, to_train, window, lengths);
+    task.check_range(task.table()).map_err(Problem::Series)?;
     let floor = task.floor(window);
     let is_error = !task.measure().is_accuracy();
     if is_error && floor == 0.0 {

@@ -19,6 +19,7 @@ pub(in super::super) fn to_predict(
 ) -> Result<ToPredict, Problem> {
     let text = text(open(file, reading)?.1)?;
     let table = table::read_like(&text, reading, delimiter(file), task.table())?;
+    task.check_range(&table).map_err(Problem::Series)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);
     if windows.is_empty() {

@@ -163,13 +163,58 @@ impl Series {
             to_predict,
             left_out: Vec::new(),
         };
-        Ok(Self::new(
-            table,
-            file,
-            about.to_train,
-            about.window,
-            about.lengths,
-        ))
+        let (to_train, window) = (about.to_train, about.window);
+        let task = Self::new(table, file, to_train, window, about.lengths);
+        match task.check_range(&task.table) {
+            Ok(()) => Ok(task),
+            Err(_) => Err("some of its numbers are too large"),
+        }
+    }
+
+    /// Whether `f32`, in which a model computes, holds every number of a table once it is scaled as those of the
+    /// training are.
+    ///
+    /// # Errors
+    ///
+    /// With the largest number that is not held, and its row and column.
+    pub(super) fn check_range(&self, table: &Table) -> Result<(), String> {
+        let columns = table.values.iter().zip(&self.scale).zip(&table.columns);
+        for (column, ((numbers, (mean, deviation)), name)) in columns.enumerate() {
+            let most = || numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let least = || numbers.iter().copied().fold(f64::INFINITY, f64::min);
+            let from = match column {
+                // It is read as its difference from another number of the column.
+                0 if is_forecast(&self.table) => [least(), most()],
+                _ => [*mean; 2],
+            };
+            let is_held = |number: f64| {
+                let scaled = from.map(|from| ((number - from) / deviation) as f32);
+                scaled.iter().all(|scaled| scaled.is_finite())
+            };
+            // One of them may keep all others from being held, so the largest is named.
+            let worst = (0..numbers.len())
+                .filter(|row| !is_held(numbers[*row]))
+                .max_by(|a, b| numbers[*a].abs().total_cmp(&numbers[*b].abs()));
+            if let Some(row) = worst {
+                return Err(format!(
+                    "row {}: {} is {:e}, too large for f32, in which models compute, once it is divided by the deviation \
+                     in training, {deviation:.2e}",
+                    grouped(row + 1),
+                    shorten(name),
+                    numbers[row]
+                ));
+            }
+        }
+        let times = table.times.as_deref().unwrap_or_default();
+        if let [first, .., last] = times
+            && !((last - first) / self.step).is_finite()
+        {
+            return Err(format!(
+                "the times {first:e} to {last:e} are too far apart for steps of {:e}",
+                self.step
+            ));
+        }
+        Ok(())
     }
 
     /// The same task under a name of its own.
