@@ -19,6 +19,7 @@ mod yarn;
 
 use alloc::format;
 use alloc::string::String;
+use core::f64::consts::TAU;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -209,7 +210,7 @@ impl Spectrum {
     /// # Errors
     ///
     /// [`PositionError::Number`] for a number that the scaling cannot work with, and where a scaled
-    /// frequency or base is no longer a finite number above 0; [`Config`](PositionError::Config) when
+    /// frequency, its wavelength or the base is no longer a finite number above 0; [`Config`](PositionError::Config) when
     /// nothing gives the attention factor of LongRoPE.
     ///
     /// ```
@@ -227,8 +228,15 @@ impl Spectrum {
         scaling.check(self.doubles().len())?;
         let scaled = scaling.apply(self, seq)?;
         for omega in scaled.frequencies() {
-            let fits = omega.is_finite() && (omega > 0.0 || scaling.stops_frequencies());
-            check_number(fits, "a scaled frequency", omega, "finite and above 0")?;
+            let turns = omega > 0.0 && (TAU / omega).is_finite();
+            let stops = omega == 0.0 && scaling.stops_frequencies();
+            let bound = "finite and above 0, as its wavelength 2π / frequency";
+            check_number(
+                omega.is_finite() && (turns || stops),
+                "a scaled frequency",
+                omega,
+                bound,
+            )?;
         }
         Ok(scaled)
     }
@@ -343,16 +351,18 @@ mod tests {
     #[test]
     fn a_frequency_that_is_no_longer_a_number_above_0_is_refused() {
         let far = RopeScaling::from(Linear::new(1e200));
-        let error = plain()
-            .scaled(&far, 1)
-            .unwrap()
-            .scaled(&far, 1)
-            .unwrap_err();
-        let message = error.to_string();
-        assert!(
-            message.starts_with("a scaled frequency must be finite and above 0; got "),
-            "{message}"
-        );
+        let twice = plain().scaled(&far, 1).unwrap().scaled(&far, 1);
+        // 1e-308 and less are above 0, but a wavelength of 2π / 1e-308 is not finite.
+        let slow = plain().scaled(&Linear::new(1e308).into(), 1);
+        for error in [twice.unwrap_err(), slow.unwrap_err()] {
+            let message = error.to_string();
+            assert!(
+                message.starts_with(
+                    "a scaled frequency must be finite and above 0, as its wavelength"
+                ),
+                "{message}"
+            );
+        }
     }
 
     #[test]
