@@ -279,15 +279,15 @@ fn lookup<'a>(
     d_head: usize,
     device: &Device,
 ) -> Result<Lookup<'a>, PositionError> {
-    check_side(x, d_head, device)?;
-    let [batch, _, seq, _] = x.dims();
+    let [batch, _, seq, _] = check_side(x, d_head, device)?;
     positions.lookup(Some(batch), seq)
 }
 
-/// Checks the width and the device of queries or keys of a module.
+/// Checks the width and the device of queries or keys of a module, and returns their shape.
 #[inline]
-fn check_side(x: &Tensor<4>, d_head: usize, device: &Device) -> Result<(), PositionError> {
-    let [_, _, _, got] = x.dims();
-    check_width("d_head", d_head, got)?;
-    check_device(x, device)
+fn check_side(x: &Tensor<4>, d_head: usize, device: &Device) -> Result<[usize; 4], PositionError> {
+    let dims = x.dims();
+    check_width("d_head", d_head, dims[3])?;
+    check_device(x, device)?;
+    Ok(dims)
 }

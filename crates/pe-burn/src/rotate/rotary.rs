@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
-use burn::tensor::{Device, FloatDType, Int, Tensor};
+use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::packed;
 use super::scaling::RopeScaling;
 use super::turn::{Turn, by_columns, rotate, rotate_both, rotate_heads};
-use super::{Rotate, check_side, lookup};
+use super::{Rotate, check_side};
 use crate::backend::Addend;
 use crate::display::one_line;
 use crate::error::{PositionError, init};
@@ -453,8 +453,9 @@ impl RotaryPositionalEncoding {
                  rotation and has no inverse",
             ));
         }
-        let lookup = self.lookup(&x, positions)?;
-        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+        let side = self.side(&x)?;
+        let lookup = self.lookup(&side, positions)?;
+        let rows = self.rows(&side, &lookup, self.length(&lookup))?;
         Ok(self.turn(x, rows, Turn::Inverse))
     }
 
@@ -463,13 +464,22 @@ impl RotaryPositionalEncoding {
         &self.config
     }
 
+    /// Checks the width and the device of queries or keys.
+    #[inline]
+    fn side(&self, x: &Tensor<4>) -> Result<Side, PositionError> {
+        let dims = check_side(x, self.config.d_head, &self.rows.device())?;
+        let dtype = x.dtype();
+        Ok(Side { dims, dtype })
+    }
+
     #[inline]
     fn lookup<'a>(
         &self,
-        x: &Tensor<4>,
+        side: &Side,
         positions: &'a Positions,
     ) -> Result<Lookup<'a>, PositionError> {
-        let lookup = lookup(x, positions, self.config.d_head, &self.rows.device())?;
+        let [batch, _, seq, _] = side.dims;
+        let lookup = positions.lookup(Some(batch), seq)?;
         lookup.check_axes(self.config.axes.as_ref())?;
         Ok(lookup)
     }
@@ -487,14 +497,14 @@ impl RotaryPositionalEncoding {
     /// where the input is empty.
     fn rows<'a>(
         &self,
-        x: &Tensor<4>,
+        side: &Side,
         lookup: &'a Lookup,
         length: usize,
     ) -> Result<Option<Addend<'a>>, PositionError> {
-        if x.shape().num_elements() == 0 {
+        if side.is_empty() {
             return Ok(None);
         }
-        let dtype = compute_dtype(x.dtype().into());
+        let dtype = compute_dtype(side.dtype.into());
         let is_longer = |limit: usize| length > limit;
         if self.config.changes_beyond().is_some_and(is_longer) {
             let rows = self.longer_rows(lookup, length, dtype)?;
@@ -579,6 +589,18 @@ impl RotaryPositionalEncoding {
     }
 }
 
+/// What is asked of queries or keys once: in a decoding step asking takes as long as an eighth of the rotation.
+struct Side {
+    dims: [usize; 4],
+    dtype: DType,
+}
+
+impl Side {
+    fn is_empty(&self) -> bool {
+        self.dims.contains(&0)
+    }
+}
+
 /// The rows of axes, and the columns that they go to.
 #[derive(Module, Debug)]
 struct RotaryAxes {
@@ -660,23 +682,23 @@ impl Rotate for RotaryPositionalEncoding {
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
         Ok(match (queries, keys) {
             (Some((q, at_q)), Some((k, at_k))) => {
-                let of_q = self.lookup(&q, at_q)?;
-                let ([batch_q, _, seq_q, _], [batch_k, _, seq_k, _]) = (q.dims(), k.dims());
+                let side_q = self.side(&q)?;
+                let of_q = self.lookup(&side_q, at_q)?;
+                let side_k = self.side(&k)?;
                 // Keys are mostly at the positions of the queries: then one lookup serves both.
-                let same = core::ptr::eq(at_q, at_k) && (batch_q, seq_q) == (batch_k, seq_k);
+                let [batch, _, seq, _] = side_q.dims;
+                let same =
+                    core::ptr::eq(at_q, at_k) && [batch, seq] == [side_k.dims[0], side_k.dims[2]];
                 let of_k = match same {
-                    true => {
-                        check_side(&k, self.config.d_head, &self.rows.device())?;
-                        None
-                    }
-                    false => Some(self.lookup(&k, at_k)?),
+                    true => None,
+                    false => Some(self.lookup(&side_k, at_k)?),
                 };
                 let length = self.length(&of_q);
                 let length = of_k
                     .as_ref()
                     .map_or(length, |of_k| length.max(self.length(of_k)));
-                let rows_of_q = self.rows(&q, &of_q, length)?;
-                let alike = q.dtype() == k.dtype() && k.shape().num_elements() > 0;
+                let rows_of_q = self.rows(&side_q, &of_q, length)?;
+                let alike = side_q.dtype == side_k.dtype && !side_k.is_empty();
                 match (&of_k, rows_of_q) {
                     (None, Some(rows)) if alike => {
                         let (q, k) = self.turn_both(q, k, rows);
@@ -684,7 +706,7 @@ impl Rotate for RotaryPositionalEncoding {
                     }
                     (of_k, rows_of_q) => {
                         let of_k = of_k.as_ref().unwrap_or(&of_q);
-                        let rows_of_k = self.rows(&k, of_k, length)?;
+                        let rows_of_k = self.rows(&side_k, of_k, length)?;
                         let q = self.turn(q, rows_of_q, Turn::Forward);
                         [Some(q), Some(self.turn(k, rows_of_k, Turn::Forward))]
                     }
@@ -693,8 +715,9 @@ impl Rotate for RotaryPositionalEncoding {
             (queries, keys) => {
                 let alone = |side: Option<(Tensor<4>, &Positions)>| {
                     side.map(|(x, positions)| {
-                        let lookup = self.lookup(&x, positions)?;
-                        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+                        let side = self.side(&x)?;
+                        let lookup = self.lookup(&side, positions)?;
+                        let rows = self.rows(&side, &lookup, self.length(&lookup))?;
                         Ok(self.turn(x, rows, Turn::Forward))
                     })
                     .transpose()
@@ -714,8 +737,9 @@ impl Rotate for RotaryPositionalEncoding {
             return packed::apart(self, qkv, heads, positions);
         }
         let x = packed::by_heads(qkv, heads)?.swap_dims(1, 2);
-        let lookup = self.lookup(&x, positions)?;
-        let rows = self.rows(&x, &lookup, self.length(&lookup))?;
+        let side = self.side(&x)?;
+        let lookup = self.lookup(&side, positions)?;
+        let rows = self.rows(&side, &lookup, self.length(&lookup))?;
         let x = x.swap_dims(1, 2);
         let [heads, kv_heads] = heads;
         Ok(packed::side_by_side(match rows {

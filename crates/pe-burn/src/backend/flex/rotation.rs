@@ -62,17 +62,23 @@ struct Angles {
 
 impl Angles {
     fn new(rows: Addend) -> Self {
-        let [batch, _, width] = rows.dims();
-        let (table, first) = match rows {
+        let (table, first, batch) = match rows {
             // Not copied out of the table.
-            Addend::Slice { table, start, .. } => (table, start),
-            rows => (rows.into_tensor(), 0),
+            Addend::Slice { table, start, .. } => (table, start, 1),
+            rows => {
+                let rows = rows.into_tensor();
+                let [batch, ..] = rows.dims();
+                (rows, 0, batch)
+            }
         };
         let table = table.without_autodiff().try_into_primitive::<Flex>();
+        let mut table = table.expect("rows on the device of the input");
+        if !table.is_contiguous() {
+            table = table.to_contiguous();
+        }
+        let [_, _, width] = table.layout().shape().dims();
         Self {
-            table: table
-                .expect("rows on the device of the input")
-                .to_contiguous(),
+            table,
             first,
             batch,
             width,
@@ -126,27 +132,26 @@ impl Rotation {
         if x.layout().strides()[3] != 1 {
             x = x.to_contiguous();
         }
-        let strides = x.layout().clone();
-        let disjoint = rows_are_disjoint(&strides);
+        let disjoint = rows_are_disjoint(x.layout());
         // A decoding step: all heads of a sequence turn by one row of angles.
-        if seq == 1
-            && batch * heads * d_head <= PARALLEL_FROM
-            && disjoint
-            && let Some(numbers) = x.try_storage_mut::<f32>()
-        {
-            let of_head = strides.strides()[1];
-            let numbers = Memory(numbers.as_mut_ptr());
-            for b in 0..batch {
-                let angles = &angles[b % angles_batch * width..][..width];
-                // SAFETY: the rows are inside the storage and do not overlap, and `try_storage_mut` has
-                // checked that the storage is not shared.
-                unsafe {
-                    let first = numbers.from(strides.index(&[b, 0, 0, 0]));
-                    rotate_rows(first, of_head, turned, width, (angles, 0), layout, sign);
+        if seq == 1 && batch * heads * d_head <= PARALLEL_FROM && disjoint {
+            let start = x.layout().start_offset();
+            let (of_batch, of_head) = (x.layout().strides()[0], x.layout().strides()[1]);
+            if let Some(numbers) = x.try_storage_mut::<f32>() {
+                for b in 0..batch {
+                    let angles = &angles[b % angles_batch * width..][..width];
+                    // SAFETY: the rows are inside the storage and do not overlap, and `try_storage_mut` has
+                    // checked that the storage is not shared.
+                    unsafe {
+                        let first = numbers.as_mut_ptr().add(start);
+                        let first = first.offset(b as isize * of_batch);
+                        rotate_heads_of_token(first, of_head, turned, angles, layout, sign);
+                    }
                 }
+                return x;
             }
-            return x;
         }
+        let strides = x.layout().clone();
         // A thread takes this many rows of one head of one sequence at a time.
         let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
         let per_head = seq.div_ceil(rows_at_a_time);
@@ -182,7 +187,7 @@ impl Rotation {
                 unsafe {
                     let first = numbers.from(strides.index(&index));
                     let rows = angles.len() / width;
-                    rotate_rows(first, stride, rows, width, (angles, width), layout, sign);
+                    rotate_rows(first, stride, rows, width, angles, layout, sign);
                 }
             });
             return x;
@@ -217,7 +222,7 @@ impl Rotation {
                 unsafe {
                     let first = out.from(target);
                     let (rows, step) = (angles.len() / width, step as isize);
-                    rotate_rows(first, step, rows, width, (angles, width), layout, sign);
+                    rotate_rows(first, step, rows, width, angles, layout, sign);
                 }
             });
         };
@@ -263,6 +268,9 @@ impl Memory {
 fn rows_are_disjoint(strides: &Strides) -> bool {
     let [batch, heads, seq, d_head] = strides.shape().dims();
     let by = strides.strides();
+    if seq == 1 && batch == 1 {
+        return heads <= 1 || by[1] >= d_head as isize; // a decoding step
+    }
     let mut outer = [(batch, by[0]), (heads, by[1]), (seq, by[2])];
     outer.sort_unstable_by_key(|(_, stride)| *stride);
     let mut extent = d_head as isize;
@@ -275,8 +283,80 @@ fn rows_are_disjoint(strides: &Strides) -> bool {
     true
 }
 
-/// Rotates the first `width` elements of rows that are `stride` elements apart, by rows of angles that are
-/// `step` elements apart: with 0 all by the first.
+/// Rotates the first elements of rows that are `stride` elements apart, as many as there are angles: all rows by the
+/// same sines and cosines, which are read once.
+///
+/// # Safety
+///
+/// As for [`rotate_rows`].
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+unsafe fn rotate_heads_of_token(
+    first: *mut f32,
+    stride: isize,
+    rows: usize,
+    angles: &[f32],
+    layout: Layout,
+    sign: f32,
+) {
+    /// As many numbers as the widest registers hold.
+    const AT_ONCE: usize = 16;
+    let pairs = angles.len() / 2;
+    let whole = pairs / AT_ONCE * AT_ONCE;
+    let mut pair = 0;
+    while pair < whole {
+        let (mut sin, mut cos) = ([0.0; AT_ONCE], [0.0; AT_ONCE]);
+        for i in 0..AT_ONCE {
+            sin[i] = angles[pair + i] * sign;
+            cos[i] = angles[pairs + pair + i];
+        }
+        for row in 0..rows {
+            // SAFETY: the caller promises that this row has `2 * pairs` initialized elements, which nothing else uses.
+            unsafe {
+                let row = first.offset(row as isize * stride);
+                match layout {
+                    Layout::Halves => {
+                        let a = row.add(pair).cast::<[f32; AT_ONCE]>();
+                        let b = row.add(pairs + pair).cast::<[f32; AT_ONCE]>();
+                        let (mut x, mut y) = (*a, *b);
+                        for i in 0..AT_ONCE {
+                            let turned =
+                                (x[i] * cos[i] - y[i] * sin[i], x[i] * sin[i] + y[i] * cos[i]);
+                            (x[i], y[i]) = turned;
+                        }
+                        (*a, *b) = (x, y);
+                    }
+                    Layout::Interleaved => {
+                        let both = row.add(2 * pair).cast::<[[f32; 2]; AT_ONCE]>();
+                        let mut numbers = *both;
+                        for i in 0..AT_ONCE {
+                            let [a, b] = numbers[i];
+                            numbers[i] = [a * cos[i] - b * sin[i], a * sin[i] + b * cos[i]];
+                        }
+                        *both = numbers;
+                    }
+                }
+            }
+        }
+        pair += AT_ONCE;
+    }
+    for row in 0..rows {
+        for pair in whole..pairs {
+            let (i, j) = match layout {
+                Layout::Halves => (pair, pairs + pair),
+                Layout::Interleaved => (2 * pair, 2 * pair + 1),
+            };
+            let (sin, cos) = (angles[pair] * sign, angles[pairs + pair]);
+            // SAFETY: as above.
+            unsafe {
+                let row = first.offset(row as isize * stride);
+                let (a, b) = (row.add(i), row.add(j));
+                (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
+            }
+        }
+    }
+}
+
+/// Rotates the first `width` elements of rows that are `stride` elements apart, each by a row of angles of its own.
 ///
 /// # Safety
 ///
@@ -288,7 +368,7 @@ unsafe fn rotate_rows(
     stride: isize,
     rows: usize,
     width: usize,
-    (angles, step): (&[f32], usize),
+    angles: &[f32],
     layout: Layout,
     sign: f32,
 ) {
@@ -299,7 +379,7 @@ unsafe fn rotate_rows(
             let start = first.offset(row as isize * stride);
             core::slice::from_raw_parts_mut(start, width)
         };
-        let (sin, cos) = angles[row * step..][..width].split_at(pairs);
+        let (sin, cos) = angles[row * width..][..width].split_at(pairs);
         let (sin, cos) = (&sin[..pairs], &cos[..pairs]);
         match layout {
             Layout::Halves => {
