@@ -267,6 +267,9 @@ mod tests {
                 (3, 2, 7, 10, 6),
                 (2, 4, 600, 64, 64),
                 (64, 66, 1, 64, 64),
+                // Decoding steps: whole registers, and some pairs that are left over.
+                (1, 32, 1, 128, 128),
+                (3, 5, 1, 44, 42),
             ] {
                 let random = |shape: [usize; 4]| {
                     Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)

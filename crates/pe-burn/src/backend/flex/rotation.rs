@@ -309,30 +309,47 @@ unsafe fn rotate_heads_of_token(
             sin[i] = angles[pair + i] * sign;
             cos[i] = angles[pairs + pair + i];
         }
-        for row in 0..rows {
-            // SAFETY: the caller promises that this row has `2 * pairs` initialized elements, which nothing else uses.
-            unsafe {
-                let row = first.offset(row as isize * stride);
-                match layout {
-                    Layout::Halves => {
+        match layout {
+            Layout::Halves => {
+                for row in 0..rows {
+                    // SAFETY: the caller promises that this row has `2 * pairs` initialized elements, which
+                    // nothing else uses.
+                    unsafe {
+                        let row = first.offset(row as isize * stride);
                         let a = row.add(pair).cast::<[f32; AT_ONCE]>();
                         let b = row.add(pairs + pair).cast::<[f32; AT_ONCE]>();
                         let (mut x, mut y) = (*a, *b);
                         for i in 0..AT_ONCE {
-                            let turned =
-                                (x[i] * cos[i] - y[i] * sin[i], x[i] * sin[i] + y[i] * cos[i]);
-                            (x[i], y[i]) = turned;
+                            let turned = x[i] * cos[i] - y[i] * sin[i];
+                            y[i] = x[i] * sin[i] + y[i] * cos[i];
+                            x[i] = turned;
                         }
                         (*a, *b) = (x, y);
                     }
-                    Layout::Interleaved => {
-                        let both = row.add(2 * pair).cast::<[[f32; 2]; AT_ONCE]>();
-                        let mut numbers = *both;
+                }
+            }
+            Layout::Interleaved => {
+                // For neighbouring columns: both times the cosine, plus the other one times −sin or sin.
+                let (mut own, mut other) = ([0.0; 2 * AT_ONCE], [0.0; 2 * AT_ONCE]);
+                for i in 0..AT_ONCE {
+                    (own[2 * i], own[2 * i + 1]) = (cos[i], cos[i]);
+                    (other[2 * i], other[2 * i + 1]) = (-sin[i], sin[i]);
+                }
+                for row in 0..rows {
+                    // SAFETY: as above.
+                    unsafe {
+                        let row = first.offset(row as isize * stride);
+                        let both = row.add(2 * pair).cast::<[f32; 2 * AT_ONCE]>();
+                        let x = *both;
+                        let mut swapped = [0.0; 2 * AT_ONCE];
                         for i in 0..AT_ONCE {
-                            let [a, b] = numbers[i];
-                            numbers[i] = [a * cos[i] - b * sin[i], a * sin[i] + b * cos[i]];
+                            (swapped[2 * i], swapped[2 * i + 1]) = (x[2 * i + 1], x[2 * i]);
                         }
-                        *both = numbers;
+                        let mut turned = [0.0; 2 * AT_ONCE];
+                        for i in 0..2 * AT_ONCE {
+                            turned[i] = x[i] * own[i] + swapped[i] * other[i];
+                        }
+                        *both = turned;
                     }
                 }
             }
