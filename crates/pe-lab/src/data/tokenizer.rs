@@ -90,8 +90,8 @@ impl Decode for Tokenizer {
 mod tests {
     use std::fs;
 
-    use super::*;
     use crate::data::{DataTask, Objective, Reading, Source};
+    use crate::task::Input;
 
     /// A tokenizer of words, made by hand.
     const WORDS: &str = r#"{
@@ -132,12 +132,10 @@ mod tests {
         let sample = &task.train_batch(1, 0, 1)[0];
         let next = |token: usize| [1, 2, 7, 0, 0, 0, 0, 0][token];
         let next = |token: usize| if token == 7 { 0 } else { next(token) };
-        assert!(
-            sample
-                .tokens
-                .windows(2)
-                .all(|pair| pair[1] == next(pair[0]))
-        );
+        let Input::Tokens(tokens) = &sample.input else {
+            panic!("a text is made of tokens");
+        };
+        assert!(tokens.windows(2).all(|pair| pair[1] == next(pair[0])));
         assert_eq!(task.language().unwrap().text(&[0, 1]), "one two");
         fs::write(&tokenizer, "{}").unwrap();
         let error = DataTask::read(&source).unwrap_err().to_string();
