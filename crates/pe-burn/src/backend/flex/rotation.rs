@@ -186,8 +186,7 @@ impl Rotation {
                 // thread, and `try_storage_mut` has checked that the storage is not shared.
                 unsafe {
                     let first = numbers.from(strides.index(&index));
-                    let rows = angles.len() / width;
-                    rotate_rows(first, stride, rows, width, angles, layout, sign);
+                    rotate_rows(first, stride, width, angles, layout, sign);
                 }
             });
             return x;
@@ -221,8 +220,7 @@ impl Rotation {
                 // SAFETY: these rows have just been written, by this thread.
                 unsafe {
                     let first = out.from(target);
-                    let (rows, step) = (angles.len() / width, step as isize);
-                    rotate_rows(first, step, rows, width, angles, layout, sign);
+                    rotate_rows(first, step as isize, width, angles, layout, sign);
                 }
             });
         };
@@ -268,9 +266,6 @@ impl Memory {
 fn rows_are_disjoint(strides: &Strides) -> bool {
     let [batch, heads, seq, d_head] = strides.shape().dims();
     let by = strides.strides();
-    if seq == 1 && batch == 1 {
-        return heads <= 1 || by[1] >= d_head as isize; // a decoding step
-    }
     let mut outer = [(batch, by[0]), (heads, by[1]), (seq, by[2])];
     outer.sort_unstable_by_key(|(_, stride)| *stride);
     let mut extent = d_head as isize;
@@ -383,14 +378,13 @@ unsafe fn rotate_heads_of_token(
 unsafe fn rotate_rows(
     first: *mut f32,
     stride: isize,
-    rows: usize,
     width: usize,
     angles: &[f32],
     layout: Layout,
     sign: f32,
 ) {
     let pairs = width / 2;
-    for row in 0..rows {
+    for row in 0..angles.len() / width {
         // SAFETY: the caller promises that this row is initialized and used by nothing else.
         let numbers = unsafe {
             let start = first.offset(row as isize * stride);
