@@ -4,32 +4,17 @@
 //! cargo bench -p pe-benches -p pe-lab --bench causal_step
 //! ```
 //!
-//! d_model 128, 4 layers, 4 heads, a feed-forward width of 512 and 64 tokens. A step goes forward, takes the
-//! cross-entropy of the next token at every position, goes backward, lets Adam move the parameters and reads
-//! the loss back.
+//! `causal/` has the model.
 
-use burn::module::Module;
-use burn::nn::attention::generate_autoregressive_mask;
-use burn::nn::loss::CrossEntropyLossConfig;
-use burn::nn::transformer::{
-    TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
-};
-use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Int, Tensor};
+mod causal;
+
+use burn::tensor::Device;
+use causal::{burns, ours};
 use pe_benches::{Comparison, Peers, Target, cores, json};
-use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
-use pe_encoder::{Adam, Encoder, EncoderConfig, Kernels};
 
 /// The allocator of the program that trains.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-const D_MODEL: usize = 128;
-const LAYERS: usize = 4;
-const HEADS: usize = 4;
-const D_FF: usize = 512;
-const VOCABULARY: usize = 64;
 
 fn main() {
     let peers = Peers::start();
@@ -59,114 +44,5 @@ fn main() {
                 case("plain"),
             )
             .run();
-    }
-}
-
-/// What comes before the layers and after them.
-#[derive(Module, Debug)]
-struct Ends {
-    tokens: Embedding,
-    scheme: PositionalScheme,
-    readout: Linear,
-}
-
-impl Ends {
-    fn new(seq: usize, device: &Device) -> Self {
-        let scheme = PositionalConfig::by_name("sinusoidal", D_MODEL, HEADS, seq);
-        Self {
-            tokens: EmbeddingConfig::new(VOCABULARY, D_MODEL).init(device),
-            scheme: scheme.expect("a known name").init(device),
-            readout: LinearConfig::new(D_MODEL, VOCABULARY).init(device),
-        }
-    }
-
-    fn loss(
-        &self,
-        [tokens, targets]: [Tensor<2, Int>; 2],
-        layers: impl FnOnce(Tensor<3>) -> Tensor<3>,
-    ) -> Tensor<1> {
-        let x = self.tokens.forward(tokens);
-        let x = layers(self.scheme.embed(x, &Positions::default()));
-        let [batch, seq, _] = x.dims();
-        let logits = self.readout.forward(x).reshape([batch * seq, VOCABULARY]);
-        let loss = CrossEntropyLossConfig::new().init(&logits.device());
-        loss.forward(logits, targets.reshape([batch * seq]))
-    }
-}
-
-#[derive(Module, Debug)]
-struct Ours {
-    ends: Ends,
-    encoder: Encoder,
-}
-
-fn ours(shape: [usize; 2], device: &Device) -> impl FnMut() + use<> {
-    let encoder = EncoderConfig::new(D_MODEL, D_FF, HEADS, LAYERS).with_causal(true);
-    let model = Ours {
-        ends: Ends::new(shape[1], device),
-        encoder: encoder.init(device),
-    };
-    let adam = Adam {
-        beta_1: 0.9,
-        beta_2: 0.999,
-        epsilon: 1e-5,
-        clip_norm: None,
-        kernels: Kernels::Auto,
-    };
-    let loss = |model: &Ours, batch| {
-        let Ours { ends, encoder } = model;
-        ends.loss(batch, |x| {
-            encoder.forward(x, None, &ends.scheme, &Positions::default())
-        })
-    };
-    training(model, shape, device, loss, adam.into())
-}
-
-#[derive(Module, Debug)]
-struct Burns {
-    ends: Ends,
-    encoder: TransformerEncoder,
-    norm: LayerNorm,
-}
-
-fn burns(shape: [usize; 2], device: &Device) -> impl FnMut() + use<> {
-    let model = Burns {
-        ends: Ends::new(shape[1], device),
-        encoder: TransformerEncoderConfig::new(D_MODEL, D_FF, HEADS, LAYERS)
-            .with_norm_first(true)
-            .with_dropout(0.0)
-            .init(device),
-        norm: LayerNormConfig::new(D_MODEL).init(device),
-    };
-    let loss = |model: &Burns, batch| {
-        model.ends.loss(batch, |x: Tensor<3>| {
-            let [batch, seq, _] = x.dims();
-            let mask = generate_autoregressive_mask(batch, seq, &x.device());
-            let input = TransformerEncoderInput::new(x).mask_attn(mask);
-            model.norm.forward(model.encoder.forward(input))
-        })
-    };
-    training(model, shape, device, loss, AdamConfig::new().init())
-}
-
-fn training<M: Module + Clone + 'static, L: Fn(&M, [Tensor<2, Int>; 2]) -> Tensor<1>>(
-    model: M,
-    [batch, seq]: [usize; 2],
-    device: &Device,
-    loss: L,
-    mut optimizer: ModuleOptimizer,
-) -> impl FnMut() + use<M, L> {
-    let tokens = |factor: i64| {
-        let all = Tensor::<1, Int>::arange(0..(batch * seq) as i64, device);
-        ((all * factor) % 61).reshape([batch, seq])
-    };
-    let rows = [tokens(7), tokens(13)];
-    let mut model = Some(model);
-    move || {
-        let before = model.take().expect("put back after every step");
-        let loss = loss(&before, rows.clone());
-        let gradients = GradientsParams::from_grads(loss.backward(), &before);
-        model = Some(optimizer.step(1e-3, before, gradients));
-        assert!(loss.into_scalar::<f32>().is_finite());
     }
 }

@@ -156,6 +156,7 @@ fn made_up(
         versions: spec.versions.clone(),
         code: Some(CODE.into()),
         weights: None,
+        encoding: None,
     })
 }
 

@@ -8,14 +8,16 @@ use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::grad_clipping::GradientClippingConfig;
+use burn::nn::EmbeddingConfig;
 use burn::nn::transformer::{TransformerEncoderConfig, TransformerEncoderInput};
 use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Distribution, FloatDType, Tensor};
+use burn::tensor::{Device, Distribution, FloatDType, Int, Tensor};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
 use burn_cubecl::kernel::attention::{AttentionStrategy, attention};
 use pe_burn::{
-    AlibiConfig, Bias, Layout, PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
+    AlibiConfig, Bias, Embed, Layout, LearnedPositionalEmbeddingConfig, PositionalConfig,
+    Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
 };
 use pe_encoder::{Adam, EncoderConfig, Kernels};
 
@@ -220,6 +222,54 @@ fn flash(device: &Device) {
     assert!(apart < 1e-5, "{apart}");
 }
 
+/// Rows past the buffer are written by the card: one launch for them, one for the rotation.
+fn far(device: &Device) {
+    let config = RotaryPositionalEncodingConfig::new(64).with_max_len(16);
+    let rope = config.init(device);
+    let random = || Tensor::<4>::random([2, 4, 8, 64], Distribution::Default, device);
+    let rows = Positions::from_starts(vec![1 << 40, 1 << 41]);
+    for (at, kernel) in [
+        (Positions::from(1 << 40), "rows_of_run"),
+        (rows, "rows_of_positions"),
+    ] {
+        drop(rope.rotate(random(), random(), &at));
+        let (q, k) = (random(), random());
+        device.sync().unwrap();
+        let (seen, _) = launches(device, || rope.rotate(q, k, &at));
+        assert_eq!(seen.len(), 2, "{device:?}: {seen:?}");
+        assert!(seen[0].contains(kernel), "{seen:?}");
+        assert!(seen[1].contains("turn_both"), "{seen:?}");
+    }
+}
+
+/// Token embeddings with their positions and dropout, by operations that Burn fuses: the lookup, the sum, and with dropout the
+/// random numbers, after which sum and dropout are one.
+fn embedded(device: &Device) {
+    let tokens = Tensor::<2, Int>::from_ints([[1, 2, 3, 4], [5, 6, 7, 0]], device);
+    let at = Positions::from(3);
+    for (dropout, expected) in [(0.0, 2), (0.1, 3)] {
+        let autodiff = device.clone().autodiff();
+        let device = if dropout > 0.0 { &autodiff } else { device };
+        let tokens = Tensor::from_data(tokens.to_data(), device);
+        let table = EmbeddingConfig::new(8, 64).init(device);
+        let sinusoidal = SinusoidalPositionalEncodingConfig::new(64).with_dropout(dropout);
+        let learned = LearnedPositionalEmbeddingConfig::new(64, 16).with_dropout(dropout);
+        let (sinusoidal, learned) = (sinusoidal.init(device), learned.init(device));
+        let schemes: [&dyn Fn(Tensor<3>) -> Tensor<3>; 2] =
+            [&|x| sinusoidal.embed(x, &at), &|x| learned.embed(x, &at)];
+        for scheme in schemes {
+            let embed = || scheme(table.forward(tokens.clone()));
+            drop(embed());
+            device.sync().unwrap();
+            let (seen, _) = launches(device, embed);
+            assert!(
+                seen.len() <= expected,
+                "{device:?}, dropout {dropout}: {seen:?}"
+            );
+        }
+    }
+}
+
 /// One test at a time: the observer sees the launches of all threads.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -252,4 +302,14 @@ fn flash_attention_takes_alibi_in_one_launch() {
 #[test]
 fn a_bias_is_spread_in_one_launch() {
     on_cards(bias);
+}
+
+#[test]
+fn far_rows_are_written_in_one_launch() {
+    on_cards(far);
+}
+
+#[test]
+fn embeddings_positions_and_dropout() {
+    on_cards(embedded);
 }

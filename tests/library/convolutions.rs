@@ -208,7 +208,7 @@ fn prefix_tokens_stay_and_the_grid_is_as_without_them() {
 /// The same convolution by the names that transformers gives it, those of before and of fairseq, and plain.
 #[test]
 fn weight_norm_is_folded_when_a_file_is_read() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/values/convolutions.safetensors");
+    let path = Path::new("peers/values/convolutions.safetensors");
     let case = all().remove(0);
     let Case::Wav2vec2 {
         kernel, groups, of, ..
@@ -220,7 +220,7 @@ fn weight_norm_is_folded_when_a_file_is_read() {
     let config = config.with_groups(groups);
     for device in devices() {
         for name in ["encoder.pos_conv_embed.conv", "before", "plain"] {
-            let conv = config.init_from_file(&path, name, &device).unwrap();
+            let conv = config.init_from_file(path, name, &device).unwrap();
             let y = conv.embed(tensor(&of.x, of.shape, &device), &Positions::default());
             assert_close(&values(y), &of.y, 1e-6, &format!("{device:?} {name}"));
         }
@@ -228,7 +228,7 @@ fn weight_norm_is_folded_when_a_file_is_read() {
     let device = Device::flex();
     let said = |config: &Wav2Vec2PositionalConvConfig, name: &str| {
         config
-            .init_from_file(&path, name, &device)
+            .init_from_file(path, name, &device)
             .unwrap_err()
             .to_string()
     };

@@ -161,16 +161,16 @@ fn bad_input_is_refused() {
 
 #[test]
 fn tables_are_read_by_name() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/values/tables.safetensors");
+    let path = Path::new("peers/values/tables.safetensors");
     let device = Device::flex();
     let config = DecomposedRelativeBiasConfig::new(2, [2, 2]);
     let name = "vision_encoder.layers.0.attn";
-    let sam = config.init_from_file(&path, name, &device).unwrap();
+    let sam = config.init_from_file(path, name, &device).unwrap();
     let (rows, columns) = (values(sam.rows.val()), values(sam.columns.val()));
     assert_eq!((rows.len(), columns.len()), (6, 6));
     assert!(rows != columns && rows.iter().chain(&columns).all(|x| *x != 0.0));
     let config = DecomposedRelativeBiasConfig::new(2, [2, 3]);
-    let error = config.init_from_file(&path, name, &device).unwrap_err();
+    let error = config.init_from_file(path, name, &device).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(

@@ -14,6 +14,7 @@ mod dtypes;
 mod dual_chunk;
 mod errors;
 mod exactness;
+mod far;
 mod fope;
 mod formulas;
 mod grids;

@@ -280,7 +280,11 @@ fn some_tokens_of_a_grid_as_among_all() {
             };
             let rows = Tensor::cat(vec![picked(0), picked(1)], 0);
             let among = bias.bias((&few, 5), (&all, tokens));
-            assert!(distance(among, rows) < 1e-6, "{device:?} {bias:p}");
+            // Of the size of the values: those of Swin V2 go up to 16, where an f32 has steps of 1e-6.
+            let largest = whole.clone().abs().max().into_scalar::<f32>();
+            let bound = 1e-6 * largest.max(1.0);
+            let off = distance(among, rows);
+            assert!(off < bound, "{device:?} {bias:p}: {off:e}");
 
             // The same window at rows 5 and columns 6 of a grid of 100 × 10, and at its start, far apart.
             let big = Grid::image(100, 10).with_prefix(*prefix);
@@ -295,7 +299,7 @@ fn some_tokens_of_a_grid_as_among_all() {
             let moved = some(big, there);
             let whole = bias.bias((&few, 5), (&few, 5));
             let far = bias.bias((&moved, 5), (&moved, 5));
-            assert!(distance(far, whole) < 1e-6, "{device:?}");
+            assert!(distance(far, whole) < bound, "{device:?}");
         }
     }
 }
@@ -452,7 +456,7 @@ fn settings_out_of_bounds_are_refused() {
 /// The tensors of models that transformers saved, by their names in its files.
 #[test]
 fn tables_are_read_by_name() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/values/tables.safetensors");
+    let path = Path::new("peers/values/tables.safetensors");
     let names = [
         "swin.encoder.layers.0.blocks.0.attention.self.relative_position_bias_table",
         "swinv2.encoder.layers.0.blocks.0.attention.self.continuous_position_bias_mlp",
@@ -462,28 +466,28 @@ fn tables_are_read_by_name() {
     ];
     for device in devices() {
         let device = device.autodiff();
-        let swin = SwinRelativeBiasConfig::new(2, [3, 3]).init_from_file(&path, names[0], &device);
+        let swin = SwinRelativeBiasConfig::new(2, [3, 3]).init_from_file(path, names[0], &device);
         let swin = swin.unwrap().weight;
         assert_eq!(swin.val().dims(), [25, 2]);
-        assert_eq!(values(swin.val())[..2], raw(&path, names[0])[..2]);
-        let v2 = SwinV2RelativeBiasConfig::new(2, [3, 3]).init_from_file(&path, names[1], &device);
+        assert_eq!(values(swin.val())[..2], raw(path, names[0])[..2]);
+        let v2 = SwinV2RelativeBiasConfig::new(2, [3, 3]).init_from_file(path, names[1], &device);
         let v2 = v2.unwrap();
         assert!(v2.outer.weight.is_require_grad());
         let transposed = |weight: &Param<Tensor<2>>| values(weight.val().transpose());
-        let part = |end: &str| raw(&path, &format!("{}.{end}", names[1]));
+        let part = |end: &str| raw(path, &format!("{}.{end}", names[1]));
         assert_eq!(transposed(&v2.inner.weight), part("0.weight"));
         assert_eq!(values(v2.inner.bias.unwrap().val()), part("0.bias"));
         assert_eq!(transposed(&v2.outer.weight), part("2.weight"));
-        let beit = BeitRelativeBiasConfig::new(2, [6, 6]).init_from_file(&path, names[2], &device);
-        assert_eq!(values(beit.unwrap().weight.val()), raw(&path, names[2]));
+        let beit = BeitRelativeBiasConfig::new(2, [6, 6]).init_from_file(path, names[2], &device);
+        assert_eq!(values(beit.unwrap().weight.val()), raw(path, names[2]));
         for (name, stride) in [(names[3], 1), (names[4], 2)] {
             let levit = LevitRelativeBiasConfig::new(2, [3, 3]).with_stride(stride);
-            let levit = levit.init_from_file(&path, name, &device).unwrap();
-            assert_eq!(values(levit.weight.val()), raw(&path, name));
+            let levit = levit.init_from_file(path, name, &device).unwrap();
+            assert_eq!(values(levit.weight.val()), raw(path, name));
         }
     }
     let device = Device::flex();
-    let error = SwinRelativeBiasConfig::new(2, [3, 4]).init_from_file(&path, names[0], &device);
+    let error = SwinRelativeBiasConfig::new(2, [3, 4]).init_from_file(path, names[0], &device);
     assert_eq!(
         error.unwrap_err().to_string(),
         format!(
@@ -492,13 +496,13 @@ fn tables_are_read_by_name() {
             names[0]
         )
     );
-    let error = SwinV2RelativeBiasConfig::new(3, [3, 3]).init_from_file(&path, names[1], &device);
+    let error = SwinV2RelativeBiasConfig::new(3, [3, 3]).init_from_file(path, names[1], &device);
     let message = error.unwrap_err().to_string();
     assert!(
         message
             .ends_with("[2, 512], but this configuration needs [3, 512]: heads, and hidden width")
     );
-    let error = BeitRelativeBiasConfig::new(2, [6, 6]).init_from_file(&path, "table", &device);
+    let error = BeitRelativeBiasConfig::new(2, [6, 6]).init_from_file(path, "table", &device);
     let message = error.unwrap_err().to_string();
     assert!(message.contains("has no tensor \"table\"; it has: ") && message.contains(names[0]));
 }

@@ -271,6 +271,22 @@ pub fn name_of(device: &Device) -> Option<String> {
     name
 }
 
+/// A graphics card in words: its name, and how much memory it has where a Vulkan driver says so. `None` for a processor.
+pub fn card_of(device: &Device) -> Option<String> {
+    let name = name_of(device)?;
+    #[cfg(any(feature = "wgpu", feature = "vulkan"))]
+    let memory = crate::memory::of_card(&name);
+    #[cfg(not(any(feature = "wgpu", feature = "vulkan")))]
+    let memory: Option<u64> = None;
+    Some(match memory {
+        Some(bytes) => format!(
+            "{name}, {:.1} GiB of memory",
+            bytes as f64 / f64::from(1 << 30)
+        ),
+        None => name,
+    })
+}
+
 /// The device with the name of its graphics card, if it has one.
 ///
 /// # Errors
@@ -282,7 +298,7 @@ pub fn describe(name: &str) -> Result<String, LabError> {
     } else {
         ""
     };
-    Ok(match name_of(&open(name)?) {
+    Ok(match card_of(&open(name)?) {
         Some(card) => format!("{name} ({card}{autotune})"),
         None => name.to_string(),
     })

@@ -65,6 +65,8 @@ pub mod folder;
 mod grouped;
 pub mod inspect;
 pub mod learn;
+#[cfg(any(feature = "wgpu", feature = "vulkan"))]
+mod memory;
 pub mod names;
 pub mod plot;
 pub mod report;

@@ -462,9 +462,37 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
         stderr.contains("2 of the trials were there already"),
         "{stderr}"
     );
-    // A damaged picture costs the picture alone.
-    fs::write(out.join("trials/digits-learned-1/encoding.csv"), "").unwrap();
-    assert_eq!(run(&["report", &name], None).0, 0);
+    // A damaged encoding is named, and costs its picture alone.
+    let file = out.join("trials/digits-learned-1/encoding.csv");
+    let whole = fs::read_to_string(&file).unwrap();
+    let picture = |page: &str| page.contains("Cosine similarity: learned, trained on digits");
+    assert!(picture(
+        &fs::read_to_string(out.join("report.html")).unwrap()
+    ));
+    for (content, said) in [
+        (
+            Some(whole.replacen('1', "2", 1)),
+            "it is not as it was written",
+        ),
+        (Some(String::new()), "it is not as it was written"),
+        (None, "it is gone"),
+    ] {
+        match content {
+            Some(content) => fs::write(&file, content).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        let (code, _, stderr) = run(&["report", &name], None);
+        assert_eq!(code, 0);
+        assert!(
+            stderr.contains(said) && stderr.contains("encoding.csv"),
+            "{stderr}"
+        );
+        let page = fs::read_to_string(out.join("report.html")).unwrap();
+        assert!(page.contains(said) && !picture(&page));
+    }
+    fs::write(&file, whole).unwrap();
+    let (code, _, stderr) = run(&["report", &name], None);
+    assert!(code == 0 && !stderr.contains("encoding.csv"), "{stderr}");
 }
 
 #[test]

@@ -254,8 +254,10 @@ fn the_trained_encoding_is_kept_beside_the_result() {
             steps,
             ..spec("reverse", scheme)
         };
-        watched(&spec, folder.path(), Watch::steps(|_, _| {})).unwrap();
-        read_encoding(&TrialFolder::at(folder.path()))
+        let result = watched(&spec, folder.path(), Watch::steps(|_, _| {})).unwrap();
+        let rows = read_encoding(&TrialFolder::at(folder.path()), result.encoding.as_deref());
+        assert_eq!(result.encoding.is_some(), matches!(rows, Ok(Some(_))));
+        rows.unwrap()
     };
     for adds_nothing in ["none", "rotary", "alibi", "t5", "randomized_rotary"] {
         assert_eq!(rows(adds_nothing, 1), None, "{adds_nothing}");

@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
+#[cfg(feature = "cube")]
+use burn::tensor::Int;
 use burn::tensor::module::embedding;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use spin::RwLock;
@@ -14,6 +16,10 @@ use spin::RwLock;
 use super::Spectrum;
 use super::rows::Entry;
 use crate::backend::Addend;
+#[cfg(feature = "cube")]
+use crate::backend::cube::{self, At};
+#[cfg(feature = "cube")]
+use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::tensor::{compute_dtype, ids_on, indices};
@@ -34,12 +40,19 @@ pub(crate) struct RowSource {
     pub spectrum: Spectrum,
     /// Multiplies pair `i` of position `p` by `e^(rates[i] · p)` before it is rounded.
     rates: Option<Vec<f64>>,
+    /// What a graphics card needs to write rows, on the card that was asked last.
+    #[cfg(feature = "cube")]
+    turns: Arc<RwLock<Option<Tensor<1, Int>>>>,
 }
 
 impl From<Spectrum> for RowSource {
     fn from(spectrum: Spectrum) -> Self {
-        let rates = None;
-        Self { spectrum, rates }
+        Self {
+            spectrum,
+            rates: None,
+            #[cfg(feature = "cube")]
+            turns: Arc::default(),
+        }
     }
 }
 
@@ -179,7 +192,7 @@ impl RowBuffer {
         let device = self.table.device().without_autodiff();
         let table = self
             .source
-            .tensor(Source::Run(0, len), self.dtype(), &device)?;
+            .computed(Source::Run(0, len), self.dtype(), &device)?;
         let table: Tensor<3> = table.unsqueeze();
         let mut grown = self.grown.write();
         if grown.as_ref().is_none_or(|grown| grown.len < len) {
@@ -269,10 +282,14 @@ impl RowSource {
         dtype: FloatDType,
         device: &Device,
     ) -> Result<Tensor<3>, PositionError> {
-        let tensor = |rows: Source| self.tensor(rows, dtype, device);
+        let tensor = |rows: Source| self.computed(rows, dtype, device);
         let (batch, seq) = (lookup.batch, lookup.seq);
         Ok(match &lookup.rows {
             Rows::Run(start) => tensor(Source::Run(*start, start + seq))?.unsqueeze(),
+            Rows::Ids(ids) if self.is_on_card(dtype, device) => {
+                let rows = tensor(Source::Ids(ids))?;
+                rows.reshape([batch, seq, self.spectrum.d_model()])
+            }
             Rows::Ids(ids) => {
                 let mut distinct = ids.to_vec();
                 distinct.sort_unstable();
@@ -314,6 +331,48 @@ impl RowSource {
                 embedding(rows, ids)
             }
         })
+    }
+
+    /// Whether a graphics card computes rows of whole positions itself.
+    #[cfg(feature = "cube")]
+    fn is_on_card(&self, dtype: FloatDType, device: &Device) -> bool {
+        dtype == FloatDType::F32
+            && self.rates.is_none()
+            && cube::writes_rows(&self.spectrum, device)
+    }
+
+    #[cfg(not(feature = "cube"))]
+    fn is_on_card(&self, _dtype: FloatDType, _device: &Device) -> bool {
+        false
+    }
+
+    /// As [`tensor`](Self::tensor), by the graphics card itself where it can.
+    fn computed(
+        &self,
+        rows: Source,
+        dtype: FloatDType,
+        device: &Device,
+    ) -> Result<Tensor<2>, PositionError> {
+        #[cfg(feature = "cube")]
+        if self.is_on_card(dtype, device)
+            && let Some(at) = rows.checked(&self.spectrum)?
+        {
+            return Ok(cube::rows(&self.spectrum, self.turns(device), at));
+        }
+        self.tensor(rows, dtype, device)
+    }
+
+    #[cfg(feature = "cube")]
+    fn turns(&self, device: &Device) -> Tensor<1, Int> {
+        let device = device.clone().without_autodiff();
+        let known = self.turns.read().clone();
+        known
+            .filter(|turns| turns.device() == device)
+            .unwrap_or_else(|| {
+                let turns = cube::turns(&self.spectrum, &device);
+                *self.turns.write() = Some(turns.clone());
+                turns
+            })
     }
 
     /// Rows as a tensor `[rows, width]` of type `f32` or `f64`.
@@ -364,6 +423,28 @@ impl Source<'_> {
             Self::Ids(positions) => spectrum.rows_at(positions),
             Self::Times(times) => spectrum.rows_at_times(times),
         }
+    }
+
+    /// What a graphics card is asked for; `None` for real numbers, which it does not take.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    #[cfg(feature = "cube")]
+    fn checked(&self, spectrum: &Spectrum) -> Result<Option<At<'_>>, PositionError> {
+        let at = match *self {
+            Self::Run(start, end) => {
+                spectrum.check_run(start, end - start)?;
+                At::Run(start, end - start)
+            }
+            Self::Ids(positions) => {
+                spectrum.check_ids(positions)?;
+                At::Ids(positions)
+            }
+            Self::Times(_) => return Ok(None),
+        };
+        check_room::<f32>(at.len(), spectrum.d_model())?;
+        Ok(Some(at))
     }
 
     /// The position of row `i`.

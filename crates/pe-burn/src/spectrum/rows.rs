@@ -49,9 +49,9 @@ impl Spectrum {
     /// The encodings of consecutive positions, row by row: `positions.len() × d_model` elements of type
     /// `f32` or `f64`.
     ///
-    /// An `f32` element is within 3.0e-8 of the exact value at every position, an `f64` element within
-    /// 1e-15 below position 2^20, both times the [`amplitude`](Self::amplitude). The bits of a row do
-    /// not depend on where the range starts.
+    /// An `f32` element is the exact value rounded, within 3.0e-8 at every position; an `f64` element is within 1e-15 of it
+    /// below position 2^20. Where the [`amplitude`](Self::amplitude) is not 1, it multiplies both before they are rounded: an `f32`
+    /// element is then within 6.0e-8 times the amplitude. The bits of a row do not depend on where the range starts.
     ///
     /// # Errors
     ///
@@ -66,13 +66,7 @@ impl Spectrum {
     /// # Ok::<(), pe_burn::PositionError>(())
     /// ```
     pub fn rows<T: Entry>(&self, positions: Range<usize>) -> Result<Vec<T>, PositionError> {
-        if !positions.is_empty() && positions.end - 1 > self.max_position() {
-            return Err(PositionError::Overflow {
-                start: positions.start,
-                seq: positions.len(),
-                max: self.max_position(),
-            });
-        }
+        self.check_run(positions.start, positions.len())?;
         rows(self, positions.len(), |i| positions.start + i)
     }
 
@@ -84,10 +78,25 @@ impl Spectrum {
     /// [`PositionError::Overflow`] when a position is past [`max_position`](Self::max_position);
     /// [`PositionError::TooLarge`] when the rows do not fit into memory.
     pub fn rows_at<T: Entry>(&self, positions: &[usize]) -> Result<Vec<T>, PositionError> {
+        self.check_ids(positions)?;
+        rows(self, positions.len(), |i| positions[i])
+    }
+
+    /// Refuses a run past the largest position.
+    pub(crate) fn check_run(&self, start: usize, seq: usize) -> Result<(), PositionError> {
+        let max = self.max_position();
+        match seq > 0 && start.saturating_add(seq - 1) > max {
+            true => Err(PositionError::Overflow { start, seq, max }),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses positions past the largest one.
+    pub(crate) fn check_ids(&self, positions: &[usize]) -> Result<(), PositionError> {
         let max = self.max_position();
         match positions.iter().find(|&&position| position > max) {
             Some(&start) => Err(PositionError::Overflow { start, seq: 1, max }),
-            None => rows(self, positions.len(), |i| positions[i]),
+            None => Ok(()),
         }
     }
 }

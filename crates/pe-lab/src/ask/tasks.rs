@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::data::{DataTask, Source, check_train_length, co2};
+use crate::data::{DataTask, Source, check_train_length, co2, digits_32};
 use crate::error::LabError;
 use crate::task::{self, Task, text_length, text_with};
 
@@ -55,12 +55,12 @@ impl Tasks {
         }
     }
 
-    /// The tasks that are in a study only if they are named: a text, which takes longer than all others together, and a
-    /// forecast, whose error has no bound, so that a mean over tasks would be about it.
+    /// The tasks that are in a study only if they are named: a text, which takes longer than all others together; a
+    /// forecast, whose error has no bound, so that a mean over tasks would be about it; and the digits a second time.
     fn apart(&self) -> Vec<Arc<dyn Task>> {
         match &self.data {
             Some(_) => Vec::new(),
-            None => [task::apart(), vec![co2()]].concat(),
+            None => [task::apart(), vec![co2(), digits_32()]].concat(),
         }
     }
 

@@ -195,7 +195,7 @@ impl Cli {
             Some(Command::Devices) => {
                 for entry in device::DEVICES {
                     let here = match device::open(entry.name) {
-                        Ok(device) => match device::name_of(&device) {
+                        Ok(device) => match device::card_of(&device) {
                             Some(card) => format!(" (here: {card})"),
                             None => String::new(),
                         },

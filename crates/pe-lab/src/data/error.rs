@@ -151,10 +151,15 @@ pub enum Problem {
     },
     /// Columns that may not hold tokens.
     #[error(
-        "not every column looks like a token:\n  {}\nSay where the tokens are: --text {text} (the words \
+        "{}\nSay where the tokens are: --text {} (the words \
          of one column), or --columns A,B (a token per cell; FIRST..LAST names a range of columns); \
          --tokens cells, words or characters says what a token is. The columns are: {columns}",
-        doubts.join("\n  ")
+        list(
+            "not every column looks like a token:".into(),
+            doubts.len(),
+            &doubts[..doubts.len().min(SHOWN)]
+        ),
+        if text.chars().count() > 40 { shorten(text) } else { text.clone() }
     )]
     Columns {
         /// Each such column with the reason.

@@ -204,8 +204,17 @@ impl Labelled {
     }
 
     fn sample(&self, row: usize) -> Sample {
+        let number = |token: u64| match self.numbers.get(token as usize) {
+            Some(number) => *number as usize,
+            // The data was checked when it was opened.
+            None => panic!(
+                "row {} has token {token}, and the data has {} different ones: its file was changed while it was read",
+                row + 1,
+                self.numbers.len()
+            ),
+        };
         let tokens = self.sequences.tokens(row).into_iter();
-        let tokens = self.framed(tokens.map(|token| self.numbers[token as usize] as usize));
+        let tokens = self.framed(tokens.map(number));
         let answer = Answer {
             position: 0,
             class: self.sequences.label(row),

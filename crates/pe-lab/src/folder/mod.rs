@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 
 pub use seal::{read_sealed, write_sealed};
 pub use write::{
-    UNFINISHED, create, is_there, read_json, remove, remove_unfinished, write_by, write_csv,
-    write_json, write_whole, write_with_mode,
+    UNFINISHED, create, is_there, read_bounded, read_json, remove, remove_unfinished, write_by,
+    write_csv, write_json, write_whole, write_with_mode,
 };
 
 use crate::data::{DataSpec, FileSpec};

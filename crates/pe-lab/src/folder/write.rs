@@ -88,7 +88,7 @@ pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, LabError> {
 ///
 /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is no file or has more bytes than any file of
 /// a study.
-pub(super) fn read_bounded(file: &Path) -> Result<Vec<u8>, LabError> {
+pub fn read_bounded(file: &Path) -> Result<Vec<u8>, LabError> {
     let wrong = |reason: String| LabError::Content {
         path: file.to_path_buf(),
         reason,
@@ -116,7 +116,7 @@ pub fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> 
     write_whole(file, text.as_bytes())
 }
 
-/// Writes rows as CSV, whole or not at all; rows of named fields get a header.
+/// Writes rows as CSV, whole or not at all, and returns the bytes of the file; rows of named fields get a header.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> 
 pub fn write_csv<T: Serialize>(
     file: &Path,
     rows: impl IntoIterator<Item = T>,
-) -> Result<(), LabError> {
+) -> Result<Vec<u8>, LabError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer
@@ -134,7 +134,8 @@ pub fn write_csv<T: Serialize>(
     let bytes = writer
         .into_inner()
         .map_err(|error| LabError::file(file)(error.into_error()))?;
-    write_whole(file, &bytes)
+    write_whole(file, &bytes)?;
+    Ok(bytes)
 }
 
 /// Writes bytes to a file under a temporary name and then renames it: a reader finds the whole file

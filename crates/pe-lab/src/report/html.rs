@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::charts::{self, TaskFigures};
 use super::comparison::{Comparison, Part};
 use super::data::Data;
+use super::encodings::Encodings;
 use super::figure::Figure;
 use super::number::fixed;
 use super::summary::Summary;
@@ -154,7 +155,7 @@ pub fn render(
     data: &Data<'_>,
     summary: &Summary,
     charts: &Charts,
-    encodings: &[Figure],
+    encodings: &Encodings,
 ) -> Result<String, LabError> {
     let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
     let parts = summary.tasks.iter().zip(&charts.tasks);
@@ -207,7 +208,8 @@ pub fn render(
         "overview": Shown::all(&charts.study),
         "cost_charts": Shown::all(&charts.costs),
         "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
-        "figures": Shown::all(encodings),
+        "figures": Shown::all(&encodings.figures),
+        "damaged": encodings.damaged,
         "versions": data.versions,
         "tests": tests,
         "until_converged": summary.tasks.iter().any(|task| task.auto_from.is_some()),
@@ -333,7 +335,11 @@ mod tests {
         let data = study.data();
         let summary = verdict::judged(Summary::of(&data));
         let charts = Charts::draw(&data, &summary).unwrap();
-        render(&data, &summary, &charts, &figures).unwrap()
+        let encodings = Encodings {
+            figures,
+            damaged: Vec::new(),
+        };
+        render(&data, &summary, &charts, &encodings).unwrap()
     }
 
     /// In the dark the page changes the ground and the ink of its charts by their colours, which are those
@@ -391,7 +397,7 @@ mod tests {
             data.costs = Some(costs);
             let summary = verdict::judged(Summary::of(&data));
             let charts = Charts::draw(&data, &summary).unwrap();
-            let page = render(&data, &summary, &charts, &[]).unwrap();
+            let page = render(&data, &summary, &charts, &Encodings::default()).unwrap();
             check(&page);
             (page, charts.costs.len())
         };

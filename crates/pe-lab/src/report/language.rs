@@ -144,6 +144,7 @@ pub fn line<'a>(of: &'a Measures, scaled: Option<&str>) -> Option<&'a [crate::le
 
 #[cfg(test)]
 mod tests {
+    use super::super::encodings::Encodings;
     use super::super::summary::Summary;
     use super::super::synthetic::Synthetic;
     use super::super::{charts, html, table, verdict};
@@ -260,7 +261,7 @@ mod tests {
         assert!(scalings.svg.contains("rotary + yarn (test only)"));
         assert!(!by_length.svg.contains("yarn") && by_length.svg.contains("512 (8×)"));
         let charts = html::Charts::draw(&data, &summary).unwrap();
-        let page = html::render(&data, &summary, &charts, &[]).unwrap();
+        let page = html::render(&data, &summary, &charts, &Encodings::default()).unwrap();
         for said in [
             "Bits per character, inside",
             "mean bits per character, lower is better, and that of each seed",

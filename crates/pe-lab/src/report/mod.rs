@@ -42,8 +42,9 @@ pub use summary::{
 };
 
 use data::Data;
+use encodings::Encodings;
 
-use crate::console::visible;
+use crate::console::{tell, visible};
 use crate::data::digest;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, write_sealed, write_whole};
@@ -132,13 +133,16 @@ impl<'a> Report<'a> {
     /// When a figure cannot be drawn or the folder cannot be written.
     pub fn write(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
         let charts = html::Charts::draw(&self.data, &self.summary)?;
-        let encodings = encodings::figures(self.study, &self.outcomes.results)?;
+        let encodings = Encodings::draw(self.study, &self.outcomes.results)?;
+        for damaged in &encodings.damaged {
+            tell(&format!("{damaged}; the report shows no picture of it"));
+        }
         let text = html::render(&self.data, &self.summary, &charts, &encodings)?;
         write_whole(&folder.page(), text.as_bytes())?;
         let mut written = vec![folder.page()];
         written.extend(files::write(folder, self.outcomes, &self.summary)?);
         written.extend(self.write_winner(folder)?);
-        for figure in charts.all().chain(&encodings) {
+        for figure in charts.all().chain(&encodings.figures) {
             let file = folder.figure(&figure.name);
             write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);

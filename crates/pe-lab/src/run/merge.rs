@@ -102,6 +102,7 @@ fn without_times(result: &TrialResult) -> TrialResult {
     // The same numbers of other code are the same numbers.
     result.code = None;
     result.weights = None;
+    result.encoding = None;
     if let Outcome::Finished(measures) = &mut result.outcome {
         measures.timing.ms_per_step = 0.0;
         measures.timing.tokens_per_second = 0.0;

@@ -14,7 +14,7 @@ use crate::ask::{CODE, TrialSpec, Versions};
 use crate::data::digest;
 use crate::device;
 use crate::error::LabError;
-use crate::folder::{TrialFolder, read_sealed, write_csv, write_sealed};
+use crate::folder::{TrialFolder, read_bounded, read_sealed, write_csv, write_sealed};
 use crate::learn::{
     Checkpoints, CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch,
     evaluate, evaluate_language, has_converged, train,
@@ -46,6 +46,10 @@ pub struct TrialResult {
     /// Weights are stored with ids that are drawn anew each time, so it differs when the trial is run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
+    /// The SHA-256 of the `encoding.csv` beside it, if the scheme adds something to the embeddings. Results of versions
+    /// that did not record it have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
 }
 
 /// How a trial ended.
@@ -229,7 +233,7 @@ pub fn run_trial(
         }
     };
     let plain = device::open(&spec.device)?;
-    let mut weights = None;
+    let (mut weights, mut encoding) = (None, None);
     let outcome = match train_on(spec, task, folder, watch, &plain.clone().autodiff()) {
         Ok(trained) => {
             let model = &trained.model;
@@ -242,7 +246,7 @@ pub fn run_trial(
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
             let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;
-            write_encoding(&trained.model, task.positions(), folder)?;
+            encoding = write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
                 weights = Some(trained.model.save(&folder.weights())?);
             }
@@ -272,6 +276,7 @@ pub fn run_trial(
         versions: Versions::current(),
         code: Some(CODE.into()),
         weights,
+        encoding,
     })
 }
 
@@ -345,26 +350,57 @@ fn train_on(
 
 /// Writes what the trained scheme adds to the token embeddings: a row per position, a column per
 /// dimension. A scheme that adds nothing leaves no file.
-fn write_encoding(model: &Model, positions: usize, folder: &TrialFolder) -> Result<(), LabError> {
+fn write_encoding(
+    model: &Model,
+    positions: usize,
+    folder: &TrialFolder,
+) -> Result<Option<String>, LabError> {
     let rows = model.encoding(positions.min(ENCODING_ROWS))?;
-    if rows.iter().flatten().all(|value| *value == 0.0) {
-        return Ok(());
+    match rows.iter().flatten().all(|value| *value == 0.0) {
+        true => Ok(None),
+        false => Ok(Some(digest(&write_csv(&folder.encoding(), rows)?))),
     }
-    write_csv(&folder.encoding(), rows)
 }
 
-/// The encoding that a finished trial left in its folder: a row per position.
+/// The encoding that a finished trial left in its folder, a row per position; `None` if it left none. `named` is the
+/// digest in its result.
 ///
-/// `None` when it left none, and when the file is damaged: it is only drawn, and no number depends on
-/// it.
-pub fn read_encoding(folder: &TrialFolder) -> Option<Vec<Vec<f32>>> {
+/// # Errors
+///
+/// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is not the one that the result names, or no
+/// table of numbers.
+pub fn read_encoding(
+    folder: &TrialFolder,
+    named: Option<&str>,
+) -> Result<Option<Vec<Vec<f32>>>, LabError> {
+    let file = folder.encoding();
+    let wrong = |reason: &str| {
+        Err(LabError::Content {
+            path: file.clone(),
+            reason: reason.into(),
+        })
+    };
+    if !file.exists() {
+        return match named {
+            None => Ok(None),
+            Some(_) => wrong("it is gone"),
+        };
+    }
+    let bytes = read_bounded(&file)?;
+    if named.is_some_and(|named| named != digest(&bytes)) {
+        return wrong("it is not as it was written");
+    }
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
-        .from_path(folder.encoding())
-        .ok()?;
-    let rows: Vec<Vec<f32>> = reader.deserialize().collect::<Result<_, _>>().ok()?;
-    let whole = rows.iter().flatten().all(|value| value.is_finite());
-    (whole && !rows.is_empty()).then_some(rows)
+        .from_reader(&bytes[..]);
+    let rows: Result<Vec<Vec<f32>>, _> = reader.deserialize().collect();
+    match rows {
+        Ok(rows) if rows.iter().flatten().all(|value| value.is_finite()) && !rows.is_empty() => {
+            Ok(Some(rows))
+        }
+        Ok(_) => wrong("it holds no rows of finite numbers"),
+        Err(error) => wrong(&error.to_string()),
+    }
 }
 
 /// The losses of every step as at most [`CURVE_POINTS`] means of consecutive steps.

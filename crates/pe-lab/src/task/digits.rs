@@ -46,14 +46,17 @@ static SPLIT: LazyLock<Split> = LazyLock::new(|| {
         .read_to_string(&mut text)
         .expect("the embedded digits are gzip");
     let samples = parse(&text).expect("the embedded digits are well formed");
-    let order = permutation(samples.len(), &mut generator("digits/split", 0, 0));
-    let mut shuffled: Vec<Sample> = order.into_iter().map(|i| samples[i].clone()).collect();
-    let held_out = shuffled.split_off(shuffled.len() - HELD_OUT);
-    Split {
-        train: shuffled,
-        held_out,
-    }
+    let [train, held_out] =
+        split_digits(samples.len()).map(|of| of.into_iter().map(|i| samples[i].clone()).collect());
+    Split { train, held_out }
 });
+
+/// The images that are trained on, and those that are held out for the test.
+pub fn split_digits(images: usize) -> [Vec<usize>; 2] {
+    let mut train = permutation(images, &mut generator("digits/split", 0, 0));
+    let held_out = train.split_off(images - HELD_OUT);
+    [train, held_out]
+}
 
 /// Rows of 64 intensities and a label.
 fn parse(text: &str) -> Result<Vec<Sample>, String> {

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
-pub use digits::Digits;
+pub use digits::{Digits, split_digits};
 pub use first_eq_last::FirstEqLast;
 pub use input::Input;
 pub use language::Language;

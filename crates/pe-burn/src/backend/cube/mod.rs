@@ -4,16 +4,17 @@
 //! Burn's fusion of operations sees each as one custom operation and fuses around it.
 
 mod rotation;
+mod rows;
 mod windows;
 
 use alloc::vec; // the macro of Burn below names both
 use alloc::vec::Vec;
 
 use burn::backend::fusion::custom::TensorSpec;
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_cubecl::CubeBackend;
 use cubecl::ir::{ElemType, FloatKind};
 
@@ -21,6 +22,8 @@ use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::layout::Layout;
 use crate::rotate::turn::Turn;
+use crate::spectrum::Spectrum;
+use rows::RowForm;
 
 /// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
 /// gradient checkpointing, which would need to run the forward pass again.
@@ -31,7 +34,75 @@ pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
             device.gradient_checkpointing_strategy(),
             None | Some(Disabled)
         )
-        && matches!(device.inner().as_dispatch(), DispatchDevice::Cube(_))
+        && is_card(device)
+}
+
+fn is_card(device: Device) -> bool {
+    matches!(device.inner().as_dispatch(), DispatchDevice::Cube(_))
+}
+
+/// Whether this is a graphics card, on which the kernels write rows of this spectrum.
+pub(crate) fn writes_rows(spectrum: &Spectrum, device: &Device) -> bool {
+    rows::takes(spectrum.amplitude()) && is_card(device.clone())
+}
+
+/// The steps of the frequencies of a spectrum on a card: see [`Spectrum::turns`].
+pub(crate) fn turns(spectrum: &Spectrum, device: &Device) -> Tensor<1, Int> {
+    let turns = spectrum.turns();
+    let shape = [turns.len()];
+    Tensor::from_data(TensorData::new(turns, shape), (device, DType::U32))
+}
+
+/// The positions of rows.
+pub(crate) enum At<'a> {
+    /// So many from a first one on.
+    Run(usize, usize),
+    Ids(&'a [usize]),
+}
+
+impl At<'_> {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Run(_, rows) => *rows,
+            Self::Ids(ids) => ids.len(),
+        }
+    }
+}
+
+/// The rows of at least one position, in `f32`. `turns` are those of the spectrum.
+///
+/// # Shapes
+///
+/// - output: `[positions, d_model]`
+pub(crate) fn rows(spectrum: &Spectrum, turns: Tensor<1, Int>, at: At<'_>) -> Tensor<2> {
+    let form = RowForm {
+        width: spectrum.d_model(),
+        pairs: spectrum.doubles().len(),
+        interleaved: spectrum.layout() == Layout::Interleaved,
+        cos_first: spectrum.cos_first(),
+        scaled: spectrum.amplitude() != 1.0,
+    };
+    let amplitude = spectrum.amplitude();
+    let position = |id: usize| (id + spectrum.offset()) as u64;
+    let device = turns.device();
+    let turns = whole_numbers(turns);
+    let rows = match at {
+        At::Run(start, rows) => Cube::pe_rows(turns, position(start), rows, amplitude, form),
+        At::Ids(ids) => {
+            let words = |id: &usize| [position(*id) as u32, (position(*id) >> 32) as u32];
+            let words: Vec<u32> = ids.iter().flat_map(words).collect();
+            let words = TensorData::new(words, [ids.len(), 2]);
+            let positions = Tensor::<2, Int>::from_data(words, (&device, DType::U32));
+            Cube::pe_rows_at(turns, whole_numbers(positions), amplitude, form)
+        }
+    };
+    Tensor::from_primitive::<Cube>(rows)
+}
+
+fn whole_numbers<const D: usize>(tensor: Tensor<D, Int>) -> IntTensor<Cube> {
+    let of = tensor.try_into_primitive::<Cube>();
+    of.expect("whole numbers on a graphics card")
 }
 
 /// Whether the kernels rotate this tensor by these rows.
@@ -80,6 +151,29 @@ pub trait Kernels: Backend {
     /// The gradient of the distances from that of the pairs.
     #[fusion(meta = strip_spec)]
     fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// The rows of `rows` positions from `start` on, from the steps of the frequencies, times an amplitude.
+    #[fusion(meta = |_turns, _start, rows, _amplitude, form| rows_spec(*rows, form))]
+    fn pe_rows(
+        turns: IntTensor<Self>,
+        start: u64,
+        rows: usize,
+        amplitude: f64,
+        form: RowForm,
+    ) -> FloatTensor<Self>;
+
+    /// The rows of positions, `[rows, 2]`: the low and the high word of each.
+    #[fusion(meta = |_turns, positions, _amplitude, form| rows_spec(positions.shape[0], form))]
+    fn pe_rows_at(
+        turns: IntTensor<Self>,
+        positions: IntTensor<Self>,
+        amplitude: f64,
+        form: RowForm,
+    ) -> FloatTensor<Self>;
+}
+
+fn rows_spec(rows: usize, form: &RowForm) -> TensorSpec {
+    TensorSpec::new([rows, form.width].into(), DType::F32)
 }
 
 fn spread_spec(strip: &TensorSpec, queries: usize, keys: usize) -> TensorSpec {
@@ -138,6 +232,25 @@ impl Kernels for CubeBackend {
 
     fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self> {
         windows::gather(gradient)
+    }
+
+    fn pe_rows(
+        turns: IntTensor<Self>,
+        start: u64,
+        rows: usize,
+        amplitude: f64,
+        form: RowForm,
+    ) -> FloatTensor<Self> {
+        rows::of_run(turns, start, rows, amplitude, form)
+    }
+
+    fn pe_rows_at(
+        turns: IntTensor<Self>,
+        positions: IntTensor<Self>,
+        amplitude: f64,
+        form: RowForm,
+    ) -> FloatTensor<Self> {
+        rows::of_positions(turns, positions, amplitude, form)
     }
 }
 

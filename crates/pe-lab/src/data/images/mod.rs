@@ -8,8 +8,10 @@
 //! | `pack` | the file in which a study keeps them |
 //! | `task` | the task |
 //! | `predict` | other images, for the best model of a study |
+//! | `digits_32` | the images of the laboratory |
 
 mod decode;
+mod digits_32;
 mod find;
 mod pack;
 mod predict;
@@ -20,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use digits_32::digits_32;
 pub(super) use predict::to_predict;
 pub(super) use task::Images;
 

@@ -24,6 +24,7 @@ pub(in super::super) struct Images {
     /// The mean and the standard deviation of each colour.
     scale: Vec<(f64, f64)>,
     epochs: Epochs,
+    name: &'static str,
     about: String,
     source: String,
 }
@@ -34,6 +35,7 @@ impl Images {
         let images = contents.train.len() + contents.test.len();
         Self {
             scale: scale(&pack),
+            name: NAME,
             epochs: Epochs::over(contents.train.len()),
             about: format!(
                 "your images: which of {} classes an image is of",
@@ -41,6 +43,16 @@ impl Images {
             ),
             source: format!("{file}, {} images", grouped(images)),
             pack: Arc::new(pack),
+        }
+    }
+
+    /// These images as a task of the laboratory.
+    pub(super) fn named(self, name: &'static str, about: &str, source: &str) -> Self {
+        Self {
+            name,
+            about: about.into(),
+            source: source.into(),
+            ..self
         }
     }
 
@@ -138,7 +150,7 @@ fn scale(pack: &Pack) -> Vec<(f64, f64)> {
 
 impl Task for Images {
     fn name(&self) -> &str {
-        NAME
+        self.name
     }
 
     fn about(&self) -> &str {

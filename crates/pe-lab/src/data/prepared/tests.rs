@@ -288,3 +288,24 @@ fn only_a_regular_file_of_a_possible_size_is_read() {
     fs::write(&path, head + &"0".repeat(64)).unwrap();
     assert!(said().contains("not as many numbers"));
 }
+
+/// The tokens stay in the file, which somebody may write to after it was checked.
+#[test]
+fn a_file_that_is_changed_while_it_is_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, spec, path) = whole(folder.path());
+    fs::write(&path, &bytes).unwrap();
+    let task = task(&path, "these", &spec, "data").unwrap();
+    assert!(!task.train_batch(1, 0, 4).is_empty());
+    let mut changed = bytes;
+    let middle = changed.len() / 2;
+    changed[middle..].fill(0xff);
+    fs::write(&path, changed).unwrap();
+    let read = || (0..50).for_each(|step| drop(task.train_batch(1, step, 64)));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_err();
+    let said = panic.downcast_ref::<String>().unwrap();
+    assert!(
+        said.ends_with("its file was changed while it was read"),
+        "{said}"
+    );
+}
