@@ -24,6 +24,7 @@ import numpy
 import torch
 
 import causal_step
+import decode
 import train_step
 
 TABLES = {
@@ -135,6 +136,11 @@ def causal(request):
     return step, torch.get_num_threads()
 
 
+def decoding(request):
+    """Decoding with a cache: see decode.py."""
+    return decode.prepare(*request["shape"]), torch.get_num_threads()
+
+
 CASES = {
     "table": table,
     "add": add,
@@ -143,6 +149,7 @@ CASES = {
     "alibi": alibi,
     "train_step": training,
     "causal_step": causal,
+    "decode": decoding,
 }
 READY = {}
 

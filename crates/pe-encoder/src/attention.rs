@@ -190,32 +190,76 @@ fn together(of_scheme: Option<Tensor<4>>, of_window: Option<Tensor<4>>) -> Optio
 }
 
 /// The keys and values that one [`Attention`] has computed so far, for decoding.
+///
+/// It has room for tokens to come, so that a step writes only its own keys and values. When the room is full,
+/// the next one is half as large again. A clone shares it until one of the two takes a step, which copies it.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    /// Keys, already rotated, and values: `[batch, heads, tokens, d_head]` each.
+    /// Keys, already rotated, and values: `[batch, heads, room, d_head]` each.
     keys_and_values: Option<[Tensor<4>; 2]>,
+    /// How much of the room is used.
+    tokens: usize,
 }
+
+/// The room of a cache that begins, in tokens.
+const ROOM: usize = 64;
 
 impl Cache {
     /// The number of tokens in each row of the cached batch.
     pub fn tokens(&self) -> usize {
-        let cached = self.keys_and_values.as_ref();
-        cached.map_or(0, |[keys, _]| keys.dims()[2])
+        self.tokens
     }
 
-    /// Appends keys and values of further tokens, and returns those of all tokens.
-    fn extend(&mut self, more: [Tensor<4>; 2]) -> [Tensor<4>; 2] {
-        let all = match self.keys_and_values.take() {
-            None => more,
-            Some([k, v]) => {
-                let [more_k, more_v] = more;
-                [
-                    Tensor::cat(vec![k, more_k], 2),
-                    Tensor::cat(vec![v, more_v], 2),
-                ]
+    /// Appends keys and values of further tokens.
+    fn extend(&mut self, more: [Tensor<4>; 2]) {
+        let [batch, heads, seq, d_head] = more[0].dims();
+        let (used, tokens) = (self.tokens, self.tokens + seq);
+        if let Some([keys, _]) = &self.keys_and_values {
+            let [cached, ..] = keys.dims();
+            assert_eq!(
+                batch, cached,
+                "the batch of the tokens, and that of their cache"
+            );
+        }
+        let cached = self.keys_and_values.take();
+        let room = cached.as_ref().map_or(0, |[keys, _]| keys.dims()[2]);
+        let target = match cached {
+            Some(cached) if tokens <= room => cached,
+            cached => {
+                let room = tokens.max(room + room / 2).max(ROOM);
+                let wider = |from: &Tensor<4>| {
+                    let options = (&from.device(), from.dtype());
+                    Tensor::zeros([batch, heads, room, d_head], options)
+                };
+                match cached {
+                    None => more.each_ref().map(wider),
+                    Some(cached) => cached.map(|from| {
+                        let all = [0..batch, 0..heads, 0..used, 0..d_head];
+                        let from = from.slice(all.clone());
+                        wider(&from).slice_assign(all, from)
+                    }),
+                }
             }
         };
-        self.keys_and_values.insert(all).clone()
+        let [keys, values] = target;
+        let [more_keys, more_values] = more;
+        let new = [0..batch, 0..heads, used..tokens, 0..d_head];
+        self.keys_and_values = Some([
+            keys.slice_assign(new.clone(), more_keys),
+            values.slice_assign(new, more_values),
+        ]);
+        self.tokens = tokens;
+    }
+
+    /// The keys and values of all tokens, `[batch, heads, tokens, d_head]` each.
+    fn all(&self) -> [Tensor<4>; 2] {
+        let cached = self
+            .keys_and_values
+            .as_ref()
+            .expect("the cache holds tokens");
+        cached
+            .each_ref()
+            .map(|all| all.clone().narrow(2, 0, self.tokens))
     }
 }
 
@@ -288,8 +332,7 @@ impl Attention {
     /// As [`forward`](Self::forward), of an `x` that is not empty.
     pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
         let qkv = self.queries_keys_values(x);
-        let drops = self.dropout.prob > 0.0 && qkv.device().is_autodiff();
-        let y = if drops {
+        let y = if self.drops(&qkv) {
             let [q, k, v] = self.rotated_heads(qkv, shared);
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, padding)
@@ -322,8 +365,18 @@ impl Attention {
     ) -> Tensor<3> {
         assert!(self.causal, "a cache is for causal attention");
         let qkv = self.queries_keys_values(x);
-        let [q, k, v] = self.rotated_heads(qkv, shared);
-        let y = self.weighted_values(q, cache.extend([k, v]), shared, None);
+        let both = [self.heads; 2];
+        let qkv = shared.scheme.rotate_packed(qkv, both, &shared.positions);
+        let [q, k, v] = split_heads(qkv, self.heads);
+        cache.extend([k, v]);
+        let [k, v] = cache.all();
+        let y = match self.drops(&q) {
+            true => self.weighted_values(q, [k, v], shared, None),
+            false => {
+                let bias = shared.bias(&q, &k);
+                join_heads(kernels::cached_attention(q, [k, v], bias, self.kernels))
+            }
+        };
         kernels::linear(y, &self.output, self.kernels)
     }
 
@@ -373,8 +426,12 @@ impl Attention {
         [q, k, v]
     }
 
-    /// Attention by Burn's operations, with what the kernels cannot do: dropout, and more keys than
-    /// queries. The queries are those of the last keys.
+    /// Whether weights are dropped now.
+    fn drops<const D: usize>(&self, x: &Tensor<D>) -> bool {
+        self.dropout.prob > 0.0 && x.device().is_autodiff()
+    }
+
+    /// Attention by Burn's operations, with what the kernels cannot do: dropout. The queries are those of the last keys.
     fn weighted_values(
         &self,
         q: Tensor<4>,
@@ -486,6 +543,85 @@ mod tests {
         assert_eq!(cache.tokens(), 9);
         let parts = values(Tensor::cat(parts.to_vec(), 1));
         assert!(difference(&values(whole), &parts) < 2e-6);
+    }
+
+    /// 150 tokens one by one, past the end of the room twice, by the kernel, by Burn's operations, and with gradients; in
+    /// the middle a second sequence goes on from a clone of the cache.
+    #[test]
+    fn a_cache_grows_and_its_clones_go_their_own_way() {
+        let data = Tensor::<3>::random([2, 150, D_MODEL], Distribution::Default, &Device::flex());
+        let plain = AttentionConfig::new(D_MODEL, HEADS).with_causal(true);
+        let attention = plain.init(&Device::flex().autodiff());
+        let off = attention.clone().with_kernels(Kernels::Off);
+        for attention in [attention.clone().valid(), off.valid(), attention] {
+            let device = attention.output.weight.val().device();
+            let x = Tensor::from_data(data.to_data(), &device);
+            let rotary = scheme("rotary", &device);
+            let at = Positions::default();
+            let whole = attention.forward(x.clone(), None, &rotary, &at);
+            let mut cache = Cache::default();
+            let mut other = None;
+            for token in 0..150 {
+                if token == 70 {
+                    other = Some(cache.clone());
+                }
+                let step = x.clone().narrow(1, token, 1);
+                let y = attention.forward_cached(step, &rotary, &mut cache);
+                let expected = values(whole.clone().narrow(1, token, 1));
+                let apart = difference(&expected, &values(y));
+                assert!(apart < 2e-6, "token {token} on {device:?}: {apart}");
+            }
+            let mut other = other.expect("70 tokens came before");
+            assert_eq!((cache.tokens(), other.tokens()), (150, 70));
+            let other_token = x.clone().narrow(1, 149, 1);
+            let y = attention.forward_cached(other_token.clone(), &rotary, &mut other);
+            let other_x = Tensor::cat(vec![x.clone().narrow(1, 0, 70), other_token], 1);
+            let other_whole = attention.forward(other_x, None, &rotary, &at);
+            let apart = difference(&values(other_whole.narrow(1, 70, 1)), &values(y));
+            assert!(apart < 2e-6, "the clone on {device:?}: {apart}");
+        }
+    }
+
+    #[test]
+    fn gradients_pass_through_a_cache() {
+        let device = Device::flex().autodiff();
+        let attention = AttentionConfig::new(D_MODEL, HEADS)
+            .with_causal(true)
+            .init(&device);
+        let rotary = scheme("rotary", &device);
+        let x = Tensor::<3>::random([2, 7, D_MODEL], Distribution::Default, &device);
+        let gradient = |run: &dyn Fn(Tensor<3>) -> Tensor<3>| {
+            let x = x.clone().require_grad();
+            let y = run(x.clone());
+            let gradients = (y.clone() * y).sum().backward();
+            values(x.grad(&gradients).unwrap())
+        };
+        let at = Positions::default();
+        let whole = gradient(&|x| attention.forward(x, None, &rotary, &at));
+        let cached = gradient(&|x| {
+            let mut cache = Cache::default();
+            let parts = [0..4, 4..5, 5..7].map(|part| {
+                let part = x.clone().slice_dim(1, part);
+                attention.forward_cached(part, &rotary, &mut cache)
+            });
+            Tensor::cat(parts.to_vec(), 1)
+        });
+        assert!(difference(&whole, &cached) < 1e-5);
+    }
+
+    #[test]
+    #[should_panic(expected = "the batch of the tokens, and that of their cache")]
+    fn a_cache_of_another_batch_is_refused() {
+        let device = Device::flex();
+        let attention = AttentionConfig::new(D_MODEL, HEADS)
+            .with_causal(true)
+            .init(&device);
+        let none = scheme("none", &device);
+        let mut cache = Cache::default();
+        for batch in [2, 1] {
+            let x = Tensor::zeros([batch, 1, D_MODEL], &device);
+            attention.forward_cached(x, &none, &mut cache);
+        }
     }
 
     #[test]

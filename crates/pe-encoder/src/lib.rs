@@ -42,7 +42,8 @@
 //! | layer normalization | kernel | kernel | kernel |
 //! | feed-forward network | kernel | Burn | Burn |
 //! | attention | kernel | kernel, with Burn's matrix products | kernel |
-//! | attention that drops weights in training, or decodes with a cache | Burn | Burn | Burn |
+//! | attention to a cache, without gradients | kernel | Burn | Burn |
+//! | attention that drops weights in training | Burn | Burn | Burn |
 //! | the step of [`Adam`] | Burn | kernel | kernel |
 //!
 //! Kernels are for `f32`, and not for gradient checkpointing; there, and on other backends, all of it

@@ -78,6 +78,25 @@ pub fn attention(
     join_heads(weights.matmul(v))
 }
 
+/// Attention of new tokens to those of a cache, to themselves and to the new tokens before them.
+///
+/// # Shapes
+///
+/// - `q`: `[batch, heads, queries, d_head]`, the queries of the last keys
+/// - keys and values: `[batch, heads, keys, d_head]` each
+/// - `bias`: `[1 or batch, heads, queries, keys]`
+/// - output: `[batch, heads, queries, d_head]`
+pub fn cached_attention(
+    q: Tensor<4>,
+    [k, v]: [Tensor<4>; 2],
+    bias: Option<Tensor<4>>,
+) -> Tensor<4> {
+    let [_, _, queries, _] = q.dims();
+    // One query is that of the last key.
+    let later = (queries > 1).then(|| later_keys(&q, &k));
+    attention_weights(q, k, bias, later).matmul(v)
+}
+
 /// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries are those of the last keys.
 pub fn later_keys(q: &Tensor<4>, k: &Tensor<4>) -> Tensor<4, Bool> {
     let ([_, _, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());

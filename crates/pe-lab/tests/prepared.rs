@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -163,14 +163,18 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let data = table(folder.path(), 420);
     let unbroken = folder.path().join("unbroken");
+    let start = Instant::now();
     assert_eq!(common::ended(&mut study(&data, &unbroken)).0, 0);
+    let whole = start.elapsed();
     let broken = folder.path().join("broken");
-    for milliseconds in [30, 60, 90, 120, 160, 200, 300] {
+    for hundredths in [2, 4, 7, 10, 14, 18, 25] {
         let mut child = study(&data, &broken).spawn().unwrap();
-        thread::sleep(Duration::from_millis(milliseconds));
+        thread::sleep(whole * hundredths / 100);
         child.kill().unwrap();
         child.wait().unwrap();
     }
+    // A machine that is busy may not have come as far as the folder.
+    fs::create_dir_all(&broken).unwrap();
     // Half of it, under the name that files have until they are whole.
     let half = broken.join(".unfinished-half");
     fs::write(

@@ -8,7 +8,7 @@
 //!
 //! | module | feature | kernels |
 //! |---|---|---|
-//! | `flex` | `flex` | all four, on Burn's CPU backend Flex |
+//! | `flex` | `flex` | all four, on Burn's CPU backend Flex; attention to a cache |
 //! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | layer normalization and attention on graphics cards; the step of Adam |
 //! | `torch` | `tch` | layer normalization and attention by LibTorch's own functions; the step of Adam |
 
@@ -159,6 +159,21 @@ pub(crate) fn attention(
         #[cfg(feature = "tch")]
         Runner::Torch => torch::attention(qkv, mask, bias, heads),
         Runner::Plain => plain::attention(qkv, mask, bias, heads),
+    }
+}
+
+/// As [`plain::cached_attention`].
+pub(crate) fn cached_attention(
+    q: Tensor<4>,
+    cache: [Tensor<4>; 2],
+    bias: Option<Tensor<4>>,
+    kernels: Kernels,
+) -> Tensor<4> {
+    match kernels.runner(&q) {
+        // The kernel has no backward pass.
+        #[cfg(feature = "flex")]
+        Runner::Flex if !q.device().is_autodiff() => flex::cached_attention(q, cache, bias),
+        _ => plain::cached_attention(q, cache, bias),
     }
 }
 

@@ -19,7 +19,7 @@ mod linear;
 mod math;
 mod products;
 
-pub use attention::attention;
+pub use attention::{attention, cached_attention};
 pub use feed_forward::feed_forward;
 pub use layer_norm::layer_norm;
 pub use linear::linear;

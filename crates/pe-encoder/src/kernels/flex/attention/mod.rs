@@ -8,8 +8,10 @@
 //! |---|---|
 //! | `whole` | short sequences: the attention weights are stored for the backward pass |
 //! | `tiles` | long sequences: a block of queries at a time, and the backward pass computes the weights again |
+//! | `cached` | new tokens and those of a cache, without gradients |
 //! | `softmax` | the softmax of a row of scores, with bias and masks, and its gradient |
 
+mod cached;
 mod softmax;
 mod tiles;
 mod whole;
@@ -18,6 +20,8 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
+
+pub use cached::cached_attention;
 
 use super::products::{Matrix, column_sums};
 use super::{contiguous, elements, tensor, tensor_like};

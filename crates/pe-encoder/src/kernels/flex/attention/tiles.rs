@@ -14,7 +14,7 @@ use super::{Head, Parts, Sizes};
 use crate::kernels::flex::products::{Matrix, add_spaced_product, put_product};
 
 /// The number of queries in a block.
-const TILE: usize = 64;
+pub const TILE: usize = 64;
 
 /// The blocks of queries, and the number of keys that each attends to. The last one comes first.
 fn tiles(sizes: Sizes) -> impl Iterator<Item = (Range<usize>, usize)> {

@@ -1,0 +1,162 @@
+//! Attention of new tokens to those of a cache, for decoding. It has no backward pass.
+//!
+//! The keys and values are read where the cache has them: a step of one token reads each of them once, and writes
+//! nothing but its output.
+
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+use super::softmax::{Rows, softmax};
+use super::tiles::TILE;
+use crate::kernels::flex::products::{Matrix, initialized, set_product};
+use crate::kernels::flex::{contiguous, elements, tensor};
+
+/// Below so many multiplications it takes longer to wake another thread than to compute.
+const WORTH_A_THREAD: usize = 1 << 18;
+
+/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff.
+pub fn cached_attention(
+    q: Tensor<4>,
+    [k, v]: [Tensor<4>; 2],
+    bias: Option<Tensor<4>>,
+) -> Tensor<4> {
+    let shape @ [_, heads, queries, d_head] = q.dims();
+    let [_, _, keys, _] = k.dims();
+    let q = contiguous(primitive(q));
+    let [k, v] = [k, v].map(|x| Heads::new(primitive(x), heads));
+    let bias = bias.map(|bias| contiguous(primitive(bias)));
+    let bias = bias.as_ref().map(elements);
+    let scale = 1.0 / (d_head as f32).sqrt();
+    let q = elements(&q);
+
+    let head = |index: usize, out: &mut [std::mem::MaybeUninit<f32>]| {
+        let q = Matrix::dense(&q[index * queries * d_head..][..queries * d_head], d_head);
+        let [k, v] = [&k, &v].map(|of| of.head(index));
+        // There is one bias for all sequences, or one for each.
+        let bias = bias.map(|all| &all[index * queries * keys % all.len()..]);
+        let mut scores = Vec::with_capacity(TILE.min(queries) * keys);
+        for first in (0..queries).step_by(TILE) {
+            let block = first..(first + TILE).min(queries);
+            // The queries are those of the last keys. What is behind the last of a block is left out.
+            let seen = keys - queries + block.end;
+            scores.clear();
+            let room = &mut scores.spare_capacity_mut()[..block.len() * seen];
+            set_product(
+                room,
+                seen,
+                scale,
+                q.rows(block.clone()),
+                k.rows(0..seen).t(),
+            );
+            // SAFETY: the product initialized all of it.
+            let scores = unsafe { room.assume_init_mut() };
+            let rows = Rows {
+                keys: seen,
+                causal: Some(keys - queries + first),
+                bias: bias.map(|bias| (&bias[first * keys..], keys)),
+                padding: None,
+            };
+            softmax(scores, rows, None);
+            let weights = Matrix::dense(scores, seen);
+            let out = &mut out[first * d_head..][..block.len() * d_head];
+            set_product(out, d_head, 1.0, weights, v.rows(0..seen));
+        }
+    };
+    let work = q.len() * keys;
+    // SAFETY: the heads cover the target, and each block of queries initializes its rows.
+    let out = unsafe {
+        initialized(q.len(), |out| match work < WORTH_A_THREAD {
+            true => {
+                let outs = out.chunks_exact_mut(queries * d_head);
+                outs.enumerate().for_each(|(index, out)| head(index, out));
+            }
+            false => {
+                let outs = out.par_chunks_exact_mut(queries * d_head);
+                outs.enumerate().for_each(|(index, out)| head(index, out));
+            }
+        })
+    };
+    Tensor::from_primitive::<Flex>(tensor(out, shape))
+}
+
+fn primitive(x: Tensor<4>) -> FlexTensor {
+    let x = x.try_into_primitive::<Flex>();
+    x.expect("a tensor on Flex without autodiff")
+}
+
+/// Keys or values, `[batch, heads, keys, d_head]`. Each head is dense; between heads there may be room.
+struct Heads {
+    x: FlexTensor,
+    heads: usize,
+}
+
+impl Heads {
+    fn new(x: FlexTensor, heads: usize) -> Self {
+        let d_head = x.layout().shape()[3] as isize;
+        let dense = x.layout().strides()[2..] == [d_head, 1];
+        let positive = x.layout().strides()[..2].iter().all(|stride| *stride >= 0);
+        let x = if dense && positive { x } else { contiguous(x) };
+        Self { x, heads }
+    }
+
+    /// A head of a sequence; `index` counts the heads of all sequences.
+    fn head(&self, index: usize) -> Matrix<'_> {
+        let layout = self.x.layout();
+        let [sequences, heads] = [0, 1].map(|axis| layout.strides()[axis] as usize);
+        let from =
+            layout.start_offset() + index / self.heads * sequences + index % self.heads * heads;
+        let (keys, d_head) = (layout.shape()[2], layout.shape()[3]);
+        Matrix::dense(&self.x.storage()[from..][..keys * d_head], d_head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plain;
+    use crate::testing::{difference, random, values};
+    use burn::tensor::Device;
+
+    /// Prompts longer than a block, one token, several; with one bias, one for each sequence, and none; of a cache
+    /// with room and of one without.
+    #[test]
+    fn output_is_that_of_burns_operations() {
+        let device = Device::flex();
+        let (batch, heads, d_head) = (3, 2, 12);
+        for (queries, keys, room) in [
+            (1, 1, 64),
+            (1, 200, 256),
+            (1, 200, 200),
+            (5, 70, 96),
+            (150, 150, 150),
+            (130, 201, 256),
+        ] {
+            let q = random([batch, heads, queries, d_head], &device);
+            let [k, v] = [(); 2].map(|()| {
+                let all = random([batch, heads, room, d_head], &device);
+                all.narrow(2, 0, keys)
+            });
+            let biases = [1, batch].map(|rows| random([rows, heads, queries, keys], &device));
+            for bias in biases.map(Some).into_iter().chain([None]) {
+                let cache = [k.clone(), v.clone()];
+                let expected = plain::cached_attention(q.clone(), cache.clone(), bias.clone());
+                let got = cached_attention(q.clone(), cache, bias);
+                let apart = difference(&values(expected), &values(got));
+                assert!(apart < 2e-6, "{queries} of {keys} in {room}: {apart}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_and_values_in_another_order_are_read_too() {
+        let device = Device::flex();
+        let q = random([2, 3, 4, 8], &device);
+        // [batch, keys, heads, d_head] in memory, and with sequences in reverse.
+        let cache = [(); 2].map(|()| random([2, 9, 3, 8], &device).swap_dims(1, 2).flip([0]));
+        let expected = plain::cached_attention(q.clone(), cache.clone(), None);
+        let got = cached_attention(q, cache, None);
+        assert!(difference(&values(expected), &values(got)) < 2e-6);
+    }
+}
