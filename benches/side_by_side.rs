@@ -5,6 +5,7 @@
 //! Every comparison is written for people to stderr and as one line of JSON, a [`Row`], to stdout,
 //! where `scripts/bench` gathers them.
 
+pub mod blocks;
 mod owned;
 mod peer;
 mod row;

@@ -5,16 +5,25 @@
 //! ```
 
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 use burn::nn::PositionalEncodingConfig;
 use burn::tensor::{Device, Tensor};
+use pe_benches::blocks::{ALWAYS_NEW, Blocks};
 use pe_benches::{Comparison, Measured, Peers, Row, Target, Unit, cores, json};
 use pe_burn::{Positions, SinusoidalPositionalEncodingConfig, Spectrum};
+use rayon::prelude::*;
+
+#[global_allocator]
+static BLOCKS: Blocks = Blocks::new();
 
 fn main() {
     let peers = Peers::start();
     for (rows, d_model) in [(5_000, 512), (8_192, 1_024), (131_072, 128)] {
+        // As glibc gives it, which PyTorch and NumPy have.
+        BLOCKS.give_warm(rows * d_model * size_of::<f32>() <= ALWAYS_NEW);
         speed(&peers, rows, d_model);
+        floor(rows, d_model);
         accuracy(&peers, rows, d_model);
     }
 }
@@ -71,13 +80,39 @@ fn speed(peers: &Peers, rows: usize, d_model: usize) {
         small.then_some(Target::Within(4.0)),
         || drop(black_box(bytes.clone())),
     )
-    .way(
-        "writing as many fresh bytes",
-        1,
-        (rows == 131_072).then_some(Target::Within(1.5)),
-        || drop(black_box(vec![black_box(1.5_f32); entries])),
-    )
     .run();
+}
+
+/// The time of writing as many bytes, with as many threads: to memory that is new, which is what a program pays once,
+/// and to memory that is warm.
+fn floor(rows: usize, d_model: usize) {
+    let device = Device::flex();
+    let ours = ours(rows, d_model);
+    for (memory, warm) in [("new", false), ("warm", true)] {
+        BLOCKS.give_warm(warm);
+        let title = format!("table {rows} × {d_model}, {memory} memory");
+        let within = Some(Target::Within(1.5));
+        Comparison::new(title, 40)
+            .way("pe-burn, module", cores(), None, || {
+                drop(black_box(ours.init(&device)));
+            })
+            .way("writing as many bytes", cores(), within, || {
+                drop(black_box(written(rows * d_model)));
+            })
+            .run();
+    }
+}
+
+/// So many numbers, written by all threads.
+fn written(entries: usize) -> Vec<f32> {
+    let mut numbers = Vec::with_capacity(entries);
+    let value = black_box(1.5_f32);
+    let room = &mut numbers.spare_capacity_mut()[..entries];
+    room.par_chunks_mut(entries.div_ceil(cores()))
+        .for_each(|part| part.fill(MaybeUninit::new(value)));
+    // SAFETY: the parts are all of the room.
+    unsafe { numbers.set_len(entries) };
+    numbers
 }
 
 /// The largest error of each table, against rows in f64, which the tests hold within 1e-15 of

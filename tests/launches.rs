@@ -160,6 +160,29 @@ fn training(device: &Device) {
     }
 }
 
+/// The launches of a token that is decoded after others.
+fn decoding(device: &Device) {
+    let (d_model, d_ff, heads, layers) = (64, 256, 4, 2);
+    let rotary = RotaryPositionalEncodingConfig::new(d_model / heads);
+    let scheme = PositionalConfig::Rotary(rotary).init(device);
+    let encoder = EncoderConfig::new(d_model, d_ff, heads, layers).with_causal(true);
+    let encoder = encoder.init(device);
+    let mut caches = encoder.caches();
+    let random = |seq| Tensor::<3>::random([8, seq, 64], Distribution::Default, device);
+    encoder.forward_cached(random(20), &scheme, &mut caches);
+    for _ in 0..2 {
+        encoder.forward_cached(random(1), &scheme, &mut caches);
+    }
+    let x = random(1);
+    device.sync().unwrap();
+    let (seen, _) = launches(device, || encoder.forward_cached(x, &scheme, &mut caches));
+    println!(
+        "{device:?}: a token after 22 others in {} launches",
+        seen.len()
+    );
+    assert!(seen.len() <= 1, "{device:?}: {seen:#?}");
+}
+
 /// A bias of distances is written in one launch, after up to three for its values by distance.
 fn bias(device: &Device) {
     let alibi = AlibiConfig::new(4).init(device);
@@ -292,6 +315,11 @@ fn queries_and_keys_are_rotated_in_one_launch() {
 #[test]
 fn a_training_step_takes_half_the_launches_of_burns_modules() {
     on_cards(training);
+}
+
+#[test]
+fn a_token_is_decoded() {
+    on_cards(decoding);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::module::attention;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
+use pe_encoder::EncoderConfig;
 use pe_tests::devices;
 
 use crate::{distance, embeddings, values};
@@ -126,6 +127,29 @@ fn trains_and_reloads() {
             let trained = model.forward(x.clone());
             let reloaded = Model::new(scheme, &device).load_record(model.into_record());
             assert_eq!(distance(reloaded.forward(x), trained), 0.0);
+        }
+    }
+}
+
+/// A prompt, single tokens and several at once, past the end of a cache's room, as the whole sequence.
+#[test]
+fn an_encoder_decodes_as_in_one_go() {
+    for device in devices() {
+        let x = embeddings(2, 110, 16, &device);
+        for name in ["rotary", "alibi", "cope"] {
+            let scheme = scheme(name, &device);
+            let encoder = EncoderConfig::new(16, 32, HEADS, 2).with_causal(true);
+            let encoder = encoder.init(&device);
+            let whole = encoder.forward(x.clone(), None, &scheme, &Positions::default());
+            let mut caches = encoder.caches();
+            let mut from = 0;
+            let parts = [60, 1, 1, 1, 1, 1, 30, 1, 14].map(|tokens| {
+                let part = x.clone().narrow(1, from, tokens);
+                from += tokens;
+                encoder.forward_cached(part, &scheme, &mut caches)
+            });
+            let apart = distance(whole, Tensor::cat(parts.to_vec(), 1));
+            assert!(apart < 2e-5, "{device:?} {name}: {apart}");
         }
     }
 }

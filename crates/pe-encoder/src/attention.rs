@@ -191,8 +191,9 @@ fn together(of_scheme: Option<Tensor<4>>, of_window: Option<Tensor<4>>) -> Optio
 
 /// The keys and values that one [`Attention`] has computed so far, for decoding.
 ///
-/// It has room for tokens to come, so that a step writes only its own keys and values. When the room is full,
-/// the next one is half as large again. A clone shares it until one of the two takes a step, which copies it.
+/// It has room for tokens to come, so that a step writes its own keys and values beside those before. When the room is
+/// full, one of half as much again takes its place. A clone shares the room until one of the two takes a step, which
+/// copies it.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     /// Keys, already rotated, and values: `[batch, heads, room, d_head]` each.
@@ -214,19 +215,20 @@ impl Cache {
     fn extend(&mut self, more: [Tensor<4>; 2]) {
         let [batch, heads, seq, d_head] = more[0].dims();
         let (used, tokens) = (self.tokens, self.tokens + seq);
-        if let Some([keys, _]) = &self.keys_and_values {
-            let [cached, ..] = keys.dims();
+        let room = self.keys_and_values.as_ref().map_or(0, |[keys, _]| {
+            let [cached_batch, cached_heads, room, cached_d_head] = keys.dims();
             assert_eq!(
-                batch, cached,
-                "the batch of the tokens, and that of their cache"
+                [batch, heads, d_head],
+                [cached_batch, cached_heads, cached_d_head],
+                "batch, heads and d_head of the tokens, and those of their cache"
             );
-        }
+            room
+        });
         let cached = self.keys_and_values.take();
-        let room = cached.as_ref().map_or(0, |[keys, _]| keys.dims()[2]);
         let target = match cached {
             Some(cached) if tokens <= room => cached,
             cached => {
-                let room = tokens.max(room + room / 2).max(ROOM);
+                let room = (tokens + tokens / 2).max(ROOM);
                 let wider = |from: &Tensor<4>| {
                     let options = (&from.device(), from.dtype());
                     Tensor::zeros([batch, heads, room, d_head], options)
@@ -305,7 +307,9 @@ impl Attention {
     /// them. Appends the new tokens to the cache.
     ///
     /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into
-    /// calls. Position 0 is the first token of the cache.
+    /// calls, unless a scaling of RoPE follows the length
+    /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which do). Position 0 is the first token of
+    /// the cache.
     ///
     /// # Shapes
     ///
@@ -582,6 +586,43 @@ mod tests {
         }
     }
 
+    /// A cache that a model with autodiff began, and a bias with autodiff: as without a cache.
+    #[test]
+    fn a_cache_takes_tensors_with_and_without_autodiff() {
+        let tracking = Device::flex().autodiff();
+        let plain = AttentionConfig::new(D_MODEL, HEADS).with_causal(true);
+        let attention = plain.init(&tracking);
+        let x = Tensor::<3>::random([2, 9, D_MODEL], Distribution::Default, &Device::flex());
+        let tracked = Tensor::from_data(x.to_data(), &tracking);
+        let t5 = scheme("t5", &tracking);
+        let at = Positions::default();
+        let whole = values(attention.forward(tracked.clone(), None, &t5, &at));
+        let last = &values(attention.valid().forward(x.clone(), None, &t5, &at));
+        assert!(difference(&whole, last) < 2e-6);
+
+        for begun in [true, false] {
+            let mut cache = Cache::default();
+            let first = match begun {
+                true => {
+                    let prompt = tracked.clone().narrow(1, 0, 5);
+                    values(attention.forward_cached(prompt, &t5, &mut cache))
+                }
+                false => {
+                    let prompt = x.clone().narrow(1, 0, 5);
+                    values(attention.valid().forward_cached(prompt, &t5, &mut cache))
+                }
+            };
+            let rest = x.clone().narrow(1, 5, 4);
+            let rest = values(attention.valid().forward_cached(rest, &t5, &mut cache));
+            let sequence = |row: usize| {
+                let first = first[row * 5 * D_MODEL..][..5 * D_MODEL].iter();
+                first.chain(&rest[row * 4 * D_MODEL..][..4 * D_MODEL])
+            };
+            let both: Vec<f32> = [0, 1].into_iter().flat_map(sequence).copied().collect();
+            assert!(difference(&whole, &both) < 2e-6);
+        }
+    }
+
     #[test]
     fn gradients_pass_through_a_cache() {
         let device = Device::flex().autodiff();
@@ -610,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the batch of the tokens, and that of their cache")]
+    #[should_panic(expected = "batch, heads and d_head of the tokens, and those of their cache")]
     fn a_cache_of_another_batch_is_refused() {
         let device = Device::flex();
         let attention = AttentionConfig::new(D_MODEL, HEADS)

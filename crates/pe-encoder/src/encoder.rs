@@ -202,7 +202,9 @@ impl Encoder {
     /// Takes new tokens through all layers of a causal encoder, and appends them to the caches.
     ///
     /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into
-    /// calls. Position 0 is the first token of the caches.
+    /// calls, unless a scaling of RoPE follows the length
+    /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which do). Position 0 is the first token of
+    /// the caches.
     ///
     /// # Shapes
     ///
@@ -212,8 +214,8 @@ impl Encoder {
     /// # Panics
     ///
     /// When the encoder is not causal, when there is not one cache for each layer, when the width
-    /// of `x` is not `d_model`, when the caches hold another batch size, and when the scheme has no
-    /// encoding for these positions.
+    /// of `x` is not `d_model`, when the caches hold another batch size or different numbers of tokens, and when the
+    /// scheme has no encoding for these positions.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
@@ -227,6 +229,9 @@ impl Encoder {
         let [d_model] = self.norm.gamma.dims();
         check_width(&x, d_model);
         let cached = caches.first().map_or(0, Cache::tokens);
+        for cache in caches.iter() {
+            assert_eq!(cache.tokens(), cached, "all caches hold as many tokens");
+        }
         let none = PositionalConfig::None {}.init(&x.device());
         let shared = self.shared((scheme, &none), |scheme, attention| {
             Shared::after(cached, x.dims()[1], scheme, attention)

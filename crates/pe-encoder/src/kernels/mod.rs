@@ -169,10 +169,14 @@ pub(crate) fn cached_attention(
     bias: Option<Tensor<4>>,
     kernels: Kernels,
 ) -> Tensor<4> {
+    // The kernel has no backward pass. One tensor with autodiff is enough to need one.
+    let autodiff = [&q, &cache[0], &cache[1]]
+        .into_iter()
+        .chain(&bias)
+        .any(|x| x.device().is_autodiff());
     match kernels.runner(&q) {
-        // The kernel has no backward pass.
         #[cfg(feature = "flex")]
-        Runner::Flex if !q.device().is_autodiff() => flex::cached_attention(q, cache, bias),
+        Runner::Flex if !autodiff => flex::cached_attention(q, cache, bias),
         _ => plain::cached_attention(q, cache, bias),
     }
 }

@@ -3,8 +3,9 @@
 //! Sines of graphics cards are coarse, and many cards have no `f64`. Angles are therefore whole numbers here: a position times
 //! the step of a frequency, of 128 bits (`Spectrum::turns`), is the fraction of a turn, and the sine and the cosine of an
 //! eighth of it are polynomials of 64 bits, within 3e-18. Only the result is rounded to `f32`. Whole numbers are the same on every
-//! card, so the bits are; and they are those of the processor, except where the exact value lies within 3e-16 of the
-//! middle between two `f32`.
+//! card, so the bits are. They are those of the processor but in two cases: where the exact value lies as close to the middle
+//! between two `f32` as the processor's rows are to the exact value (4e-16, and 3e-14 from position 2^32 on), and for
+//! sines below 1e-10, in whose `f32` an error of 3e-18 shows.
 
 use alloc::vec::Vec;
 

@@ -5,7 +5,7 @@
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::Tensor;
+use burn::tensor::{FloatDType, Tensor};
 use rayon::prelude::*;
 
 use super::softmax::{Rows, softmax};
@@ -16,17 +16,36 @@ use crate::kernels::flex::{contiguous, elements, tensor};
 /// Below so many multiplications it takes longer to wake another thread than to compute.
 const WORTH_A_THREAD: usize = 1 << 18;
 
-/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff.
+/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff. The bias is of any float type.
+///
+/// # Panics
+///
+/// When the shapes do not fit together.
 pub fn cached_attention(
     q: Tensor<4>,
     [k, v]: [Tensor<4>; 2],
     bias: Option<Tensor<4>>,
 ) -> Tensor<4> {
-    let shape @ [_, heads, queries, d_head] = q.dims();
+    let shape @ [batch, heads, queries, d_head] = q.dims();
     let [_, _, keys, _] = k.dims();
+    for x in [&k, &v] {
+        assert_eq!(
+            x.dims(),
+            [batch, heads, keys, d_head],
+            "the shape of the cache"
+        );
+    }
+    if let Some(bias) = &bias {
+        let biases = if bias.dims()[0] == 1 { 1 } else { batch };
+        assert_eq!(
+            bias.dims(),
+            [biases, heads, queries, keys],
+            "the shape of the bias"
+        );
+    }
     let q = contiguous(primitive(q));
     let [k, v] = [k, v].map(|x| Heads::new(primitive(x), heads));
-    let bias = bias.map(|bias| contiguous(primitive(bias)));
+    let bias = bias.map(|bias| contiguous(primitive(bias.cast(FloatDType::F32))));
     let bias = bias.as_ref().map(elements);
     let scale = 1.0 / (d_head as f32).sqrt();
     let q = elements(&q);
@@ -119,7 +138,7 @@ mod tests {
     use crate::testing::{difference, random, values};
     use burn::tensor::Device;
 
-    /// Prompts longer than a block, one token, several; with one bias, one for each sequence, and none; of a cache
+    /// Prompts longer than a block, one token, several; with one bias, one for each sequence, none, and one of half precision; of a cache
     /// with room and of one without.
     #[test]
     fn output_is_that_of_burns_operations() {
@@ -139,7 +158,8 @@ mod tests {
                 all.narrow(2, 0, keys)
             });
             let biases = [1, batch].map(|rows| random([rows, heads, queries, keys], &device));
-            for bias in biases.map(Some).into_iter().chain([None]) {
+            let half = biases[0].clone().cast(FloatDType::F16);
+            for bias in biases.map(Some).into_iter().chain([None, Some(half)]) {
                 let cache = [k.clone(), v.clone()];
                 let expected = plain::cached_attention(q.clone(), cache.clone(), bias.clone());
                 let got = cached_attention(q.clone(), cache, bias);
@@ -147,6 +167,15 @@ mod tests {
                 assert!(apart < 2e-6, "{queries} of {keys} in {room}: {apart}");
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "the shape of the bias")]
+    fn a_bias_of_other_heads_is_refused() {
+        let device = Device::flex();
+        let x = random([2, 8, 1, 4], &device);
+        let bias = random([1, 4, 1, 1], &device);
+        cached_attention(x.clone(), [x.clone(), x], Some(bias));
     }
 
     #[test]
