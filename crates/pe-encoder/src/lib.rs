@@ -42,7 +42,7 @@
 //! | layer normalization | kernel | kernel | kernel |
 //! | feed-forward network | kernel | Burn | Burn |
 //! | attention | kernel | kernel, with Burn's matrix products | kernel |
-//! | attention to a cache, without gradients | kernel | Burn | Burn |
+//! | attention to a cache, without gradients | kernel | kernel, with Burn's matrix products | Burn |
 //! | attention that drops weights in training | Burn | Burn | Burn |
 //! | the step of [`Adam`] | Burn | kernel | kernel |
 //!

@@ -8,8 +8,8 @@
 //!
 //! | module | feature | kernels |
 //! |---|---|---|
-//! | `flex` | `flex` | all four, on Burn's CPU backend Flex; attention to a cache |
-//! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | layer normalization and attention on graphics cards; the step of Adam |
+//! | `flex` | `flex` | all four, on Burn's CPU backend Flex, and attention to a cache |
+//! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | layer normalization, attention, and attention to a cache on graphics cards; the step of Adam |
 //! | `torch` | `tch` | layer normalization and attention by LibTorch's own functions; the step of Adam |
 
 #[cfg(feature = "cube")]
@@ -169,12 +169,14 @@ pub(crate) fn cached_attention(
     bias: Option<Tensor<4>>,
     kernels: Kernels,
 ) -> Tensor<4> {
-    // The kernel has no backward pass. One tensor with autodiff is enough to need one.
+    // The kernels have no backward pass. One tensor with autodiff is enough to need one.
     let autodiff = [&q, &cache[0], &cache[1]]
         .into_iter()
         .chain(&bias)
         .any(|x| x.device().is_autodiff());
     match kernels.runner(&q) {
+        #[cfg(feature = "cube")]
+        Runner::Cube if !autodiff => cube::cached_attention(q, cache, bias),
         #[cfg(feature = "flex")]
         Runner::Flex if !autodiff => flex::cached_attention(q, cache, bias),
         _ => plain::cached_attention(q, cache, bias),

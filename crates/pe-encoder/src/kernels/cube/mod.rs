@@ -261,6 +261,20 @@ pub fn attention(
     .tensor()
 }
 
+/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff. The bias is of any float type.
+pub fn cached_attention(
+    q: Tensor<4>,
+    [k, v]: [Tensor<4>; 2],
+    bias: Option<Tensor<4>>,
+) -> Tensor<4> {
+    let scale = 1.0 / (q.dims()[3] as f32).sqrt();
+    let scores = primitive(q.clone().matmul(k.transpose()));
+    let biased = bias.is_some();
+    let bias = bias.map_or(q, |bias| bias.cast(FloatDType::F32));
+    let weights = Cube::enc_softmax(scores, primitive(bias), biased, true, scale);
+    tensor::<4>(weights).matmul(v)
+}
+
 /// Queries, keys and values, `[batch, heads, seq, d_head]` each, one behind the other in memory.
 fn parts(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
     split_heads(qkv, heads)
@@ -437,6 +451,25 @@ mod tests {
     fn cards_attend_as_burns_operations_do() {
         for card in cards() {
             compare::attention(&card.autodiff(), attention);
+        }
+    }
+
+    /// One token and several after others, without a bias and with one for all sequences or for each.
+    #[test]
+    fn cards_attend_to_a_cache_as_burns_operations_do() {
+        for card in cards() {
+            for [queries, keys] in [[1, 1], [1, 40], [5, 70], [30, 300]] {
+                let of = |rows| random([2, 3, rows, 8], &card);
+                let (q, cache) = (of(queries), [of(keys), of(keys)]);
+                let bias = |biases| random([biases, 3, queries, keys], &card);
+                for bias in [None, Some(bias(1)), Some(bias(2))] {
+                    let burns =
+                        crate::plain::cached_attention(q.clone(), cache.clone(), bias.clone());
+                    let kernel = cached_attention(q.clone(), cache.clone(), bias);
+                    let apart = difference(&values(burns), &values(kernel));
+                    assert!(apart < 2e-6, "{queries} of {keys}: {apart}");
+                }
+            }
         }
     }
 

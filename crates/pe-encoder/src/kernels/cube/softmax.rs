@@ -1,4 +1,6 @@
 //! The softmax of attention scores, a workgroup for each query.
+//!
+//! Lengths are arguments and not constants of the kernels: a text that grows by a token needs no new kernel.
 
 use burn_cubecl::cubecl;
 use burn_cubecl::kernel::into_contiguous;
@@ -14,20 +16,19 @@ use crate::plain::MASKED;
 fn score(
     scores: &Tensor<f32>,
     bias: &Tensor<f32>,
-    row: usize,
     first: usize,
+    first_bias: usize,
     key: usize,
+    last: usize,
     scale: f32,
     #[comptime] plan: Plan,
 ) -> f32 {
-    let mut score = scores[row * comptime!(plan.keys) + key] * scale;
+    let mut score = scores[first + key] * scale;
     if comptime!(plan.biased) {
-        score += bias[first + key * bias.stride(3)];
+        score += bias[first_bias + key * bias.stride(3)];
     }
     if comptime!(plan.causal) {
-        // The queries are those of the last keys.
-        let query = row % comptime!(plan.queries) + comptime!(plan.keys - plan.queries);
-        if key > query {
+        if key > last {
             score = f32::new(MASKED);
         }
     }
@@ -40,6 +41,9 @@ fn weights_of_keys(
     bias: &Tensor<f32>,
     weights: &mut Tensor<f32>,
     rows: usize,
+    heads: usize,
+    queries: usize,
+    keys: usize,
     scale: f32,
     #[comptime] plan: Plan,
     #[comptime] threads: usize,
@@ -48,21 +52,23 @@ fn weights_of_keys(
     if row >= rows {
         terminate!();
     }
-    let keys = comptime!(plan.keys);
+    let first = row * keys;
     let thread = UNIT_POS as usize;
+    let query = row % queries;
+    // The queries are those of the last keys.
+    let last = query + keys - queries;
     // Where the biases of this query begin. A bias that serves several rows has a stride of 0.
-    let mut first = 0usize;
+    let mut first_bias = 0usize;
     if comptime!(plan.biased) {
-        let query = row % comptime!(plan.queries);
-        let head_row = row / comptime!(plan.queries);
-        let head = head_row % comptime!(plan.heads);
-        let batch = head_row / comptime!(plan.heads);
-        first = batch * bias.stride(0) + head * bias.stride(1) + query * bias.stride(2);
+        let head_row = row / queries;
+        let head = head_row % heads;
+        let batch = head_row / heads;
+        first_bias = batch * bias.stride(0) + head * bias.stride(1) + query * bias.stride(2);
     }
     let mut largest = f32::new(-3.0e38f32);
     let mut key = thread;
     while key < keys {
-        let score = score(scores, bias, row, first, key, scale, plan);
+        let score = score(scores, bias, first, first_bias, key, last, scale, plan);
         if score > largest {
             largest = score;
         }
@@ -72,9 +78,9 @@ fn weights_of_keys(
     let mut sum = 0.0f32;
     let mut key = thread;
     while key < keys {
-        let score = score(scores, bias, row, first, key, scale, plan);
+        let score = score(scores, bias, first, first_bias, key, last, scale, plan);
         let weight = (score - largest).exp();
-        weights[row * keys + key] = weight;
+        weights[first + key] = weight;
         sum += weight;
         key += threads;
     }
@@ -82,8 +88,8 @@ fn weights_of_keys(
     let mut key = thread;
     while key < keys {
         // Every thread reads what it has written itself.
-        let weight = weights[row * keys + key];
-        weights[row * keys + key] = weight / sum;
+        let weight = weights[first + key];
+        weights[first + key] = weight / sum;
         key += threads;
     }
 }
@@ -91,9 +97,6 @@ fn weights_of_keys(
 /// What is known of the scores when the kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Plan {
-    heads: usize,
-    queries: usize,
-    keys: usize,
     biased: bool,
     causal: bool,
 }
@@ -112,13 +115,9 @@ pub fn forward(
     let scores = into_contiguous(scores);
     let shape = scores.meta.shape().clone();
     let [_, heads, queries, keys] = shape.dims();
-    let plan = Plan {
-        heads,
-        queries,
-        keys,
-        biased,
-        causal,
-    };
+    // One query is that of the last key.
+    let causal = causal && queries > 1;
+    let plan = Plan { biased, causal };
     let (rows, _) = rows_of(&scores);
     let threads = threads_for(keys);
     let client = scores.client.clone();
@@ -143,6 +142,9 @@ pub fn forward(
             bias_arg.into_tensor_arg(),
             output,
             rows,
+            heads,
+            queries,
+            keys,
             scale,
             plan,
             threads,
@@ -157,8 +159,8 @@ fn gradient_of_scores(
     weights: &Tensor<f32>,
     dscores: &mut Tensor<f32>,
     rows: usize,
+    keys: usize,
     factor: f32,
-    #[comptime] keys: usize,
     #[comptime] threads: usize,
 ) {
     let row = CUBE_POS;
@@ -202,8 +204,8 @@ pub fn backward(weights: CubeTensor, dweights: CubeTensor, factor: f32) -> CubeT
             weights.into_tensor_arg(),
             output,
             rows,
-            factor,
             keys,
+            factor,
             threads,
         );
     }
@@ -219,8 +221,8 @@ fn side_by_side(
     v: &Tensor<f32>,
     out: &mut Tensor<f32>,
     elements: usize,
+    seq: usize,
     #[comptime] heads: usize,
-    #[comptime] seq: usize,
     #[comptime] d_head: usize,
 ) {
     if ABSOLUTE_POS >= elements {
@@ -267,8 +269,8 @@ pub fn join(q: CubeTensor, k: CubeTensor, v: CubeTensor) -> CubeTensor {
             v.into_tensor_arg(),
             out.clone().into_tensor_arg(),
             elements,
-            heads,
             seq,
+            heads,
             d_head,
         );
     }
