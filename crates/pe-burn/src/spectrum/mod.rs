@@ -13,9 +13,10 @@ pub use formula::Formula;
 
 use alloc::format;
 use alloc::{vec, vec::Vec};
+use core::f64::consts::TAU;
 
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size};
+use crate::error::{PositionError, check_number, check_size};
 use crate::layout::Layout;
 use crate::positions::MAX_POSITION;
 use double::Double;
@@ -80,12 +81,19 @@ impl Spectrum {
     /// # Errors
     ///
     /// [`PositionError::Number`] for a `d_model` of 0, a base that is not finite or not greater than 1
-    /// (the frequencies would not decrease), and any other number that the formula cannot work with;
+    /// (the frequencies would not decrease), any other number that the formula cannot work with, and numbers of
+    /// which a frequency or its wavelength is no finite number above 0;
     /// [`TooLarge`](PositionError::TooLarge) when the frequencies do not fit into memory.
     pub fn new(d_model: usize, formula: impl Into<Formula>) -> Result<Self, PositionError> {
         check_size("d_model", d_model)?;
         check_room::<Double>(1, d_model.div_ceil(2))?;
-        formula.into().spectrum(d_model)
+        let spectrum = formula.into().spectrum(d_model)?;
+        for Double { hi: omega, .. } in &spectrum.frequencies {
+            let fits = omega.is_finite() && *omega > 0.0 && (TAU / omega).is_finite();
+            let bound = "finite and above 0, as its wavelength 2π / frequency";
+            check_number(fits, "a frequency", *omega, bound)?;
+        }
+        Ok(spectrum)
     }
 
     /// ω_i = base^(−2i/d_model), interleaved.
@@ -281,7 +289,7 @@ impl Spectrum {
     /// λ_i = 2π/ω_i, the positions in one turn, in the order of the frequencies; infinite where a pair does not
     /// turn.
     pub fn wavelengths(&self) -> Vec<f64> {
-        let turn = |omega: &Double| core::f64::consts::TAU / omega.hi;
+        let turn = |omega: &Double| TAU / omega.hi;
         self.frequencies.iter().map(turn).collect()
     }
 
@@ -370,7 +378,7 @@ mod tests {
         for (i, (omega, lambda)) in waves.enumerate() {
             let power = libm::pow(500.0, 2.0 * i as f64 / 7.0);
             assert!((omega * power - 1.0).abs() < 1e-14);
-            assert!((lambda / (core::f64::consts::TAU * power) - 1.0).abs() < 1e-14);
+            assert!((lambda / (TAU * power) - 1.0).abs() < 1e-14);
         }
     }
 
@@ -453,6 +461,11 @@ mod tests {
                             base^(-2i/d_model) decrease; got ";
             assert_eq!(error(4, base), format!("{expected}{base}"));
         }
+        // The last of the wavelengths 2π · base^(2i/d_model) is more than an f64 holds.
+        assert!(error(65_536, 1e308).starts_with(
+            "a frequency must be finite and above 0, as its wavelength 2π / frequency; got "
+        ));
+        Spectrum::new(65_536, 2.8e307).unwrap();
         let odd = Spectrum::new(3, 1e4).unwrap().shift_matrix(1).unwrap_err();
         let expected =
             "d_model must be even, since the last sine of an odd width has no cosine; got 3";
