@@ -174,11 +174,15 @@ pub(crate) fn cached_attention(
         .into_iter()
         .chain(&bias)
         .any(|x| x.device().is_autodiff());
-    match kernels.runner(&q) {
+    let runner = match autodiff {
+        true => Runner::Plain,
+        false => kernels.runner(&q),
+    };
+    match runner {
         #[cfg(feature = "cube")]
-        Runner::Cube if !autodiff => cube::cached_attention(q, cache, bias),
+        Runner::Cube => cube::cached_attention(q, cache, bias),
         #[cfg(feature = "flex")]
-        Runner::Flex if !autodiff => flex::cached_attention(q, cache, bias),
+        Runner::Flex => flex::cached_attention(q, cache, bias),
         _ => plain::cached_attention(q, cache, bias),
     }
 }
