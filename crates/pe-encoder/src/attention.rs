@@ -335,15 +335,12 @@ impl Attention {
 
     /// As [`forward`](Self::forward), of an `x` that is not empty.
     pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
-        let qkv = self.queries_keys_values(x);
+        let qkv = self.queries_keys_values(x, shared);
         let y = if self.drops(&qkv) {
-            let [q, k, v] = self.rotated_heads(qkv, shared);
+            let [q, k, v] = split_heads(qkv, self.heads);
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, padding)
         } else {
-            // Where the scheme rotates nothing, this is `qkv`.
-            let both = [self.heads; 2];
-            let qkv = shared.scheme.rotate_packed(qkv, both, &shared.positions);
             let bias = match shared.scheme.sees_content() {
                 true => {
                     let [q, k, _] = split_heads(qkv.clone(), self.heads);
@@ -368,9 +365,7 @@ impl Attention {
         cache: &mut Cache,
     ) -> Tensor<3> {
         assert!(self.causal, "a cache is for causal attention");
-        let qkv = self.queries_keys_values(x);
-        let both = [self.heads; 2];
-        let qkv = shared.scheme.rotate_packed(qkv, both, &shared.positions);
+        let qkv = self.queries_keys_values(x, shared);
         let [q, k, v] = split_heads(qkv, self.heads);
         cache.extend([k, v]);
         let [k, v] = cache.all();
@@ -416,18 +411,14 @@ impl Attention {
         Some(scores.repeat_dim(1, self.heads))
     }
 
-    /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.
-    fn queries_keys_values(&self, x: Tensor<3>) -> Tensor<3> {
+    /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`, its queries and keys rotated by the
+    /// scheme.
+    fn queries_keys_values(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
         let [d_model, _] = self.qkv.weight.dims();
         check_width(&x, d_model);
-        kernels::linear(x, &self.qkv, self.kernels)
-    }
-
-    /// Queries, keys and values, `[batch, heads, seq, d_head]`; the first two rotated by the scheme.
-    fn rotated_heads(&self, qkv: Tensor<3>, shared: &Shared<'_>) -> [Tensor<4>; 3] {
-        let [q, k, v] = split_heads(qkv, self.heads);
-        let (q, k) = shared.scheme.rotate(q, k, &shared.positions);
-        [q, k, v]
+        let qkv = kernels::linear(x, &self.qkv, self.kernels);
+        let both = [self.heads; 2];
+        shared.scheme.rotate_packed(qkv, both, &shared.positions)
     }
 
     /// Whether weights are dropped now.
