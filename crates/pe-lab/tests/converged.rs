@@ -9,7 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use common::{ended, lab};
-use pe_lab::run::TrialResult;
+use pe_lab::ask::{Tasks, TrialSpec};
+use pe_lab::folder::TrialFolder;
+use pe_lab::learn::Watch;
+use pe_lab::run::{TrialResult, run_trial};
 use serde_json::Value;
 
 /// A small model: these trainings take a second.
@@ -117,6 +120,19 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let of_fixed = results(&fixed);
     assert_eq!(of_fixed[0]["outcome"], found[0]["outcome"]);
     assert!(of_fixed[0]["spec"]["auto_from"].is_null());
+    // The steps were chosen on examples that are held out of the training, and not by the test: one that is trained
+    // without them comes to the same number.
+    let spec = TrialSpec {
+        tuning: true,
+        ..TrialResult::read(&first.join("trials/majority-none-1/result.json"))
+            .unwrap()
+            .spec
+    };
+    let place = TrialFolder::at(&folder.path().join("chosen"));
+    fs::create_dir_all(place.path()).unwrap();
+    let majority = Tasks::default().get("majority").unwrap();
+    let chosen = run_trial(&spec, &majority, &place, Watch::steps(|_, _| {})).unwrap();
+    assert_eq!(chosen.measures().unwrap().steps() as u64, taken[0]);
     // Its plan gives the study again.
     let (code, _, stderr) = ended(
         lab()

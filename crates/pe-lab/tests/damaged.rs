@@ -146,7 +146,10 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
             .arg(&whole),
     );
     assert!(
-        merge.0 == 2 && merge.2.contains("differ; delete the wrong one"),
+        merge.0 == 2
+            && merge
+                .2
+                .contains("differ, as those of two kinds of processors may"),
         "{merge:?}"
     );
 }

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{ended, lab};
-use pe_lab::ask::StudySpec;
+use pe_lab::ask::{StudySpec, Tasks, TrialSpec};
 use pe_lab::folder::{StudyFolder, read_json};
+use pe_lab::run::{Crew, Progress, Stop};
 
 fn compare(flags: &[&str], out: &Path) -> (i32, String, String) {
     ended(lab().arg("compare").args(flags).arg("--out").arg(out))
@@ -30,6 +31,33 @@ fn trials(out: &Path, end: &str) -> usize {
     names.filter(|name| name.ends_with(end)).count()
 }
 
+/// Of a training for another number of steps in the same folder.
+#[cfg(unix)]
+#[test]
+fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    good(
+        &[TINY, &["--schemes", "none", "--tune", "2"]].concat(),
+        &out,
+    );
+    let study = StudyFolder::at(&out);
+    let old: TrialSpec = read_json(&study.trial("majority-none-101-rate-0.0015").spec()).unwrap();
+    assert!(study.trial(&old.id()).result().exists());
+    let new = TrialSpec { steps: 4, ..old };
+    let crew = Crew {
+        program: Path::new("false"), // ends without a result
+        jobs: 1,
+        progress: &Progress::Silent,
+        stop: &Stop::default(),
+    };
+    let missing = crew
+        .run_all(std::slice::from_ref(&new), &Tasks::default(), &study)
+        .unwrap();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].0, new);
+}
+
 const TINY: &[&str] = &["--tasks", "majority", "--seeds", "1", "--steps", "3"];
 
 #[test]
@@ -46,6 +74,12 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     );
     assert!(
         stdout.contains("was chosen for each task among 2"),
+        "{stdout}"
+    );
+    // Of two rates each is an end.
+    let words: Vec<&str> = stdout.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains("a rate beyond them may be better"),
         "{stdout}"
     );
     let tune = spec(&out).tune.unwrap();

@@ -48,7 +48,7 @@ impl TrialSpec {
     }
 
     /// The steps of the trainings that it may run, one after the other, each from its start. A trial that goes on
-    /// until it has converged ends with the first that has, or with the last.
+    /// until it has converged runs them up to the first that has, and that one again on all examples; or all.
     pub fn trainings(&self) -> Vec<usize> {
         trainings(self.auto_from, self.steps)
     }
@@ -58,9 +58,12 @@ impl TrialSpec {
         self.trainings().iter().sum()
     }
 
-    /// The fewest steps that it may take: those of its first training.
+    /// The fewest steps that it may take: those of its only training, or of the first one twice.
     pub fn least_steps(&self) -> usize {
-        self.auto_from.unwrap_or(self.steps)
+        match &self.trainings()[..] {
+            [first, _, ..] => 2 * first,
+            _ => self.steps,
+        }
     }
 
     /// A name for its number of steps: the number, or `auto-FIRST-LIMIT`.

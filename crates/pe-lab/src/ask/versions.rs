@@ -8,7 +8,8 @@ const BURN: &str = "0.22.1";
 /// The generation of the numbers: it is raised whenever the same spec gives other numbers than before.
 ///
 /// 1: initial weights, training data and random positions are drawn from the task's name and the seed.
-const NUMBERS: u32 = 1;
+/// 2: `--steps auto` chooses the number of steps on examples held out of the training.
+const NUMBERS: u32 = 2;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

@@ -58,9 +58,9 @@ pub struct Args {
     /// --seeds), and each look has an equal share of the errors
     #[arg(long, value_name = "WHEN", value_parser = ["decided"])]
     until: Option<String>,
-    /// Training steps, for every task, or `auto`: until the training has converged (its loss on held-out sequences no
-    /// longer falls). One that has not is run again from its start with twice the steps, from the task's own number
-    /// up to four times as many. `auto:6000` sets the limit, and `auto:500..6000` the first number too
+    /// Training steps, for every task, or `auto`: until the training has converged (its loss on held-out training
+    /// examples no longer falls). One that has not is run again from its start with twice the steps, from the task's own
+    /// number up to four times as many; the steps that are enough are then run on all examples. `auto:6000` sets the limit, and `auto:500..6000` the first number too
     /// [default: each task's own]
     #[arg(long, value_name = "N or auto")]
     steps: Option<StepCount>,
@@ -267,8 +267,8 @@ impl Args {
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
-        let (jobs, why) = self.jobs(spec, trials)?;
         let tuning = study.tuning_trials()?;
+        let (jobs, why) = self.jobs(spec, trials.max(tuning.len()))?;
         let mut waiting = study.waiting()?;
         waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         for line in tasks.data().iter().flat_map(|data| data.describe()) {

@@ -7,7 +7,7 @@ use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::grouped;
 use crate::rng::{HostRng, RngExt, generator, permutation};
-use crate::task::{Answer, Readout, Sample, Stream, Task};
+use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
 /// Two lengths inside and three beyond. The longest fits into the last tenth of a text with
@@ -306,6 +306,11 @@ impl Task for MaskedText {
     fn test_set(&self, length: usize) -> Vec<Sample> {
         let place = TEST_LENGTHS.iter().position(|tested| *tested == length);
         place.map_or_else(Vec::new, |place| self.tests[place].clone())
+    }
+
+    /// Windows of one text: they overlap, or end at the same places whatever their length.
+    fn test_rows(&self) -> TestRows {
+        TestRows::Neighbours
     }
 
     fn floor(&self, length: usize) -> f64 {

@@ -273,6 +273,12 @@ fn outputs(
     device: &Device,
     of: fn(Tensor<2>) -> Tensor<2>,
 ) -> Result<Vec<Vec<f32>>, LabError> {
+    // Random positions are drawn for each sample alone, so that what it gets does not depend on the others.
+    if model.scheme().max_position.is_some() && samples.len() > 1 {
+        let alone = samples.chunks(1);
+        let all = alone.map(|sample| outputs(model, readout, sample, device, of));
+        return Ok(all.collect::<Result<Vec<_>, _>>()?.concat());
+    }
     let longest = samples.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let mut mean: Vec<Vec<f32>> = Vec::new();
     let sources: Vec<_> = model.scheme().for_test(longest).collect();
@@ -432,7 +438,7 @@ fn score(
 mod tests {
     use super::*;
     use crate::ask::{ModelSpec, Scheme};
-    use crate::task::{Answer, Passkey, Reverse};
+    use crate::task::{Answer, Majority, Passkey, Reverse};
 
     #[test]
     fn long_sequences_go_through_in_smaller_batches() {
@@ -492,6 +498,27 @@ mod tests {
             none.by_depth.is_empty() && !text.contains("by_depth"),
             "{text}"
         );
+    }
+
+    /// Among longer and other sequences, with random positions too.
+    #[test]
+    fn a_prediction_does_not_depend_on_the_other_rows() {
+        let device = Device::flex();
+        let set: Vec<Sample> = Majority.test_set(11).into_iter().take(5).collect();
+        let longer: Vec<Sample> = Majority.test_set(21).into_iter().take(3).collect();
+        for scheme in ["rotary", "randomized_rotary"] {
+            let scheme = Scheme::by_name(scheme, 64, 4, 64).unwrap();
+            let model = Model::init(&ModelSpec::default(), &Majority, &scheme, 1, &device).unwrap();
+            let of = |samples: &[Sample]| {
+                probabilities(&model, Readout::MeanPooled, samples, &device).unwrap()
+            };
+            let all = of(&[longer.clone(), set.clone()].concat());
+            for (sample, among) in set.iter().zip(&all[3..]) {
+                let alone = &of(std::slice::from_ref(sample))[0];
+                let apart = alone.iter().zip(among).map(|(a, b)| (a - b).abs());
+                assert!(apart.fold(0.0, f32::max) < 1e-5, "{alone:?} {among:?}");
+            }
+        }
     }
 
     #[test]

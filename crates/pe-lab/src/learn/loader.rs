@@ -107,8 +107,9 @@ const HELD_OUT: usize = 256;
 /// The number of tests along a training of enough steps.
 const TESTS: usize = 10;
 
-/// Held-out sequences of the training lengths, for the loss along training. They are the first of each test
-/// set inside the training lengths, so nothing new is held out for them, and no choice depends on them.
+/// Held-out sequences of the training lengths, for the loss along training: some of each test set of the task inside
+/// the training lengths. A choice that depends on them needs a task whose test sets count for nothing else
+/// ([`Tuning`](crate::task::Tuning)).
 ///
 /// `burn-train` asks for them after every epoch. They are handed out about [`TESTS`] times, and always after
 /// the last step.

@@ -184,6 +184,12 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         let reason = format!("diverged: the loss is {loss} at step {step}");
         return Err(LabError::Trial(reason));
     }
+    if let Some(point) = held_out.iter().find(|point| !point.loss.is_finite()) {
+        let CurvePoint { step, loss } = point;
+        let reason =
+            format!("diverged: the loss on held-out sequences is {loss} after step {step}");
+        return Err(LabError::Trial(reason));
+    }
     if losses.len() < steps {
         return Err(LabError::Stopped {
             done: losses.len(),

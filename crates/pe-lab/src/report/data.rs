@@ -58,8 +58,8 @@ pub struct TaskFacts {
     pub mixes_lengths: bool,
     /// The number of different sequences tested inside and beyond; 0 if nothing was tested yet.
     pub samples: [usize; 2],
-    /// Whether the same sequences are tested at every length.
-    pub repeats_rows: bool,
+    /// How the tested sequences hang together.
+    pub rows: TestRows,
     /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
     pub solved_at: Option<f64>,
@@ -206,6 +206,12 @@ impl<'a> Data<'a> {
         0.05 / self.look.as_ref().map_or(1, |look| look.planned.len()) as f64
     }
 
+    /// The measures of all schemes on one task.
+    pub fn of_task<'b>(&'b self, task: &'b str) -> impl Iterator<Item = &'a Measures> + 'b {
+        let runs = self.runs.iter().filter(move |run| run.task == task);
+        runs.filter_map(|run| run.outcome.ok())
+    }
+
     /// The measures of one scheme on one task, each with its seed.
     pub fn measured<'b>(
         &'b self,
@@ -246,7 +252,7 @@ impl TaskFacts {
             Some(task) => *task.train_lengths().end(),
             None => groups[0].last().map_or(0, |tested| tested.0),
         };
-        let repeats_rows = task.is_some_and(|task| task.test_rows() == TestRows::Repeated);
+        let rows = task.map_or_else(TestRows::default, |task| task.test_rows());
         let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
         Self {
             name: steps.name.clone(),
@@ -263,12 +269,12 @@ impl TaskFacts {
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
             samples: [0, 1].map(|part| {
                 let tested = groups[part].iter().map(|t| t.3);
-                match repeats_rows {
-                    true => tested.max().unwrap_or(0),
-                    false => tested.sum(),
+                match rows {
+                    TestRows::Repeated => tested.max().unwrap_or(0),
+                    TestRows::Independent | TestRows::Neighbours => tested.sum(),
                 }
             }),
-            repeats_rows,
+            rows,
             floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
             near: longest * 3 / 2,
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),

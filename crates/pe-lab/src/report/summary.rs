@@ -15,7 +15,7 @@ use crate::stats::{
     Answer, Errors, Interval, MARGIN, RowScores, interquartile_mean, judge, mean, mean_interval,
     other_rows, overall_interval,
 };
-use crate::task::{Measure, Score};
+use crate::task::{Measure, Score, TestRows};
 
 /// A study in numbers, with the sentences about them.
 #[derive(Clone, Debug, Serialize)]
@@ -393,7 +393,11 @@ fn row_scores(
             }
             let mut runs = data.measured(&task.task, scheme);
             let facts = data.tasks.iter().find(|facts| facts.name == task.task);
-            let repeated = facts.is_some_and(|facts| facts.repeats_rows);
+            let rows = facts.map_or_else(TestRows::default, |facts| facts.rows);
+            if rows == TestRows::Neighbours {
+                return None;
+            }
+            let repeated = rows == TestRows::Repeated;
             rows_of(runs.find(|run| run.0 == *seed)?.1, part, repeated)
         };
         let rows: Option<Vec<Vec<f64>>> = tasks.iter().zip(&groups).map(of_task).collect();
@@ -574,13 +578,15 @@ impl SchemeSummary {
             .collect();
         let measured: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
         let [floor, floor_beyond] = task.floors;
-        let inside = Group::of(&runs, &task.measure, floor, |score| score.inside);
+        let all: Vec<&Measures> = data.of_task(&task.name).collect();
+        let inside = Group::of(&runs, &all, &task.measure, floor, |score| score.inside);
         let beyond = |belongs: fn(usize, usize) -> bool| {
             let is_tested = task.lengths[1]
                 .iter()
                 .any(|length| belongs(*length, task.near));
             Group::of(
                 &runs,
+                &all,
                 &task.measure,
                 floor_beyond.filter(|_| is_tested),
                 |score| !score.inside && belongs(score.length, task.near),
@@ -597,10 +603,14 @@ impl SchemeSummary {
                 .map(|(seed, loss)| (seed, loss.reason.to_string()))
                 .collect()
         };
-        // Too few losses tell nothing of a number of steps, and do not show that a limit was enough.
+        // Too few losses tell nothing of a number of steps, and do not show that a limit was enough. Below the limit
+        // the steps were chosen by examples held out of the training.
         let falling = measured.iter().filter(|(_, m)| {
             let converged = has_converged(&m.held_out);
-            converged == Some(false) || task.auto_from.is_some() && converged.is_none()
+            match task.auto_from {
+                Some(_) => m.steps() == task.steps && converged != Some(true),
+                None => converged == Some(false),
+            }
         });
         let taken: Vec<usize> = measured.iter().map(|(_, m)| m.steps()).collect();
         Self {
@@ -638,9 +648,10 @@ impl SchemeSummary {
 
 impl Group {
     /// The score of runs on the lengths that belong to the group. A run without measures failed, and scores
-    /// the floor, or the lowest score of the other runs if that is below it: no scheme gains by failing.
+    /// the floor, or the lowest score of `all` runs on the task if that is below it: no scheme gains by failing.
     fn of(
         runs: &[(u64, Option<&Measures>)],
+        all: &[&Measures],
         measure: &Measure,
         floor: Option<f64>,
         belongs: impl Fn(&LengthScore) -> bool,
@@ -654,9 +665,9 @@ impl Group {
         };
         let normalized =
             |measures: &Option<&Measures>| of_lengths((*measures)?, LengthScore::normalized);
-        let lowest = runs
+        let lowest = all
             .iter()
-            .filter_map(|run| normalized(&run.1))
+            .filter_map(|run| normalized(&Some(*run)))
             .fold(0.0, f64::min);
         let seeds: Vec<SeedScore> = runs
             .iter()
@@ -748,6 +759,23 @@ mod tests {
     }
 
     #[test]
+    fn a_scheme_that_always_fails_is_not_above_one_below_the_floor() {
+        let mut study = Synthetic::new(&["reverse"], &["none", "learned"], 3);
+        for seed in 1..=3 {
+            study = study
+                .score("reverse", "none", seed, &[(10, 0.3), (80, 0.1)])
+                .fail("reverse", "learned", seed, "diverged");
+        }
+        let summary = Summary::of(&study.data());
+        let [none, learned] = &summary.tasks[0].schemes[..] else {
+            panic!("two schemes")
+        };
+        let [none, learned] = [none, learned].map(|of| of.beyond.as_ref().unwrap().normalized);
+        assert!(none < 0.0);
+        close(learned, none);
+    }
+
+    #[test]
     fn means_seeds_and_failures_are_kept_apart() {
         let study = Synthetic::new(&["reverse"], &["none", "learned"], 2)
             .score("reverse", "none", 1, &[(10, 0.30), (20, 0.20), (80, 0.19)])
@@ -783,10 +811,9 @@ mod tests {
         assert_eq!(seeds, [(0.99, false), (0.25, true)]);
         close(inside.normalized, (0.99 - 0.25) / 0.75 / 2.0);
         close(none.beyond.as_ref().unwrap().mean, 0.18);
-        // The finished run is below the floor beyond, and the failed one gains nothing by failing.
+        // Finished runs are below the floor beyond, and the failed one gains nothing by failing.
         let beyond = learned.beyond.as_ref().unwrap();
-        close(beyond.seeds[1].normalized, beyond.seeds[0].normalized);
-        assert!(beyond.seeds[1].normalized < 0.0);
+        close(beyond.seeds[1].normalized, (0.17 - 0.2) / 0.8);
         let inside: Vec<_> = summary
             .comparisons
             .iter()

@@ -11,6 +11,7 @@ use crate::task::Score;
 
 /// A study and its runs. Lengths up to 20 are inside training and have the floor 0.25; longer ones have
 /// the floor 0.2. Only the task `mine` has one answer per sequence.
+#[derive(Clone)]
 pub struct Synthetic {
     pub spec: StudySpec,
     runs: Vec<(String, String, u64, Result<Measures, String>)>,

@@ -4,7 +4,7 @@
 use super::comparison::{Comparison, Headline, Part};
 use super::number::fixed;
 use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
-use crate::ask::in_words;
+use crate::ask::{Tuned, in_words};
 use crate::learn::STILL_FALLING;
 use crate::stats::{Finding, Interval, OtherRows};
 
@@ -73,12 +73,29 @@ fn tuned(summary: &Summary) -> String {
         ),
         Some(tune) => format!(
             "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
-             training examples at seed {}, which is not reported.",
+             training examples at seed {}, which is not reported.{}",
             tune.rates.len(),
             in_words(&tune.rates),
-            tune.seed
+            tune.seed,
+            at_an_end(tune)
         ),
     }
+}
+
+/// For which schemes and tasks the lowest or the highest rate was chosen.
+fn at_an_end(tune: &Tuned) -> String {
+    let ends = [tune.rates.first(), tune.rates.last()];
+    let chosen = tune.chosen.iter();
+    let chosen = chosen.filter(|of| tune.rates.len() > 1 && ends.contains(&Some(&of.rate)));
+    let names: Vec<String> = chosen
+        .map(|of| format!("{} on {}", of.scheme, of.task))
+        .collect();
+    let which = match names.len() {
+        0 => return String::new(),
+        1..=3 => list(&names),
+        count => format!("{count} of {} choices", tune.chosen.len()),
+    };
+    format!(" For {which} the lowest or the highest was chosen: a rate beyond them may be better.")
 }
 
 /// Which scheme is best inside, or beyond.
@@ -121,8 +138,14 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     }
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
     if headline.p.is_none() {
-        let next = pairs.first().map_or(String::new(), |pair| difference(pair));
-        return format!("{highest}; next: {next}). One seed cannot tell that from chance.");
+        let unknown = pairs.iter().filter(|pair| pair.p.is_none());
+        let unknown: Vec<&str> = unknown.map(|pair| pair.lower.as_str()).collect();
+        let whose = match unknown.len() < pairs.len() {
+            true => format!("One seed of {}", list(&unknown)),
+            false => "One seed".into(),
+        };
+        let next = difference(nearest);
+        return format!("{highest}; next: {next}). {whose} cannot tell that from chance.");
     }
     let of = |findings: &[Finding]| -> Vec<String> {
         let pairs = pairs.iter().filter(|pair| findings.contains(&pair.finding));
@@ -344,7 +367,19 @@ fn until_converged(summary: &Summary) -> Option<String> {
         false => "the limit of their task".into(),
     };
     let which = runs_on(summary, auto, |scheme| scheme.not_converged.clone());
-    Some(match which.is_empty() {
+    let at_floor = runs_on(summary, auto, |scheme| {
+        let seeds = scheme.inside.iter().flat_map(|group| &group.seeds);
+        let low = seeds.filter(|seed| !seed.failed && seed.normalized < ABOVE_THE_FLOOR);
+        low.map(|seed| seed.seed).collect()
+    });
+    let at_floor = match at_floor.is_empty() {
+        true => String::new(),
+        false => format!(
+            " {} stayed at the floor: a flat loss does not tell whether it would learn with more steps.",
+            list(&at_floor)
+        ),
+    };
+    let said = match which.is_empty() {
         true => format!(
             "{on}Trainings went on until they had converged, within {limits}: this ranks what the schemes reach, \
              not how fast they learn."
@@ -354,7 +389,8 @@ fn until_converged(summary: &Summary) -> Option<String> {
              this still ranks speed of learning, for the others what they reach.",
             list(&which)
         ),
-    })
+    };
+    Some(said + &at_floor)
 }
 
 /// How far a study is that stops when it is decided.
@@ -749,8 +785,13 @@ mod tests {
         for point in &mut falling.held_out {
             point.loss = 2.0 - point.step as f64 / 1500.0;
         }
+        // Below the limit the steps were chosen by other examples.
+        let chosen = study.clone().replace("mine", "b", 2, falling.clone());
+        assert!(verdict(&chosen)[0].contains("within the limit"));
+        falling.curve.last_mut().unwrap().step = 3000;
         let mut unknown = study.measures("mine", "b", 4).clone();
         unknown.held_out.clear();
+        unknown.curve.last_mut().unwrap().step = 3000;
         let study = study.replace("mine", "b", 2, falling);
         let mut study = study.replace("mine", "b", 4, unknown);
         assert_eq!(
@@ -760,6 +801,40 @@ mod tests {
         );
         study.spec.tasks[0].auto_from = None;
         assert!(verdict(&study)[0].contains("a is best"), "two runs of five");
+    }
+
+    #[test]
+    fn trainings_that_converged_at_the_floor_are_named() {
+        let mut study = Synthetic::new(&["mine"], &["a", "b"], 2);
+        for seed in [1, 2] {
+            study = study.score("mine", "a", seed, &[(10, 0.9)]);
+            study = study.score("mine", "b", seed, &[(10, 0.26)]);
+        }
+        (study.spec.tasks[0].steps, study.spec.tasks[0].auto_from) = (3000, Some(1500));
+        let said = verdict(&study);
+        assert!(
+            said[0].ends_with(
+                " b on mine (every seed) stayed at the floor: a flat loss does not tell whether it would learn with \
+                 more steps."
+            ),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_scheme_with_one_seed_is_named_beside_others_with_many() {
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
+        study.spec.schemes.push("c".into());
+        let study = study.score("mine", "c", 1, &[(10, 0.5)]);
+        let said = verdict(&study);
+        let said = said
+            .iter()
+            .find(|said| said.contains("is highest of the"))
+            .unwrap();
+        assert!(
+            said.contains("One seed of c cannot tell that from chance"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -114,13 +114,11 @@ impl Budget {
                 .tune
                 .as_ref()
                 .map_or(0, |tune: &Tuned| tune.rates.len());
-            let of_one_seed = trials.len() / variant.seeds.len().max(1);
             let once: Vec<TrialSpec> = trials
                 .iter()
                 .filter(|trial| variant.seeds.first() == Some(&trial.seed))
                 .cloned()
                 .collect();
-            debug_assert_eq!(once.len(), of_one_seed);
             trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
             let seconds = costs.total(&trials, jobs(trials.len()));
             if seconds <= self.seconds {
@@ -134,9 +132,9 @@ impl Budget {
         }
         let (seeds, share, seconds) = least.unwrap_or((0, 0.0, 0.0));
         Err(LabError::Usage(format!(
-            "the budget is {}, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes about {}; \
+            "{} of the budget are left after a few short trials, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes about {}; \
              give more time, or fewer schemes or tasks",
-            in_words(self.seconds),
+            in_words(self.seconds.max(0.0)),
             share * 100.0,
             in_words(seconds)
         )))

@@ -85,7 +85,7 @@ fn one_of<'a>(
             None => found = Some((place, result)),
             Some((known, same)) if without_times(same) != without_times(&result) => {
                 return Err(LabError::Usage(format!(
-                    "{} and {} are results of one trial and differ; delete the wrong one",
+                    "{} and {} are results of one trial and differ, as those of two kinds of processors may; delete one of them",
                     known.result().display(),
                     place.result().display()
                 )));

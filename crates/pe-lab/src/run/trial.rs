@@ -205,9 +205,11 @@ pub fn read_weights(
 
 /// Runs a trial. `folder` gets its `encoding.csv`, and the checkpoints that `watch` asks for.
 ///
-/// A trial that goes on until it has converged is trained from its start with the steps of each of
-/// [`TrialSpec::trainings`], until one [has converged](has_converged). That one is tested: the result is number for
-/// number that of a trial of as many steps. The step that `watch` gets counts on through all of them.
+/// For a trial that goes on until it has converged, the number of steps is chosen first, on examples that are held out of
+/// the training ([`Tuning`]): it is trained without them from its start with the steps of each of
+/// [`TrialSpec::trainings`], until one [has converged](has_converged) or only the last is left. Then it is trained with as
+/// many steps on all examples, and that training is tested: the result is number for number that of a trial of as many
+/// steps, and no test set has a part in the choice. The step that `watch` gets counts on through all of them.
 ///
 /// A training that diverges is no error: its outcome is [`Outcome::Failed`].
 ///
@@ -221,20 +223,40 @@ pub fn run_trial(
     folder: &TrialFolder,
     watch: Watch,
 ) -> Result<TrialResult, LabError> {
-    let held_out = spec.tuning.then(|| Tuning::of(task.clone()));
-    let task: &Arc<dyn Task> = &match held_out {
-        None => task.clone(),
-        Some(Some(held_out)) => Arc::new(held_out),
-        Some(None) => {
+    let choosing = match (spec.tuning, &spec.trainings()[..]) {
+        (true, _) => Some("a learning rate"),
+        (false, [_, _, ..]) => Some("a number of steps"),
+        (false, _) => None,
+    };
+    let held_out: Option<Arc<dyn Task>> = match choosing
+        .map(|what| (what, Tuning::of(task.clone())))
+    {
+        None => None,
+        Some((_, Some(held_out))) => Some(Arc::new(held_out)),
+        Some((what, None)) => {
             return Err(LabError::Trial(format!(
-                "{} has too few different training examples to hold some out for choosing a learning rate",
+                "{} has too few different training examples to hold some out for choosing {what}",
                 spec.task
             )));
         }
     };
+    let task: &Arc<dyn Task> = match &held_out {
+        Some(held_out) if spec.tuning => held_out,
+        _ => task,
+    };
+    let result = |outcome, weights, encoding| TrialResult {
+        spec: spec.clone(),
+        outcome,
+        versions: Versions::current(),
+        code: Some(CODE.into()),
+        weights,
+        encoding,
+    };
     let plain = device::open(&spec.device)?;
     let (mut weights, mut encoding) = (None, None);
-    let outcome = match train_on(spec, task, folder, watch, &plain.clone().autodiff()) {
+    let choosing = held_out.as_ref().unwrap_or(task);
+    let device = plain.clone().autodiff();
+    let outcome = match train_on(spec, task, choosing, folder, watch, &device) {
         Ok(trained) => {
             let model = &trained.model;
             let (parameters, position_parameters) =
@@ -245,6 +267,12 @@ pub fn run_trial(
                 _ => Keep::Scores,
             };
             let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
+            let mut each = scores.iter();
+            if let Some(of) = each.find(|of| !of.score.value().is_finite()) {
+                let (score, length) = (of.score.value(), of.length);
+                let reason = format!("diverged: the score at length {length} is {score}");
+                return Ok(result(Outcome::Failed(reason), None, None));
+            }
             let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;
             encoding = write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
@@ -270,25 +298,20 @@ pub fn run_trial(
         Err(LabError::Trial(reason)) => Outcome::Failed(reason),
         Err(error) => return Err(error),
     };
-    Ok(TrialResult {
-        spec: spec.clone(),
-        outcome,
-        versions: Versions::current(),
-        code: Some(CODE.into()),
-        weights,
-        encoding,
-    })
+    Ok(result(outcome, weights, encoding))
 }
 
-/// Runs the trainings of a trial, and returns the last.
+/// Runs the trainings of a trial, and returns the last. `choosing` is the task without the examples on which a number of
+/// steps is chosen; a trial that chooses a learning rate has no other.
 fn train_on(
     spec: &TrialSpec,
     task: &Arc<dyn Task>,
+    choosing: &Arc<dyn Task>,
     folder: &TrialFolder,
     watch: Watch,
     device: &Device,
 ) -> Result<Trained, LabError> {
-    let run = |steps: usize, watch: Watch| {
+    let run = |task: &Arc<dyn Task>, steps: usize, watch: Watch| {
         let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, device)?;
         let job = Job {
             task: task.clone(),
@@ -302,7 +325,7 @@ fn train_on(
     };
     let trainings = spec.trainings();
     let Some((last, before)) = trainings.split_last() else {
-        return run(spec.steps, watch);
+        return run(task, spec.steps, watch);
     };
     let Watch {
         on_step,
@@ -310,7 +333,7 @@ fn train_on(
         interrupter,
         ..
     } = match (before, watch.checkpoints) {
-        ([], _) => return run(*last, watch),
+        ([], _) => return run(task, *last, watch),
         (_, Checkpoints::None) => watch,
         (_, Checkpoints::After(_)) => {
             return Err(LabError::Usage(format!(
@@ -340,12 +363,15 @@ fn train_on(
         }
     };
     for steps in before {
-        let trained = run(*steps, watched(*steps))?;
+        let trained = run(choosing, *steps, watched(*steps))?;
         if has_converged(&trained.held_out) == Some(true) {
-            return Ok(trained);
+            return match spec.tuning {
+                true => Ok(trained),
+                false => run(task, *steps, watched(*steps)),
+            };
         }
     }
-    run(*last, watched(*last))
+    run(task, *last, watched(*last))
 }
 
 /// Writes what the trained scheme adds to the token embeddings: a row per position, a column per

@@ -225,8 +225,13 @@ impl Crew<'_> {
         // One that was killed leaves it.
         remove(&folder.curve())?;
         let file = folder.result();
-        // A result is there whole or not at all, so one that is there counts however the process ended.
-        if !file.exists() {
+        // A result is there whole or not at all, so one that is there counts however the process ended. One of
+        // another number of steps was there before.
+        let result = match file.exists() {
+            true => Some(TrialResult::read(&file)?).filter(|result| result.spec == *trial),
+            false => None,
+        };
+        let Some(result) = result else {
             let said = fs::read(&log).unwrap_or_default();
             let said = cause(&String::from_utf8_lossy(&said));
             let reason = format!(
@@ -238,11 +243,11 @@ impl Crew<'_> {
                 write_json(&failure, &reason)?;
             }
             return Ok(Err(reason));
-        }
+        };
         if fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
             fs::remove_file(&log).map_err(LabError::file(&log))?;
         }
-        Ok(Ok(TrialResult::read(&file)?))
+        Ok(Ok(result))
     }
 }
 
@@ -284,9 +289,10 @@ fn describe(result: &TrialResult) -> String {
                 .iter()
                 .map(|of| format!("{}: {:.3}", of.length, of.score.value()));
             let steps = result.spec.auto_from.map(|_| {
+                let at_limit = measures.steps() == result.spec.steps;
                 let converged = match has_converged(&measures.held_out) {
-                    Some(true) => "",
-                    _ => ", not converged",
+                    converged if at_limit && converged != Some(true) => ", not converged",
+                    _ => "",
                 };
                 format!("  after {} steps{converged}", measures.steps())
             });

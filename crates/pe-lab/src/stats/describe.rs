@@ -1,4 +1,4 @@
-//! Means, variances, percentiles, the interquartile mean.
+//! Means, variances, the interquartile mean.
 
 /// The arithmetic mean. `None` if there are no values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
@@ -15,17 +15,6 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     let center = mean(values.iter().copied())?;
     let squares: f64 = values.iter().map(|value| (value - center).powi(2)).sum();
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
-}
-
-/// The value below which `percent` of a sorted list lies, interpolated between neighbours.
-///
-/// At rank `h = (n − 1) · percent / 100`, counted from 0: `x[⌊h⌋] + (h − ⌊h⌋) · (x[⌊h⌋+1] − x[⌊h⌋])`.
-/// This is type 7 of Hyndman and Fan (1996), the default of NumPy and of R. `None` if the list is empty.
-pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
-    let rank = sorted.len().checked_sub(1)? as f64 * percent.clamp(0.0, 100.0) / 100.0;
-    let below = sorted.get(rank.floor() as usize)?;
-    let above = sorted.get(rank.ceil() as usize)?;
-    Some(below + rank.fract() * (above - below))
 }
 
 /// The interquartile mean: the mean of the middle half.
@@ -51,26 +40,6 @@ mod tests {
             (value - expected).abs() < 1e-12,
             "{value} is not {expected}"
         );
-    }
-
-    #[test]
-    fn percentiles_are_those_of_numpy() {
-        // numpy.percentile(x, …) of NumPy 2.4.6.
-        let mut x = [3.1, 0.2, 5.5, 1.7, 4.4, 2.9, 8.0];
-        x.sort_by(f64::total_cmp);
-        for (percent, expected) in [
-            (0.0, 0.2),
-            (2.5, 0.425),
-            (25.0, 2.3),
-            (50.0, 3.1),
-            (90.0, 6.5),
-            (97.5, 7.625),
-            (100.0, 8.0),
-        ] {
-            close(percentile(&x, percent).unwrap(), expected);
-        }
-        assert_eq!(percentile(&[], 50.0), None);
-        assert_eq!(percentile(&[4.0], 97.5), Some(4.0));
     }
 
     #[test]

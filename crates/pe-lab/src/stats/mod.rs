@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `describe` | means, variances, percentiles, the interquartile mean |
+//! | `describe` | means, variances, the interquartile mean |
 //! | `student` | Student's t: its tails and its quantiles |
 //! | `welch` | two schemes compared: Welch's test on the means of seeds, and over task × seed |
 //! | `holm` | the correction for many tests |
@@ -24,7 +24,7 @@ mod welch;
 
 use serde::Serialize;
 
-pub use describe::{interquartile_mean, mean, percentile, variance};
+pub use describe::{interquartile_mean, mean, variance};
 pub use holm::holm;
 pub use judge::{Answer, Errors, Finding, MARGIN, Pair, judge};
 pub use looks::Looks;

@@ -65,14 +65,15 @@ pub enum Readout {
 }
 
 /// How the rows of the test sets of a task hang together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TestRows {
     /// Every length has rows of its own, drawn independently.
+    #[default]
     Independent,
     /// The same rows are tested at every length, in the same order, as images at several resolutions.
     Repeated,
-    /// They are neighbours in time, so what is true of one says something about the next: they cannot tell
-    /// what others would say.
+    /// They are neighbours in time or in a text, so what is true of one says something about the next: they
+    /// cannot tell what others would say.
     Neighbours,
 }
 

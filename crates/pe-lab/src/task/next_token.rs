@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Result, Write};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{Answer, Language, Measure, Readout, Sample, Stream, Task};
+use super::{Answer, Language, Measure, Readout, Sample, Stream, Task, TestRows};
 use crate::rng::{RngExt, generator};
 
 /// The tested lengths in training lengths.
@@ -334,6 +334,11 @@ impl Task for NextToken {
 
     fn readout(&self) -> Readout {
         Readout::PerToken
+    }
+
+    /// Windows of one text: they overlap, or end at the same places whatever their length.
+    fn test_rows(&self) -> TestRows {
+        TestRows::Neighbours
     }
 
     fn measure(&self) -> Measure {

@@ -1,4 +1,4 @@
-//! A task as it is while a learning rate is chosen: tested on examples that are held out of its training data.
+//! A task as it is while a learning rate or a number of steps is chosen: tested on examples that are held out of its training data.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use super::{Input, Measure, Readout, Sample, Task, TestRows};
 /// One in this many different examples is held out.
 const HELD_OUT: u64 = 10;
 
-/// The seed of the training batches among which held-out examples are looked for. No study has so large a seed.
+/// The seed of the training batches among which held-out examples are looked for.
 const SEED: u64 = u64::MAX;
 
 /// Examples of each length to test on, and the batches that are looked through for them.
