@@ -275,8 +275,8 @@ impl Attention {
     /// Attention of all tokens of a row to each other, or of each to the tokens before it if the
     /// attention is causal.
     ///
-    /// At a token that has no token to attend to, the output means nothing: the kernels take the
-    /// sum over no values, Burn's operations the mean over the padding.
+    /// At a token that has no token to attend to, the output means nothing, and differs between backends: leave
+    /// such tokens out of the loss.
     ///
     /// # Shapes
     ///

@@ -204,12 +204,34 @@ impl Encoder {
     /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into
     /// calls, unless a scaling of RoPE follows the length
     /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which do). Position 0 is the first token of
-    /// the caches.
+    /// the caches. All rows have the same number of tokens: there is no padding here. The example `decoder` of the repository
+    /// decodes prompts of different lengths.
     ///
     /// # Shapes
     ///
     /// - `x`: `[batch, seq, d_model]`, the new tokens; the batch is that of the caches
     /// - output: `[batch, seq, d_model]`
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Embed, PositionalConfig, Positions};
+    /// use pe_encoder::EncoderConfig;
+    ///
+    /// let device = Device::flex();
+    /// let scheme = PositionalConfig::by_name("rotary", 64, 4, 512).unwrap().init(&device);
+    /// let decoder = EncoderConfig::new(64, 256, 4, 2).with_causal(true).init(&device);
+    /// let tokens = Tensor::<3>::random([8, 10, 64], Distribution::Default, &device);
+    ///
+    /// let mut caches = decoder.caches();
+    /// for new in [0..7, 7..8, 8..9] {
+    ///     let x = tokens.clone().narrow(1, new.start, new.len()); // a prompt of seven tokens, then one by one
+    ///     let at = Positions::from(caches[0].tokens());
+    ///     let y = decoder.forward_cached(scheme.embed(x, &at), &scheme, &mut caches);
+    ///     assert_eq!(y.dims(), [8, new.len(), 64]);
+    /// }
+    /// ```
     ///
     /// # Panics
     ///

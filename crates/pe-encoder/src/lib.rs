@@ -2,11 +2,10 @@
 //! encoding of [`pe_burn`]: sinusoidal, learned, RoPE, xPos, ALiBi, T5, KERPLE, FIRE, Shaw's,
 //! Transformer-XL's and DeBERTa's relative positions, CoPE, or none.
 //!
-//! On Burn's CPU backend Flex a training step takes a third to a quarter of the time that it takes
+//! On Burn's CPU backend Flex a training step takes two fifths to a tenth of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by
-//! rounding only. LibTorch has kernels for some operations. On every other backend the
-//! crate runs on Burn's own
-//! operations.
+//! rounding only. Graphics cards and LibTorch have kernels for some operations. Without these features,
+//! and on every other backend, the crate runs on Burn's own operations.
 //!
 //! ```
 //! use burn::tensor::{Device, Distribution, Tensor};

@@ -20,25 +20,11 @@ where
     B: Backend,
     DispatchTensor: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>,
 {
-    /// `bias` is `[1 or batch, heads, seq, seq]`, of any float type; the kernels compute in `f32`.
-    ///
-    /// # Panics
-    ///
-    /// When the shape is another one.
-    pub fn new(bias: Option<Tensor<4>>, [batch, heads, seq]: [usize; 3]) -> Self {
+    /// `bias` is of any float type; the kernels compute in `f32`.
+    pub fn new(bias: Option<Tensor<4>>) -> Self {
         let Some(bias) = bias else {
             return Self::None;
         };
-        let [biases, ..] = bias.dims();
-        assert_eq!(
-            bias.dims(),
-            [biases, heads, seq, seq],
-            "the shape of the bias"
-        );
-        assert!(
-            biases == 1 || biases == batch,
-            "{biases} biases for a batch of {batch}"
-        );
         match Operand::of(bias.cast(FloatDType::F32)) {
             Operand::Plain(bias) => Self::Constant(bias),
             Operand::Tracked(bias) if !bias.is_tracked() => Self::Constant(bias.into_primitive()),

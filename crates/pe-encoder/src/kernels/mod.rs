@@ -151,6 +151,8 @@ pub(crate) fn attention(
     heads: usize,
     kernels: Kernels,
 ) -> Tensor<3> {
+    let [batch, seq, _] = qkv.dims();
+    check_bias(bias.as_ref(), [batch, heads, seq, seq]);
     match kernels.runner(&qkv) {
         #[cfg(feature = "cube")]
         Runner::Cube => cube::attention(qkv, mask, bias, heads),
@@ -162,13 +164,42 @@ pub(crate) fn attention(
     }
 }
 
+/// Kernels read a bias without another check.
+///
+/// # Panics
+///
+/// When it is not `[1 or batch, heads, queries, keys]`, as that of a scheme for another number of heads.
+fn check_bias(bias: Option<&Tensor<4>>, [batch, heads, queries, keys]: [usize; 4]) {
+    let Some(bias) = bias else { return };
+    let biases = if bias.dims()[0] == 1 { 1 } else { batch };
+    assert_eq!(
+        bias.dims(),
+        [biases, heads, queries, keys],
+        "the shape of the bias, and that of the scores"
+    );
+}
+
 /// As [`plain::cached_attention`].
+///
+/// # Panics
+///
+/// When the shapes do not fit together.
 pub(crate) fn cached_attention(
     q: Tensor<4>,
     cache: [Tensor<4>; 2],
     bias: Option<Tensor<4>>,
     kernels: Kernels,
 ) -> Tensor<4> {
+    let [batch, heads, queries, d_head] = q.dims();
+    let keys = cache[0].dims()[2];
+    for x in &cache {
+        assert_eq!(
+            x.dims(),
+            [batch, heads, keys, d_head],
+            "the shape of the cache"
+        );
+    }
+    check_bias(bias.as_ref(), [batch, heads, queries, keys]);
     // The kernels have no backward pass. One tensor with autodiff is enough to need one.
     let autodiff = [&q, &cache[0], &cache[1]]
         .into_iter()
@@ -202,6 +233,41 @@ mod tests {
         assert_eq!(runner(Kernels::Auto, &Device::flex()), Runner::Flex);
         let autodiff = Device::flex().autodiff();
         assert_eq!(runner(Kernels::Auto, &autodiff), Runner::Flex);
+    }
+
+    /// With kernels and without: a kernel would read beyond it, and Burn's operations might repeat it.
+    #[test]
+    #[cfg(feature = "flex")]
+    fn a_bias_of_other_heads_is_refused() {
+        let device = Device::flex();
+        let message = |call: &dyn Fn()| {
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+            let payload = panicked.expect_err("refused");
+            payload
+                .downcast_ref::<String>()
+                .cloned()
+                .unwrap_or_default()
+        };
+        for kernels in [Kernels::Auto, Kernels::Off] {
+            for heads in [1, 4, 16] {
+                let x = Tensor::<4>::zeros([2, 8, 3, 4], &device);
+                let qkv = Tensor::<3>::zeros([2, 3, 3 * 8 * 4], &device);
+                let bias = Some(Tensor::<4>::zeros([1, heads, 3, 3], &device));
+                let said = message(&|| {
+                    let cache = [x.clone(), x.clone()];
+                    cached_attention(x.clone(), cache, bias.clone(), kernels);
+                });
+                assert!(said.contains("the shape of the bias"), "{said}");
+                let said = message(&|| {
+                    let mask = Mask {
+                        causal: true,
+                        padding: None,
+                    };
+                    attention(qkv.clone(), mask, bias.clone(), 8, kernels);
+                });
+                assert!(said.contains("the shape of the bias"), "{said}");
+            }
+        }
     }
 
     #[test]

@@ -223,13 +223,12 @@ pub fn attention(
     bias: Option<Tensor<4>>,
     heads: usize,
 ) -> Tensor<3> {
-    let [batch, seq, _] = qkv.dims();
     let padding = mask.padding.map(|padding| {
         let padding = key_mask(&padding.clone().without_autodiff());
         padding.float().cast(FloatDType::F32) * MASKED
     });
     let compute = |qkv: FloatTensor<Cube>, bias: Option<FloatTensor<Cube>>| {
-        let parts = parts(tensor(qkv), heads);
+        let parts = split_heads(tensor(qkv), heads);
         let [q, k, v] = parts.clone();
         let scale = 1.0 / (q.dims()[3] as f32).sqrt();
         // A score of a masked key is replaced in `plain`, and here lowered so far that its weight is 0 too.
@@ -246,7 +245,7 @@ pub fn attention(
         let parts = parts.map(primitive);
         (primitive(y), Attention { parts, weights })
     };
-    match Bias::<Cube>::new(bias, [batch, heads, seq]) {
+    match Bias::<Cube>::new(bias) {
         Bias::None => apply([Operand::of(qkv)], |[qkv]| compute(qkv, None)),
         Bias::Constant(bias) => apply([Operand::of(qkv)], |[qkv]| compute(qkv, Some(bias))),
         Bias::Tracked(bias) => apply(
@@ -261,7 +260,8 @@ pub fn attention(
     .tensor()
 }
 
-/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff. The bias is of any float type.
+/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff whose shapes fit together. The bias
+/// is of any float type.
 pub fn cached_attention(
     q: Tensor<4>,
     [k, v]: [Tensor<4>; 2],
@@ -273,11 +273,6 @@ pub fn cached_attention(
     let bias = bias.map_or(q, |bias| bias.cast(FloatDType::F32));
     let weights = Cube::enc_softmax(scores, primitive(bias), biased, true, scale);
     tensor::<4>(weights).matmul(v)
-}
-
-/// Queries, keys and values, `[batch, heads, seq, d_head]` each, one behind the other in memory.
-fn parts(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
-    split_heads(qkv, heads)
 }
 
 /// What the backward pass needs.

@@ -1,7 +1,6 @@
 //! Scalar functions that the compiler can vectorize, and sums in a fixed order.
 //!
-//! They use no fused multiply-add, which some processors do not have, so that every processor gives
-//! the same bits.
+//! They use no fused multiply-add, which some processors do not have, so that they give the same bits on every processor.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 use std::f64::consts::LN_2;

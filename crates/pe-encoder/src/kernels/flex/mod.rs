@@ -6,8 +6,8 @@
 //! | `products` | matrix products on parts of slices; rows divided between threads |
 //! | `math` | exponential, GELU, sums in a fixed order |
 //!
-//! Every sum is taken in the same order on any number of threads and with any vector instructions,
-//! so a training gives the same bits on every processor.
+//! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are.
+//! Another kind of processor may give others: `gemm`, which multiplies the matrices, follows its instructions and caches.
 
 // In functions compiled for several instruction sets, iterator adapters are not always inlined.
 #![allow(clippy::needless_range_loop)]

@@ -88,7 +88,7 @@ pub fn attention(
         let padding = padding.expect("a mask on the device of the tensor that it masks");
         padding.tensor
     });
-    let [batch, seq, _] = qkv.dims();
+    let [_, seq, _] = qkv.dims();
     let compute = |qkv: TchTensor, bias: Option<&tch::Tensor>| {
         let [q, k, v] = parts(&qkv.tensor, heads as i64);
         let d_head = q.size()[3] as f64;
@@ -109,7 +109,7 @@ pub fn attention(
         let weights = TchTensor::new(weights);
         (TchTensor::new(y), Attention { qkv, weights })
     };
-    match Bias::<LibTorch>::new(bias, [batch, heads, seq]) {
+    match Bias::<LibTorch>::new(bias) {
         Bias::None => apply([Operand::of(qkv)], |[qkv]: [TchTensor; 1]| {
             compute(qkv, None)
         }),

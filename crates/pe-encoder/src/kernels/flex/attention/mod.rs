@@ -75,7 +75,7 @@ pub fn attention(
         let y = tensor(y, [batch, seq, sizes.d_model]);
         (y, Attention { inputs, saved })
     };
-    match Bias::new(bias, [batch, heads, seq]) {
+    match Bias::new(bias) {
         Bias::None => apply([Operand::of(qkv)], |[qkv]| compute(contiguous(qkv), None)),
         Bias::Constant(bias) => apply([Operand::of(qkv)], |[qkv]| {
             compute(contiguous(qkv), Some(contiguous(bias)))
