@@ -11,7 +11,7 @@ use burn::grad_clipping::GradientClippingConfig;
 use burn::nn::EmbeddingConfig;
 use burn::nn::transformer::{TransformerEncoderConfig, TransformerEncoderInput};
 use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Distribution, FloatDType, Int, Tensor};
+use burn::tensor::{DType, Device, Distribution, FloatDType, Int, Tensor};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
 use burn_cubecl::kernel::attention::{AttentionStrategy, attention};
@@ -101,6 +101,50 @@ fn rotation(device: &Device) {
                 );
             }
         }
+    }
+}
+
+/// What a rotation moves: queries and keys in and out, and the rows of the positions in. It is one launch without new
+/// memory, so these are all the buffers that it has. Each is measured as what the memory in use grows by when it is made.
+fn bytes_of_a_rotation(device: &Device) {
+    let (batch, seq, d_head) = (4, 128, 64);
+    for dtype in [FloatDType::F32, FloatDType::F16] {
+        if !device.supports_dtype(dtype) {
+            continue;
+        }
+        let random = |heads| {
+            let shape = [batch, heads, seq, d_head];
+            Tensor::<4>::random(shape, Distribution::Default, device).cast(dtype)
+        };
+        let at = Positions::default();
+        let config = RotaryPositionalEncodingConfig::new(d_head).with_max_len(seq);
+        let (mut rope, mut both) = (None, None);
+        let (_, rows) = launches(device, || {
+            let new = config.init(device);
+            drop(new.rotate(random(8), random(2), &at));
+            rope = Some(new);
+        });
+        let (_, inputs) = launches(device, || both = Some((random(8), random(2))));
+        let (rope, (q, k)) = (rope.unwrap(), both.unwrap());
+        let (seen, grown) = launches(device, || rope.rotate(q, k, &at));
+        assert_eq!(
+            (seen.len(), grown),
+            (1, 0),
+            "{device:?} {dtype:?}: {seen:?}"
+        );
+        // Memory is handed out in blocks.
+        let exact = (batch * (8 + 2) * seq * d_head * DType::from(dtype).size()) as i64;
+        assert!(
+            (exact..exact + 1_024).contains(&inputs),
+            "{device:?} {dtype:?}: {inputs} bytes"
+        );
+        assert!(
+            rows >= (4 * seq * d_head) as i64,
+            "{device:?}: {rows} bytes"
+        );
+        let times = (2 * inputs + rows) as f64 / (2 * inputs) as f64;
+        println!("{device:?} {dtype:?}: a rotation moves {times:.3} times its queries and keys");
+        assert!(times <= 1.1, "{device:?} {dtype:?}: {times}");
     }
 }
 
@@ -310,6 +354,11 @@ fn on_cards(test: impl Fn(&Device)) {
 #[test]
 fn queries_and_keys_are_rotated_in_one_launch() {
     on_cards(rotation);
+}
+
+#[test]
+fn a_rotation_moves_little_but_queries_and_keys() {
+    on_cards(bytes_of_a_rotation);
 }
 
 #[test]

@@ -128,6 +128,21 @@ fn every_kind_of_positions_is_taken() {
     }
 }
 
+/// What counts in `f16` is how far positions are apart, on either side of 0.
+#[test]
+fn positions_before_0_are_as_near_as_after_it() {
+    let device = Device::flex();
+    let alibi = AlibiConfig::new(4).init(&device);
+    let x = random([1, 4, 2, 8], &device).cast(FloatDType::F16);
+    let columns = |start: f64| {
+        let at = Positions::from_time_rows(&[[start, start + 1.0]]).unwrap();
+        let (q, k) = alibi.augment((x.clone(), &at), (x.clone(), &at)).unwrap();
+        [q, k].map(values)
+    };
+    assert_eq!(columns(-2e7), columns(0.0));
+    assert_eq!(columns(2e7), columns(0.0));
+}
+
 /// As its documentation uses it.
 #[test]
 fn causal_attention_without_a_bias_has_it() {

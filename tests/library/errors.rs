@@ -2,12 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use pe_burn::PositionError::TooLarge;
+use pe_burn::content::{CopeConfig, ShawConfig};
 use pe_burn::{
-    Axes, Embed, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, MAX_POSITION,
-    PositionError, PositionalConfig, Positions, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, Spectrum,
+    AlibiConfig, Axes, Bias, Embed, FireConfig, Grid, KerpleConfig, LearnedPositionalEmbedding,
+    LearnedPositionalEmbeddingConfig, MAX_POSITION, PositionError, PositionalConfig, Positions,
+    ScoreBias, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig, Spectrum,
+    T5RelativeBiasConfig,
 };
 
 fn config() -> SinusoidalPositionalEncodingConfig {
@@ -159,6 +162,16 @@ fn sizes_that_do_not_fit_into_memory_are_refused() {
     for error in too_large {
         assert!(matches!(error, Some(TooLarge { .. })), "{error:?}");
     }
+    let many = usize::MAX;
+    let too_large = [
+        AlibiConfig::new(many).try_init(&device).err(),
+        KerpleConfig::new(many).try_init(&device).err(),
+        T5RelativeBiasConfig::new(many).try_init(&device).err(),
+        FireConfig::new(8).with_hidden(many).try_init(&device).err(),
+    ];
+    for error in too_large {
+        assert!(matches!(error, Some(TooLarge { .. })), "{error:?}");
+    }
     let pairs = (&line, 1 << 20);
     for scheme in ["alibi", "t5", "kerple", "fire"] {
         let scheme = PositionalConfig::by_name(scheme, 64, 8, 9)
@@ -167,6 +180,48 @@ fn sizes_that_do_not_fit_into_memory_are_refused() {
         let error = scheme.try_bias(pairs, pairs).unwrap_err();
         assert!(matches!(error, TooLarge { .. }), "{error}");
     }
+}
+
+/// Rows of a table are looked up without another check, so a table of another shape is an error.
+#[test]
+fn tables_of_another_shape_are_refused() {
+    let device = Device::flex();
+    let table = |rows, columns| Param::from_tensor(Tensor::zeros([rows, columns], &device));
+    let at = Positions::default();
+    let mut t5 = T5RelativeBiasConfig::new(8).init(&device);
+    t5.weight = table(16, 8);
+    let error = t5.try_bias((&at, 100), (&at, 100)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the number of rows of the table must be 32, for 32 buckets and 8 heads; got 16"
+    );
+    t5.weight = table(32, 4);
+    let error = t5.try_bias((&at, 1), (&at, 1)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the number of columns of the table must be 8, for 32 buckets and 8 heads; got 4"
+    );
+
+    let q = Tensor::<4>::ones([1, 2, 9, 4], &device);
+    let mut shaw = ShawConfig::new(4).with_values(true).init(&device);
+    shaw.values = Some(table(3, 4));
+    let weights = Tensor::ones([1, 2, 9, 9], &device);
+    let error = shaw.values(weights, &at, &at).unwrap_err();
+    assert!(
+        error.to_string().ends_with("a d_head of 4; got 3"),
+        "{error}"
+    );
+    shaw.keys = table(3, 4);
+    let error = shaw.try_score_bias((&q, &at), (&q, &at)).unwrap_err();
+    assert!(
+        error.to_string().ends_with("a d_head of 4; got 3"),
+        "{error}"
+    );
+
+    let mut cope = CopeConfig::new(4).with_positions(8).init(&device);
+    cope.embeddings = table(4, 7);
+    let error = cope.try_score_bias((&q, &at), (&q, &at)).unwrap_err();
+    assert!(error.to_string().ends_with("8 positions; got 7"), "{error}");
 }
 
 #[test]

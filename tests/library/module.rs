@@ -5,8 +5,9 @@ use burn::store::ModuleRecord;
 use burn::tensor::{Device, Tensor};
 use pe_burn::embedding::Gain;
 use pe_burn::{
-    Embed, LearnedPositionalEmbeddingConfig, Positions, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, Spectrum,
+    Axes, Bias, Embed, Grid, LearnedPositionalEmbeddingConfig, Positions,
+    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncoding,
+    SinusoidalPositionalEncodingConfig, Spectrum, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
@@ -90,6 +91,27 @@ fn moves_to_other_devices() {
                 weight,
                 "{from:?} to {to:?}"
             );
+        }
+    }
+}
+
+/// Tables of whole numbers follow too: LibTorch has `i64` alone, WebGPU `i32`.
+#[test]
+fn whole_numbers_move_to_other_devices() {
+    let ids = Positions::from_id_rows(&[[3, 1, 4, 1, 5, 9]]).unwrap();
+    let image = Positions::from(Grid::image(2, 3));
+    let rotary = RotaryPositionalEncodingConfig::new(16).with_axes(Axes::HEIGHT_WIDTH);
+    for from in devices() {
+        let t5 = T5RelativeBiasConfig::new(2).init(&from);
+        let rope = rotary.init(&from);
+        let expected = values(t5.bias((&ids, 6), (&ids, 6)));
+        for to in devices() {
+            let bias = t5.clone().fork(&to).bias((&ids, 6), (&ids, 6));
+            assert_eq!(values(bias), expected, "{from:?} to {to:?}");
+            let q = Tensor::ones([1, 2, 6, 16], &to);
+            let moved = rope.clone().fork(&to).rotate_queries(q.clone(), &image);
+            let new = rotary.init(&to).rotate_queries(q, &image);
+            assert_eq!(values(moved), values(new), "{from:?} to {to:?}");
         }
     }
 }

@@ -415,7 +415,8 @@ fn positions_without_a_place_in_the_window_are_refused() {
         .clone()
         .resize([4, 4], Resampling::Bicubic)
         .unwrap_err();
-    let message = "the number of rows of the table must be 35, for a window of 3 × 4; got 25";
+    let message =
+        "the number of rows of the table must be 35, for a window of 3 × 4 and 2 heads; got 25";
     assert_eq!(error.to_string(), message);
     assert_eq!(said(&other, window(), 12, window(), 12), message);
 }

@@ -266,6 +266,8 @@ fn a_projection_that_has_no_such_heads_is_refused() {
     assert!(error.contains("16") && error.contains('8'), "{error}"); // d_head
     let error = refused(64, [usize::MAX, usize::MAX]);
     assert!(error.contains("64"), "{error}");
+    let error = refused(0, [2, 1]);
+    assert!(error.contains("above 0"), "{error}");
     let empty = Tensor::<3>::zeros([0, 3, 64], &device);
     let turned = rope.try_rotate_packed(empty, [4, 2], &Positions::default());
     assert_eq!(turned.unwrap().dims(), [0, 3, 64]);

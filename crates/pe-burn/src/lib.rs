@@ -39,9 +39,9 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of three places, so there are three traits, one per place, and one
-//! more for what depends on the content of queries and keys.
-//! [`PositionalScheme`] has all three and does nothing where a scheme does nothing:
+//! Position enters a transformer at one of three places. There are four traits, since attention scores have two:
+//! one for positions alone, and one that also looks at the content of queries and keys.
+//! [`PositionalScheme`] has all four and does nothing where a scheme does nothing:
 //!
 //! | hook | place | schemes |
 //! |---|---|---|
@@ -85,6 +85,7 @@
 //!             part.reshape([batch, seq, self.heads, d_model / self.heads]).swap_dims(1, 2)
 //!         });
 //!         let (q, k) = self.scheme.rotate(q, k, &positions); // second hook
+//!         // The simplest cache: it copies all keys at every token. That of `pe-encoder` has room for more.
 //!         let (k, v) = match cache.take() {
 //!             Some([keys, values]) => (Tensor::cat(vec![keys, k], 2), Tensor::cat(vec![values, v], 2)),
 //!             None => (k, v),
@@ -138,8 +139,8 @@
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
 //! at the line of the caller; so do `try_score_bias` and `score_bias`. Every configuration has `try_init` and `init` in the same way. `forward` is
-//! `embed` at positions 0, 1, 2, … and panics as it does. All other methods that can fail have one form,
-//! which returns a [`Result`].
+//! `embed` at positions 0, 1, 2, … and panics as it does. Other methods that can fail have one form, which
+//! returns a [`Result`] or says when it panics.
 //!
 //! # Features
 //!

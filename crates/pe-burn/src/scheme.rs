@@ -98,7 +98,7 @@ macro_rules! schemes {
             /// # Errors
             ///
             /// [`PositionError::UnknownName`], which lists the known names; [`PositionError::Number`] for
-            /// a scheme that rotates, when `d_model` is not a multiple of `heads`;
+            /// a scheme that works on heads, when `d_model` is not a multiple of `heads`;
             /// [`PositionError::Config`] for one of [`KINDS`](Self::KINDS) alone.
             pub fn by_name(
                 name: &str,

@@ -31,6 +31,16 @@ pub(crate) fn ids_on(ids: &Tensor<2, Int>, device: &Device) -> Tensor<2, Int> {
     Tensor::from_data(ids.to_data(), (&device, dtype))
 }
 
+/// Indices of a module in an integer type that its device has: it may have come from one that has another.
+pub(crate) fn on_own_device(indices: &Tensor<1, Int>) -> Tensor<1, Int> {
+    let device = indices.device();
+    if device.supports_dtype(indices.dtype()) {
+        return indices.clone();
+    }
+    let dtype = DType::from(counting_type(&device));
+    Tensor::from_data(indices.to_data(), (&device, dtype))
+}
+
 /// A mask on another device. It moves as integers, since backends store booleans differently.
 pub(crate) fn mask_on(mask: &Tensor<2, Bool>, device: &Device) -> Tensor<2, Bool> {
     let device = device.clone().without_autodiff();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Bias;
 use super::augment::augment;
 use super::distances::Distances;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, check_width, init};
 use crate::positions::Positions;
@@ -62,9 +63,11 @@ impl AlibiConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for 0 heads.
+    /// [`PositionError::Number`] for 0 heads, and [`TooLarge`](PositionError::TooLarge) for more than fit into
+    /// memory.
     pub fn try_init(&self, device: &Device) -> Result<Alibi, PositionError> {
         check_size("heads", self.heads)?;
+        check_room::<f64>(1, self.heads)?;
         let slopes: Vec<f32> = self.slopes().iter().map(|slope| *slope as f32).collect();
         let device = device.clone().without_autodiff();
         Ok(Alibi {

@@ -78,7 +78,7 @@ pub(super) fn augment(
     let origin = all().fold(f64::INFINITY, f64::min);
     if dtype == FloatDType::F16 {
         let most = MOST * UNIT / root;
-        let far = all().fold(0.0, f64::max) - origin;
+        let far = all().fold(f64::NEG_INFINITY, f64::max) - origin;
         if far > most {
             let bound = format!("at most {most:.0}, the reach of f16");
             let name = "the distance of positions";

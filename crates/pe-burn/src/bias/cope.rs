@@ -1,5 +1,6 @@
 //! CoPE: positions that count what a query looks at.
 
+use alloc::format;
 use alloc::vec;
 
 use burn::config::Config;
@@ -7,9 +8,9 @@ use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay,
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
 use super::content::{Sizes, of_heads, score_bias};
 use super::distances::Distances;
+use super::{ScoreBias, check_table, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
@@ -30,19 +31,12 @@ pub struct CopeConfig {
     #[serde(default = "default_positions")]
     pub positions: usize,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "default_init")]
+    #[serde(default = "super::small")]
     pub init: Initializer,
 }
 
 fn default_positions() -> usize {
     64
-}
-
-fn default_init() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
 }
 
 impl Config for CopeConfig {}
@@ -53,7 +47,7 @@ impl CopeConfig {
         Self {
             d_head,
             positions: default_positions(),
-            init: default_init(),
+            init: small(),
         }
     }
 
@@ -113,7 +107,8 @@ init!(CopeConfig => Cope);
 /// position 0. What the positions of this crate are needed for is the order alone: `t` runs over the keys from
 /// `j` on whose positions increase from one to the next and do not pass that of the query. A key whose
 /// position does not increase starts another document of a packed row, or is padding; padding that is marked
-/// has no gate. Made by [`CopeConfig`].
+/// has no gate. In a packed row the sum over a document is a difference of sums over the row, in `f32`: with `n`
+/// tokens behind the document its positions are off by up to about n · 2⁻²⁴. Made by [`CopeConfig`].
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
@@ -218,7 +213,10 @@ impl ScoreBias for Cope {
         queries: (&Tensor<4>, &Positions),
         keys: (&Tensor<4>, &Positions),
     ) -> Result<Tensor<4>, PositionError> {
-        let d_head = self.config.d_head;
+        let (d_head, positions) = (self.config.d_head, self.config.positions);
+        check_table(&self.embeddings, [d_head, positions], || {
+            format!("a d_head of {d_head} and {positions} positions")
+        })?;
         let sizes = Sizes {
             heads: None,
             d_head,
@@ -243,7 +241,7 @@ impl ScoreBias for Cope {
                 let beyond = Tensor::cat(vec![place.clone(), none], 3);
                 place = place - beyond.gather(3, of_heads(ends, batch, heads));
             }
-            let last = (self.config.positions - 1) as f64;
+            let last = (positions - 1) as f64;
             let place = place.clamp(0.0, last);
 
             let embeddings = dequantized(self.embeddings.val()).cast(q.dtype());

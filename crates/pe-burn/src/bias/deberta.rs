@@ -9,9 +9,9 @@ use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
 use super::content::{Sizes, pick, score_bias};
 use super::distances::Distances;
+use super::{ScoreBias, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, init};
@@ -50,7 +50,7 @@ pub struct DebertaConfig {
     #[serde(default = "default_term")]
     pub position_to_content: bool,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "default_init")]
+    #[serde(default = "super::small")]
     pub init: Initializer,
 }
 
@@ -66,13 +66,6 @@ fn default_term() -> bool {
     true
 }
 
-fn default_init() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
-}
-
 impl Config for DebertaConfig {}
 
 impl DebertaConfig {
@@ -85,7 +78,7 @@ impl DebertaConfig {
             max_distance: default_max_distance(),
             content_to_position: true,
             position_to_content: true,
-            init: default_init(),
+            init: small(),
         }
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bias;
 use super::distances::Distances;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_positive, check_size, init};
 use crate::positions::Positions;
@@ -82,12 +83,14 @@ impl FireConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] when one of the numbers is not above 0.
+    /// [`PositionError::Number`] when one of the numbers is not above 0, and
+    /// [`TooLarge`](PositionError::TooLarge) when the network does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<Fire, PositionError> {
         check_size("heads", self.heads)?;
         check_size("hidden", self.hidden)?;
         check_positive("c", self.c)?;
         check_positive("threshold", self.threshold)?;
+        check_room::<f32>(self.hidden, self.heads)?;
         let scalar = |value: f64| Param::from_tensor(Tensor::full([1], value, device));
         Ok(Fire {
             inner: LinearConfig::new(1, self.hidden).init(device),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bias;
 use super::distances::Distances;
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
 use crate::positions::Positions;
@@ -62,9 +63,11 @@ impl KerpleConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for 0 heads.
+    /// [`PositionError::Number`] for 0 heads, and [`TooLarge`](PositionError::TooLarge) for more than fit into
+    /// memory.
     pub fn try_init(&self, device: &Device) -> Result<Kerple, PositionError> {
         check_size("heads", self.heads)?;
+        check_room::<f32>(1, self.heads)?;
         // The initial ranges of the authors' code.
         let (r1, r2) = match self.shape {
             KerpleShape::Logarithmic => (2.0, 1.0),

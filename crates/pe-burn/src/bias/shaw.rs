@@ -1,13 +1,15 @@
 //! Relative positions of Shaw, Uszkoreit and Vaswani: a trained vector per clipped distance.
 
+use alloc::format;
+
 use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
 use super::content::{Sizes, of_heads, pick, score_bias};
 use super::distances::Distances;
+use super::{ScoreBias, check_table, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, init};
@@ -39,19 +41,12 @@ pub struct ShawConfig {
     #[serde(default)]
     pub values: bool,
     /// The initial vectors. Default: N(0, 0.02).
-    #[serde(default = "default_init")]
+    #[serde(default = "super::small")]
     pub init: Initializer,
 }
 
 fn default_clip() -> usize {
     16
-}
-
-fn default_init() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
 }
 
 impl Config for ShawConfig {}
@@ -64,7 +59,7 @@ impl ShawConfig {
             left: default_clip(),
             right: default_clip(),
             values: false,
-            init: default_init(),
+            init: small(),
         }
     }
 
@@ -205,6 +200,7 @@ impl Shaw {
                 "this module has no table for values: set `values` in its configuration",
             ));
         };
+        self.check(table)?;
         let device = self.keys.device();
         check_device(&weights, &device)?;
         let [batch, heads, q_seq, k_seq] = weights.dims();
@@ -225,6 +221,18 @@ impl Shaw {
         );
         let by_distance = none.scatter(3, rows, cast(weights, dtype), IndexingUpdateOp::Add);
         Ok(cast(by_distance.matmul(table.unsqueeze()), own.into()))
+    }
+
+    fn check(&self, table: &Param<Tensor<2>>) -> Result<(), PositionError> {
+        let ShawConfig {
+            d_head,
+            left,
+            right,
+            ..
+        } = self.config;
+        check_table(table, [left + 1 + right, d_head], || {
+            format!("distances of −{left} to {right} and a d_head of {d_head}")
+        })
     }
 
     /// The row of the tables for every pair, `[1 or batch, queries, keys]`.
@@ -249,6 +257,7 @@ impl ScoreBias for Shaw {
             heads: None,
             d_head: self.config.d_head,
         };
+        self.check(&self.keys)?;
         let device = self.keys.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let table = dequantized(self.keys.val()).cast(q.dtype());

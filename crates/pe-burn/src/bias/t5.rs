@@ -9,13 +9,14 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::Bias;
 use super::distances::Distances;
+use super::{Bias, check_table, small};
+use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{dequantized, indices};
+use crate::tensor::{dequantized, indices, on_own_device};
 
 /// The largest `max_distance`: the module keeps a bucket for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;
@@ -40,7 +41,7 @@ pub struct T5RelativeBiasConfig {
     #[serde(default = "default_bidirectional")]
     pub bidirectional: bool,
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "default_init")]
+    #[serde(default = "super::small")]
     pub init: Initializer,
 }
 
@@ -56,13 +57,6 @@ fn default_bidirectional() -> bool {
     true
 }
 
-fn default_init() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
-}
-
 impl Config for T5RelativeBiasConfig {}
 
 impl T5RelativeBiasConfig {
@@ -73,7 +67,7 @@ impl T5RelativeBiasConfig {
             buckets: default_buckets(),
             max_distance: default_max_distance(),
             bidirectional: default_bidirectional(),
-            init: default_init(),
+            init: small(),
         }
     }
 
@@ -108,7 +102,7 @@ impl T5RelativeBiasConfig {
     /// # Errors
     ///
     /// [`PositionError::Number`] for 0 heads, and for a `buckets` or `max_distance` that is out of
-    /// bounds.
+    /// bounds; [`TooLarge`](PositionError::TooLarge) for a table that does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<T5RelativeBias, PositionError> {
         check_size("heads", self.heads)?;
         let shares = if self.bidirectional { 4 } else { 2 };
@@ -128,6 +122,7 @@ impl T5RelativeBiasConfig {
                 bound,
             ));
         }
+        check_room::<f32>(self.buckets, self.heads)?;
         let reach = self.max_distance as i64;
         let buckets: Vec<usize> = (-reach..=reach).map(|d| self.bucket(d)).collect();
         let shape = [self.buckets, self.heads];
@@ -220,12 +215,14 @@ impl Bias for T5RelativeBias {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
+        let (buckets, heads) = (self.config.buckets, self.config.heads);
+        check_table(&self.weight, [buckets, heads], || {
+            format!("{buckets} buckets and {heads} heads")
+        })?;
         let weight = dequantized(self.weight.val());
         let device = weight.device();
-        let heads = self.config.heads;
         let own = weight.dtype();
         Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
-            distances.check_line()?;
             let reach = self.config.max_distance as i64;
             Ok(match &distances {
                 Distances::Strip {
@@ -241,16 +238,14 @@ impl Bias for T5RelativeBias {
                     let strip = embedding(weight, buckets.unsqueeze());
                     distances.spread(strip.swap_dims(1, 2).reshape([1, heads, 1, len]))
                 }
-                Distances::Whole(whole) => {
-                    let [rows, queries, keys] = whole.dims();
-                    let index = whole.clone().clamp(-reach, reach) + reach;
-                    let by_distance = weight.select(0, self.bucket_of.clone());
+                other => {
+                    let index = other.rows_within((-reach, reach), "T5's bias", &device)?;
+                    let [rows, queries, keys] = index.dims();
+                    let by_distance = weight.select(0, on_own_device(&self.bucket_of));
                     embedding(by_distance, index.reshape([rows, queries * keys]))
                         .reshape([rows, queries, keys, heads])
                         .permute([0, 3, 1, 2])
                 }
-                Distances::Times(_) => return Err(PositionError::NotWhole { what: "T5's bias" }),
-                Distances::Space(_) => unreachable!("refused above"),
             })
         })
     }

@@ -9,9 +9,9 @@ use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
 use super::content::{Sizes, score_bias};
 use super::distances::shifted;
+use super::{ScoreBias, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, init};
@@ -44,7 +44,7 @@ pub struct TransformerXlConfig {
     #[serde(default = "default_max_len")]
     pub max_len: usize,
     /// The initial `u` and `v`. Default: N(0, 0.02).
-    #[serde(default = "default_init")]
+    #[serde(default = "super::small")]
     pub init: Initializer,
 }
 
@@ -60,13 +60,6 @@ fn default_max_len() -> usize {
     512
 }
 
-fn default_init() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
-}
-
 impl Config for TransformerXlConfig {}
 
 impl TransformerXlConfig {
@@ -78,7 +71,7 @@ impl TransformerXlConfig {
             base: default_base(),
             layout: default_layout(),
             max_len: default_max_len(),
-            init: default_init(),
+            init: small(),
         }
     }
 

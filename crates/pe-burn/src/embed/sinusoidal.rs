@@ -464,7 +464,7 @@ impl SinusoidalPositionalEncoding {
         Ok(cast(encoding.into_tensor(), dtype))
     }
 
-    /// The frequencies of this encoding, with its fixed gain as the amplitude.
+    /// The frequencies of this encoding, with its fixed gain as the amplitude. With axes, those of the first axis.
     pub fn spectrum(&self) -> &Spectrum {
         self.rows.spectrum()
     }

@@ -180,7 +180,7 @@ impl Positions {
 }
 
 /// Refuses a run past the largest position.
-fn check_run(start: usize, seq: usize) -> Result<(), PositionError> {
+pub(crate) fn check_run(start: usize, seq: usize) -> Result<(), PositionError> {
     match seq > 0 && start.saturating_add(seq) > MAX_POSITION + 1 {
         false => Ok(()),
         true => Err(PositionError::Overflow {
@@ -263,7 +263,7 @@ impl<'a> Lookup<'a> {
     pub fn check_whole(&self, what: &'static str) -> Result<(), PositionError> {
         match self.rows {
             Rows::Times(_) => Err(PositionError::NotWhole { what }),
-            Rows::Coordinates { .. } => Err(self.not_on_a_line()),
+            Rows::Coordinates { axes, .. } => Err(Self::not_on_a_line(axes)),
             _ => Ok(()),
         }
     }
@@ -299,8 +299,10 @@ impl<'a> Lookup<'a> {
     pub fn check_axes(&self, axes: Option<&Axes>) -> Result<(), PositionError> {
         match axes {
             Some(axes) => self.check_some_axes(axes),
-            None if matches!(self.rows, Rows::Coordinates { .. }) => Err(self.not_on_a_line()),
-            None => Ok(()),
+            None => match self.rows {
+                Rows::Coordinates { axes, .. } => Err(Self::not_on_a_line(axes)),
+                _ => Ok(()),
+            },
         }
     }
 
@@ -335,13 +337,10 @@ impl<'a> Lookup<'a> {
     }
 
     /// The error of a scheme on a line that was given coordinates.
-    pub fn not_on_a_line(&self) -> PositionError {
+    pub fn not_on_a_line(axes: usize) -> PositionError {
         PositionError::Grid {
             needs: "positions on a line".into(),
-            got: match self.rows {
-                Rows::Coordinates { axes, .. } => axes::coordinates(axes),
-                _ => "a grid".into(),
-            },
+            got: axes::coordinates(axes),
         }
     }
 

@@ -10,7 +10,7 @@ mod randomized;
 pub use axes::{Axes, Axis, AxisFrequencies, PairOrder};
 pub use coordinates::{CoordinateJitter, Coordinates, Normalization};
 pub use grid::Grid;
-pub(crate) use lookup::{Along, Lookup, Rows};
+pub(crate) use lookup::{Along, Lookup, Rows, check_run};
 pub use multimodal::Part;
 pub use randomized::RandomizedPositions;
 
@@ -128,7 +128,7 @@ impl From<usize> for Positions {
 }
 
 impl From<Grid> for Positions {
-    /// All tokens of a grid, in every row of the batch.
+    /// All tokens of a grid, in every row of the batch. A scheme without axes counts them row by row.
     fn from(grid: Grid) -> Self {
         Self::new(Kind::Grid { grid, ids: None })
     }
@@ -393,6 +393,8 @@ impl Positions {
                 },
             ) => (m, a) == (n, b),
             (Kind::Grid { grid: a, ids: i }, Kind::Grid { grid: b, ids: j }) => (a, i) == (b, j),
+            // Clones of one value.
+            (Kind::Device(a), Kind::Device(b)) => Arc::ptr_eq(&a.end, &b.end),
             _ => false,
         }
     }
@@ -526,6 +528,14 @@ mod tests {
         assert_eq!(end_of(&positions), UNKNOWN);
         assert_eq!(positions.lookup(None, 3).unwrap().end_beyond(1), 2);
         assert_eq!((end_of(&positions), end_of(&clone)), (2, 2));
+    }
+
+    #[test]
+    fn clones_are_known_to_be_the_same_without_reading_them() {
+        let mask = || Tensor::<2, Bool>::from_data([[false, true, true]], &Device::flex());
+        let positions = Positions::from_token_mask(mask());
+        assert!(positions.known_same(&positions.clone()));
+        assert!(!positions.known_same(&Positions::from_token_mask(mask())));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rand::Rng;
 use rand::seq::index::sample;
 
 use super::Positions;
+use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size};
 
 /// Draws the positions of a sequence at random: distinct, in ascending order, and from a much larger
@@ -56,7 +57,8 @@ impl RandomizedPositions {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] when a row has more tokens than `seq` or than there are positions.
+    /// [`PositionError::Number`] when a row has more tokens than `seq` or than there are positions, and
+    /// [`TooLarge`](PositionError::TooLarge) when the positions do not fit into memory.
     pub fn draw(
         &self,
         lengths: &[usize],
@@ -72,6 +74,7 @@ impl RandomizedPositions {
             );
             return Err(PositionError::number(name, lengths[row] as f64, bound));
         }
+        check_room::<usize>(lengths.len(), seq)?;
         let mut ids = Vec::with_capacity(lengths.len() * seq);
         let mut padding = Vec::with_capacity(ids.capacity());
         for &length in lengths {
@@ -105,6 +108,16 @@ mod tests {
             error.to_string(),
             "the length of row 1 must be at most 8, the smaller of max_position 8 and seq 9; got 9"
         );
+    }
+
+    #[test]
+    fn more_positions_than_memory_has_are_refused() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let draw = RandomizedPositions::new(8).unwrap();
+        for lengths in [&[5][..], &[1, 1]] {
+            let error = draw.draw(lengths, usize::MAX, &mut rng).unwrap_err();
+            assert!(matches!(error, PositionError::TooLarge { .. }), "{error}");
+        }
     }
 
     #[test]

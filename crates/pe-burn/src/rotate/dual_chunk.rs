@@ -6,7 +6,7 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_number, check_size};
-use crate::positions::{MAX_POSITION, Positions};
+use crate::positions::{Positions, check_run};
 
 /// Dual chunk attention, which reads inputs much longer than a model was trained on without training: no query
 /// and key are farther apart than `chunk_size`. An et al., [*Training-Free Long-Context Scaling of Large Language
@@ -102,7 +102,7 @@ impl DualChunk {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Overflow`] past [`MAX_POSITION`], [`TooLarge`](PositionError::TooLarge) when they do not
+    /// [`PositionError::Overflow`] past [`MAX_POSITION`](crate::MAX_POSITION), [`TooLarge`](PositionError::TooLarge) when they do not
     /// fit into memory.
     pub fn keys(&self, start: usize, seq: usize) -> Result<Positions, PositionError> {
         let chunk = self.chunk_len();
@@ -187,22 +187,13 @@ fn positions(
     Positions::from_id_rows(&[row])
 }
 
-fn check_run(start: usize, seq: usize) -> Result<(), PositionError> {
-    match start.saturating_add(seq) > MAX_POSITION {
-        false => Ok(()),
-        true => Err(PositionError::Overflow {
-            start,
-            seq,
-            max: MAX_POSITION,
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     use alloc::string::ToString;
+
+    use crate::MAX_POSITION;
 
     /// The distances of the paper's figure 2: true within a chunk and up to the window, at most the size of a chunk.
     #[test]
@@ -256,5 +247,9 @@ mod tests {
             .unwrap();
         assert_eq!(empty.dims(), [0, 5]);
         assert!(chunks.keys(3, 0).is_ok());
+        let chunks = DualChunk::new(24, 8).unwrap();
+        assert!(chunks.keys(MAX_POSITION, 1).is_ok());
+        assert!(chunks.keys(MAX_POSITION + 1, 0).is_ok());
+        assert!(chunks.keys(MAX_POSITION, 2).is_err());
     }
 }

@@ -149,7 +149,7 @@ init!(MixedRotaryConfig => MixedRotary);
 /// # assert_eq!((q.dims(), k.dims()), ([2, 12, 225, 64], [2, 12, 225, 64]));
 /// ```
 ///
-/// - **Learned**, so angles are computed on the device, in `f32`: they are off by up to 6e-8 of their own
+/// - **Learned**, so angles are computed on the device, in `f32` (`f64` for an input of that type): they are off by up to 6e-8 of their own
 ///   size, which is little for the coordinates of an image and much for positions far out on a line.
 /// - **Heads.** Queries and keys both have `heads` heads.
 /// - **Weights.** `frequencies` is `[axes, heads, d_head / 2]`, rows of the grid before columns. timm keeps

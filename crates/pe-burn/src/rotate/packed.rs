@@ -25,10 +25,12 @@ pub(super) fn by_heads(
         .checked_mul(2)
         .and_then(|two| two.checked_add(heads));
     match all {
-        Some(all) if width.is_multiple_of(all) => Ok(qkv.reshape([batch, seq, all, width / all])),
+        Some(all) if width > 0 && width.is_multiple_of(all) => {
+            Ok(qkv.reshape([batch, seq, all, width / all]))
+        }
         _ => {
             let bound = format!(
-                "a multiple of the heads: {heads} of queries, {kv_heads} of keys and as many of values"
+                "above 0, and a multiple of the heads: {heads} of queries, {kv_heads} of keys and as many of values"
             );
             bounded("the width of the projection", width, bound)
         }

@@ -23,7 +23,7 @@ use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::axis_rows::AxisRows;
 use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
 use crate::spectrum::{Spectrum, default_base};
-use crate::tensor::{compute_dtype, indices};
+use crate::tensor::{compute_dtype, indices, on_own_device};
 
 /// The configuration of RoPE, a [`RotaryPositionalEncoding`].
 ///
@@ -669,7 +669,7 @@ impl RotaryAxes {
 
     fn in_order(&self, rows: Vec<Tensor<3>>) -> Tensor<3> {
         let side_by_side = Tensor::cat(rows, 2);
-        side_by_side.select(2, self.columns.clone().without_autodiff())
+        side_by_side.select(2, on_own_device(&self.columns).without_autodiff())
     }
 }
 

@@ -98,8 +98,14 @@ impl XPosPositionalEncodingConfig {
     pub fn try_init(&self, device: &Device) -> Result<XPosPositionalEncoding, PositionError> {
         let Self { d_head, base, .. } = *self;
         check_rotary_dim(d_head, d_head)?;
-        let fits = self.scale_base > 0.0 && self.scale_base.is_finite();
-        check_number(fits, "scale_base", self.scale_base, "finite and above 0")?;
+        // Below the normal numbers the rates would be infinite.
+        let fits = self.scale_base > 0.0 && self.scale_base.is_normal();
+        check_number(
+            fits,
+            "scale_base",
+            self.scale_base,
+            "a normal number above 0",
+        )?;
         // Past the last position no row is ever used.
         let max_len = self
             .max_len
@@ -300,7 +306,7 @@ mod tests {
         let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
         assert_eq!(
             bad.try_init(&device).unwrap_err().to_string(),
-            "scale_base must be finite and above 0; got 0"
+            "scale_base must be a normal number above 0; got 0"
         );
     }
 

@@ -324,7 +324,7 @@ impl RowSource {
                 let places: Vec<usize> = times.iter().map(index).collect();
                 embedding(rows, indices(&places, device).reshape([batch, seq]))
             }
-            Rows::Coordinates { .. } => return Err(lookup.not_on_a_line()),
+            Rows::Coordinates { axes, .. } => return Err(Lookup::not_on_a_line(*axes)),
             Rows::Device(ids) => {
                 let rows = tensor(Source::Run(0, seq))?;
                 let ids = ids_on(&ids.ids, &rows.device());

@@ -1,5 +1,5 @@
 //! Attention biases by distance, spread over all pairs of queries and keys: one thread per pair, and for the
-//! gradient one per distance.
+//! gradient one per distance. The lengths are arguments, so that no new length compiles a new kernel.
 
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
@@ -7,6 +7,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
 use cubecl::ir::ElemType;
 use cubecl::prelude::*;
+use cubecl::std::FastDivmod;
 
 use super::element;
 
@@ -15,19 +16,17 @@ fn spread_over_pairs<E: Float>(
     strip: &Tensor<E>,
     bias: &mut Tensor<E>,
     pairs: usize,
-    #[comptime] queries: usize,
-    #[comptime] keys: usize,
+    queries: FastDivmod<usize>,
+    keys: FastDivmod<usize>,
     #[define(E)] _dtype: ElemType,
 ) {
     if ABSOLUTE_POS >= pairs {
         terminate!();
     }
-    let key = ABSOLUTE_POS % keys;
-    let rest = ABSOLUTE_POS / keys;
-    let query = rest % queries;
-    let head = rest / queries;
-    let distance = comptime!(queries - 1) - query + key;
-    bias[ABSOLUTE_POS] = strip[head * comptime!(queries + keys - 1) + distance];
+    let (rest, key) = keys.div_mod(ABSOLUTE_POS);
+    let (head, query) = queries.div_mod(rest);
+    let distance = bias.shape(2) - 1 - query + key;
+    bias[ABSOLUTE_POS] = strip[head * strip.shape(3) + distance];
 }
 
 /// The sum over the pairs of a distance, in `f32`.
@@ -36,28 +35,28 @@ fn sums_of_distances<E: Float>(
     gradient: &Tensor<E>,
     sums: &mut Tensor<E>,
     distances: usize,
-    #[comptime] queries: usize,
-    #[comptime] keys: usize,
+    queries: usize,
+    keys: usize,
     #[define(E)] _dtype: ElemType,
 ) {
     if ABSOLUTE_POS >= distances {
         terminate!();
     }
-    let strip = comptime!(queries + keys - 1);
+    let strip = queries + keys - 1;
     let distance = ABSOLUTE_POS % strip;
     let head = ABSOLUTE_POS / strip;
     // The first query that has a key at this distance, counted from the last one.
     let mut back = 0usize;
     if distance >= keys {
-        back = distance - comptime!(keys - 1);
+        back = distance - (keys - 1);
     }
     let mut end = distance + 1;
     if end > queries {
-        end = comptime!(queries).runtime();
+        end = queries;
     }
     let mut sum = 0.0f32;
     while back < end {
-        let query = comptime!(queries - 1) - back;
+        let query = queries - 1 - back;
         let row = (head * queries + query) * keys;
         sum += f32::cast_from(gradient[row + distance - back]);
         back += 1;

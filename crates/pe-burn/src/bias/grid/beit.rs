@@ -183,7 +183,12 @@ impl BeitRelativeBias {
     /// memory.
     pub fn resize(self, window: [usize; 2], how: Resampling) -> Result<Self, PositionError> {
         check_window("window", window, self.config.heads)?;
-        check_table(&self.weight, self.config.window, PREFIX_ENTRIES)?;
+        check_table(
+            &self.weight,
+            self.config.window,
+            PREFIX_ENTRIES,
+            self.config.heads,
+        )?;
         let config = BeitRelativeBiasConfig {
             window,
             ..self.config
@@ -203,7 +208,7 @@ impl Bias for BeitRelativeBias {
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
         let window = self.config.window;
-        check_table(&self.weight, window, PREFIX_ENTRIES)?;
+        check_table(&self.weight, window, PREFIX_ENTRIES, self.config.heads)?;
         let weight = dequantized(self.weight.val());
         let own = (&weight.device(), weight.dtype());
         of_pairs(queries, keys, self.config.heads, own, |queries, keys| {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::resize::{Resampling, resized};
 use super::window::{Pairs, check_table, check_window, gather, offsets};
-use crate::bias::Bias;
 use crate::bias::distances::of_pairs;
+use crate::bias::{Bias, small};
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
@@ -31,15 +31,8 @@ pub struct SwinRelativeBiasConfig {
     /// The height and the width of a window in tokens, at least 1 each.
     pub window: [usize; 2],
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "default_init")]
+    #[serde(default = "crate::bias::small")]
     pub init: Initializer,
-}
-
-fn default_init() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
 }
 
 impl Config for SwinRelativeBiasConfig {}
@@ -50,7 +43,7 @@ impl SwinRelativeBiasConfig {
         Self {
             heads,
             window,
-            init: default_init(),
+            init: small(),
         }
     }
 
@@ -179,7 +172,7 @@ impl SwinRelativeBias {
     /// memory.
     pub fn resize(self, window: [usize; 2], how: Resampling) -> Result<Self, PositionError> {
         check_window("window", window, self.config.heads)?;
-        check_table(&self.weight, self.config.window, 0)?;
+        check_table(&self.weight, self.config.window, 0, self.config.heads)?;
         let config = SwinRelativeBiasConfig {
             window,
             ..self.config
@@ -199,7 +192,7 @@ impl Bias for SwinRelativeBias {
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
         let window = self.config.window;
-        check_table(&self.weight, window, 0)?;
+        check_table(&self.weight, window, 0, self.config.heads)?;
         let weight = dequantized(self.weight.val());
         let own = (&weight.device(), weight.dtype());
         of_pairs(queries, keys, self.config.heads, own, |queries, keys| {

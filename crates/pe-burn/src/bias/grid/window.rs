@@ -8,6 +8,7 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 use crate::backend::memory::check_room;
+use crate::bias;
 use crate::error::PositionError;
 use crate::positions::Lookup;
 use crate::tensor::indices;
@@ -41,17 +42,14 @@ pub(super) fn check_table(
     weight: &Param<Tensor<2>>,
     window: [usize; 2],
     extra: usize,
+    heads: usize,
 ) -> Result<(), PositionError> {
-    let [entries, _] = weight.lazy_shape().dims();
-    let expected = offsets(window) + extra;
-    match entries == expected {
-        true => Ok(()),
-        false => Err(PositionError::number(
-            "the number of rows of the table",
-            entries as f64,
-            format!("{expected}, for a window of {} × {}", window[0], window[1]),
-        )),
-    }
+    bias::check_table(weight, [offsets(window) + extra, heads], || {
+        format!(
+            "a window of {} × {} and {heads} heads",
+            window[0], window[1]
+        )
+    })
 }
 
 /// A row and a column for each token, none for a prefix token.

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{FloatDType, Tensor, TensorData};
 
 use crate::error::PositionError;
 use crate::positions::Positions;
+use crate::tensor::{cast, check_float, compute_dtype};
 
 /// A factor of the queries that grows with their position, so that attention over many keys stays as
 /// sharp as over few:
@@ -58,9 +59,11 @@ impl QueryScale {
     /// # Errors
     ///
     /// [`PositionError::Shape`] or [`Batch`](PositionError::Batch) when the positions are for another
-    /// shape, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION), and
-    /// [`NotWhole`](PositionError::NotWhole) for times.
+    /// shape, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
+    /// [`NotWhole`](PositionError::NotWhole) for times, [`Grid`](PositionError::Grid) for coordinates, and
+    /// [`Quantized`](PositionError::Quantized) for quantized queries.
     pub fn scale(&self, q: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
+        check_float(&q)?;
         let [batch, _, seq, _] = q.dims();
         let rows = positions.to_rows(seq)?;
         if rows.len() != 1 && rows.len() != batch {
@@ -75,8 +78,11 @@ impl QueryScale {
             return Ok(q);
         }
         let data = TensorData::new(factors, [rows.len(), 1, seq, 1]);
-        let factors = Tensor::<4>::from_data(data, (&q.device().without_autodiff(), q.dtype()));
-        Ok(q * factors)
+        let own = FloatDType::from(q.dtype());
+        let dtype = compute_dtype(own);
+        let options = (&q.device().without_autodiff(), dtype.into());
+        let factors = Tensor::<4>::from_data(data, options);
+        Ok(cast(cast(q, dtype) * factors, own))
     }
 }
 
@@ -84,7 +90,7 @@ impl QueryScale {
 mod tests {
     use super::*;
 
-    use burn::tensor::Device;
+    use burn::tensor::{DType, Device};
     use std::prelude::rust_2024::*;
 
     use crate::testing::values;
@@ -115,6 +121,12 @@ mod tests {
             error.to_string(),
             "there are 3 rows of positions for a batch of 2 rows"
         );
+        // In a short type the product is rounded, and not the factor before it.
+        let one = Tensor::<4>::full([1, 1, 1, 1], 1.5, (&Device::flex(), DType::BF16));
+        let scaled = scale.scale(one, &Positions::from(9)).unwrap();
+        let options = (&Device::flex(), DType::BF16);
+        let expected = Tensor::<4>::full([1, 1, 1, 1], 1.5 * scale.factor(9), options);
+        assert_eq!(values(scaled), values(expected));
         assert_eq!(scale.factor(3), 1.0);
         assert_eq!(
             scale.factor(usize::MAX),

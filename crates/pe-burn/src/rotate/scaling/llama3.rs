@@ -91,7 +91,7 @@ impl Scaling for Llama3 {
             let turns = original * omega.hi / core::f64::consts::TAU;
             if turns < low {
                 omega.div(self.factor)
-            } else if turns > high {
+            } else if turns >= high {
                 omega
             } else {
                 let fast = (turns - low) / (high - low);
@@ -106,6 +106,16 @@ mod tests {
     use super::*;
 
     use alloc::string::ToString;
+
+    #[test]
+    fn a_frequency_at_both_bounds_stays() {
+        let plain = Spectrum::new(4, 1e4).unwrap();
+        let turns = 8192.0 / core::f64::consts::TAU; // those of the first frequency
+        let scaling = Llama3::new(8.0, turns, turns, 8192);
+        let scaled = plain.clone().scaled(&scaling.into(), 1).unwrap();
+        let [plain, scaled] = [plain, scaled].map(|spectrum| spectrum.frequencies());
+        assert_eq!(scaled, [plain[0], plain[1] / 8.0]);
+    }
 
     #[test]
     fn fast_frequencies_stay_slow_ones_are_divided_and_those_between_follow_their_turns() {

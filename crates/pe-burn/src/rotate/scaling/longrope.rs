@@ -46,7 +46,8 @@ pub struct Longrope {
     /// unless that is given itself. Hugging Face's is the model's `max_position_embeddings` divided by
     /// the trained length.
     pub factor: Option<f64>,
-    /// What queries and keys are multiplied by. Default: `√(1 + ln(factor)/ln(original))`.
+    /// What queries and keys are multiplied by. Default: `√(1 + ln(factor)/ln(original))`, and 1
+    /// for a factor of at most 1.
     pub attention_factor: Option<f64>,
 }
 

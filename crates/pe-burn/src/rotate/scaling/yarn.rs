@@ -49,10 +49,11 @@ pub struct Yarn {
     /// Frequencies that make more turns than this in the trained length stay. Default: 32.
     pub beta_fast: f64,
     /// Frequencies that make fewer turns than this in the trained length are divided by `factor`.
-    /// Default: 1.
+    /// Default: 1. Where even the first frequency makes fewer, as in a trained length of 6 or less, nothing is
+    /// scaled: so it is in the authors' code.
     pub beta_slow: f64,
     /// What queries and keys are multiplied by. Default: `0.1 ln(factor) + 1`, or what `mscale` and
-    /// `mscale_all_dim` give.
+    /// `mscale_all_dim` give; 1 for a factor of at most 1.
     pub attention_factor: Option<f64>,
     /// With `mscale_all_dim` it makes the attention factor
     /// `(0.1 mscale ln(factor) + 1) / (0.1 mscale_all_dim ln(factor) + 1)`. A 0 in one of them counts
