@@ -1,6 +1,6 @@
 //! One attention layer that takes any positional scheme, read at once and token by token.
 //!
-//! Burn's own attention has no place for a rotation or a bias, so a model that wants more than
+//! Burn's module `MultiHeadAttention` has no place for a rotation or a bias, so a model that wants more than
 //! embeddings writes these forty lines. The scheme enters at the three
 //! numbered calls, and nowhere else.
 
@@ -49,6 +49,7 @@ impl Attention {
                 .swap_dims(1, 2)
         });
         let (q, k) = self.positions.rotate(q, k, &positions); // 2
+        // The simplest cache: it copies all keys at every token. That of `pe-encoder` has room for more.
         let (k, v) = match cache.0.take() {
             Some((keys, values)) => (
                 Tensor::cat(vec![keys, k], 2),

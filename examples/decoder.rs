@@ -1,5 +1,6 @@
 //! A decoder from Hugging Face in Burn: `decoder [folder]` reads `config.json` and `model.safetensors`
-//! and continues a sequence of tokens.
+//! and continues a sequence of tokens. They are ids: the crate `tokenizers` makes them from text. A checkpoint of
+//! several files is not read.
 //!
 //! One file reads Llama, Mistral, Qwen 2 and 3, SmolLM3, Gemma 2 and 3 and Phi-3. What differs between
 //! their blocks is told by the names of their weights; what differs between their positions (base,

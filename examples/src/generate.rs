@@ -6,7 +6,8 @@ use pe_burn::Positions;
 /// Keys and values of the tokens so far, `[batch, heads, tokens, d_head]`.
 pub type Cache = Option<[Tensor<4>; 2]>;
 
-/// The new keys and values after those of the cache, which has all of them from then on.
+/// The new keys and values after those of the cache, which has all of them from then on. Simple, and slow for long
+/// texts, since it copies them at every token; the cache of `pe-encoder` has room for more.
 pub fn append(cache: &mut Cache, k: Tensor<4>, v: Tensor<4>) -> [Tensor<4>; 2] {
     let all = match cache.take() {
         Some([keys, values]) => [

@@ -19,7 +19,7 @@ pub struct Weights {
 
 impl Weights {
     pub fn read(path: &Path, device: &Device) -> Result<Self> {
-        let file = fs::read(path)?;
+        let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut data = HashMap::new();
         for (name, view) in SafeTensors::deserialize(&file)?.tensors() {
             let dtype = match view.dtype() {
