@@ -419,6 +419,12 @@ fn positions_without_a_place_in_the_window_are_refused() {
         "the number of rows of the table must be 35, for a window of 3 × 4 and 2 heads; got 25";
     assert_eq!(error.to_string(), message);
     assert_eq!(said(&other, window(), 12, window(), 12), message);
+    let mut other = levit.clone();
+    other.weight = LevitRelativeBiasConfig::new(4, [3, 4]).init(&device).weight;
+    assert_eq!(
+        said(&other, window(), 12, window(), 12),
+        "the number of rows of the table must be 2, for a window of 3 × 4 and 2 heads; got 4"
+    );
 }
 
 #[test]

@@ -286,8 +286,8 @@ impl Attention {
     ///
     /// # Panics
     ///
-    /// When the width of `x` is not `d_model`, when `padding` has another shape, and when the
-    /// scheme has no encoding for these positions.
+    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the bias of the scheme is for
+    /// another number of heads, and when the scheme has no encoding for these positions.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -319,7 +319,8 @@ impl Attention {
     /// # Panics
     ///
     /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache
-    /// holds another batch size, and when the scheme has no encoding for these positions.
+    /// holds another batch size, when the bias of the scheme is for another number of heads, and when the scheme has
+    /// no encoding for these positions.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,

@@ -167,8 +167,8 @@ impl Encoder {
     ///
     /// # Panics
     ///
-    /// When the width of `x` is not `d_model`, when `padding` has another shape, and when the
-    /// scheme has no encoding for these positions.
+    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the bias of the scheme is for
+    /// another number of heads, and when the scheme has no encoding for these positions.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -236,8 +236,8 @@ impl Encoder {
     /// # Panics
     ///
     /// When the encoder is not causal, when there is not one cache for each layer, when the width
-    /// of `x` is not `d_model`, when the caches hold another batch size or different numbers of tokens, and when the
-    /// scheme has no encoding for these positions.
+    /// of `x` is not `d_model`, when the caches hold another batch size or different numbers of tokens, when the bias
+    /// of the scheme is for another number of heads, and when the scheme has no encoding for these positions.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,

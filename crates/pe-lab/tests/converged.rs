@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -120,8 +121,8 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let of_fixed = results(&fixed);
     assert_eq!(of_fixed[0]["outcome"], found[0]["outcome"]);
     assert!(of_fixed[0]["spec"]["auto_from"].is_null());
-    // The steps were chosen on examples that are held out of the training, and not by the test: one that is trained
-    // without them comes to the same number.
+    // The steps were chosen on examples that are held out of the training, and not by the test: the losses of the last
+    // training that chose are those of one that is trained without them, and not those of the test.
     let spec = TrialSpec {
         tuning: true,
         ..TrialResult::read(&first.join("trials/majority-none-1/result.json"))
@@ -131,8 +132,30 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let place = TrialFolder::at(&folder.path().join("chosen"));
     fs::create_dir_all(place.path()).unwrap();
     let majority = Tasks::default().get("majority").unwrap();
-    let chosen = run_trial(&spec, &majority, &place, Watch::steps(|_, _| {})).unwrap();
-    assert_eq!(chosen.measures().unwrap().steps() as u64, taken[0]);
+    let without = run_trial(&spec, &majority, &place, Watch::steps(|_, _| {})).unwrap();
+    let without = without.measures().unwrap();
+    assert_eq!(without.steps() as u64, taken[0]);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = seen.clone();
+    let watch = Watch {
+        on_held_out: Box::new(move |points| sees.lock().unwrap().push(points.to_vec())),
+        ..Watch::steps(|_, _| {})
+    };
+    let spec = TrialSpec {
+        tuning: false,
+        ..spec
+    };
+    let tested = run_trial(&spec, &majority, &place, watch).unwrap();
+    let seen = seen.lock().unwrap();
+    let ends = seen.iter().filter(|points| {
+        let last = points.last().unwrap().step as u64;
+        last == taken[0]
+    });
+    let ends: Vec<_> = ends.collect();
+    assert_eq!(ends.len(), 2, "one that chooses, and one that is tested");
+    assert_eq!(*ends[0], without.held_out);
+    assert_eq!(*ends[1], tested.measures().unwrap().held_out);
+    assert_ne!(ends[0], ends[1]);
     // Its plan gives the study again.
     let (code, _, stderr) = ended(
         lab()
@@ -275,6 +298,31 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
         stderr.contains("2 seeds and 100 % of the steps"),
         "{stderr}"
     );
+}
+
+#[test]
+fn data_with_too_few_examples_to_hold_some_out_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.csv");
+    let rows: String = (0..40)
+        .map(|i| ["x,a b\n", "y,b a\n", "x,a a\n", "y,b b\n"][i % 4])
+        .collect();
+    fs::write(&file, format!("label,text\n{rows}")).unwrap();
+    let data = file.to_str().unwrap();
+    for flags in [&["--steps", "auto:20..40"][..], &["--tune", "2"]] {
+        let out = folder.path().join("study");
+        let mut command = lab();
+        command
+            .args(["compare", "--data", data, "--schemes", "none"])
+            .args(flags);
+        let (code, _, stderr) = ended(command.arg("--out").arg(&out));
+        assert_eq!(code, 2, "{flags:?}: {stderr}");
+        assert!(
+            stderr.contains("too few different training examples"),
+            "{flags:?}: {stderr}"
+        );
+        assert!(!out.exists());
+    }
 }
 
 #[test]

@@ -48,7 +48,8 @@ impl TrialSpec {
     }
 
     /// The steps of the trainings that it may run, one after the other, each from its start. A trial that goes on
-    /// until it has converged runs them up to the first that has, and that one again on all examples; or all.
+    /// until it has converged runs them up to the first that has, and that one again on all examples unless it chooses a
+    /// learning rate; or all.
     pub fn trainings(&self) -> Vec<usize> {
         trainings(self.auto_from, self.steps)
     }
@@ -58,9 +59,11 @@ impl TrialSpec {
         self.trainings().iter().sum()
     }
 
-    /// The fewest steps that it may take: those of its only training, or of the first one twice.
+    /// The fewest steps that it may take: those of its only training, or of the first one twice, or once if it chooses a
+    /// learning rate.
     pub fn least_steps(&self) -> usize {
         match &self.trainings()[..] {
+            [first, _, ..] if self.tuning => *first,
             [first, _, ..] => 2 * first,
             _ => self.steps,
         }

@@ -60,8 +60,8 @@ pub struct Args {
     until: Option<String>,
     /// Training steps, for every task, or `auto`: until the training has converged (its loss on held-out training
     /// examples no longer falls). One that has not is run again from its start with twice the steps, from the task's own
-    /// number up to four times as many; the steps that are enough are then run on all examples. `auto:6000` sets the limit, and `auto:500..6000` the first number too
-    /// [default: each task's own]
+    /// number up to four times as many; the steps that are enough are then run on all examples. `auto:6000` sets the
+    /// limit, and `auto:500..6000` the first number too [default: each task's own]
     #[arg(long, value_name = "N or auto")]
     steps: Option<StepCount>,
     /// Choose the learning rate of every scheme for each task before the study, among N rates around the recipe's
@@ -245,6 +245,7 @@ impl Args {
                  rates of its own"
             )));
         }
+        study.check_choices()?;
         keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = stop_of_trials()?;

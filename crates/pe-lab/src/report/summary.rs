@@ -135,6 +135,9 @@ pub struct TaskSummary {
     pub lengths: [Vec<usize>; 2],
     /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
+    /// How the tested sequences hang together.
+    #[serde(skip)]
+    pub rows: TestRows,
     /// The number of sequences tested inside and beyond.
     pub samples: [usize; 2],
     /// The average floor inside and beyond.
@@ -388,16 +391,14 @@ fn row_scores(
     let of_seed = |seed: &u64| {
         let of_task = |(task, group): (&&TaskSummary, &&Group)| {
             let score = group.seeds.iter().find(|of| of.seed == *seed)?;
+            if task.rows == TestRows::Neighbours {
+                return None;
+            }
             if score.failed {
                 return Some(vec![score.normalized; task.samples[part as usize]]);
             }
             let mut runs = data.measured(&task.task, scheme);
-            let facts = data.tasks.iter().find(|facts| facts.name == task.task);
-            let rows = facts.map_or_else(TestRows::default, |facts| facts.rows);
-            if rows == TestRows::Neighbours {
-                return None;
-            }
-            let repeated = rows == TestRows::Repeated;
+            let repeated = task.rows == TestRows::Repeated;
             rows_of(runs.find(|run| run.0 == *seed)?.1, part, repeated)
         };
         let rows: Option<Vec<Vec<f64>>> = tasks.iter().zip(&groups).map(of_task).collect();
@@ -528,6 +529,7 @@ impl TaskSummary {
             train_lengths: facts.train_lengths.clone(),
             lengths: facts.lengths.clone(),
             mixes_lengths: facts.mixes_lengths,
+            rows: facts.rows,
             samples: facts.samples,
             floors: facts.floors,
             floor_about: facts.floor_about.clone(),

@@ -7,6 +7,7 @@ use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
 use crate::ask::{Tuned, in_words};
 use crate::learn::STILL_FALLING;
 use crate::stats::{Finding, Interval, OtherRows};
+use crate::task::TestRows;
 
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
 fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {
@@ -268,6 +269,19 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let [leader, ..] = &headline.order[..] else {
         return None;
     };
+    if summary
+        .tasks
+        .iter()
+        .all(|task| task.rows == TestRows::Neighbours)
+    {
+        let once = headline.part == Part::Inside;
+        return once.then(|| {
+            format!(
+                "All seeds are tested on the same part of {}: what other parts would say is not known.",
+                data.file
+            )
+        });
+    }
     let of_part = |of: &SchemeOverall| part(of, headline.part);
     let mut means = summary.schemes.iter().filter_map(of_part);
     if means.all(|score| score < ABOVE_THE_FLOOR) {
@@ -370,7 +384,9 @@ fn until_converged(summary: &Summary) -> Option<String> {
     let at_floor = runs_on(summary, auto, |scheme| {
         let seeds = scheme.inside.iter().flat_map(|group| &group.seeds);
         let low = seeds.filter(|seed| !seed.failed && seed.normalized < ABOVE_THE_FLOOR);
-        low.map(|seed| seed.seed).collect()
+        let low = low.map(|seed| seed.seed);
+        low.filter(|seed| !scheme.not_converged.contains(seed))
+            .collect()
     });
     let at_floor = match at_floor.is_empty() {
         true => String::new(),
@@ -427,8 +443,8 @@ fn failed(summary: &Summary) -> Option<String> {
     });
     (count > 0).then(|| {
         format!(
-            "{count} of {} trainings failed: {}. A failed training scores the floor, or the scheme's lowest \
-             score on the task if that is below it.",
+            "{count} of {} trainings failed: {}. A failed training scores the floor, or the lowest \
+             score of any scheme on the task if that is below it.",
             summary.trials,
             list(&which)
         )
@@ -697,8 +713,8 @@ mod tests {
         );
         assert_eq!(
             said[1],
-            "1 of 20 trainings failed: a on mine (seed 3). A failed training scores the floor, or the scheme's \
-             lowest score on the task if that is below it."
+            "1 of 20 trainings failed: a on mine (seed 3). A failed training scores the floor, or the \
+             lowest score of any scheme on the task if that is below it."
         );
     }
 

@@ -132,8 +132,8 @@ impl Budget {
         }
         let (seeds, share, seconds) = least.unwrap_or((0, 0.0, 0.0));
         Err(LabError::Usage(format!(
-            "{} of the budget are left after a few short trials, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes about {}; \
-             give more time, or fewer schemes or tasks",
+            "the budget is too small: {} of it are left after a few short trials, and the least that says anything, \
+             {seeds} seeds and {:.0} % of the steps, takes about {}; give more time, or fewer schemes or tasks",
             in_words(self.seconds.max(0.0)),
             share * 100.0,
             in_words(seconds)

@@ -19,7 +19,7 @@ const STEPS: usize = 8;
 pub struct Estimate {
     /// Seconds until the last trial ends, at most: a trial that goes on until it has converged may end before.
     pub seconds: f64,
-    /// The same if every trial ends with its first training.
+    /// The same if every first training has converged, and is run once more on all examples.
     pub least: f64,
     /// The number of short trials that were run to tell.
     pub measured: usize,
@@ -52,7 +52,7 @@ impl Estimate {
         crew: &Crew<'_>,
     ) -> Result<Option<Self>, LabError> {
         let costs = TrialTimes::measure(trials, tasks, crew)?;
-        let first: Vec<TrialSpec> = trials.iter().map(once).collect();
+        let first: Vec<TrialSpec> = trials.iter().map(shortest).collect();
         Ok(costs.map(|costs| Self {
             seconds: costs.total(trials, crew.jobs),
             least: costs.total(&first, crew.jobs),
@@ -73,8 +73,8 @@ impl Estimate {
     }
 }
 
-/// The trial with its first training alone.
-fn once(trial: &TrialSpec) -> TrialSpec {
+/// The trial with the fewest steps that it may take.
+fn shortest(trial: &TrialSpec) -> TrialSpec {
     TrialSpec {
         steps: trial.least_steps(),
         auto_from: None,
@@ -276,6 +276,27 @@ mod tests {
         assert_eq!(left.map(of), [2.0, 9.0]);
         // A pair that was not measured takes as long as what is like it.
         assert_eq!(of(&trials[2]), 9.0);
+    }
+
+    #[test]
+    fn a_trial_that_has_converged_at_once_runs_its_first_training_twice() {
+        let steps = |text: &str| {
+            let plan = Plan {
+                tasks: Some(Names::These(vec!["reverse".into()])),
+                steps: Some(Steps::All(text.parse().unwrap())),
+                ..Plan::default()
+            };
+            let (spec, tasks) = StudySpec::of(plan).unwrap();
+            let trial = spec.trials(&tasks).unwrap().remove(0);
+            let choosing = TrialSpec {
+                tuning: true,
+                ..trial.clone()
+            };
+            [trial, choosing].map(|trial| (shortest(&trial).steps, trial.most_steps()))
+        };
+        assert_eq!(steps("90"), [(90, 90); 2]);
+        assert_eq!(steps("auto:7..7"), [(7, 7); 2]);
+        assert_eq!(steps("auto:50..300"), [(100, 650), (50, 650)]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::claim::claim;
 use super::costs::Costs;
 use super::data_copy::kept_tasks;
 use super::lock::Lock;
-use super::trial::TrialResult;
+use super::trial::{TrialResult, without_some};
 use super::worker::Crew;
 use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until};
 use crate::error::LabError;
@@ -40,6 +40,25 @@ pub struct Outcomes {
 }
 
 impl Study {
+    /// Refuses a study that chooses learning rates or numbers of steps where a task has too few different training
+    /// examples to hold some out.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] then.
+    pub fn check_choices(&self) -> Result<(), LabError> {
+        for steps in &self.spec.tasks {
+            let is_auto = steps.auto_from.is_some_and(|first| first < steps.steps);
+            let what = match (&self.spec.tune, is_auto) {
+                (Some(_), _) => "a learning rate",
+                (None, true) => "a number of steps",
+                (None, false) => continue,
+            };
+            without_some(&self.tasks.get(&steps.name)?, what)?;
+        }
+        Ok(())
+    }
+
     /// A study that may or may not have been run. Nothing is read or written.
     ///
     /// # Errors

@@ -228,18 +228,7 @@ pub fn run_trial(
         (false, [_, _, ..]) => Some("a number of steps"),
         (false, _) => None,
     };
-    let held_out: Option<Arc<dyn Task>> = match choosing
-        .map(|what| (what, Tuning::of(task.clone())))
-    {
-        None => None,
-        Some((_, Some(held_out))) => Some(Arc::new(held_out)),
-        Some((what, None)) => {
-            return Err(LabError::Trial(format!(
-                "{} has too few different training examples to hold some out for choosing {what}",
-                spec.task
-            )));
-        }
-    };
+    let held_out = choosing.map(|what| without_some(task, what)).transpose()?;
     let task: &Arc<dyn Task> = match &held_out {
         Some(held_out) if spec.tuning => held_out,
         _ => task,
@@ -299,6 +288,21 @@ pub fn run_trial(
         Err(error) => return Err(error),
     };
     Ok(result(outcome, weights, encoding))
+}
+
+/// The task without some of its training examples, on which `what` is chosen.
+///
+/// # Errors
+///
+/// [`LabError::Usage`] when there are too few different ones to hold any out.
+pub(super) fn without_some(task: &Arc<dyn Task>, what: &str) -> Result<Arc<dyn Task>, LabError> {
+    match Tuning::of(task.clone()) {
+        Some(task) => Ok(Arc::new(task)),
+        None => Err(LabError::Usage(format!(
+            "{} has too few different training examples to hold some out for choosing {what}",
+            task.name()
+        ))),
+    }
 }
 
 /// Runs the trainings of a trial, and returns the last. `choosing` is the task without the examples on which a number of

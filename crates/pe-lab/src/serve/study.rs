@@ -290,9 +290,12 @@ fn of_these_steps(read: Seen, steps: &str) -> Seen {
 }
 
 fn of_measures(measures: &Measures, spec: &TrialSpec) -> Seen {
-    // A trial that went on until it had converged ran the shorter trainings too.
+    // A trial that went on until it had converged ran the shorter trainings too, and below the limit the last one
+    // again on all examples.
     let run = spec.trainings().into_iter();
     let run: usize = run.filter(|steps| *steps <= measures.steps()).sum();
+    let again = measures.steps() < spec.steps && !spec.tuning;
+    let run = run + if again { measures.steps() } else { 0 };
     let points = measures
         .held_out
         .iter()

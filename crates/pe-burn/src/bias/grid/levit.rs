@@ -11,8 +11,8 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::window::{Pairs, check_window, gather};
-use crate::bias::Bias;
 use crate::bias::distances::of_pairs;
+use crate::bias::{Bias, check_table};
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
@@ -192,14 +192,10 @@ impl Bias for LevitRelativeBias {
     ) -> Result<Tensor<4>, PositionError> {
         let window = self.config.window;
         let [height, width] = window;
-        let [_, entries] = self.weight.lazy_shape().dims();
-        if entries != height * width {
-            return Err(PositionError::number(
-                "the number of biases of a head",
-                entries as f64,
-                format!("{}, for a window of {height} × {width}", height * width),
-            ));
-        }
+        let heads = self.config.heads;
+        check_table(&self.weight, [heads, height * width], || {
+            format!("a window of {height} × {width} and {heads} heads")
+        })?;
         let weight = dequantized(self.weight.val());
         let own = (&weight.device(), weight.dtype());
         of_pairs(queries, keys, self.config.heads, own, |queries, keys| {
