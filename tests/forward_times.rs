@@ -1,6 +1,9 @@
 //! How long operations take on every graphics card of the build, or on the processor where there is none: median
 //! microseconds from the call to the end of its work. Each is run in turn with a bare `x + 1` over the same bytes, which reads and writes them once,
 //! and with Burn's own modules. A share of 80 % of the speed of `x + 1` is a ratio of 1.25 to it.
+//!
+//! Arguments name some of the operations, as `sum rotation`. `scripts/bench-gpu` runs each in a process of its own, so that a driver
+//! that crashes in one leaves the others.
 #![recursion_limit = "256"]
 
 #[path = "../benches/causal/mod.rs"]
@@ -23,6 +26,9 @@ const ROUNDS: usize = 50;
 const LONGEST: Duration = Duration::from_secs(20);
 
 fn main() {
+    let names = std::env::args().skip(1);
+    let names: Vec<String> = names.filter(|name| !name.starts_with('-')).collect();
+    let is_asked = |name: &str| names.is_empty() || names.iter().any(|asked| asked == name);
     println!("device\toperation\tsize\tours_us\tx_plus_1_us\tburn_nn_us\tto_x_plus_1\tto_burn_nn");
     let mut devices = pe_tests::devices();
     if devices.len() > 1 {
@@ -44,17 +50,25 @@ fn main() {
                 ratio(burns)
             );
         };
-        for size in [[1, 1, 512], [8, 128, 64], [32, 512, 512], [64, 1024, 512]] {
-            print("sum", &size, sum(&device, size));
+        if is_asked("sum") {
+            for size in [[1, 1, 512], [8, 128, 64], [32, 512, 512], [64, 1024, 512]] {
+                print("sum", &size, sum(&device, size));
+            }
         }
-        for size in [[1, 32, 1, 128], [8, 8, 512, 64], [8, 16, 2048, 64]] {
-            print("rotation", &size, rotation(&device, size));
+        if is_asked("rotation") {
+            for size in [[1, 32, 1, 128], [8, 8, 512, 64], [8, 16, 2048, 64]] {
+                print("rotation", &size, rotation(&device, size));
+            }
         }
-        for size in [[8, 128, 128], [16, 2048, 2048]] {
-            print("bias", &size, bias(&device, size));
+        if is_asked("bias") {
+            for size in [[8, 128, 128], [16, 2048, 2048]] {
+                print("bias", &size, bias(&device, size));
+            }
         }
-        for size in [[8, 32], [32, 256]] {
-            print("training step", &size, training_step(&device, size));
+        if is_asked("training_step") {
+            for size in [[8, 32], [32, 256]] {
+                print("training step", &size, training_step(&device, size));
+            }
         }
     }
 }

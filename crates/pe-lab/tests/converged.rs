@@ -129,7 +129,7 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
             .unwrap()
             .spec
     };
-    let place = TrialFolder::at(&folder.path().join("chosen"));
+    let place = TrialFolder::at(folder.path().join("chosen"));
     fs::create_dir_all(place.path()).unwrap();
     let majority = Tasks::default().get("majority").unwrap();
     let without = run_trial(&spec, &majority, &place, Watch::steps(|_, _| {})).unwrap();
