@@ -391,7 +391,7 @@ fn until_converged(summary: &Summary) -> Option<String> {
     let at_floor = match at_floor.is_empty() {
         true => String::new(),
         false => format!(
-            " {} stayed at the floor: a flat loss does not tell whether it would learn with more steps.",
+            " {} stayed at the floor: a flat loss does not tell whether more steps would change that.",
             list(&at_floor)
         ),
     };
@@ -830,8 +830,8 @@ mod tests {
         let said = verdict(&study);
         assert!(
             said[0].ends_with(
-                " b on mine (every seed) stayed at the floor: a flat loss does not tell whether it would learn with \
-                 more steps."
+                " b on mine (every seed) stayed at the floor: a flat loss does not tell whether more steps would \
+                 change that."
             ),
             "{said:?}"
         );
