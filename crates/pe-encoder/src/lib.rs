@@ -2,7 +2,7 @@
 //! encoding of [`pe_burn`]: sinusoidal, learned, RoPE, xPos, ALiBi, T5, KERPLE, FIRE, Shaw's,
 //! Transformer-XL's and DeBERTa's relative positions, CoPE, or none.
 //!
-//! On Burn's CPU backend Flex a training step takes two fifths to a tenth of the time that it takes
+//! On Burn's CPU backend Flex a training step takes a quarter to a tenth of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by
 //! rounding only. Graphics cards and LibTorch have kernels for some operations. Without these features,
 //! and on every other backend, the crate runs on Burn's own operations.
