@@ -438,6 +438,8 @@ impl Attention {
         let later = self.causal.then(|| later_keys(&q, &k));
         let masks = padding.into_iter().chain(later);
         let bias = shared.bias(&q, &k);
+        let ([batch, heads, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
+        kernels::check_bias(bias.as_ref(), [batch, heads, queries, keys]);
         let weights = attention_weights(q, k, bias, masks);
         join_heads(self.dropout.forward(weights).matmul(v))
     }
@@ -520,6 +522,17 @@ mod tests {
         let x = Tensor::from_data(x.into_data(), &Device::flex());
         let tested = values(with.valid().forward(x, None, &alibi.valid(), &at));
         assert!(difference(&expected, &tested) < 2e-6);
+    }
+
+    #[test]
+    #[should_panic(expected = "the shape of the bias")]
+    fn a_bias_of_one_head_is_not_repeated_where_weights_are_dropped() {
+        let device = Device::flex().autodiff();
+        let config = AttentionConfig::new(D_MODEL, HEADS).with_dropout(0.5);
+        let of_one_head = PositionalConfig::by_name("alibi", D_MODEL, 1, 64).unwrap();
+        let x = Tensor::zeros([2, 9, D_MODEL], &device);
+        let (scheme, at) = (of_one_head.init(&device), Positions::default());
+        config.init(&device).forward(x, None, &scheme, &at);
     }
 
     #[test]

@@ -164,12 +164,12 @@ pub(crate) fn attention(
     }
 }
 
-/// Kernels read a bias without another check.
+/// Kernels read a bias without another check, and Burn's operations would repeat one of a single head.
 ///
 /// # Panics
 ///
 /// When it is not `[1 or batch, heads, queries, keys]`, as that of a scheme for another number of heads.
-fn check_bias(bias: Option<&Tensor<4>>, [batch, heads, queries, keys]: [usize; 4]) {
+pub(crate) fn check_bias(bias: Option<&Tensor<4>>, [batch, heads, queries, keys]: [usize; 4]) {
     let Some(bias) = bias else { return };
     let biases = if bias.dims()[0] == 1 { 1 } else { batch };
     assert_eq!(
