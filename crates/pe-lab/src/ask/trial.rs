@@ -54,6 +54,15 @@ impl TrialSpec {
         trainings(self.auto_from, self.steps)
     }
 
+    /// What it chooses on examples that are held out of the training, in words. `None` where it chooses nothing.
+    pub fn chooses(&self) -> Option<&'static str> {
+        match self.trainings().len() {
+            _ if self.tuning => Some("a learning rate"),
+            0 | 1 => None,
+            _ => Some("a number of steps"),
+        }
+    }
+
     /// The most steps that it may take: those of all its trainings.
     pub fn most_steps(&self) -> usize {
         self.trainings().iter().sum()

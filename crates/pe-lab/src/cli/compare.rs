@@ -245,7 +245,6 @@ impl Args {
                  rates of its own"
             )));
         }
-        study.check_choices()?;
         keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = stop_of_trials()?;
@@ -313,6 +312,7 @@ impl Args {
         };
         // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
         let waiting = [waiting, tuning].concat();
+        study.check_choices(&waiting)?;
         let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
         if self.dry_run || (steps >= SHORT && !self.show.quiet) {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;

@@ -607,12 +607,9 @@ impl SchemeSummary {
         };
         // Too few losses tell nothing of a number of steps, and do not show that a limit was enough. Below the limit
         // the steps were chosen by examples held out of the training.
-        let falling = measured.iter().filter(|(_, m)| {
-            let converged = has_converged(&m.held_out);
-            match task.auto_from {
-                Some(_) => m.steps() == task.steps && converged != Some(true),
-                None => converged == Some(false),
-            }
+        let falling = measured.iter().filter(|(_, m)| match task.auto_from {
+            Some(_) => m.met_limit(task.steps),
+            None => has_converged(&m.held_out) == Some(false),
         });
         let taken: Vec<usize> = measured.iter().map(|(_, m)| m.steps()).collect();
         Self {
@@ -665,12 +662,9 @@ impl Group {
             let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
             (samples > 0).then(|| sum / samples as f64)
         };
-        let normalized =
-            |measures: &Option<&Measures>| of_lengths((*measures)?, LengthScore::normalized);
-        let lowest = all
-            .iter()
-            .filter_map(|run| normalized(&Some(*run)))
-            .fold(0.0, f64::min);
+        let normalized = |measures: &Measures| of_lengths(measures, LengthScore::normalized);
+        let lowest = all.iter().filter_map(|run| normalized(run));
+        let lowest = lowest.fold(0.0, f64::min);
         let seeds: Vec<SeedScore> = runs
             .iter()
             .filter_map(|(seed, measures)| {
@@ -678,7 +672,7 @@ impl Group {
                     Some(of_run) => SeedScore {
                         seed: *seed,
                         score: measure.score(of_lengths(of_run, |of| of.score.value())?),
-                        normalized: normalized(measures)?,
+                        normalized: normalized(of_run)?,
                         failed: false,
                     },
                     None => SeedScore {

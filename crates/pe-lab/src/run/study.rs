@@ -1,17 +1,19 @@
 //! A study: schemes × tasks × seeds in one folder. No trial is run twice.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::claim::claim;
 use super::costs::Costs;
 use super::data_copy::kept_tasks;
 use super::lock::Lock;
-use super::trial::{TrialResult, without_some};
+use super::trial::{TrialResult, too_few};
 use super::worker::Crew;
 use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, is_there, read_json};
 use crate::stats::Looks;
+use crate::task::Tuning;
 
 /// A study: what it runs, on which tasks, and the folder that holds its files.
 #[derive(Clone, Debug)]
@@ -40,21 +42,20 @@ pub struct Outcomes {
 }
 
 impl Study {
-    /// Refuses a study that chooses learning rates or numbers of steps where a task has too few different training
+    /// Refuses trials that choose a learning rate or a number of steps on a task that has too few different training
     /// examples to hold some out.
     ///
     /// # Errors
     ///
     /// [`LabError::Usage`] then.
-    pub fn check_choices(&self) -> Result<(), LabError> {
-        for steps in &self.spec.tasks {
-            let is_auto = steps.auto_from.is_some_and(|first| first < steps.steps);
-            let what = match (&self.spec.tune, is_auto) {
-                (Some(_), _) => "a learning rate",
-                (None, true) => "a number of steps",
-                (None, false) => continue,
-            };
-            without_some(&self.tasks.get(&steps.name)?, what)?;
+    pub fn check_choices(&self, trials: &[TrialSpec]) -> Result<(), LabError> {
+        let choices = trials.iter();
+        let choices = choices.filter_map(|trial| Some((trial.task.as_str(), trial.chooses()?)));
+        for (task, what) in choices.collect::<BTreeMap<_, _>>() {
+            let task = self.tasks.get(task)?;
+            if !Tuning::is_possible(task.as_ref()) {
+                return Err(too_few(task.as_ref(), what));
+            }
         }
         Ok(())
     }

@@ -88,6 +88,12 @@ pub struct Measures {
 }
 
 impl Measures {
+    /// Whether a trial that goes on until it has converged met its limit before: whether its last training, of `limit`
+    /// steps, had not [converged](has_converged), or was too short to tell.
+    pub fn met_limit(&self, limit: usize) -> bool {
+        self.steps() == limit && has_converged(&self.held_out) != Some(true)
+    }
+
     /// The steps of the training that was tested: its last point.
     pub fn steps(&self) -> usize {
         self.curve.last().map_or(0, |point| point.step)
@@ -223,12 +229,13 @@ pub fn run_trial(
     folder: &TrialFolder,
     watch: Watch,
 ) -> Result<TrialResult, LabError> {
-    let choosing = match (spec.tuning, &spec.trainings()[..]) {
-        (true, _) => Some("a learning rate"),
-        (false, [_, _, ..]) => Some("a number of steps"),
-        (false, _) => None,
+    let held_out: Option<Arc<dyn Task>> = match spec.chooses() {
+        None => None,
+        Some(what) => {
+            let held_out = Tuning::of(task.clone()).ok_or_else(|| too_few(task.as_ref(), what))?;
+            Some(Arc::new(held_out))
+        }
     };
-    let held_out = choosing.map(|what| without_some(task, what)).transpose()?;
     let task: &Arc<dyn Task> = match &held_out {
         Some(held_out) if spec.tuning => held_out,
         _ => task,
@@ -290,19 +297,12 @@ pub fn run_trial(
     Ok(result(outcome, weights, encoding))
 }
 
-/// The task without some of its training examples, on which `what` is chosen.
-///
-/// # Errors
-///
-/// [`LabError::Usage`] when there are too few different ones to hold any out.
-pub(super) fn without_some(task: &Arc<dyn Task>, what: &str) -> Result<Arc<dyn Task>, LabError> {
-    match Tuning::of(task.clone()) {
-        Some(task) => Ok(Arc::new(task)),
-        None => Err(LabError::Usage(format!(
-            "{} has too few different training examples to hold some out for choosing {what}",
-            task.name()
-        ))),
-    }
+/// The error of a task that has too few different training examples to choose `what` on some of them.
+pub(super) fn too_few(task: &dyn Task, what: &str) -> LabError {
+    LabError::Usage(format!(
+        "{} has too few different training examples to hold some out for choosing {what}",
+        task.name()
+    ))
 }
 
 /// Runs the trainings of a trial, and returns the last. `choosing` is the task without the examples on which a number of

@@ -22,7 +22,7 @@ use crate::ask::{Tasks, TrialSpec};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, create, read_json, remove, write_json};
-use crate::learn::{Watch, has_converged};
+use crate::learn::Watch;
 
 /// A worker reports its progress every this many steps.
 const REPORT_EVERY: usize = 10;
@@ -289,10 +289,9 @@ fn describe(result: &TrialResult) -> String {
                 .iter()
                 .map(|of| format!("{}: {:.3}", of.length, of.score.value()));
             let steps = result.spec.auto_from.map(|_| {
-                let at_limit = measures.steps() == result.spec.steps;
-                let converged = match has_converged(&measures.held_out) {
-                    converged if at_limit && converged != Some(true) => ", not converged",
-                    _ => "",
+                let converged = match measures.met_limit(result.spec.steps) {
+                    true => ", not converged",
+                    false => "",
                 };
                 format!("  after {} steps{converged}", measures.steps())
             });

@@ -1,4 +1,5 @@
-//! A task as it is while a learning rate or a number of steps is chosen: tested on examples that are held out of its training data.
+//! A task as it is while a learning rate or a number of steps is chosen: tested on examples that are held out of its
+//! training data.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -34,38 +35,49 @@ pub struct Tuning {
 impl Tuning {
     /// The task for tuning. `None` if its training data have too few different examples to hold any out.
     pub fn of(task: Arc<dyn Task>) -> Option<Self> {
-        let trained = task.train_lengths();
-        let mut lengths = task.test_lengths();
-        lengths.retain(|length| trained.contains(length));
-        if task.mixes_lengths() {
-            lengths = lengths.pop().into_iter().collect();
-        }
-        let mut sets: Vec<(usize, Vec<Sample>)> =
-            lengths.into_iter().map(|n| (n, Vec::new())).collect();
-        let mut seen = BTreeSet::new();
-        let mut trains = false;
-        for step in 0..BATCHES {
-            if sets.iter().all(|(_, set)| set.len() >= SAMPLES) {
-                break;
-            }
-            for sample in task.train_batch(SEED, step, BATCH) {
-                let length = sample.input.len() - task.framing();
-                let hash = hash(&sample);
-                let fits = |of: usize| of == length || task.mixes_lengths();
-                let set = sets.iter_mut().find(|(of, _)| fits(*of));
-                trains |= !is_held_out(hash);
-                if let Some((_, set)) = set
-                    && is_held_out(hash)
-                    && set.len() < SAMPLES
-                    && seen.insert(hash)
-                {
-                    set.push(sample);
-                }
-            }
-        }
-        sets.retain(|(_, set)| !set.is_empty());
-        (trains && !sets.is_empty()).then_some(Self { task, sets })
+        let sets = held_out(task.as_ref(), SAMPLES)?;
+        Some(Self { task, sets })
     }
+
+    /// Whether there is such a task. One example of each length is enough to tell, so it takes less time.
+    pub fn is_possible(task: &dyn Task) -> bool {
+        held_out(task, 1).is_some()
+    }
+}
+
+/// Up to so many held-out examples of each length. `None` if there are none, or none that train.
+fn held_out(task: &dyn Task, enough: usize) -> Option<Vec<(usize, Vec<Sample>)>> {
+    let trained = task.train_lengths();
+    let mut lengths = task.test_lengths();
+    lengths.retain(|length| trained.contains(length));
+    if task.mixes_lengths() {
+        lengths = lengths.pop().into_iter().collect();
+    }
+    let mut sets: Vec<(usize, Vec<Sample>)> =
+        lengths.into_iter().map(|n| (n, Vec::new())).collect();
+    let mut seen = BTreeSet::new();
+    let mut trains = false;
+    for step in 0..BATCHES {
+        if trains && sets.iter().all(|(_, set)| set.len() >= enough) {
+            break;
+        }
+        for sample in task.train_batch(SEED, step, BATCH) {
+            let length = sample.input.len() - task.framing();
+            let hash = hash(&sample);
+            let fits = |of: usize| of == length || task.mixes_lengths();
+            let set = sets.iter_mut().find(|(of, _)| fits(*of));
+            trains |= !is_held_out(hash);
+            if let Some((_, set)) = set
+                && is_held_out(hash)
+                && set.len() < enough
+                && seen.insert(hash)
+            {
+                set.push(sample);
+            }
+        }
+    }
+    sets.retain(|(_, set)| !set.is_empty());
+    (trains && !sets.is_empty()).then_some(sets)
 }
 
 /// The FNV-1a hash of the input of an example.
@@ -230,6 +242,7 @@ mod tests {
             Arc::new(Passkey),
         ];
         for task in tasks {
+            assert!(Tuning::is_possible(task.as_ref()));
             let tuning = Tuning::of(task.clone()).unwrap();
             let name = task.name();
             let trained = trained(&tuning);
@@ -281,5 +294,6 @@ mod tests {
             }
         }
         assert!(Tuning::of(Arc::new(One)).is_none());
+        assert!(!Tuning::is_possible(&One));
     }
 }
