@@ -173,6 +173,7 @@ mod embed;
 mod error;
 mod interpolate;
 mod layout;
+mod positional;
 mod positions;
 mod rotate;
 mod scheme;
@@ -197,6 +198,7 @@ pub use embed::{
 };
 pub use error::PositionError;
 pub use layout::{Layout, convert_heads, convert_layout};
+pub use positional::Positional;
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
     ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,

@@ -34,6 +34,7 @@ use crate::embed::{
     SinusoidalPositionalEncodingConfig, Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
 };
 use crate::error::{PositionError, expect, init};
+use crate::positional::Positional;
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
     Fope, FopeConfig, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
@@ -200,16 +201,42 @@ macro_rules! schemes {
         }
 
         impl PositionalScheme {
-            /// The hook that the scheme uses.
-            fn hook(&self) -> Hook<'_> {
+            /// The module of the scheme.
+            fn module(&self) -> &dyn Positional {
                 match self {
-                    Self::None(_) => Hook::None,
-                    $(Self::$variant(module) => Hook::$hook(module),)*
+                    Self::None(none) => none,
+                    $(Self::$variant(module) => module,)*
                 }
+            }
+        }
+
+        $(acts_at!($module, $hook);)*
+    };
+}
+
+/// A module that acts at one place.
+macro_rules! acts_at {
+    ($module:ty, Embed) => {
+        acts_at!($module, as_embed, Embed);
+    };
+    ($module:ty, Rotate) => {
+        acts_at!($module, as_rotate, Rotate);
+    };
+    ($module:ty, Bias) => {
+        acts_at!($module, as_bias, Bias);
+    };
+    ($module:ty, ScoreBias) => {
+        acts_at!($module, as_score_bias, ScoreBias);
+    };
+    ($module:ty, $method:ident, $hook:ident) => {
+        impl Positional for $module {
+            fn $method(&self) -> Option<&dyn $hook> {
+                Some(self)
             }
         }
     };
 }
+
 schemes! {
     by name:
     "sinusoidal", "the fixed sinusoidal encoding":
@@ -263,20 +290,31 @@ init!(PositionalConfig => PositionalScheme);
 #[derive(Module, Debug)]
 pub struct NoPositions {}
 
-/// The place where a scheme enters a transformer.
-enum Hook<'a> {
-    None,
-    Embed(&'a dyn Embed),
-    Rotate(&'a dyn Rotate),
-    Bias(&'a dyn Bias),
-    ScoreBias(&'a dyn ScoreBias),
+impl Positional for NoPositions {}
+
+impl Positional for PositionalScheme {
+    fn as_embed(&self) -> Option<&dyn Embed> {
+        self.module().as_embed()
+    }
+
+    fn as_rotate(&self) -> Option<&dyn Rotate> {
+        self.module().as_rotate()
+    }
+
+    fn as_bias(&self) -> Option<&dyn Bias> {
+        self.module().as_bias()
+    }
+
+    fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
+        self.module().as_score_bias()
+    }
 }
 
 impl Embed for PositionalScheme {
     /// Adds the encodings of `positions` to `x`, if the hook of the scheme is [`Embed`]. Else it returns
     /// `x` unchanged, but a quantized input and positions for another shape are errors all the same.
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
-        if let Hook::Embed(scheme) = self.hook() {
+        if let Some(scheme) = self.as_embed() {
             return scheme.try_embed(x, positions);
         }
         let [batch, seq, _] = x.dims();
@@ -294,9 +332,9 @@ impl Rotate for PositionalScheme {
         queries: Option<(Tensor<4>, &Positions)>,
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-        match self.hook() {
-            Hook::Rotate(scheme) => scheme.try_rotate_sides(queries, keys),
-            _ => Ok([queries.map(|(q, _)| q), keys.map(|(k, _)| k)]),
+        match self.as_rotate() {
+            Some(scheme) => scheme.try_rotate_sides(queries, keys),
+            None => Ok([queries.map(|(q, _)| q), keys.map(|(k, _)| k)]),
         }
     }
 
@@ -306,9 +344,9 @@ impl Rotate for PositionalScheme {
         heads: [usize; 2],
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
-        match self.hook() {
-            Hook::Rotate(scheme) => scheme.try_rotate_packed(qkv, heads, positions),
-            _ => Ok(qkv),
+        match self.as_rotate() {
+            Some(scheme) => scheme.try_rotate_packed(qkv, heads, positions),
+            None => Ok(qkv),
         }
     }
 }
@@ -316,13 +354,13 @@ impl Rotate for PositionalScheme {
 impl PositionalScheme {
     /// Whether the scheme rotates queries and keys.
     pub fn rotates(&self) -> bool {
-        matches!(self.hook(), Hook::Rotate(_))
+        self.as_rotate().is_some()
     }
 
     /// Whether the scheme computes with queries and keys what it adds to their scores. It then has no bias
     /// of positions alone, and differs from layer to layer.
     pub fn sees_content(&self) -> bool {
-        matches!(self.hook(), Hook::ScoreBias(_))
+        self.as_score_bias().is_some()
     }
 
     /// What is added to the score of every query and key, if the hook of the scheme is [`Bias`] or
@@ -341,11 +379,13 @@ impl PositionalScheme {
         queries: (&Tensor<4>, &Positions),
         keys: (&Tensor<4>, &Positions),
     ) -> Result<Option<Tensor<4>>, PositionError> {
-        match self.hook() {
-            Hook::Bias(scheme) => scheme.try_score_bias(queries, keys).map(Some),
-            Hook::ScoreBias(scheme) => scheme.try_score_bias(queries, keys).map(Some),
-            Hook::None | Hook::Embed(_) | Hook::Rotate(_) => Ok(None),
+        if let Some(scheme) = self.as_bias() {
+            return scheme.try_score_bias(queries, keys).map(Some);
         }
+        let scheme = self.as_score_bias();
+        scheme
+            .map(|scheme| scheme.try_score_bias(queries, keys))
+            .transpose()
     }
 
     /// The panicking form of [`try_score_bias`](Self::try_score_bias).
@@ -378,11 +418,13 @@ impl PositionalScheme {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Option<Tensor<4>>, PositionError> {
-        match self.hook() {
-            Hook::Bias(scheme) => scheme.try_bias(queries, keys).map(Some),
-            Hook::ScoreBias(_) => Err(PositionError::NeedsContent),
-            Hook::None | Hook::Embed(_) | Hook::Rotate(_) => Ok(None),
+        if self.sees_content() {
+            return Err(PositionError::NeedsContent);
         }
+        let scheme = self.as_bias();
+        scheme
+            .map(|scheme| scheme.try_bias(queries, keys))
+            .transpose()
     }
 
     /// The panicking form of [`try_bias`](Self::try_bias).

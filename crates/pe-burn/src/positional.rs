@@ -1,0 +1,62 @@
+//! The trait that a model takes: any scheme, whatever places of a transformer it acts at.
+
+use crate::bias::{Bias, ScoreBias};
+use crate::embed::Embed;
+use crate::rotate::Rotate;
+
+/// A positional scheme as a model sees it: the places of a transformer at which it acts.
+///
+/// Each method answers with the trait of one place, or with `None` where the scheme does nothing. A scheme may act at
+/// several. All schemes of this crate have this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme
+/// of another crate goes wherever they go:
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use pe_burn::{Embed, Positional, PositionError, Positions};
+///
+/// /// Adds a ramp from 0 to 1 over the sequence.
+/// struct Ramp;
+///
+/// impl Embed for Ramp {
+///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
+///         let [batch, seq, d_model] = x.dims();
+///         let rows = positions.to_rows(seq)?; // the position of each token
+///         let values: Vec<f32> = rows[0].iter().map(|p| *p as f32 / seq as f32).collect();
+///         let ramp = Tensor::<1>::from_floats(&values[..], &x.device()).reshape([1, seq, 1]);
+///         Ok(x + ramp.expand([batch, seq, d_model]))
+///     }
+/// }
+///
+/// impl Positional for Ramp {
+///     fn as_embed(&self) -> Option<&dyn Embed> {
+///         Some(self)
+///     }
+/// }
+///
+/// let scheme: &dyn Positional = &Ramp;
+/// let x = Tensor::<3>::zeros([2, 4, 8], &Device::flex());
+/// let x = scheme.as_embed().map_or(x.clone(), |ramp| ramp.embed(x, &Positions::default()));
+/// assert_eq!(x.max().into_scalar::<f32>(), 0.75);
+/// assert!(scheme.as_rotate().is_none());
+/// ```
+pub trait Positional {
+    /// What it adds to token embeddings, once before the first layer.
+    fn as_embed(&self) -> Option<&dyn Embed> {
+        None
+    }
+
+    /// How it rotates queries and keys, in every layer.
+    fn as_rotate(&self) -> Option<&dyn Rotate> {
+        None
+    }
+
+    /// What it adds to attention scores by positions alone. It is computed once for all layers.
+    fn as_bias(&self) -> Option<&dyn Bias> {
+        None
+    }
+
+    /// What it adds to attention scores by the content of queries and keys, in every layer.
+    fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
+        None
+    }
+}
