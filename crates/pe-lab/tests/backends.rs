@@ -33,7 +33,7 @@ fn mean(losses: &[f64]) -> f64 {
 fn fifty_steps_lower_the_loss() {
     // A task whose loss falls steadily from the start, from any initial weights: backends draw other ones.
     let task = Tasks::default().get("bucket_sort").unwrap();
-    let scheme = Scheme::by_name("sinusoidal", 64, 4, task.max_tokens()).unwrap();
+    let scheme = Scheme::by_name("sinusoidal", &ModelSpec::default(), task.max_tokens()).unwrap();
     let recipe = Recipe {
         batch_size: 16,
         warmup_steps: 10,

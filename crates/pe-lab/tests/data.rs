@@ -432,7 +432,7 @@ fn order_is_learned_with_positions_and_not_without() {
     };
     let accuracy = |name: &str| {
         let spec = ModelSpec::default();
-        let scheme = Scheme::by_name(name, spec.d_model, spec.heads, task.max_tokens()).unwrap();
+        let scheme = Scheme::by_name(name, &spec, task.max_tokens()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let folder = TrialFolder::at(folder.path());

@@ -441,9 +441,10 @@ fn every_scheme_is_tested_at_every_resolution() {
         layers: 1,
         heads: 2,
         d_ff: 16,
+        ..ModelSpec::default()
     };
     for name in Scheme::names() {
-        let scheme = Scheme::by_name(name, 16, 2, task.positions()).unwrap();
+        let scheme = Scheme::by_name(name, &spec, task.positions()).unwrap();
         let scheme = scheme.on(task.as_ref()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
         let scores = evaluate(&model, task.as_ref(), &device, Keep::Rows).unwrap();

@@ -11,7 +11,7 @@ use pe_lab::task::Reverse;
 
 fn init(scheme: &str, seed: u64) -> Model {
     let device = Device::flex().autodiff();
-    let scheme = Scheme::by_name(scheme, 64, 4, 82).unwrap();
+    let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap();
     Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
 }
 

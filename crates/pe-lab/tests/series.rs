@@ -148,8 +148,9 @@ fn repeating_the_last_value_has_no_skill() {
         layers: 1,
         heads: 2,
         d_ff: 16,
+        ..ModelSpec::default()
     };
-    let scheme = Scheme::by_name("sinusoidal", 16, 2, 64).unwrap();
+    let scheme = Scheme::by_name("sinusoidal", &spec, 64).unwrap();
     let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
     let scores = evaluate(&model, task.as_ref(), &device, Keep::Rows).unwrap();
     let set = task.test_set(32);
@@ -244,13 +245,14 @@ fn times_are_positions_in_units_of_the_middle_step() {
     assert_eq!(times[..6], [0.0, 1.0, 3.0, 4.0, 5.0, 7.0]);
     let device = Device::flex();
     let positions = |name: &str| {
-        let scheme = Scheme::by_name(name, 16, 2, 64).unwrap();
         let model = ModelSpec {
             d_model: 16,
             layers: 1,
             heads: 2,
             d_ff: 16,
+            ..ModelSpec::default()
         };
+        let scheme = Scheme::by_name(name, &model, 64).unwrap();
         let model = Model::init(&model, task.as_ref(), &scheme, 1, &device).unwrap();
         let evaluated = evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap();
         assert_eq!(evaluated.len(), 3, "{name}");
@@ -261,7 +263,7 @@ fn times_are_positions_in_units_of_the_middle_step() {
         batch.positions.to_rows(16).is_err()
     };
     for name in Scheme::names() {
-        let scheme = Scheme::by_name(name, 16, 2, 64).unwrap();
+        let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
         if !scheme.needs_grid() {
             assert_eq!(positions(name), scheme.takes_times(), "{name}");
         }

@@ -15,7 +15,7 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
         auto_from: None,
         task: task.into(),
         data: None,
-        scheme: Scheme::by_name(scheme, 64, 4, 82).unwrap(),
+        scheme: Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap(),
         seed: 4,
         steps: 12,
         recipe: Recipe {
@@ -162,7 +162,7 @@ fn initial_weights_differ_by_task_and_not_by_scheme() {
     let weights = |task: &str, scheme: &str, seed| {
         let device = burn::tensor::Device::flex();
         let task = Tasks::default().get(task).unwrap();
-        let scheme = Scheme::by_name(scheme, 64, 4, 82).unwrap();
+        let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap();
         let model = Model::init(&ModelSpec::default(), task.as_ref(), &scheme, seed, &device);
         parameter_bits(&model.unwrap())
     };

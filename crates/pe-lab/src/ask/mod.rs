@@ -10,11 +10,18 @@
 //! - [`Shard`]: a part of a study, for one of several machines.
 //! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
+//! - [`Lab`]: the schemes, tasks and networks that have a name, the built-in ones and a person's own. A
+//!   [`SchemeConfig`] makes a scheme, and a [`Network`] takes the place of the encoder.
 
+mod built_in;
+mod encoding;
+mod lab;
 mod layers;
 mod model;
+mod network;
 mod plan;
 mod recipe;
+mod registry;
 mod resolution;
 mod scheme;
 mod settings;
@@ -26,10 +33,14 @@ mod trial;
 mod tuning;
 mod versions;
 
+pub use encoding::{Encoding, SchemeConfig};
+pub use lab::{Lab, PositionsFrom, SchemeEntry, Sizes};
 pub use layers::LayerRecipe;
 pub use model::ModelSpec;
+pub use network::{ENCODER, Network};
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
 pub use recipe::Recipe;
+pub use registry::{code, network, networks, task_names};
 pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
 pub use shard::Shard;

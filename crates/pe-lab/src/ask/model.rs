@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::network::ENCODER;
 use crate::error::LabError;
 
 /// The laboratory is for small models. A larger size is taken for a typing error.
@@ -12,6 +13,9 @@ const MAX_DEPTH: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
+    /// The network between embeddings and readout: [`ENCODER`], or one of a person's own.
+    #[serde(skip_serializing_if = "is_encoder")]
+    pub network: String,
     /// Elements of a token's embedding.
     pub d_model: usize,
     /// Layers of the encoder.
@@ -22,9 +26,14 @@ pub struct ModelSpec {
     pub d_ff: usize,
 }
 
+fn is_encoder(network: &str) -> bool {
+    network == ENCODER
+}
+
 impl Default for ModelSpec {
     fn default() -> Self {
         Self {
+            network: ENCODER.into(),
             d_model: 64,
             layers: 2,
             heads: 4,

@@ -13,7 +13,7 @@
 //! Distances on the line of all patches have no practice of their own in vision: a row of another width
 //! changes what a distance means. They are extended, as they are for longer texts.
 
-use pe_burn::{Coordinates, Grid, PositionalConfig};
+use pe_burn::{Coordinates, Grid};
 
 use super::scheme::Scheme;
 use super::study::{StudySpec, TaskSteps};
@@ -36,11 +36,13 @@ pub enum AtResolution {
 impl AtResolution {
     /// What a scheme does.
     pub fn of(scheme: &Scheme) -> Self {
-        match &scheme.encoding {
-            PositionalConfig::None {} => Self::Nothing,
-            _ if scheme.needs_grid() => Self::Coordinates,
-            _ if scheme.max_position.is_some() => Self::Extended,
-            PositionalConfig::Learned(_) | PositionalConfig::Sinusoidal(_) => Self::Rows,
+        let encoding = &scheme.encoding;
+        if scheme.needs_grid() {
+            return Self::Coordinates;
+        }
+        match (encoding.acts_on_embeddings(), encoding.acts_in_layers()) {
+            (false, false) => Self::Nothing,
+            (true, false) if scheme.max_position.is_none() => Self::Rows,
             _ => Self::Extended,
         }
     }
@@ -68,9 +70,8 @@ impl AtResolution {
         if !spec.tasks.iter().any(is_tested_at_others) {
             return Vec::new();
         }
-        let (d_model, heads) = (spec.model.d_model, spec.model.heads);
         let schemes = spec.schemes.iter();
-        let schemes = schemes.filter_map(|name| Scheme::by_name(name, d_model, heads, 1).ok());
+        let schemes = schemes.filter_map(|name| Scheme::by_name(name, &spec.model, 1).ok());
         Self::lines(&schemes.collect::<Vec<_>>())
     }
 
@@ -113,6 +114,7 @@ pub(super) fn interpolated(from: Grid, to: Grid) -> Result<Coordinates, LabError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::ModelSpec;
 
     #[test]
     fn the_same_place_has_the_same_coordinates() {
@@ -131,7 +133,8 @@ mod tests {
 
     #[test]
     fn every_scheme_does_one_thing() {
-        let schemes = Scheme::names().map(|name| Scheme::by_name(name, 64, 4, 64).unwrap());
+        let schemes =
+            Scheme::names().map(|name| Scheme::by_name(name, &ModelSpec::default(), 64).unwrap());
         let schemes: Vec<Scheme> = schemes.collect();
         let of = |name: &str| {
             let scheme = schemes.iter().find(|scheme| scheme.name == name);

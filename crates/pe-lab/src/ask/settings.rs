@@ -1,113 +1,57 @@
 //! Settings of a scheme behind its name, such as `rotary(base=500000, share=0.25)`.
 
-use pe_burn::PositionalConfig;
-
 use super::layers::LayerRecipe;
 use super::scheme::Scheme;
 use crate::error::LabError;
 use crate::names::did_you_mean;
 
-/// A setting that a name can have.
-struct Setting {
+/// A setting of the layers, which schemes have beside those of their own configuration.
+struct OfLayers {
     name: &'static str,
-    /// Whether a scheme with this encoding has it.
-    fits: fn(&PositionalConfig) -> bool,
-    /// What it does to the scheme, and which values it takes if this one is none of them.
-    apply: fn(&mut Scheme, f64) -> Result<(), String>,
-    /// What a scheme with this value does, for its description.
-    about: fn(f64) -> String,
+    /// Whether it is for schemes alone that act in the layers.
+    needs_layers: bool,
+    /// What it does to the layers, and which values it takes if this one is none of them.
+    apply: fn(&mut LayerRecipe, f64) -> Result<(), String>,
 }
 
-/// Every setting, in the order in which they stand in a name. To add one, add an entry here.
-const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "base",
-        fits: |encoding| {
-            matches!(
-                encoding,
-                PositionalConfig::Sinusoidal(_)
-                    | PositionalConfig::Rotary(_)
-                    | PositionalConfig::XPos(_)
-            )
-        },
-        apply: set_base,
-        about: |base| format!("base {base} in place of 10000"),
-    },
-    Setting {
-        name: "share",
-        fits: |encoding| matches!(encoding, PositionalConfig::Rotary(rotary) if rotary.axes.is_none()),
-        apply: set_share,
-        about: |share| format!("{share} of the columns of a head are rotated"),
-    },
-    Setting {
+/// Every setting of the layers, in the order in which they stand in a name.
+const OF_LAYERS: [OfLayers; 3] = [
+    OfLayers {
         name: "nope_every",
-        fits: acts_in_layers,
-        apply: |scheme, every| {
-            layers(scheme).nope_every = Some(whole(every, 2)?);
+        needs_layers: true,
+        apply: |layers, every| {
+            layers.nope_every = Some(whole(every, 2)?);
             Ok(())
         },
-        about: |every| format!("every {} layer has no positions", ordinal(every)),
     },
-    Setting {
+    OfLayers {
         name: "window",
-        fits: |_| true,
-        apply: |scheme, window| {
-            layers(scheme).window = Some(whole(window, 1)?);
+        needs_layers: false,
+        apply: |layers, window| {
+            layers.window = Some(whole(window, 1)?);
             Ok(())
         },
-        about: |window| format!("local attention to tokens fewer than {window} places away"),
     },
-    Setting {
+    OfLayers {
         name: "global_every",
-        fits: |_| true,
-        apply: |scheme, every| {
-            layers(scheme).global_every = Some(whole(every, 2)?);
+        needs_layers: false,
+        apply: |layers, every| {
+            layers.global_every = Some(whole(every, 2)?);
             Ok(())
         },
-        about: |every| format!("every {} layer attends to all tokens", ordinal(every)),
     },
 ];
 
-/// Whether a scheme acts in the layers, so that a layer can be without it. The others are added to the token
-/// embeddings once.
-fn acts_in_layers(encoding: &PositionalConfig) -> bool {
-    !matches!(
-        encoding,
-        PositionalConfig::None {} | PositionalConfig::Sinusoidal(_) | PositionalConfig::Learned(_)
-    )
-}
-
-fn layers(scheme: &mut Scheme) -> &mut LayerRecipe {
-    scheme.layers.get_or_insert_default()
-}
-
-fn set_base(scheme: &mut Scheme, base: f64) -> Result<(), String> {
-    if !(base.is_finite() && base > 1.0) {
-        return Err("a number above 1".into());
+/// What a scheme with a setting does, for its description.
+fn about(name: &str, value: f64) -> String {
+    match name {
+        "base" => format!("base {value} in place of 10000"),
+        "share" => format!("{value} of the columns of a head are rotated"),
+        "nope_every" => format!("every {} layer has no positions", ordinal(value)),
+        "window" => format!("local attention to tokens fewer than {value} places away"),
+        "global_every" => format!("every {} layer attends to all tokens", ordinal(value)),
+        _ => format!("{name} {value}"),
     }
-    match &mut scheme.encoding {
-        PositionalConfig::Sinusoidal(table) => *table = table.clone().with_base(base),
-        PositionalConfig::Rotary(rotary) => rotary.base = base,
-        PositionalConfig::XPos(xpos) => xpos.base = base,
-        _ => {}
-    }
-    Ok(())
-}
-
-/// The columns that turn make pairs, so their number is even.
-fn set_share(scheme: &mut Scheme, share: f64) -> Result<(), String> {
-    if let PositionalConfig::Rotary(rotary) = &mut scheme.encoding {
-        let columns = share * rotary.d_head as f64;
-        if !(share > 0.0 && share <= 1.0 && columns % 2.0 == 0.0) {
-            return Err(format!(
-                "above 0 and at most 1, such that pairs of the {} columns of a head turn: a multiple of {}",
-                rotary.d_head,
-                2.0 / rotary.d_head as f64
-            ));
-        }
-        rotary.rotary_dim = Some(columns as usize);
-    }
-    Ok(())
 }
 
 fn whole(value: f64, least: usize) -> Result<usize, String> {
@@ -126,12 +70,12 @@ fn ordinal(every: f64) -> String {
     }
 }
 
-/// A name and its settings, in the order of the table above.
+/// A name and its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Named<'a> {
     /// The name of the scheme without settings.
     pub name: &'a str,
-    settings: Vec<(&'static str, f64)>,
+    settings: Vec<(&'a str, f64)>,
 }
 
 impl<'a> Named<'a> {
@@ -139,8 +83,7 @@ impl<'a> Named<'a> {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] when it is not written like this, when a setting does not exist or is there twice, or
-    /// when a value is not a number.
+    /// [`LabError::Usage`] when it is not written like this, when a setting is there twice, or when a value is not a number.
     pub fn read(text: &'a str) -> Result<Self, LabError> {
         let text = text.trim();
         let wrong = |what: String| LabError::Usage(format!("the scheme `{text}`: {what}"));
@@ -153,7 +96,7 @@ impl<'a> Named<'a> {
         let Some(inner) = rest.strip_suffix(')') else {
             return Err(wrong("there is no `)` at its end".into()));
         };
-        let mut settings: Vec<(&'static str, f64)> = Vec::new();
+        let mut settings: Vec<(&str, f64)> = Vec::new();
         for part in inner.split(',') {
             let Some((key, value)) = part.split_once('=') else {
                 return Err(wrong(format!(
@@ -162,72 +105,82 @@ impl<'a> Named<'a> {
                 )));
             };
             let (key, value) = (key.trim(), value.trim());
-            let Some(known) = SETTINGS.iter().find(|known| known.name == key) else {
-                let names: Vec<String> = SETTINGS.iter().map(|s| s.name.to_string()).collect();
-                return Err(wrong(format!(
-                    "there is no setting `{key}`{}; the settings are: {}",
-                    did_you_mean(key, &names),
-                    names.join(", ")
-                )));
-            };
             if settings.iter().any(|(there, _)| *there == key) {
                 return Err(wrong(format!("`{key}` is there twice")));
             }
             let Ok(number) = value.parse::<f64>() else {
                 return Err(wrong(format!("`{key}` is `{value}`, which is no number")));
             };
-            settings.push((known.name, number));
+            settings.push((key, number));
         }
-        let place = |name: &str| SETTINGS.iter().position(|known| known.name == name);
-        settings.sort_by_key(|(name, _)| place(name));
         Ok(Self {
             name: name.trim(),
             settings,
         })
     }
 
-    /// The scheme with these settings.
+    /// The scheme with these settings, and with the one way to write its name.
     ///
     /// # Errors
     ///
     /// [`LabError::Usage`] when the scheme does not have a setting, or does not take its value.
-    pub fn apply(&self, mut scheme: Scheme) -> Result<Scheme, LabError> {
-        for (name, value) in &self.settings {
-            let setting = SETTINGS.iter().filter(|setting| setting.name == *name);
-            for setting in setting {
-                if !(setting.fits)(&scheme.encoding) {
-                    let fitting = SETTINGS.iter().filter(|s| (s.fits)(&scheme.encoding));
-                    let fitting: Vec<&str> = fitting.map(|s| s.name).collect();
-                    return Err(LabError::Usage(format!(
-                        "the scheme {} has no setting `{name}`; it has: {}",
-                        self.name,
-                        fitting.join(", ")
-                    )));
-                }
-                (setting.apply)(&mut scheme, *value).map_err(|allowed| {
-                    LabError::Usage(format!(
-                        "`{name}` of the scheme {} is {value}; it must be {allowed}",
-                        self.name
-                    ))
-                })?;
-            }
+    pub fn apply(mut self, mut scheme: Scheme) -> Result<Scheme, LabError> {
+        if self.settings.is_empty() {
+            scheme.name = self.to_string();
+            return Ok(scheme);
         }
+        let own = scheme.encoding.settings();
+        let acts_in_layers = scheme.encoding.acts_in_layers();
+        let of_layers = OF_LAYERS
+            .iter()
+            .filter(|of| acts_in_layers || !of.needs_layers);
+        let known: Vec<&str> = own
+            .iter()
+            .map(String::as_str)
+            .chain(of_layers.map(|of| of.name))
+            .collect();
+        for (name, value) in &self.settings {
+            if !known.contains(name) {
+                let names: Vec<String> = known.iter().map(|name| name.to_string()).collect();
+                return Err(LabError::Usage(format!(
+                    "the scheme {} has no setting `{name}`{}; it has: {}",
+                    self.name,
+                    did_you_mean(name, &names),
+                    names.join(", ")
+                )));
+            }
+            let applied = match OF_LAYERS.iter().find(|of| of.name == *name) {
+                Some(of) => (of.apply)(scheme.layers.get_or_insert_default(), *value),
+                None => {
+                    let with = scheme.encoding.with_setting(name, *value);
+                    with.map(|encoding| scheme.encoding = encoding)
+                }
+            };
+            applied.map_err(|allowed| {
+                LabError::Usage(format!(
+                    "`{name}` of the scheme {} is {value}; it must be {allowed}",
+                    self.name
+                ))
+            })?;
+        }
+        let place = |name: &str| known.iter().position(|known| *known == name);
+        self.settings.sort_by_key(|(name, _)| place(name));
         scheme.name = self.to_string();
         Ok(scheme)
     }
 
     /// What the settings do, in a few words; empty without settings.
     pub fn about(&self) -> String {
-        let about = self.settings.iter().map(|(name, value)| {
-            let setting = SETTINGS.iter().find(|setting| setting.name == *name);
-            setting.map_or(String::new(), |setting| (setting.about)(*value))
-        });
+        let about = self
+            .settings
+            .iter()
+            .map(|(name, value)| about(name, *value));
         about.collect::<Vec<_>>().join(", ")
     }
 }
 
 impl std::fmt::Display for Named<'_> {
-    /// The one way to write it: without spaces, the settings in the order of the table.
+    /// Without spaces.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)?;
         if self.settings.is_empty() {
@@ -258,10 +211,13 @@ pub(super) fn whole_names(parts: Vec<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use pe_burn::PositionalConfig;
+
     use super::*;
+    use crate::ask::ModelSpec;
 
     fn scheme(name: &str) -> Result<Scheme, LabError> {
-        Scheme::by_name(name, 64, 4, 82)
+        Scheme::by_name(name, &ModelSpec::default(), 82)
     }
 
     fn said(name: &str) -> String {
@@ -272,7 +228,7 @@ mod tests {
     fn settings_reach_the_encoding() {
         let rotary = scheme("rotary( share = 0.25, base=5e5 )").unwrap();
         assert_eq!(rotary.name, "rotary(base=500000,share=0.25)");
-        let PositionalConfig::Rotary(config) = &rotary.encoding else {
+        let Some(PositionalConfig::Rotary(config)) = rotary.encoding.downcast() else {
             panic!("{rotary:?}")
         };
         assert_eq!((config.base, config.rotary_dim), (500_000.0, Some(4)));
@@ -376,7 +332,7 @@ mod tests {
             about.ends_with("; with base 500 in place of 10000, every 4th layer has no positions"),
             "{about}"
         );
-        assert_eq!(Scheme::description("rotary(x=1)"), "");
+        assert_eq!(Scheme::description("rotari"), "");
     }
 
     #[test]

@@ -130,10 +130,12 @@ impl StudySpec {
         // `all` means the schemes that fit every task of the study.
         let fits = |name: &str| {
             names.iter().try_for_each(|task| {
-                let scheme = Scheme::by_name(name, model.d_model, model.heads, 1)?;
-                let scheme = scheme.on(tasks.get(task)?.as_ref())?;
-                scheme.kinds_of_layers(model.layers)?;
-                scheme.init(&Device::flex()).map(|_| ())
+                let scheme = Scheme::by_name(name, &model, 1)?;
+                let task = tasks.get(task)?;
+                let (scheme, device) = (scheme.on(task.as_ref())?, Device::flex());
+                let weights = scheme.init(&device)?;
+                let network = scheme.network(&model, &*weights, task.causal(), &device);
+                network.map(|_| ())
             })
         };
         names
@@ -142,8 +144,9 @@ impl StudySpec {
         let all = Scheme::names().filter(|name| fits(name).is_ok());
         let schemes = plan.schemes.unwrap_or(Names::All(All::All));
         let schemes = schemes.of(all.map(str::to_string));
-        let schemes = schemes.iter().map(|name| Scheme::canonical(name));
-        let schemes: Vec<String> = schemes.collect::<Result<_, _>>()?;
+        let canonical = |name: &String| Ok(Scheme::by_name(name, &model, 1)?.name);
+        let schemes: Result<Vec<String>, LabError> = schemes.iter().map(canonical).collect();
+        let schemes = schemes?;
         unique("scheme", &schemes)?;
         schemes.iter().try_for_each(|name| fits(name))?;
         let count = match plan.until {
@@ -258,13 +261,8 @@ impl StudySpec {
                     trials.push(TrialSpec {
                         task: task.clone(),
                         data: self.data.clone(),
-                        scheme: Scheme::by_name(
-                            scheme,
-                            self.model.d_model,
-                            self.model.heads,
-                            positions,
-                        )?
-                        .on(of_task.as_ref())?,
+                        scheme: Scheme::by_name(scheme, &self.model, positions)?
+                            .on(of_task.as_ref())?,
                         seed: *seed,
                         steps: *steps,
                         auto_from: *auto_from,

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::data::{DataTask, Source, check_train_length, co2, digits_32};
+use super::registry;
+use crate::data::{DataTask, Source, check_train_length};
 use crate::error::LabError;
-use crate::task::{self, Task, text_length, text_with};
+use crate::task::{Task, text_length, text_with};
 
 /// The tasks that a study can name: those of the laboratory, or the one made of the user's data.
 #[derive(Clone, Debug, Default)]
@@ -51,16 +52,15 @@ impl Tasks {
     fn all(&self) -> Vec<Arc<dyn Task>> {
         match &self.data {
             Some(data) => data.tasks(),
-            None => task::all(),
+            None => registry::tasks(true).collect(),
         }
     }
 
-    /// The tasks that are in a study only if they are named: a text, which takes longer than all others together; a
-    /// forecast, whose error has no bound, so that a mean over tasks would be about it; and the digits a second time.
+    /// The tasks that are in a study only if they are named.
     fn apart(&self) -> Vec<Arc<dyn Task>> {
         match &self.data {
             Some(_) => Vec::new(),
-            None => [task::apart(), vec![co2(), digits_32()]].concat(),
+            None => registry::tasks(false).collect(),
         }
     }
 

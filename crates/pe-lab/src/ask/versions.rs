@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::digest_of;
+
 /// The version of Burn in the lock file. Burn itself does not say which version it is.
 const BURN: &str = "0.22.1";
 
@@ -14,6 +16,16 @@ const NUMBERS: u32 = 2;
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.
 pub const CODE: &str = env!("PE_LAB_CODE");
+
+/// A digest of this program. Two builds of the same sources may have different ones.
+pub(super) fn of_program() -> String {
+    let digest = std::env::current_exe().and_then(|program| digest_of(&program));
+    // A program that cannot be read is not known to be the same as any other.
+    digest.map_or_else(
+        |_| format!("unread-{}", std::process::id()),
+        |digest| digest[..16].into(),
+    )
+}
 
 /// The versions of what computes a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

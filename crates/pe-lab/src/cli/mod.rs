@@ -18,10 +18,12 @@ mod terminal;
 mod train;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::ask::{Scheme, Tasks};
+use crate::ask::{Lab, Scheme, Tasks};
+use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
 use crate::run;
@@ -138,6 +140,23 @@ Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (i
   nope_every=N     every N-th layer has no positions, of schemes that act in the layers
   window=W         layers attend to tokens fewer than W places away, of every scheme
   global_every=N   with window: every N-th layer attends to all tokens";
+
+impl Lab {
+    /// A program with this laboratory: reads the command line, runs the command, and says what is wrong.
+    ///
+    /// The workers of a study are this program too, started anew with the hidden command `trial`.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        self.install();
+        match Cli::parse().run() {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => {
+                tell(&format!("error: {error}"));
+                ExitCode::from(error.exit_code())
+            }
+        }
+    }
+}
 
 impl Cli {
     /// Runs the command, and returns the exit code.

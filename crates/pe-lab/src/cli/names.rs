@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use crate::ask::{PRESETS, Scheme, Tasks};
+use crate::ask::{PRESETS, Scheme, networks, task_names};
 use crate::device::DEVICES;
 
 /// Takes any text, without the spaces around it. The help lists the names; one that does not exist is an
@@ -30,15 +30,23 @@ impl Known {
 
     /// The tasks, and `all`.
     pub fn tasks() -> Self {
-        let names = Tasks::default().every();
-        let names = names.iter().map(|task| task.name().to_string());
-        Self(["all".to_string()].into_iter().chain(names).collect())
+        Self(
+            ["all"]
+                .into_iter()
+                .chain(task_names())
+                .map(String::from)
+                .collect(),
+        )
     }
 
     /// The tasks alone.
     pub fn task() -> Self {
-        let Self(names) = Self::tasks();
-        Self(names.into_iter().skip(1).collect())
+        Self(task_names().map(String::from).collect())
+    }
+
+    /// The networks.
+    pub fn networks() -> Self {
+        Self(networks().map(|(name, _)| name.to_string()).collect())
     }
 
     /// The presets.

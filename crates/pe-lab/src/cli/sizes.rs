@@ -1,5 +1,6 @@
 //! The flags that set the sizes of the model and the recipe.
 
+use super::names::Known;
 use crate::ask::Plan;
 
 /// Sizes of the model, and how it is trained. What is not given stays as in the preset or file, whose default
@@ -18,6 +19,9 @@ pub struct Sizes {
     /// Width of the feed-forward network [default: 256]
     #[arg(long, value_name = "N")]
     d_ff: Option<usize>,
+    /// What stands between embeddings and readout, in a program with networks of its own [default: encoder]
+    #[arg(long, value_name = "NAME", value_parser = Known::networks())]
+    network: Option<String>,
     /// The peak of the learning rate [default: 0.0015]
     #[arg(long, value_name = "RATE")]
     lr: Option<f64>,
@@ -33,12 +37,16 @@ impl Sizes {
         if [self.d_model, self.layers, self.heads, self.d_ff]
             .iter()
             .any(Option::is_some)
+            || self.network.is_some()
         {
             let model = plan.model.get_or_insert_default();
             set(&mut model.d_model, self.d_model);
             set(&mut model.layers, self.layers);
             set(&mut model.heads, self.heads);
             set(&mut model.d_ff, self.d_ff);
+            if let Some(network) = &self.network {
+                model.network.clone_from(network);
+            }
         }
         if self.lr.is_some() || self.batch_size.is_some() {
             let recipe = plan.recipe.get_or_insert_default();
@@ -82,7 +90,7 @@ mod tests {
             d_model: 256,
             layers: 3,
             heads: 8,
-            d_ff: 256,
+            ..ModelSpec::default()
         };
         assert_eq!(plan.model, Some(model));
         let recipe = Recipe {

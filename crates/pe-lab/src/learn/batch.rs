@@ -149,8 +149,13 @@ impl TensorBatch {
             self.positions = positions?;
             return Ok(self);
         }
+        let [_, seq] = self.input.dims();
+        if let Some(positions) = source.of_tokens(samples, seq)? {
+            self.positions = positions;
+            return Ok(self);
+        }
         let lengths: Vec<usize> = samples.iter().map(|s| s.input.len()).collect();
-        self.positions = source.positions(&lengths, self.input.dims()[1])?;
+        self.positions = source.positions(&lengths, seq)?;
         Ok(self)
     }
 }

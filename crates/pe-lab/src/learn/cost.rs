@@ -137,7 +137,7 @@ pub fn measure_cost(
         black_box(model.forward(input, padding, &positions, read));
     })?;
     let decode_ms = match (&first.input, task.causal()) {
-        (Input::Tokens(tokens), true) => Some(decode_ms(&model, tokens, device)?),
+        (Input::Tokens(tokens), true) => decode_ms(&model, tokens, device)?,
         _ => None,
     };
     Ok(Cost {
@@ -174,15 +174,17 @@ fn at_positions(
     }
 }
 
-/// The time of the last tokens of a sequence, one at a time, the others in a cache.
-fn decode_ms(model: &Model, tokens: &[usize], device: &Device) -> Result<f64, LabError> {
+/// The time of the last tokens of a sequence, one at a time, the others in a cache. `None` in a model without caches.
+fn decode_ms(model: &Model, tokens: &[usize], device: &Device) -> Result<Option<f64>, LabError> {
     let row = |tokens: &[usize]| {
         let ids: Vec<i32> = tokens.iter().map(|token| *token as i32).collect();
         let length = ids.len();
         Tensor::<2, Int>::from_data(TensorData::new(ids, [1, length]), device)
     };
     let (prompt, rest) = tokens.split_at(tokens.len().saturating_sub(DECODED));
-    let mut caches = model.caches();
+    let Some(mut caches) = model.caches() else {
+        return Ok(None);
+    };
     if !prompt.is_empty() {
         black_box(model.decode(row(prompt), &mut caches));
     }
@@ -193,7 +195,7 @@ fn decode_ms(model: &Model, tokens: &[usize], device: &Device) -> Result<f64, La
         synchronized(device)?;
         times.push(start.elapsed());
     }
-    Ok(median(times))
+    Ok(Some(median(times)))
 }
 
 /// The median time of `run`, after one call that is not counted.
@@ -296,7 +298,7 @@ mod tests {
             batch_size: 2,
             ..Recipe::default()
         };
-        let scheme = Scheme::by_name(scheme, 64, 4, task.max_tokens()).unwrap();
+        let scheme = Scheme::by_name(scheme, &ModelSpec::default(), task.max_tokens()).unwrap();
         measure_cost(
             &ModelSpec::default(),
             &recipe,

@@ -507,7 +507,7 @@ mod tests {
         let set: Vec<Sample> = Majority.test_set(11).into_iter().take(5).collect();
         let longer: Vec<Sample> = Majority.test_set(21).into_iter().take(3).collect();
         for scheme in ["rotary", "randomized_rotary"] {
-            let scheme = Scheme::by_name(scheme, 64, 4, 64).unwrap();
+            let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 64).unwrap();
             let model = Model::init(&ModelSpec::default(), &Majority, &scheme, 1, &device).unwrap();
             let of = |samples: &[Sample]| {
                 probabilities(&model, Readout::MeanPooled, samples, &device).unwrap()
@@ -609,7 +609,7 @@ mod tests {
     #[test]
     fn bits_are_those_of_the_probability_of_the_correct_class() {
         let device = Device::flex();
-        let scheme = Scheme::by_name("sinusoidal", 64, 4, 8).unwrap();
+        let scheme = Scheme::by_name("sinusoidal", &ModelSpec::default(), 8).unwrap();
         let model = Model::init(&ModelSpec::default(), &InBits, &scheme, 1, &device).unwrap();
         let scores = evaluate(&model, &InBits, &device, Keep::Rows).unwrap();
         let [score] = &scores[..] else {
@@ -658,7 +658,7 @@ mod tests {
     fn the_logits_of_a_causal_model_do_not_see_later_tokens() {
         let device = Device::flex();
         for name in Scheme::names() {
-            let scheme = Scheme::by_name(name, 64, 4, 8).unwrap();
+            let scheme = Scheme::by_name(name, &ModelSpec::default(), 8).unwrap();
             if scheme.needs_grid() {
                 continue;
             }

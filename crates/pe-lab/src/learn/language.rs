@@ -3,7 +3,6 @@
 
 use burn::tensor::Device;
 use burn::tensor::activation::softmax;
-use pe_burn::PositionalConfig;
 use pe_burn::RopeScaling;
 use pe_burn::scaling::{Dynamic, Linear, Ntk, Yarn};
 use serde::{Deserialize, Serialize};
@@ -117,24 +116,20 @@ fn scalings(train_length: usize, longest: usize) -> [(&'static str, RopeScaling)
     ]
 }
 
-/// The schemes of a model with a plain rotary encoding and a scaling, each with its name.
+/// The scheme of a model with each scaling that it takes, each with its name.
 fn scaled_schemes(scheme: &Scheme, train_length: usize, longest: usize) -> Vec<Scheme> {
-    let PositionalConfig::Rotary(rotary) = &scheme.encoding else {
-        return Vec::new();
-    };
-    let is_plain = rotary.scaling.is_none() && rotary.axes.is_none();
-    if !is_plain || scheme.max_position.is_some() || longest <= train_length {
+    if scheme.max_position.is_some() || longest <= train_length {
         return Vec::new();
     }
-    let with = |(name, scaling)| Scheme {
-        name: format!("{} + {name} (test only)", scheme.name),
-        encoding: PositionalConfig::Rotary(rotary.clone().with_scaling(scaling)),
-        ..scheme.clone()
+    let with = |(name, scaling)| {
+        Some(Scheme {
+            name: format!("{} + {name} (test only)", scheme.name),
+            encoding: scheme.encoding.with_scaling(scaling)?,
+            ..scheme.clone()
+        })
     };
-    scalings(train_length, longest)
-        .into_iter()
-        .map(with)
-        .collect()
+    let scalings = scalings(train_length, longest).into_iter();
+    scalings.filter_map(with).collect()
 }
 
 fn scaled(
@@ -222,7 +217,7 @@ mod tests {
     }
 
     fn model(task: &dyn Task, scheme: &str) -> Model {
-        let scheme = Scheme::by_name(scheme, 64, 4, task.max_tokens()).unwrap();
+        let scheme = Scheme::by_name(scheme, &ModelSpec::default(), task.max_tokens()).unwrap();
         let device = Device::flex();
         Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap()
     }

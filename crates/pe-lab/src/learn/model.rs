@@ -10,12 +10,15 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{Embed, Grid, LearnedPositionalEmbeddingConfig, PositionalScheme, Positions};
-use pe_encoder::{Cache, Encoder, EncoderConfig, LayerKind};
+use pe_burn::{
+    Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positional, Positions,
+};
+use pe_encoder::Cache;
 
 use super::batch::{InputTensor, TensorBatch};
-use crate::ask::{AtResolution, ModelSpec, Scheme};
+use crate::ask::{AtResolution, ModelSpec, Network, Scheme};
 use crate::data::digest;
+use crate::erased::Erased;
 use crate::error::LabError;
 use crate::folder::write_whole;
 use crate::rng::stream_of;
@@ -41,8 +44,9 @@ pub struct Model {
     /// weights have the names of fields.
     vectors: Option<Linear>,
     /// The weights of the scheme.
-    scheme: PositionalScheme,
-    encoder: Encoder,
+    scheme: Erased<dyn Positional>,
+    /// What stands between embeddings and readout: the encoder, or a person's own network.
+    encoder: Erased<dyn Network>,
     readout: Linear,
     /// The scheme itself, which makes the positions of every batch.
     #[module(skip)]
@@ -91,17 +95,12 @@ impl Model {
                 (None, Some(drawn(vectors)))
             }
         };
-        seeded(2);
-        let kinds = scheme.kinds_of_layers(spec.layers)?.into_iter();
-        let kinds = kinds.map(|(positions, window)| LayerKind { positions, window });
-        let encoder = EncoderConfig::new(spec.d_model, spec.d_ff, spec.heads, spec.layers)
-            .with_causal(task.causal())
-            .with_kinds(kinds.collect());
-        let encoder = drawn(encoder.init(device));
-        seeded(3);
-        let readout = drawn(LinearConfig::new(spec.d_model, task.classes()).init(device));
         seeded(4);
         let weights = drawn(scheme.init(device)?);
+        seeded(2);
+        let encoder = drawn(scheme.network(spec, &*weights, task.causal(), device)?);
+        seeded(3);
+        let readout = drawn(LinearConfig::new(spec.d_model, task.classes()).init(device));
         Ok(Self {
             tokens,
             vectors,
@@ -176,11 +175,17 @@ impl Model {
             (InputTensor::Tokens(_), ..) => panic!("this model reads vectors, not tokens"),
             (InputTensor::Vectors(_), ..) => panic!("this model reads tokens, not vectors"),
         };
-        let x = self.scheme.embed(x, positions);
+        let x = self.embedded(x, positions);
+        let shape = x.dims();
         let x = self
             .encoder
-            .forward(x, padding.as_ref(), &self.scheme, positions);
-        let [rows, seq, d_model] = x.dims();
+            .forward(x, padding.as_ref(), &*self.scheme, positions);
+        assert_eq!(
+            x.dims(),
+            shape,
+            "what the network gives has the shape of its input"
+        );
+        let [rows, seq, d_model] = shape;
         let read_from = match (read, padding) {
             (Some(flat), _) => x.reshape([rows * seq, d_model]).select(0, flat),
             (None, None) => x.mean_dim(1).reshape([rows, d_model]),
@@ -189,8 +194,33 @@ impl Model {
         self.readout.forward(read_from)
     }
 
-    /// An empty cache for each layer, to begin decoding with.
-    pub fn caches(&self) -> Vec<Cache> {
+    /// Embeddings with what the scheme adds to them.
+    ///
+    /// # Panics
+    ///
+    /// When the code of the scheme gives another shape, or gives it on another device.
+    fn embedded(&self, x: Tensor<3>, positions: &Positions) -> Tensor<3> {
+        let Some(scheme) = self.scheme.as_embed() else {
+            return x;
+        };
+        let before = (x.dims(), x.device());
+        let x = scheme.embed(x, positions);
+        let name = &self.spec.name;
+        assert_eq!(
+            x.dims(),
+            before.0,
+            "the shape of embeddings with the scheme {name}, and without it"
+        );
+        assert_eq!(
+            x.device(),
+            before.1,
+            "the device of embeddings with the scheme {name}, and without it"
+        );
+        x
+    }
+
+    /// An empty cache for each layer, to begin decoding with. `None` where the network has none.
+    pub fn caches(&self) -> Option<Vec<Cache>> {
         self.encoder.caches()
     }
 
@@ -207,8 +237,8 @@ impl Model {
         let embedding = self.tokens.as_ref();
         let x = embedding.expect("a model of tokens").forward(tokens);
         let before = caches.first().map_or(0, Cache::tokens);
-        let x = self.scheme.embed(x, &Positions::from(before));
-        let x = self.encoder.forward_cached(x, &self.scheme, caches);
+        let x = self.embedded(x, &Positions::from(before));
+        let x = self.encoder.forward_cached(x, &*self.scheme, caches);
         let [_, seq, _] = x.dims();
         self.readout
             .forward(x.slice_dim(1, seq - 1..seq).squeeze_dim(1))
@@ -245,21 +275,19 @@ impl Model {
         if from == to || AtResolution::of(&self.spec) != AtResolution::Rows {
             return Ok(Cow::Borrowed(self));
         }
-        let table = match &self.scheme {
-            PositionalScheme::Learned(table) => table.clone(),
-            _ => {
-                // What the scheme adds, as a table that can be resized.
-                let weight = self.readout.weight.val();
-                let [d_model, _] = weight.dims();
-                let zeros = Tensor::zeros([1, from.tokens(), d_model], &weight.device());
-                let rows = self.scheme.embed(zeros, &Positions::default());
-                let config = LearnedPositionalEmbeddingConfig::new(d_model, from.tokens());
-                let mut table = config.try_init(&weight.device())?;
-                table.weight = Param::from_tensor(rows.squeeze_dim(0));
-                table
-            }
-        };
-        let scheme = PositionalScheme::Learned(table.resize(from, to)?);
+        // What the scheme adds, as a table that can be resized.
+        let weight = self.readout.weight.val();
+        let [d_model, _] = weight.dims();
+        let zeros = Tensor::zeros([1, from.tokens(), d_model], &weight.device());
+        let rows = self.embedded(zeros, &Positions::default());
+        let config = LearnedPositionalEmbeddingConfig::new(d_model, from.tokens());
+        let mut table = config.try_init(&weight.device())?;
+        table.weight = Param::from_tensor(rows.squeeze_dim(0));
+        let table = table.resize(from, to)?;
+        let scheme: Erased<dyn Positional> = Erased::new(table, |table| {
+            let table: Option<&LearnedPositionalEmbedding> = table.downcast_ref();
+            table.expect("a module keeps its type")
+        });
         Ok(Cow::Owned(Self {
             scheme,
             ..self.clone()
@@ -277,7 +305,7 @@ impl Model {
         let d_model = weight.dims()[0];
         let (positions, seq) = self.spec.all_positions(positions);
         let zeros = Tensor::zeros([1, seq, d_model], &weight.device());
-        let rows = self.scheme.embed(zeros, &positions);
+        let rows = self.embedded(zeros, &positions);
         let values = rows
             .into_data()
             .convert::<f32>()
@@ -347,7 +375,7 @@ mod tests {
 
     fn init(scheme: &str, seed: u64) -> Model {
         let device = Device::flex().autodiff();
-        let scheme = Scheme::by_name(scheme, 64, 4, 82).unwrap();
+        let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap();
         Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
     }
 
@@ -384,7 +412,7 @@ mod tests {
         let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 3, 4, 5, 6, 9]], &device);
         let read = Tensor::<1, Int>::from_ints([2], &device);
         let of = |name: &str| {
-            let scheme = Scheme::by_name(name, 64, 4, 82).unwrap();
+            let scheme = Scheme::by_name(name, &ModelSpec::default(), 82).unwrap();
             let sizes = ModelSpec::default();
             let model = Model::init(&sizes, &Reverse, &scheme, 1, &device).unwrap();
             let logits = model.forward(tokens.clone(), None, &at, Some(read.clone()));
@@ -406,7 +434,7 @@ mod tests {
             assert!(!seen.contains(&logits), "{name} answers as another scheme");
             seen.push(logits);
         }
-        let scheme = Scheme::by_name("rotary(nope_every=3)", 64, 4, 82).unwrap();
+        let scheme = Scheme::by_name("rotary(nope_every=3)", &ModelSpec::default(), 82).unwrap();
         let error = Model::init(&ModelSpec::default(), &Reverse, &scheme, 1, &device);
         let message = error.map(|_| ()).unwrap_err().to_string();
         assert!(message.contains("the model has 2 layers"), "{message}");
@@ -429,7 +457,7 @@ mod tests {
         assert_eq!(some[..8], every[48..56]);
         assert_eq!(some[8..], every[8..16]);
 
-        let scheme = Scheme::by_name("none", 64, 4, 64).unwrap();
+        let scheme = Scheme::by_name("none", &ModelSpec::default(), 64).unwrap();
         let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
         assert_eq!(digits.forward(tokens, None, &at, None).dims(), [3, 10]);
@@ -442,12 +470,12 @@ mod tests {
         let ids: Vec<i32> = (0..24).map(|at| at * 7 % 20).collect();
         let tokens = Tensor::<1, Int>::from_ints(&ids[..], &device).reshape([1, 24]);
         for name in ["sinusoidal", "learned", "rotary", "alibi", "t5"] {
-            let scheme = Scheme::by_name(name, 64, 4, 64).unwrap();
+            let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
             let sizes = ModelSpec::default();
             let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
             let last = Tensor::<1, Int>::from_ints([23], &device);
             let whole = model.forward(tokens.clone(), None, &Positions::default(), Some(last));
-            let mut caches = model.caches();
+            let mut caches = model.caches().unwrap();
             let mut decoded = model.decode(tokens.clone().slice_dim(1, 0..20), &mut caches);
             for at in 20..24 {
                 decoded = model.decode(tokens.clone().slice_dim(1, at..at + 1), &mut caches);
@@ -481,7 +509,7 @@ mod tests {
         for task in [&Digits as &dyn Task, &Reverse] {
             for name in Scheme::names() {
                 let device = Device::flex();
-                let scheme = Scheme::by_name(name, 64, 4, 64).unwrap();
+                let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
                 if scheme.needs_grid() {
                     continue; // its inputs always fill the grid, so there is no padding
                 }
@@ -504,7 +532,7 @@ mod tests {
     #[test]
     fn the_tokens_at_padding_make_no_difference() {
         let device = Device::flex();
-        let scheme = Scheme::by_name("learned", 64, 4, 64).unwrap();
+        let scheme = Scheme::by_name("learned", &ModelSpec::default(), 64).unwrap();
         let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let read = |tokens: [[i32; 3]; 2]| {
             let padding = [[false, true, true], [false, false, false]];
@@ -523,7 +551,7 @@ mod tests {
     #[test]
     fn padding_gets_no_gradient() {
         let device = Device::flex().autodiff();
-        let scheme = Scheme::by_name("none", 64, 4, 64).unwrap();
+        let scheme = Scheme::by_name("none", &ModelSpec::default(), 64).unwrap();
         let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
         let rows = [sequence(&[3, 4, 5]), sequence(&[6])];
         let batch = TensorBatch::new(&rows, Readout::MeanPooled, &device);

@@ -39,7 +39,7 @@ impl Encodings {
                     }
                 };
                 // A trained gain changes the length of the rows, and the cosine does not depend on it.
-                let trained = trial.scheme.is_trained_table();
+                let trained = trial.scheme.longest().is_some();
                 let what = match trained {
                     true => format!("{scheme}, trained on {}", task.name),
                     false => format!("{scheme}, before and after training"),

@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
-use crate::ask::{CODE, TrialSpec, Versions};
+use crate::ask::{TrialSpec, Versions, code};
 use crate::data::digest;
 use crate::device;
 use crate::error::LabError;
@@ -39,7 +39,7 @@ pub struct TrialResult {
     pub outcome: Outcome,
     /// The versions that computed it.
     pub versions: Versions,
-    /// The [`CODE`] that computed it. Results of versions that did not record it have none, and no digest either.
+    /// The [`code`] that computed it. Results of versions that did not record it have none, and no digest either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The SHA-256 of the weights beside it, where they are kept. Results of versions that did not record it have none.
@@ -244,7 +244,7 @@ pub fn run_trial(
         spec: spec.clone(),
         outcome,
         versions: Versions::current(),
-        code: Some(CODE.into()),
+        code: Some(code().into()),
         weights,
         encoding,
     };

@@ -1,0 +1,327 @@
+//! The configuration of a scheme, whatever its type.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::tensor::Device;
+use pe_burn::RopeScaling;
+use pe_burn::{Axes, PositionError, Positional};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::erased::Erased;
+use crate::error::LabError;
+
+/// A configuration that makes a positional scheme, as data: `#[derive(Config)]` gives all but this trait.
+///
+/// Only [`init`](Self::init) has to be written. The other methods say what the laboratory cannot see from the module.
+///
+/// ```
+/// use burn::config::Config;
+/// use burn::module::Module;
+/// use burn::tensor::{Device, Tensor};
+/// use pe_burn::{Embed, Positional, PositionError, Positions};
+/// use pe_lab::SchemeConfig;
+///
+/// /// Adds `height` times a ramp over the sequence.
+/// #[derive(Config, Debug)]
+/// pub struct RampConfig {
+///     #[config(default = 1.0)]
+///     height: f64,
+/// }
+///
+/// #[derive(Module, Debug)]
+/// pub struct Ramp {
+///     height: f64,
+/// }
+///
+/// impl SchemeConfig for RampConfig {
+///     type Scheme = Ramp;
+///
+///     fn init(&self, _: &Device) -> Result<Ramp, PositionError> {
+///         Ok(Ramp { height: self.height })
+///     }
+/// }
+///
+/// impl Embed for Ramp {
+///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
+///         let [batch, seq, d_model] = x.dims();
+///         let rows = positions.to_rows(seq)?;
+///         let values: Vec<f32> = rows[0].iter().map(|p| (self.height * *p as f64 / 100.0) as f32).collect();
+///         let ramp = Tensor::<1>::from_floats(&values[..], &x.device()).reshape([1, seq, 1]);
+///         Ok(x + ramp.expand([batch, seq, d_model]))
+///     }
+/// }
+///
+/// impl Positional for Ramp {
+///     fn as_embed(&self) -> Option<&dyn Embed> {
+///         Some(self)
+///     }
+/// }
+///
+/// let lab = pe_lab::Lab::built_in().scheme("ramp", "a ramp over the sequence, added", |_| Ok(RampConfig::new()));
+/// # let _ = lab;
+/// ```
+pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
+    /// The module.
+    type Scheme: Positional + Module + 'static;
+
+    /// Builds the module on `device`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the configuration; [`PositionError::Config`] takes any words.
+    fn init(&self, device: &Device) -> Result<Self::Scheme, PositionError>;
+
+    /// The settings that may stand behind the name of the scheme, as in `mine(alpha=0.5)`, in the order in which they are
+    /// written: every number of the configuration, but for the sizes of the model (`d_model`, `d_head`, `heads`, `layers`,
+    /// `max_len`).
+    fn settings(&self) -> Vec<String> {
+        let fields = fields_of(self).into_iter();
+        let numbers =
+            fields.filter(|(name, value)| value.is_number() && !SIZES.contains(&&name[..]));
+        numbers.map(|(name, _)| name).collect()
+    }
+
+    /// This configuration with another value of one of the [`settings`](Self::settings).
+    ///
+    /// # Errors
+    ///
+    /// Which values it takes, as in "a number above 1".
+    fn with_setting(&self, name: &str, value: f64) -> Result<Self, String> {
+        let mut fields = fields_of(self);
+        let is_whole = fields.get(name).is_some_and(|old| !old.is_f64());
+        let value = match is_whole {
+            true if value.fract() != 0.0 || value.abs() > 1e15 => {
+                return Err("a whole number".into());
+            }
+            true => Value::from(value as i64),
+            false => Value::from(value),
+        };
+        fields.insert(name.to_string(), value);
+        serde_json::from_value(Value::Object(fields))
+            .map_err(|error| format!("what its type allows: {error}"))
+    }
+
+    /// The axes that its positions need, such as rows and columns; `None` for positions on a line.
+    fn axes(&self) -> Option<Axes> {
+        None
+    }
+
+    /// Whether its positions may be real numbers, such as times.
+    fn takes_times(&self) -> bool {
+        false
+    }
+
+    /// The most tokens of an input, if the scheme has a last position.
+    fn longest(&self) -> Option<usize> {
+        None
+    }
+
+    /// The position of each token, for a scheme whose positions follow from the tokens themselves, such as the index of a
+    /// digit within its number (Abacus; McLeish et al. 2024). `None`: 0, 1, 2, …
+    ///
+    /// `draw` is a random number for each sequence of a training, for positions that begin anywhere. In a test it is 0.
+    fn token_positions(&self, tokens: &[usize], draw: u64) -> Option<Vec<usize>> {
+        let _ = (tokens, draw);
+        None
+    }
+
+    /// The same scheme with a scaling of RoPE, for language models that are tested with scalings they were not trained
+    /// with. `None` where that means nothing.
+    fn with_scaling(&self, scaling: RopeScaling) -> Option<Self> {
+        let _ = scaling;
+        None
+    }
+}
+
+/// What the model gives to a configuration, and a name does not set.
+const SIZES: [&str; 5] = ["d_model", "d_head", "heads", "layers", "max_len"];
+
+fn fields_of(config: &impl Config) -> Map<String, Value> {
+    match serde_json::to_value(config) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// The configuration of a scheme without its type. Two are equal if they are the same data.
+#[derive(Clone, Debug)]
+pub struct Encoding(Arc<dyn AnyConfig>);
+
+impl Encoding {
+    /// Hides the type of a configuration.
+    pub fn new(config: impl SchemeConfig) -> Self {
+        Self(Arc::new(config))
+    }
+
+    /// Reads the data of a configuration of the type `C`.
+    pub(super) fn read<C: SchemeConfig>(data: Value) -> Result<Self, LabError> {
+        let config: C =
+            serde_json::from_value(data).map_err(|error| LabError::Usage(error.to_string()))?;
+        Ok(Self::new(config))
+    }
+
+    /// The configuration, if it is of this type.
+    pub fn downcast<C: 'static>(&self) -> Option<&C> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The module with its initial weights.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Position`] when the configuration is wrong, [`LabError::Usage`] when the code of the scheme panics.
+    pub fn init(&self, device: &Device) -> Result<Erased<dyn Positional>, LabError> {
+        guarded("its init", || Ok(self.0.init(device)?))
+    }
+
+    /// Whether the scheme acts in the layers of a model, so that a layer can be without it. The others are added to the
+    /// token embeddings once, or do nothing.
+    pub fn acts_in_layers(&self) -> bool {
+        self.init(&Device::flex()).is_ok_and(|scheme| {
+            scheme.as_rotate().is_some()
+                || scheme.as_bias().is_some()
+                || scheme.as_score_bias().is_some()
+        })
+    }
+
+    /// Whether the scheme is added to the token embeddings.
+    pub fn acts_on_embeddings(&self) -> bool {
+        let scheme = self.init(&Device::flex());
+        scheme.is_ok_and(|scheme| scheme.as_embed().is_some())
+    }
+
+    /// As [`SchemeConfig::settings`].
+    pub fn settings(&self) -> Vec<String> {
+        self.0.settings()
+    }
+
+    /// As [`SchemeConfig::with_setting`].
+    ///
+    /// # Errors
+    ///
+    /// Which values it takes.
+    pub fn with_setting(&self, name: &str, value: f64) -> Result<Self, String> {
+        self.0.with_setting(name, value)
+    }
+
+    /// As [`SchemeConfig::axes`].
+    pub fn axes(&self) -> Option<Axes> {
+        self.0.axes()
+    }
+
+    /// As [`SchemeConfig::takes_times`].
+    pub fn takes_times(&self) -> bool {
+        self.0.takes_times()
+    }
+
+    /// As [`SchemeConfig::longest`].
+    pub fn longest(&self) -> Option<usize> {
+        self.0.longest()
+    }
+
+    /// As [`SchemeConfig::token_positions`].
+    pub fn token_positions(&self, tokens: &[usize], draw: u64) -> Option<Vec<usize>> {
+        self.0.token_positions(tokens, draw)
+    }
+
+    /// As [`SchemeConfig::with_scaling`].
+    pub fn with_scaling(&self, scaling: RopeScaling) -> Option<Self> {
+        self.0.with_scaling(scaling)
+    }
+
+    fn data(&self) -> Value {
+        self.0.data()
+    }
+}
+
+impl PartialEq for Encoding {
+    fn eq(&self, other: &Self) -> bool {
+        self.data() == other.data()
+    }
+}
+
+impl Serialize for Encoding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.data().serialize(serializer)
+    }
+}
+
+/// Runs code that may be somebody else's. A panic of it is an error.
+pub(super) fn guarded<T>(
+    what: &str,
+    run: impl FnOnce() -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+        let words = words.unwrap_or("without a message");
+        Err(LabError::Usage(format!("{what} panicked: {words}")))
+    })
+}
+
+/// [`SchemeConfig`], without its type.
+trait AnyConfig: Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn data(&self) -> Value;
+    fn init(&self, device: &Device) -> Result<Erased<dyn Positional>, PositionError>;
+    fn settings(&self) -> Vec<String>;
+    fn with_setting(&self, name: &str, value: f64) -> Result<Encoding, String>;
+    fn axes(&self) -> Option<Axes>;
+    fn takes_times(&self) -> bool;
+    fn longest(&self) -> Option<usize>;
+    fn token_positions(&self, tokens: &[usize], draw: u64) -> Option<Vec<usize>>;
+    fn with_scaling(&self, scaling: RopeScaling) -> Option<Encoding>;
+}
+
+impl<C: SchemeConfig> AnyConfig for C {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn data(&self) -> Value {
+        // A configuration that cannot be written is refused where it is read again, with these words in its place.
+        serde_json::to_value(self).unwrap_or_else(|error| Value::from(error.to_string()))
+    }
+
+    fn init(&self, device: &Device) -> Result<Erased<dyn Positional>, PositionError> {
+        let module = SchemeConfig::init(self, device)?;
+        Ok(Erased::new(module, |module| {
+            let module: Option<&C::Scheme> = module.downcast_ref();
+            module.expect("a module keeps its type")
+        }))
+    }
+
+    fn settings(&self) -> Vec<String> {
+        SchemeConfig::settings(self)
+    }
+
+    fn with_setting(&self, name: &str, value: f64) -> Result<Encoding, String> {
+        SchemeConfig::with_setting(self, name, value).map(Encoding::new)
+    }
+
+    fn axes(&self) -> Option<Axes> {
+        SchemeConfig::axes(self)
+    }
+
+    fn takes_times(&self) -> bool {
+        SchemeConfig::takes_times(self)
+    }
+
+    fn longest(&self) -> Option<usize> {
+        SchemeConfig::longest(self)
+    }
+
+    fn token_positions(&self, tokens: &[usize], draw: u64) -> Option<Vec<usize>> {
+        SchemeConfig::token_positions(self, tokens, draw)
+    }
+
+    fn with_scaling(&self, scaling: RopeScaling) -> Option<Encoding> {
+        SchemeConfig::with_scaling(self, scaling).map(Encoding::new)
+    }
+}

@@ -1,0 +1,414 @@
+//! What the laboratory does with schemes, tasks and networks of another crate.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use pe_lab::ask::{ModelSpec, Scheme, Tasks};
+use pe_lab::learn::TensorBatch;
+use pe_lab::serve::Site;
+use serde_json::Value;
+
+use super::programs::{good, lab, numbers, ran};
+
+/// Every test and its name.
+pub const ALL: &[(&str, fn())] = &[
+    (
+        "a_scheme_is_compared_reported_and_listed",
+        a_scheme_is_compared_reported_and_listed,
+    ),
+    (
+        "settings_are_checked_as_those_of_built_in_schemes",
+        settings_are_checked_as_those_of_built_in_schemes,
+    ),
+    ("a_killed_study_goes_on", a_killed_study_goes_on),
+    ("parts_merge", parts_merge),
+    (
+        "the_page_shows_it_and_predict_uses_it",
+        the_page_shows_it_and_predict_uses_it,
+    ),
+    (
+        "a_scheme_that_fails_is_named_and_the_study_goes_on",
+        a_scheme_that_fails_is_named_and_the_study_goes_on,
+    ),
+    ("positions_follow_from_tokens", positions_follow_from_tokens),
+    (
+        "rates_steps_and_costs_are_measured",
+        rates_steps_and_costs_are_measured,
+    ),
+    (
+        "a_network_takes_the_place_of_the_encoder",
+        a_network_takes_the_place_of_the_encoder,
+    ),
+    (
+        "another_program_does_not_know_its_names",
+        another_program_does_not_know_its_names,
+    ),
+];
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn a_scheme_is_compared_reported_and_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let study = "schemes = [\"none\", \"slope( most=7, alpha = 0.25)\", \"flip\"]\ntasks = [\"copy\", \"reverse\"]\n\
+                 seeds = 1\nsteps = 3\n";
+    fs::write(at.join("mine.toml"), study).unwrap();
+    let (stdout, _) = good(at, &["compare", "--study", "mine.toml", "--out", "s"]);
+    assert!(stdout.contains("slope(alpha=0.25,most=7)"), "{stdout}");
+    let page = fs::read_to_string(at.join("s/report.html")).unwrap();
+    assert!(page.contains("scores fall with distance by trained slopes; with alpha 0.25, most 7"));
+
+    // The configuration is in the result, and so is the code: ours, and this program.
+    let result = json(&at.join("s/trials/copy-slope(alpha=0.25,most=7)-1/result.json"));
+    let scheme = &result["spec"]["scheme"];
+    assert_eq!(
+        scheme["encoding"],
+        serde_json::json!({"heads": 4, "alpha": 0.25, "most": 7})
+    );
+    let code = result["code"].as_str().unwrap();
+    let program = pe_lab::data::digest_of(&std::env::current_exe().unwrap()).unwrap();
+    assert_eq!(code, format!("{}-{}", pe_lab::ask::CODE, &program[..16]));
+    let winner = json(&at.join("s/winner.json"));
+    assert!(winner["scheme"]["encoding"].is_object(), "{winner}");
+
+    // `all` stands for it, and the list has it.
+    let (listed, _) = good(at, &["schemes"]);
+    assert!(
+        listed.contains("slope                  scores fall with distance"),
+        "{listed}"
+    );
+    let (_, said) = good(
+        at,
+        &[
+            "compare",
+            "--schemes",
+            "all",
+            "--tasks",
+            "copy",
+            "--dry-run",
+            "--out",
+            "t",
+        ],
+    );
+    assert!(
+        said.contains("rotary") && said.contains("slope, flip, abacus, broken"),
+        "{said}"
+    );
+}
+
+fn settings_are_checked_as_those_of_built_in_schemes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, said) in [
+        (
+            "slope(alfa=1)",
+            "the scheme slope has no setting `alfa` (did you mean `alpha`?); it has: alpha, most",
+        ),
+        ("slope(heads=2)", "no setting `heads`"),
+        (
+            "slope(most=1.5)",
+            "`most` of the scheme slope is 1.5; it must be a whole number",
+        ),
+        (
+            "slope(most=-1)",
+            "`most` of the scheme slope is -1; it must be what its type allows",
+        ),
+        ("slope(alpha=x)", "`alpha` is `x`, which is no number"),
+        ("slope(alpha=-1)", "alpha is -1; it must be at least 0"),
+        (
+            "flip(nope_every=9)",
+            "`nope_every` is 9, and the model has 2 layers",
+        ),
+        ("abacus(nope_every=2)", "no setting `nope_every`"),
+        ("slop", "did you mean `slope`?"),
+        (
+            "broken(way=0)",
+            "the scheme broken(way=0): its init panicked: there is no way 0",
+        ),
+    ] {
+        let schemes = format!("none,{name}");
+        let (code, _, stderr) = ran(
+            folder.path(),
+            &["compare", "--schemes", &schemes, "--tasks", "copy"],
+        );
+        assert_eq!(code, 2, "{name}: {stderr}");
+        assert!(stderr.contains(said), "{name}: {stderr}");
+    }
+}
+
+const STUDY: [&str; 9] = [
+    "compare",
+    "--schemes",
+    "slope,abacus",
+    "--tasks",
+    "copy",
+    "--seeds",
+    "2",
+    "--jobs",
+    "1",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&STUDY[..], more].concat()
+}
+
+fn a_killed_study_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    good(at, &with(&["--steps", "20", "--out", "whole"]));
+    let arguments = with(&["--steps", "20", "--out", "killed"]);
+    let mut study = lab();
+    study
+        .args(&arguments)
+        .current_dir(at)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut study = study.spawn().unwrap();
+    let first = at.join("killed/trials/copy-slope-1/result.json");
+    let begin = Instant::now();
+    while !first.exists() && begin.elapsed() < Duration::from_secs(120) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    study.kill().unwrap();
+    study.wait().unwrap();
+    assert!(!at.join("killed/report.html").exists());
+    let (_, said) = good(at, &arguments);
+    assert!(said.contains("of the trials were there already"), "{said}");
+    assert_eq!(numbers(&at.join("killed")), numbers(&at.join("whole")));
+}
+
+fn parts_merge() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    good(at, &with(&["--steps", "3", "--out", "whole"]));
+    for part in ["0", "1"] {
+        let shard = format!("{part}/2");
+        good(
+            at,
+            &with(&["--steps", "3", "--shard", &shard, "--out", part]),
+        );
+    }
+    good(at, &["merge", "0", "1", "--out", "merged"]);
+    assert_eq!(numbers(&at.join("merged")), numbers(&at.join("whole")));
+    assert_eq!(numbers(&at.join("merged")).len(), 4);
+}
+
+fn the_page_shows_it_and_predict_uses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let row = |nth: usize| {
+        format!(
+            "{} {} {},{}\n",
+            nth % 3,
+            nth % 5,
+            nth % 7,
+            if nth % 3 == 0 { "a" } else { "b" }
+        )
+    };
+    let rows: String = (0..300).map(row).collect();
+    fs::write(at.join("rows.csv"), format!("text,label\n{rows}")).unwrap();
+    let study = [
+        "compare",
+        "--data",
+        "rows.csv",
+        "--schemes",
+        "slope",
+        "--seeds",
+        "1",
+        "--steps",
+        "30",
+        "--out",
+        "s",
+    ];
+    good(at, &study);
+    assert_eq!(json(&at.join("s/winner.json"))["scheme"]["name"], "slope");
+    let (table, _) = good(at, &["predict", "rows.csv", "--study", "s"]);
+    assert_eq!(table.lines().count(), 301, "{table}");
+
+    super::served::serving(Some(&at.join("s")), |port| {
+        let answer = super::served::get(port, "/api/study");
+        assert_eq!(answer.status, 200);
+        assert!(answer.text().contains("slope"), "{}", answer.text());
+    });
+    let _: Option<Site> = None;
+}
+
+fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let schemes = "none,broken,broken(way=2),broken(way=3)";
+    let arguments = [
+        "compare",
+        "--schemes",
+        schemes,
+        "--tasks",
+        "copy",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--out",
+        "s",
+    ];
+    let (code, stdout, stderr) = ran(folder.path(), &arguments);
+    assert_eq!(code, 1, "{stderr}");
+    let said = stdout + &stderr;
+    for (trial, reason) in [
+        ("copy-broken-1", "a mistake in the formula"),
+        (
+            "copy-broken(way=2)-1",
+            "diverged: the loss is NaN at step 1",
+        ),
+        (
+            "copy-broken(way=3)-1",
+            "the shape of embeddings with the scheme broken(way=3)",
+        ),
+    ] {
+        assert!(
+            said.contains(trial) && said.contains(reason),
+            "{trial}: {said}"
+        );
+    }
+    assert!(
+        folder
+            .path()
+            .join("s/trials/copy-none-1/result.json")
+            .exists()
+    );
+    assert!(folder.path().join("s/report.html").exists());
+}
+
+fn positions_follow_from_tokens() {
+    let task = Tasks::default().get("copy").unwrap();
+    let sizes = ModelSpec::default();
+    let scheme = Scheme::by_name("abacus(digits=1)", &sizes, 12).unwrap();
+    // Symbol 0 is the only digit. The marks around the sequence are 2 and 3.
+    let samples = task.test_set(10);
+    let device = Device::flex();
+    let rows = |source: Option<pe_lab::ask::PositionSource<'_>>| {
+        let batch = TensorBatch::new(&samples[..3], task.readout(), &device);
+        let batch = batch.at(&samples[..3], &mut source.unwrap()).unwrap();
+        batch.positions.to_rows(12).unwrap()
+    };
+    let expected = |tokens: &[usize], first: usize| {
+        let mut places = Vec::new();
+        for (nth, token) in tokens.iter().enumerate() {
+            let before: usize = tokens[..nth]
+                .iter()
+                .rev()
+                .take_while(|token| **token == 0)
+                .count();
+            places.push(if *token == 0 { first + before } else { 0 });
+        }
+        places
+    };
+    let tested = rows(scheme.for_test(10).next());
+    let inputs = samples[..3].iter().map(|sample| sample.input.tokens());
+    let by_hand: Vec<Vec<usize>> = inputs.clone().map(|tokens| expected(tokens, 1)).collect();
+    assert_eq!(tested, by_hand);
+    // In training each sequence begins at a place of its own, the same at the same step.
+    let trained = rows(Some(scheme.for_training(1, 7)));
+    assert_eq!(trained, rows(Some(scheme.for_training(1, 7))));
+    let begins = |row: &Vec<usize>| {
+        row.iter()
+            .copied()
+            .filter(|place| *place > 0)
+            .min()
+            .unwrap()
+    };
+    let firsts: Vec<usize> = trained.iter().map(begins).collect();
+    for ((row, tokens), first) in trained.iter().zip(inputs).zip(&firsts) {
+        assert_eq!(row, &expected(tokens, *first));
+    }
+    assert!(firsts.iter().any(|first| *first != 1), "{firsts:?}");
+}
+
+fn rates_steps_and_costs_are_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let study = [
+        "compare",
+        "--schemes",
+        "slope,flip,abacus",
+        "--tasks",
+        "copy",
+        "--seeds",
+        "1",
+        "--out",
+        "s",
+    ];
+    good(
+        at,
+        &[&study[..], &["--steps", "auto:4..8", "--tune", "2"]].concat(),
+    );
+    assert_eq!(numbers(&at.join("s")).len(), 3);
+    good(at, &["costs", "s"]);
+    let costs = fs::read_to_string(at.join("s/report.html")).unwrap();
+    assert!(costs.contains("per step"), "no costs on the page");
+}
+
+fn a_network_takes_the_place_of_the_encoder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let study = [
+        "compare",
+        "--network",
+        "mean",
+        "--tasks",
+        "copy",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--out",
+        "s",
+    ];
+    let of = |schemes: &str| ran(at, &[&study[..], &["--schemes", schemes]].concat());
+    let (code, _, stderr) = of("none,slope");
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("the network mean has no attention, which the scheme slope asks for"),
+        "{stderr}"
+    );
+    let (code, _, stderr) = of("none,learned,abacus");
+    assert_eq!(code, 0, "{stderr}");
+    let result = json(&at.join("s/trials/copy-learned-1/result.json"));
+    assert_eq!(result["spec"]["model"]["network"], "mean");
+    // The weight of the network, and an embedding, a table and a readout.
+    let parameters = &result["outcome"]["finished"]["parameters"];
+    assert_eq!(
+        parameters,
+        &serde_json::json!(64 * 64 + 4 * 64 + 82 * 64 + (64 * 2 + 2))
+    );
+    let (code, _, stderr) = ran(
+        at,
+        &["compare", "--network", "meen", "--dry-run", "--out", "t"],
+    );
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("there is no network `meen`; the networks are: encoder, mean"),
+        "{stderr}"
+    );
+}
+
+fn another_program_does_not_know_its_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    good(at, &with(&["--steps", "3", "--out", "s"]));
+    let mut other = std::process::Command::new(env!("CARGO_BIN_EXE_pe-lab"));
+    let output = other
+        .args(["report", "s"])
+        .current_dir(at)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("`copy`") || stderr.contains("`slope`"),
+        "{stderr}"
+    );
+}
