@@ -204,7 +204,7 @@ pub use rotate::{
     ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
     XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
-pub use scheme::{PositionalConfig, PositionalScheme};
+pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
 
 pub mod axes {

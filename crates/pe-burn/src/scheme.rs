@@ -37,8 +37,8 @@ use crate::error::{PositionError, expect, init};
 use crate::positional::Positional;
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
-    Fope, FopeConfig, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    Fope, FopeConfig, MixedRotary, RotaryPositionalEncoding, RotaryPositionalEncodingConfig,
+    Rotate, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::check_float;
@@ -285,6 +285,9 @@ schemes! {
 impl Config for PositionalConfig {}
 
 init!(PositionalConfig => PositionalScheme);
+
+// A module that no name and no `kind` makes, so it has no line in the table.
+acts_at!(MixedRotary, Rotate);
 
 /// A model without positions: it sees its input as a bag of tokens.
 #[derive(Module, Debug)]

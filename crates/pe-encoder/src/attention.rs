@@ -6,7 +6,7 @@ use burn::config::Config;
 use burn::module::{Initializer, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
 use burn::tensor::{Bool, Device, Tensor, TensorData};
-use pe_burn::{PositionalScheme, Positions, Rotate};
+use pe_burn::{Positional, Positions, Rotate, ScoreBias};
 
 use crate::kernels::{self, Kernels};
 use crate::plain::{
@@ -115,77 +115,98 @@ pub struct Attention {
 
 /// What every layer of one kind takes besides its input. It is computed once for all of them.
 pub(crate) struct Shared<'a> {
-    scheme: &'a PositionalScheme,
+    rotate: Option<&'a dyn Rotate>,
+    score_bias: Option<&'a dyn ScoreBias>,
     /// The positions of the input's tokens.
     positions: Positions,
     /// The positions of all tokens that they attend to.
     key_positions: Positions,
     /// `[batch, seq]`, true where there is no token.
     padding: Option<&'a Tensor<2, Bool>>,
-    /// The bias of scheme and window, `[1 or batch, heads, queries, keys]`. If the scheme's bias depends on
-    /// queries and keys, that of the window alone.
+    /// What scheme and window add by positions alone, `[1 or batch, heads, queries, keys]`.
     bias: Option<Tensor<4>>,
+    /// `[batch, heads, queries, keys]`
+    scores: [usize; 4],
 }
 
 impl<'a> Shared<'a> {
-    /// For an input of `[batch, seq]` tokens, which attend to each other.
+    /// For `x`, `[batch, seq, d_model]`, whose tokens attend to each other.
     pub fn new(
-        [batch, seq]: [usize; 2],
+        x: &Tensor<3>,
         padding: Option<&'a Tensor<2, Bool>>,
-        scheme: &'a PositionalScheme,
+        scheme: &'a dyn Positional,
         positions: &Positions,
         attention: &Attention,
     ) -> Self {
+        let [batch, seq, _] = x.dims();
         if let Some(padding) = padding {
             assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
         }
         Self {
-            bias: attention.fixed_bias(scheme, (positions, seq), (positions, seq)),
-            scheme,
-            positions: positions.clone(),
-            key_positions: positions.clone(),
             padding,
+            ..Self::of(x, scheme, positions, (positions, seq), attention)
         }
     }
 
-    /// For `seq` tokens in each row of a batch, that follow `cached` tokens and attend to them too.
+    /// For `x`, `[batch, seq, d_model]`, whose tokens follow `cached` others in their row and attend to them too.
     pub fn after(
         cached: usize,
-        seq: usize,
-        scheme: &'a PositionalScheme,
+        x: &Tensor<3>,
+        scheme: &'a dyn Positional,
         attention: &Attention,
     ) -> Self {
-        let (positions, all) = (Positions::from(cached), Positions::default());
+        let keys = (&Positions::default(), cached + x.dims()[1]);
+        Self::of(x, scheme, &Positions::from(cached), keys, attention)
+    }
+
+    fn of(
+        x: &Tensor<3>,
+        scheme: &'a dyn Positional,
+        positions: &Positions,
+        keys: (&Positions, usize),
+        attention: &Attention,
+    ) -> Self {
+        let [batch, seq, _] = x.dims();
+        let scores = [batch, attention.heads, seq, keys.1];
+        let bias = scheme.as_bias().map(|scheme| {
+            let bias = scheme.bias((positions, seq), keys);
+            kernels::check_bias(&bias, scores, &x.device());
+            bias
+        });
         Self {
-            bias: attention.fixed_bias(scheme, (&positions, seq), (&all, cached + seq)),
-            scheme,
-            positions,
-            key_positions: all,
+            rotate: scheme.as_rotate(),
+            score_bias: scheme.as_score_bias(),
+            positions: positions.clone(),
+            key_positions: keys.0.clone(),
             padding: None,
+            bias: together(bias, attention.window_bias(seq, keys.1)),
+            scores,
         }
     }
 
-    /// What a layer adds to the scores of its queries and keys.
-    fn bias(&self, q: &Tensor<4>, k: &Tensor<4>) -> Option<Tensor<4>> {
-        match self.scheme.sees_content() {
-            true => {
-                let keys = (k, &self.key_positions);
-                let of_scheme = self.scheme.score_bias((q, &self.positions), keys);
-                together(of_scheme, self.bias.clone())
-            }
-            false => self.bias.clone(),
-        }
+    /// What a layer adds to its scores. `queries_and_keys` are those of the layer, `[batch, heads, tokens, d_head]`.
+    fn bias(&self, queries_and_keys: impl FnOnce() -> [Tensor<4>; 2]) -> Option<Tensor<4>> {
+        let by_content = self.score_bias.map(|scheme| {
+            let [q, k] = queries_and_keys();
+            let bias = scheme.score_bias((&q, &self.positions), (&k, &self.key_positions));
+            kernels::check_bias(&bias, self.scores, &q.device());
+            bias
+        });
+        together(by_content, self.bias.clone())
     }
 }
 
-/// The sum of two biases.
-fn together(of_scheme: Option<Tensor<4>>, of_window: Option<Tensor<4>>) -> Option<Tensor<4>> {
-    match (of_scheme, of_window) {
-        (Some(scheme), Some(window)) => {
-            let dtype = scheme.dtype();
-            Some(scheme + window.cast(dtype))
-        }
-        (scheme, window) => scheme.or(window),
+/// The sum of two biases, in the wider of their types.
+fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(match a.dtype().size() < b.dtype().size() {
+            true => a.cast(b.dtype()) + b,
+            false => {
+                let dtype = a.dtype();
+                a + b.cast(dtype)
+            }
+        }),
+        (a, b) => a.or(b),
     }
 }
 
@@ -292,14 +313,13 @@ impl Attention {
         &self,
         x: Tensor<3>,
         padding: Option<&Tensor<2, Bool>>,
-        scheme: &PositionalScheme,
+        scheme: &dyn Positional,
         positions: &Positions,
     ) -> Tensor<3> {
         if is_empty(&x) {
             return x;
         }
-        let [batch, seq, _] = x.dims();
-        let shared = Shared::new([batch, seq], padding, scheme, positions, self);
+        let shared = Shared::new(&x, padding, scheme, positions, self);
         self.attend(x, &shared)
     }
 
@@ -324,13 +344,13 @@ impl Attention {
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
-        scheme: &PositionalScheme,
+        scheme: &dyn Positional,
         cache: &mut Cache,
     ) -> Tensor<3> {
         if is_empty(&x) {
             return x;
         }
-        let shared = Shared::after(cache.tokens(), x.dims()[1], scheme, self);
+        let shared = Shared::after(cache.tokens(), &x, scheme, self);
         self.attend_cached(x, &shared, cache)
     }
 
@@ -342,13 +362,10 @@ impl Attention {
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, padding)
         } else {
-            let bias = match shared.scheme.sees_content() {
-                true => {
-                    let [q, k, _] = split_heads(qkv.clone(), self.heads);
-                    shared.bias(&q, &k)
-                }
-                false => shared.bias.clone(),
-            };
+            let bias = shared.bias(|| {
+                let [q, k, _] = split_heads(qkv.clone(), self.heads);
+                [q, k]
+            });
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
@@ -373,25 +390,11 @@ impl Attention {
         let y = match self.drops(&q) {
             true => self.weighted_values(q, [k, v], shared, None),
             false => {
-                let bias = shared.bias(&q, &k);
+                let bias = shared.bias(|| [q.clone(), k.clone()]);
                 join_heads(kernels::cached_attention(q, [k, v], bias, self.kernels))
             }
         };
         kernels::linear(y, &self.output, self.kernels)
-    }
-
-    /// What scheme and window add to the scores, apart from what depends on queries and keys.
-    fn fixed_bias(
-        &self,
-        scheme: &PositionalScheme,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Option<Tensor<4>> {
-        let of_scheme = match scheme.sees_content() {
-            true => None,
-            false => scheme.bias(queries, keys),
-        };
-        together(of_scheme, self.window_bias(queries.1, keys.1))
     }
 
     /// For local attention: the score of a masked key at every key outside of the window, and 0 inside,
@@ -418,8 +421,18 @@ impl Attention {
         let [d_model, _] = self.qkv.weight.dims();
         check_width(&x, d_model);
         let qkv = kernels::linear(x, &self.qkv, self.kernels);
-        let both = [self.heads; 2];
-        shared.scheme.rotate_packed(qkv, both, &shared.positions)
+        let Some(scheme) = shared.rotate else {
+            return qkv;
+        };
+        let (dims, device) = (qkv.dims(), qkv.device());
+        let qkv = scheme.rotate_packed(qkv, [self.heads; 2], &shared.positions);
+        assert_eq!(
+            qkv.dims(),
+            dims,
+            "the shape of the rotated projection, and that of the projection"
+        );
+        kernels::check_device(&qkv, &device, "the rotated projection");
+        qkv
     }
 
     /// Whether weights are dropped now.
@@ -437,9 +450,7 @@ impl Attention {
     ) -> Tensor<3> {
         let later = self.causal.then(|| later_keys(&q, &k));
         let masks = padding.into_iter().chain(later);
-        let bias = shared.bias(&q, &k);
-        let ([batch, heads, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
-        kernels::check_bias(bias.as_ref(), [batch, heads, queries, keys]);
+        let bias = shared.bias(|| [q.clone(), k.clone()]);
         let weights = attention_weights(q, k, bias, masks);
         join_heads(self.dropout.forward(weights).matmul(v))
     }
@@ -463,7 +474,7 @@ mod tests {
     use burn::module::Param;
     use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig};
     use burn::tensor::Distribution;
-    use pe_burn::PositionalConfig;
+    use pe_burn::{PositionalConfig, PositionalScheme};
 
     use crate::testing::{difference, values};
 

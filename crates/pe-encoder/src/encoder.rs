@@ -6,7 +6,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
-use pe_burn::{PositionalConfig, PositionalScheme, Positions};
+use pe_burn::{NoPositions, Positional, Positions};
 
 use crate::attention::{
     Attention, AttentionConfig, Cache, Shared, check_width, is_empty, projection,
@@ -173,7 +173,7 @@ impl Encoder {
         &self,
         x: Tensor<3>,
         padding: Option<&Tensor<2, Bool>>,
-        scheme: &PositionalScheme,
+        scheme: &dyn Positional,
         positions: &Positions,
     ) -> Tensor<3> {
         if is_empty(&x) {
@@ -181,10 +181,8 @@ impl Encoder {
         }
         let [d_model] = self.norm.gamma.dims();
         check_width(&x, d_model);
-        let [batch, seq, _] = x.dims();
-        let none = PositionalConfig::None {}.init(&x.device());
-        let shared = self.shared((scheme, &none), |scheme, attention| {
-            Shared::new([batch, seq], padding, scheme, positions, attention)
+        let shared = self.shared(scheme, |scheme, attention| {
+            Shared::new(&x, padding, scheme, positions, attention)
         });
         let mut x = x;
         for layer in &self.layers {
@@ -241,7 +239,7 @@ impl Encoder {
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
-        scheme: &PositionalScheme,
+        scheme: &dyn Positional,
         caches: &mut [Cache],
     ) -> Tensor<3> {
         assert_eq!(caches.len(), self.layers.len(), "a cache for each layer");
@@ -254,9 +252,8 @@ impl Encoder {
         for cache in caches.iter() {
             assert_eq!(cache.tokens(), cached, "all caches hold as many tokens");
         }
-        let none = PositionalConfig::None {}.init(&x.device());
-        let shared = self.shared((scheme, &none), |scheme, attention| {
-            Shared::after(cached, x.dims()[1], scheme, attention)
+        let shared = self.shared(scheme, |scheme, attention| {
+            Shared::after(cached, &x, scheme, attention)
         });
         let mut x = x;
         for (layer, cache) in self.layers.iter().zip(caches) {
@@ -278,12 +275,16 @@ impl Encoder {
     /// What the layers of each kind share.
     fn shared<'a>(
         &self,
-        (scheme, none): (&'a PositionalScheme, &'a PositionalScheme),
-        make: impl Fn(&'a PositionalScheme, &Attention) -> Shared<'a>,
+        scheme: &'a dyn Positional,
+        make: impl Fn(&'a dyn Positional, &Attention) -> Shared<'a>,
     ) -> BTreeMap<Kind, Shared<'a>> {
         let mut shared = BTreeMap::new();
         for layer in &self.layers {
-            let scheme = if layer.positions { scheme } else { none };
+            let scheme = if layer.positions {
+                scheme
+            } else {
+                &NoPositions {}
+            };
             let entry = shared.entry(layer.kind());
             entry.or_insert_with(|| make(scheme, &layer.attention));
         }
@@ -321,6 +322,7 @@ mod tests {
     };
     use burn::nn::{DropoutConfig, LayerNormConfig};
     use burn::tensor::{Distribution, Gradients};
+    use pe_burn::{PositionalConfig, PositionalScheme};
 
     use crate::testing::{difference, padding_of_rows, values};
 

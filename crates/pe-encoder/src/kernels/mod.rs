@@ -26,7 +26,7 @@ mod compare;
 
 use burn::config::Config;
 use burn::nn::Linear;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 use crate::norm::LayerNorm;
 use crate::plain::{self, Mask};
@@ -152,7 +152,9 @@ pub(crate) fn attention(
     kernels: Kernels,
 ) -> Tensor<3> {
     let [batch, seq, _] = qkv.dims();
-    check_bias(bias.as_ref(), [batch, heads, seq, seq]);
+    if let Some(bias) = &bias {
+        check_bias(bias, [batch, heads, seq, seq], &qkv.device());
+    }
     match kernels.runner(&qkv) {
         #[cfg(feature = "cube")]
         Runner::Cube => cube::attention(qkv, mask, bias, heads),
@@ -168,14 +170,35 @@ pub(crate) fn attention(
 ///
 /// # Panics
 ///
-/// When it is not `[1 or batch, heads, queries, keys]`, as that of a scheme for another number of heads.
-pub(crate) fn check_bias(bias: Option<&Tensor<4>>, [batch, heads, queries, keys]: [usize; 4]) {
-    let Some(bias) = bias else { return };
-    let biases = if bias.dims()[0] == 1 { 1 } else { batch };
-    assert_eq!(
-        bias.dims(),
-        [biases, heads, queries, keys],
-        "the shape of the bias, and that of the scores"
+/// When it is not `[1 or batch, heads, queries, keys]`, as that of a scheme for another number of heads, when it is on
+/// another device than the scores, and when it is quantized.
+pub(crate) fn check_bias(bias: &Tensor<4>, scores: [usize; 4], device: &Device) {
+    let [batch, others @ ..] = bias.dims();
+    assert!(
+        (batch == 1 || batch == scores[0]) && others == scores[1..],
+        "the shape of the bias is {:?}, and that of the scores {scores:?}: [batch, heads, queries, keys]",
+        bias.dims()
+    );
+    check_device(bias, device, "the bias");
+}
+
+/// Kernels read the memory of what a scheme returns.
+///
+/// # Panics
+///
+/// When `x`, which is called `name`, is on another device, and when it is quantized.
+pub(crate) fn check_device<const D: usize>(x: &Tensor<D>, device: &Device, name: &str) {
+    let (own, expected) = (
+        x.device().without_autodiff(),
+        device.clone().without_autodiff(),
+    );
+    assert!(
+        own == expected,
+        "{name} is on {own:?}, and the layer on {expected:?}"
+    );
+    assert!(
+        x.dtype().is_float(),
+        "{name} is quantized: dequantize it first"
     );
 }
 
@@ -199,7 +222,9 @@ pub(crate) fn cached_attention(
             "the shape of the cache"
         );
     }
-    check_bias(bias.as_ref(), [batch, heads, queries, keys]);
+    if let Some(bias) = &bias {
+        check_bias(bias, [batch, heads, queries, keys], &q.device());
+    }
     // The kernels have no backward pass. One tensor with autodiff is enough to need one.
     let autodiff = [&q, &cache[0], &cache[1]]
         .into_iter()
@@ -221,7 +246,7 @@ pub(crate) fn cached_attention(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, FloatDType};
+    use burn::tensor::FloatDType;
 
     fn runner(kernels: Kernels, device: &Device) -> Runner {
         kernels.runner(&Tensor::<1>::zeros([1], device))
