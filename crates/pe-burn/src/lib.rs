@@ -171,6 +171,7 @@ mod checkpoint;
 mod display;
 mod embed;
 mod error;
+mod gate;
 mod interpolate;
 mod layout;
 mod positional;
@@ -197,12 +198,13 @@ pub use embed::{
     SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
 pub use error::PositionError;
+pub use gate::ForgetGate;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positional::Positional;
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
     ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    RotateByRows, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
