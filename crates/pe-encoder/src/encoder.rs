@@ -87,7 +87,11 @@ impl EncoderConfig {
             let kind = self.kinds.get(nth).cloned().unwrap_or_default();
             Layer {
                 attention_norm: norm(),
-                attention: attention.clone().with_window(kind.window).init(device),
+                attention: attention
+                    .clone()
+                    .with_window(kind.window)
+                    .with_layer(nth)
+                    .init(device),
                 feed_forward_norm: norm(),
                 inner: projection(self.d_model, self.d_ff, device),
                 outer: projection(self.d_ff, self.d_model, device),
@@ -366,7 +370,7 @@ mod tests {
                 beta: norm.beta.clone().unwrap(),
                 epsilon: config.epsilon,
             };
-            let layer = |layer: &TransformerEncoderLayer| {
+            let layer = |(nth, layer): (usize, &TransformerEncoderLayer)| {
                 let parts = [&layer.mha.query, &layer.mha.key, &layer.mha.value];
                 let weights = parts.map(|part| part.weight.val());
                 let biases = parts.map(|part| part.bias.as_ref().unwrap().val());
@@ -382,6 +386,7 @@ mod tests {
                         heads: config.heads,
                         causal: config.causal,
                         window: None,
+                        layer: nth,
                         kernels: config.kernels,
                     },
                     feed_forward_norm: norm(&layer.norm_1),
@@ -391,7 +396,7 @@ mod tests {
                 }
             };
             Encoder {
-                layers: self.encoder.layers.iter().map(layer).collect(),
+                layers: self.encoder.layers.iter().enumerate().map(layer).collect(),
                 norm: norm(&self.norm),
                 kernels: config.kernels,
             }
