@@ -58,7 +58,7 @@ pub trait ForgetGate {
     ///
     /// - `layer`: the index of the layer in its model, from 0
     /// - `x`: `[batch, seq, d_model]`, what the layer projects to queries, keys and values; not empty
-    /// - output: `[batch, heads, seq]`, at most 0, any float type
+    /// - output: `[batch, heads, seq]`, finite and at most 0, any float type
     ///
     /// # Errors
     ///

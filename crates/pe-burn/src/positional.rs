@@ -8,7 +8,8 @@ use crate::rotate::Rotate;
 /// A positional scheme as a model sees it: the places of a transformer at which it acts.
 ///
 /// Each method answers with the trait of one place, or with `None` where the scheme does nothing. A scheme may act at
-/// several: what it adds to scores at several of them is summed. All schemes of this crate have this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme
+/// several: what it adds to scores at several of them is summed. (A type that has [`Bias`] has [`ScoreBias`] by that, so
+/// that a scheme which adds both is made of two types.) All schemes of this crate have this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme
 /// of another crate goes wherever they go:
 ///
 /// ```

@@ -5,7 +5,7 @@
 use burn::config::Config;
 use burn::module::{Initializer, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
-use burn::tensor::{Bool, Device, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, FloatDType, Tensor, TensorData};
 use pe_burn::{ForgetGate, Positional, Positions, Rotate, ScoreBias};
 
 use crate::kernels::{self, Kernels};
@@ -135,6 +135,10 @@ pub(crate) struct Shared<'a> {
     bias: Option<Tensor<4>>,
     /// `[batch, heads, queries, keys]`
     scores: [usize; 4],
+    /// The width of a head's values.
+    d_head: usize,
+    /// The width of a head's queries and keys, as they go into the product.
+    width: usize,
 }
 
 impl<'a> Shared<'a> {
@@ -176,13 +180,16 @@ impl<'a> Shared<'a> {
     ) -> Self {
         let [batch, seq, _] = x.dims();
         let scores = [batch, attention.heads, seq, keys.1];
+        let [d_model, _] = attention.qkv.weight.dims();
+        let d_head = d_model / attention.heads;
+        let rotate = scheme.as_rotate();
         let bias = scheme.as_bias().map(|scheme| {
             let bias = scheme.bias((positions, seq), keys);
             kernels::check_bias(&bias, scores, &x.device());
             bias
         });
         Self {
-            rotate: scheme.as_rotate(),
+            rotate,
             score_bias: scheme.as_score_bias(),
             forget_gate: scheme.as_forget_gate(),
             positions: positions.clone(),
@@ -190,7 +197,14 @@ impl<'a> Shared<'a> {
             padding: None,
             bias: together(bias, attention.window_bias(seq, keys.1)),
             scores,
+            d_head,
+            width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),
         }
+    }
+
+    /// Whether the scheme makes queries and keys of another width, which leaves the kernels and projections in one.
+    fn changes_width(&self) -> bool {
+        self.width != self.d_head
     }
 
     /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
@@ -326,8 +340,9 @@ impl Attention {
     ///
     /// # Panics
     ///
-    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the bias of the scheme is for
-    /// another number of heads, and when the scheme has no encoding for these positions.
+    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the scheme has no encoding for these
+    /// positions, when what it returns has another shape than this attention needs (as the bias of another number of heads)
+    /// or is on another device, and when it has a forget gate and the attention is not causal.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -358,8 +373,8 @@ impl Attention {
     /// # Panics
     ///
     /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache
-    /// holds another batch size, when the bias of the scheme is for another number of heads, and when the scheme has
-    /// no encoding for these positions.
+    /// holds another batch size or that of another kind of scheme, when the scheme has no encoding for these positions, and when
+    /// what it returns has another shape than this attention needs or is on another device.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
@@ -378,7 +393,7 @@ impl Attention {
         let gates = self.gate_sums(&x, shared, None);
         let of_gate = gates.map(|sums| differences(sums.clone(), sums));
         let qkv = self.projected(x);
-        let y = if self.drops(&qkv) || self.width(shared) != self.d_head() {
+        let y = if self.drops(&qkv) || shared.changes_width() {
             let [q, k, v] = self.queries_keys_values(qkv, shared);
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, of_gate, padding)
@@ -411,7 +426,7 @@ impl Attention {
         cache.extend([k, v], gates.clone());
         let [k, v] = [&cache.keys, &cache.values].map(|room| cache.all(room));
         let of_gate = gates.map(|sums| differences(sums, cache.all(&cache.gates)));
-        let y = match self.drops(&q) || self.width(shared) != self.d_head() {
+        let y = match self.drops(&q) || shared.changes_width() {
             true => self.weighted_values(q, [k, v], shared, of_gate, None),
             false => {
                 let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
@@ -444,6 +459,10 @@ impl Attention {
         kernels::check_device(&gates, &x.device(), "the forget gate");
         if let Some(padding) = shared.padding {
             gates = gates.mask_fill(padding.clone().unsqueeze_dim(1), 0.0);
+        }
+        // The sum of many small numbers needs more digits than half a word has.
+        if gates.dtype().size() < DType::F32.size() {
+            gates = gates.cast(FloatDType::F32);
         }
         let sums = gates.cumsum(2).unsqueeze_dim(3);
         let before = cache.filter(|cache| cache.gates.is_some());
@@ -478,18 +497,6 @@ impl Attention {
         kernels::linear(x, &self.qkv, self.kernels)
     }
 
-    /// The width of a head's values.
-    fn d_head(&self) -> usize {
-        let [d_model, _] = self.qkv.weight.dims();
-        d_model / self.heads
-    }
-
-    /// The width of a head's queries and keys, as they go into the product.
-    fn width(&self, shared: &Shared<'_>) -> usize {
-        let d_head = self.d_head();
-        shared.rotate.map_or(d_head, |scheme| scheme.width(d_head))
-    }
-
     /// The projection, its queries and keys rotated by a scheme that leaves them as wide as they are.
     fn rotate_packed(&self, qkv: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
         let Some(scheme) = shared.rotate else {
@@ -508,8 +515,7 @@ impl Attention {
 
     /// Queries and keys of the projection, rotated, and values: `[batch, heads, seq, width]` each.
     fn queries_keys_values(&self, qkv: Tensor<3>, shared: &Shared<'_>) -> [Tensor<4>; 3] {
-        let (width, d_head) = (self.width(shared), self.d_head());
-        let Some(scheme) = shared.rotate.filter(|_| width != d_head) else {
+        let Some(scheme) = shared.rotate.filter(|_| shared.changes_width()) else {
             return split_heads(self.rotate_packed(qkv, shared), self.heads);
         };
         let [q, k, v] = split_heads(qkv, self.heads);
@@ -518,7 +524,7 @@ impl Attention {
         for x in [&q, &k] {
             assert_eq!(
                 x.dims(),
-                [batch, heads, seq, width],
+                [batch, heads, seq, shared.width],
                 "the shape of rotated queries and keys, and [batch, heads, seq, width]"
             );
             kernels::check_device(x, &v.device(), "a side of the rotation");
@@ -544,7 +550,7 @@ impl Attention {
         let later = self.causal.then(|| later_keys(&q, &k));
         let masks = padding.into_iter().chain(later);
         let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
-        let weights = attention_weights(q, k, self.d_head(), bias, masks);
+        let weights = attention_weights(q, k, shared.d_head, bias, masks);
         join_heads(self.dropout.forward(weights).matmul(v))
     }
 }
