@@ -3,9 +3,11 @@
 use burn::tensor::module::attention;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    AlibiConfig, Bias, Embed, PositionError, Positions, RotaryPositionalEncodingConfig, Rotate,
-    SinusoidalPositionalEncodingConfig,
+    AlibiConfig, Bias, Embed, Layout, PositionError, Positional, Positions,
+    RotaryPositionalEncodingConfig, Rotate, RotateByRows, SinusoidalPositionalEncodingConfig,
+    Spectrum,
 };
+use pe_encoder::EncoderConfig;
 use pe_tests::devices;
 
 use crate::{distance, embeddings, values};
@@ -164,5 +166,101 @@ fn schemes_of_either_crate_fit_into_a_box() {
     ];
     for scheme in &biases {
         assert_eq!(scheme.bias((&at, 2), (&at, 3)).dims(), [1, 2, 2, 3]);
+    }
+}
+
+/// RoPE for heads of width 8, by rows on some device; and the bias of [`Constant`].
+struct RowsAndConstant {
+    rows_on: Option<Device>,
+    bias: Constant,
+}
+
+impl RotateByRows for RowsAndConstant {
+    fn try_rows(
+        &self,
+        positions: &Positions,
+        [_, seq]: [usize; 2],
+        device: &Device,
+    ) -> Result<Tensor<3>, PositionError> {
+        let spectrum = Spectrum::new(8, 1e4)?.with_layout(Layout::Halves);
+        let ids = positions.to_rows(seq)?;
+        let mut rows = Vec::<f32>::new();
+        for id in ids.iter().flatten() {
+            rows.extend(spectrum.rows::<f32>(*id..id + 1)?);
+        }
+        let device = self.rows_on.as_ref().unwrap_or(device);
+        let rows = Tensor::<1>::from_data(rows.as_slice(), device);
+        Ok(rows.reshape([ids.len(), seq, 8]))
+    }
+}
+
+impl Positional for RowsAndConstant {
+    fn as_rotate(&self) -> Option<&dyn Rotate> {
+        Some(self)
+    }
+
+    fn as_bias(&self) -> Option<&dyn Bias> {
+        Some(&self.bias)
+    }
+}
+
+fn rows_and_constant(rows_on: Option<Device>, bias_on: &Device) -> RowsAndConstant {
+    let (value, heads, device) = (0.5, 2, bias_on.clone());
+    let bias = Constant {
+        value,
+        heads,
+        device,
+    };
+    RowsAndConstant { rows_on, bias }
+}
+
+/// A bias that is the same for every pair changes nothing, so the encoder gives what it gives with RoPE alone.
+#[test]
+fn a_rotation_by_rows_is_rope_on_every_device() {
+    for device in devices() {
+        let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+        let scheme = rows_and_constant(None, &device);
+        let at = Positions::from_starts([3, 1_000]);
+        let qkv = embeddings(2, 5, 48, &device);
+        let ours = rope.rotate_packed(qkv.clone(), [2, 2], &at);
+        let theirs = scheme.rotate_packed(qkv, [2, 2], &at);
+        assert_eq!(distance(ours, theirs), 0.0, "{device:?}");
+
+        let device = device.autodiff();
+        let encoder = EncoderConfig::new(16, 32, 2, 2).init(&device);
+        let x = embeddings(2, 9, 16, &device);
+        let run = |scheme: &dyn Positional| {
+            let x = x.clone().require_grad();
+            let y = encoder.forward(x.clone(), None, scheme, &at);
+            let gradients = (y.clone() * y.clone() * y.clone()).sum().backward();
+            (y, x.grad(&gradients).expect("a gradient"))
+        };
+        let (ours, theirs) = (run(&rope), run(&scheme));
+        assert!(distance(ours.0, theirs.0) < 2e-5, "{device:?}");
+        assert!(distance(ours.1, theirs.1) < 2e-4, "{device:?}");
+    }
+}
+
+/// It needs two backends in the build, which give two devices.
+#[cfg(feature = "ndarray")]
+#[test]
+fn what_a_scheme_returns_on_another_device_is_refused() {
+    let device = Device::flex();
+    let encoder = EncoderConfig::new(16, 32, 2, 2).init(&device);
+    for other in devices().into_iter().skip(1) {
+        for (scheme, words) in [
+            (rows_and_constant(None, &other), "the bias is on"),
+            (
+                rows_and_constant(Some(other.clone()), &device),
+                "move one with to_device",
+            ),
+        ] {
+            let x = embeddings(2, 9, 16, &device);
+            let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                encoder.forward(x, None, &scheme, &Positions::default())
+            }));
+            let said = *refused.unwrap_err().downcast::<String>().expect("text");
+            assert!(said.contains(words), "{said}");
+        }
     }
 }

@@ -39,9 +39,10 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of three places. There are four traits, since attention scores have two:
-//! one for positions alone, and one that also looks at the content of queries and keys.
-//! [`PositionalScheme`] has all four and does nothing where a scheme does nothing:
+//! Position enters a transformer at one of three places. There is a trait for each, and attention scores have three:
+//! for positions alone, for a look at the content of queries and keys, and for gates that forget. A scheme may act at several
+//! places. [`Positional`] says at which: it answers with the trait of each, or with `None`. All schemes have it, and a
+//! scheme of your own goes wherever they go:
 //!
 //! | hook | place | schemes |
 //! |---|---|---|
@@ -49,8 +50,11 @@
 //! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE) |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
 //! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Cope`](content::Cope) (CoPE) |
+//! | [`ForgetGate`] | attention scores, with a look at hidden states | none of this crate: its documentation has FoX |
 //!
-//! A layer of causal attention with a cache, for every scheme:
+//! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
+//! [`Rotate`] and the method [`score_bias`](PositionalScheme::score_bias), which do nothing where a scheme does nothing.
+//! A layer of causal attention with a cache, for all of them:
 //!
 //! ```
 //! use burn::module::Module;
@@ -113,7 +117,7 @@
 //! # Ok::<(), pe_burn::PositionError>(())
 //! ```
 //!
-//! The crate `pe-encoder` is a whole encoder and decoder like this, with kernels.
+//! The crate `pe-encoder` is a whole encoder and decoder like this, with kernels, for any [`Positional`].
 //!
 //! # What else there is
 //!
@@ -127,6 +131,7 @@
 //! | draw positions at random | [`RandomizedPositions`] |
 //! | choose a scheme by name or from a file | [`PositionalConfig`] |
 //! | rotate by learned frequencies, or by mixtures of them (FoPE) | [`rotary`] |
+//! | write a scheme of your own | [`Positional`]; for a rotation [`RotateByRows`] |
 //! | choose how embeddings are scaled, initialized, resized | [`embedding`] |
 //! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`](model::LayerPositions) |
 //! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`], [`DualChunk`](rotary::DualChunk) |
@@ -138,7 +143,7 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller; so do `try_score_bias` and `score_bias`. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! at the line of the caller; so do `try_score_bias` and `score_bias`, `try_log_gates` and `log_gates`. Every configuration has `try_init` and `init` in the same way. `forward` is
 //! `embed` at positions 0, 1, 2, … and panics as it does. Other methods that can fail have one form, which
 //! returns a [`Result`] or says when it panics.
 //!
@@ -171,6 +176,7 @@ mod checkpoint;
 mod display;
 mod embed;
 mod error;
+mod gate;
 mod interpolate;
 mod layout;
 mod positional;
@@ -197,12 +203,13 @@ pub use embed::{
     SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
 pub use error::PositionError;
+pub use gate::ForgetGate;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positional::Positional;
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
     ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    RotateByRows, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};

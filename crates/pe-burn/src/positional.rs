@@ -2,12 +2,14 @@
 
 use crate::bias::{Bias, ScoreBias};
 use crate::embed::Embed;
+use crate::gate::ForgetGate;
 use crate::rotate::Rotate;
 
 /// A positional scheme as a model sees it: the places of a transformer at which it acts.
 ///
 /// Each method answers with the trait of one place, or with `None` where the scheme does nothing. A scheme may act at
-/// several. All schemes of this crate have this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme
+/// several: what it adds to scores at several of them is summed. (A type that has [`Bias`] has [`ScoreBias`] by that, so
+/// that a scheme which adds both is made of two types.) All schemes of this crate have this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme
 /// of another crate goes wherever they go:
 ///
 /// ```
@@ -57,6 +59,11 @@ pub trait Positional {
 
     /// What it adds to attention scores by the content of queries and keys, in every layer.
     fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
+        None
+    }
+
+    /// What a token forgets of the tokens before it, by its hidden state, in every layer of causal attention.
+    fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
         None
     }
 }

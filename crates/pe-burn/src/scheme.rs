@@ -34,6 +34,7 @@ use crate::embed::{
     SinusoidalPositionalEncodingConfig, Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
 };
 use crate::error::{PositionError, expect, init};
+use crate::gate::ForgetGate;
 use crate::positional::Positional;
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
@@ -311,6 +312,10 @@ impl Positional for PositionalScheme {
     fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
         self.module().as_score_bias()
     }
+
+    fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
+        self.module().as_forget_gate()
+    }
 }
 
 impl Embed for PositionalScheme {
@@ -339,6 +344,11 @@ impl Rotate for PositionalScheme {
             Some(scheme) => scheme.try_rotate_sides(queries, keys),
             None => Ok([queries.map(|(q, _)| q), keys.map(|(k, _)| k)]),
         }
+    }
+
+    fn width(&self, d_head: usize) -> usize {
+        self.as_rotate()
+            .map_or(d_head, |scheme| scheme.width(d_head))
     }
 
     fn try_rotate_packed(

@@ -1,12 +1,12 @@
 //! Multi-head self-attention with any positional scheme.
 //!
-//! The scheme acts at two places: it rotates queries and keys, and it adds to the scores.
+//! The scheme acts at two places: it rotates queries and keys, and it adds to the scores, where a forget gate adds too.
 
 use burn::config::Config;
 use burn::module::{Initializer, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
-use burn::tensor::{Bool, Device, Tensor, TensorData};
-use pe_burn::{Positional, Positions, Rotate, ScoreBias};
+use burn::tensor::{Bool, DType, Device, FloatDType, Tensor, TensorData};
+use pe_burn::{ForgetGate, Positional, Positions, Rotate, ScoreBias};
 
 use crate::kernels::{self, Kernels};
 use crate::plain::{
@@ -33,6 +33,9 @@ pub struct AttentionConfig {
     /// and to `window − 1` tokens on each side (on the left alone if the attention is causal). Places are
     /// those in the row, whatever the positions are. Without it a token attends to all tokens.
     pub window: Option<usize>,
+    /// The index of this layer in its model, for a scheme that has other weights in every layer.
+    #[config(default = 0)]
+    pub layer: usize,
     /// Whether kernels may be used.
     #[config(default = "Kernels::Auto")]
     pub kernels: Kernels,
@@ -63,6 +66,7 @@ impl AttentionConfig {
             heads,
             causal: self.causal,
             window: self.window,
+            layer: self.layer,
             kernels: self.kernels,
         }
     }
@@ -83,7 +87,8 @@ pub(crate) fn projection(inputs: usize, outputs: usize, device: &Device) -> Line
 /// with a positional scheme.
 ///
 /// One linear layer makes queries, keys and values; another one projects the heads' results. The
-/// scheme rotates `q` and `k` and gives `bias`, which may depend on the rotated `q` and `k`. With a scheme that does neither, the result is that
+/// scheme rotates `q` and `k` and gives `bias`, which may depend on the rotated `q` and `k`, and to which a
+/// [forget gate](ForgetGate) adds. With a scheme that does none of it, the result is that
 /// of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
 ///
 /// ```
@@ -110,6 +115,8 @@ pub struct Attention {
     #[module(skip)]
     pub(crate) window: Option<usize>,
     #[module(skip)]
+    pub(crate) layer: usize,
+    #[module(skip)]
     pub(crate) kernels: Kernels,
 }
 
@@ -117,6 +124,7 @@ pub struct Attention {
 pub(crate) struct Shared<'a> {
     rotate: Option<&'a dyn Rotate>,
     score_bias: Option<&'a dyn ScoreBias>,
+    forget_gate: Option<&'a dyn ForgetGate>,
     /// The positions of the input's tokens.
     positions: Positions,
     /// The positions of all tokens that they attend to.
@@ -127,6 +135,10 @@ pub(crate) struct Shared<'a> {
     bias: Option<Tensor<4>>,
     /// `[batch, heads, queries, keys]`
     scores: [usize; 4],
+    /// The width of a head's values.
+    d_head: usize,
+    /// The width of a head's queries and keys, as they go into the product.
+    width: usize,
 }
 
 impl<'a> Shared<'a> {
@@ -168,31 +180,47 @@ impl<'a> Shared<'a> {
     ) -> Self {
         let [batch, seq, _] = x.dims();
         let scores = [batch, attention.heads, seq, keys.1];
+        let [d_model, _] = attention.qkv.weight.dims();
+        let d_head = d_model / attention.heads;
+        let rotate = scheme.as_rotate();
         let bias = scheme.as_bias().map(|scheme| {
             let bias = scheme.bias((positions, seq), keys);
             kernels::check_bias(&bias, scores, &x.device());
             bias
         });
         Self {
-            rotate: scheme.as_rotate(),
+            rotate,
             score_bias: scheme.as_score_bias(),
+            forget_gate: scheme.as_forget_gate(),
             positions: positions.clone(),
             key_positions: keys.0.clone(),
             padding: None,
             bias: together(bias, attention.window_bias(seq, keys.1)),
             scores,
+            d_head,
+            width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),
         }
     }
 
-    /// What a layer adds to its scores. `queries_and_keys` are those of the layer, `[batch, heads, tokens, d_head]`.
-    fn bias(&self, queries_and_keys: impl FnOnce() -> [Tensor<4>; 2]) -> Option<Tensor<4>> {
+    /// Whether the scheme makes queries and keys of another width, which leaves the kernels and projections in one.
+    fn changes_width(&self) -> bool {
+        self.width != self.d_head
+    }
+
+    /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
+    /// its forget gate.
+    fn bias(
+        &self,
+        queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
+        of_gate: Option<Tensor<4>>,
+    ) -> Option<Tensor<4>> {
         let by_content = self.score_bias.map(|scheme| {
             let [q, k] = queries_and_keys();
             let bias = scheme.score_bias((&q, &self.positions), (&k, &self.key_positions));
             kernels::check_bias(&bias, self.scores, &q.device());
             bias
         });
-        together(by_content, self.bias.clone())
+        together(together(by_content, self.bias.clone()), of_gate)
     }
 }
 
@@ -217,11 +245,17 @@ fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
 /// copies it.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    /// Keys, already rotated, and values: `[batch, heads, room, d_head]` each.
-    keys_and_values: Option<[Tensor<4>; 2]>,
-    /// How much of the room is used.
+    /// As they go into the product.
+    keys: Room,
+    values: Room,
+    /// For a scheme with a forget gate: the sum of the logarithms up to every token, in one column.
+    gates: Room,
+    /// How much of each room is used.
     tokens: usize,
 }
+
+/// `[batch, heads, room, width]`; nothing before the first tokens.
+type Room = Option<Tensor<4>>;
 
 /// The room of a cache that begins, in tokens.
 const ROOM: usize = 64;
@@ -232,58 +266,57 @@ impl Cache {
         self.tokens
     }
 
-    /// Appends keys and values of further tokens.
-    fn extend(&mut self, more: [Tensor<4>; 2]) {
-        let [batch, heads, seq, d_head] = more[0].dims();
-        let (used, tokens) = (self.tokens, self.tokens + seq);
-        let room = self.keys_and_values.as_ref().map_or(0, |[keys, _]| {
-            let [cached_batch, cached_heads, room, cached_d_head] = keys.dims();
-            assert_eq!(
-                [batch, heads, d_head],
-                [cached_batch, cached_heads, cached_d_head],
-                "batch, heads and d_head of the tokens, and those of their cache"
-            );
-            room
-        });
-        let cached = self.keys_and_values.take();
-        let target = match cached {
-            Some(cached) if tokens <= room => cached,
-            cached => {
-                let room = (tokens + tokens / 2).max(ROOM);
-                let wider = |from: &Tensor<4>| {
-                    let options = (&from.device(), from.dtype());
-                    Tensor::zeros([batch, heads, room, d_head], options)
-                };
-                match cached {
-                    None => more.each_ref().map(wider),
-                    Some(cached) => cached.map(|from| {
-                        let all = [0..batch, 0..heads, 0..used, 0..d_head];
-                        let from = from.slice(all.clone());
-                        wider(&from).slice_assign(all, from)
-                    }),
-                }
-            }
-        };
-        let [keys, values] = target;
-        let [more_keys, more_values] = more;
-        let new = [0..batch, 0..heads, used..tokens, 0..d_head];
-        self.keys_and_values = Some([
-            keys.slice_assign(new.clone(), more_keys),
-            values.slice_assign(new, more_values),
-        ]);
-        self.tokens = tokens;
+    /// Appends keys and values of further tokens, and the sums of their gates if there are gates.
+    fn extend(&mut self, [keys, values]: [Tensor<4>; 2], gates: Option<Tensor<4>>) {
+        let seq = keys.dims()[2];
+        assert!(
+            self.tokens == 0 || self.gates.is_some() == gates.is_some(),
+            "a cache is for one scheme: the scheme of its tokens has a forget gate and that of the new tokens has none, or the \
+             other way round"
+        );
+        append(&mut self.keys, self.tokens, keys);
+        append(&mut self.values, self.tokens, values);
+        if let Some(gates) = gates {
+            append(&mut self.gates, self.tokens, gates);
+        }
+        self.tokens += seq;
     }
 
-    /// The keys and values of all tokens, `[batch, heads, tokens, d_head]` each.
-    fn all(&self) -> [Tensor<4>; 2] {
-        let cached = self
-            .keys_and_values
-            .as_ref()
-            .expect("the cache holds tokens");
-        cached
-            .each_ref()
-            .map(|all| all.clone().narrow(2, 0, self.tokens))
+    /// What a room holds, `[batch, heads, tokens, width]`.
+    fn all(&self, room: &Room) -> Tensor<4> {
+        let room = room.as_ref().expect("the cache holds tokens");
+        room.clone().narrow(2, 0, self.tokens)
     }
+}
+
+/// Writes what belongs to further tokens behind the `used` tokens of a room, or of a larger one.
+fn append(room: &mut Room, used: usize, more: Tensor<4>) {
+    let [batch, heads, seq, width] = more.dims();
+    let tokens = used + seq;
+    let wider = |like: &Tensor<4>| {
+        let shape = [batch, heads, (tokens + tokens / 2).max(ROOM), width];
+        Tensor::zeros(shape, (&like.device(), like.dtype()))
+    };
+    let target = match room.take() {
+        None => wider(&more),
+        Some(cached) => {
+            let [cached_batch, cached_heads, of_cache, cached_width] = cached.dims();
+            assert_eq!(
+                [batch, heads, width],
+                [cached_batch, cached_heads, cached_width],
+                "batch, heads and width of the tokens, and those of their cache"
+            );
+            match tokens <= of_cache {
+                true => cached,
+                false => {
+                    let all = [0..batch, 0..heads, 0..used, 0..width];
+                    let cached = cached.slice(all.clone());
+                    wider(&cached).slice_assign(all, cached)
+                }
+            }
+        }
+    };
+    *room = Some(target.slice_assign([0..batch, 0..heads, used..tokens, 0..width], more));
 }
 
 impl Attention {
@@ -307,8 +340,9 @@ impl Attention {
     ///
     /// # Panics
     ///
-    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the bias of the scheme is for
-    /// another number of heads, and when the scheme has no encoding for these positions.
+    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the scheme has no encoding for these
+    /// positions, when what it returns has another shape than this attention needs (as the bias of another number of heads)
+    /// or is on another device, and when it has a forget gate and the attention is not causal.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -339,8 +373,8 @@ impl Attention {
     /// # Panics
     ///
     /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache
-    /// holds another batch size, when the bias of the scheme is for another number of heads, and when the scheme has
-    /// no encoding for these positions.
+    /// holds another batch size or that of another kind of scheme, when the scheme has no encoding for these positions, and when
+    /// what it returns has another shape than this attention needs or is on another device.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
@@ -356,16 +390,20 @@ impl Attention {
 
     /// As [`forward`](Self::forward), of an `x` that is not empty.
     pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
-        let qkv = self.queries_keys_values(x, shared);
-        let y = if self.drops(&qkv) {
-            let [q, k, v] = split_heads(qkv, self.heads);
+        let gates = self.gate_sums(&x, shared, None);
+        let of_gate = gates.map(|sums| differences(sums.clone(), sums));
+        let qkv = self.projected(x);
+        let y = if self.drops(&qkv) || shared.changes_width() {
+            let [q, k, v] = self.queries_keys_values(qkv, shared);
             let padding = shared.padding.map(key_mask);
-            self.weighted_values(q, [k, v], shared, padding)
+            self.weighted_values(q, [k, v], shared, of_gate, padding)
         } else {
-            let bias = shared.bias(|| {
+            let qkv = self.rotate_packed(qkv, shared);
+            let queries_and_keys = || {
                 let [q, k, _] = split_heads(qkv.clone(), self.heads);
                 [q, k]
-            });
+            };
+            let bias = shared.bias(queries_and_keys, of_gate);
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
@@ -383,18 +421,55 @@ impl Attention {
         cache: &mut Cache,
     ) -> Tensor<3> {
         assert!(self.causal, "a cache is for causal attention");
-        let qkv = self.queries_keys_values(x, shared);
-        let [q, k, v] = split_heads(qkv, self.heads);
-        cache.extend([k, v]);
-        let [k, v] = cache.all();
-        let y = match self.drops(&q) {
-            true => self.weighted_values(q, [k, v], shared, None),
+        let gates = self.gate_sums(&x, shared, Some(cache));
+        let [q, k, v] = self.queries_keys_values(self.projected(x), shared);
+        cache.extend([k, v], gates.clone());
+        let [k, v] = [&cache.keys, &cache.values].map(|room| cache.all(room));
+        let of_gate = gates.map(|sums| differences(sums, cache.all(&cache.gates)));
+        let y = match self.drops(&q) || shared.changes_width() {
+            true => self.weighted_values(q, [k, v], shared, of_gate, None),
             false => {
-                let bias = shared.bias(|| [q.clone(), k.clone()]);
+                let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
                 join_heads(kernels::cached_attention(q, [k, v], bias, self.kernels))
             }
         };
         kernels::linear(y, &self.output, self.kernels)
+    }
+
+    /// For a scheme with a forget gate: the sums of the logarithms of the gates of every row up to every token, the tokens of
+    /// the cache included, `[batch, heads, seq, 1]`. Where there is no token, nothing is forgotten.
+    fn gate_sums(
+        &self,
+        x: &Tensor<3>,
+        shared: &Shared<'_>,
+        cache: Option<&Cache>,
+    ) -> Option<Tensor<4>> {
+        let scheme = shared.forget_gate?;
+        assert!(
+            self.causal,
+            "the scheme has a forget gate, which is for causal attention: this attention is not causal"
+        );
+        let mut gates = scheme.log_gates(self.layer, x.clone());
+        let [batch, seq, _] = x.dims();
+        assert_eq!(
+            gates.dims(),
+            [batch, self.heads, seq],
+            "the shape of the forget gates, and [batch, heads, seq]"
+        );
+        kernels::check_device(&gates, &x.device(), "the forget gate");
+        if let Some(padding) = shared.padding {
+            gates = gates.mask_fill(padding.clone().unsqueeze_dim(1), 0.0);
+        }
+        // The sum of many small numbers needs more digits than half a word has.
+        if gates.dtype().size() < DType::F32.size() {
+            gates = gates.cast(FloatDType::F32);
+        }
+        let sums = gates.cumsum(2).unsqueeze_dim(3);
+        let before = cache.filter(|cache| cache.gates.is_some());
+        Some(match before {
+            Some(cache) => sums + cache.all(&cache.gates).narrow(2, cache.tokens - 1, 1),
+            None => sums,
+        })
     }
 
     /// For local attention: the score of a masked key at every key outside of the window, and 0 inside,
@@ -415,12 +490,15 @@ impl Attention {
         Some(scores.repeat_dim(1, self.heads))
     }
 
-    /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`, its queries and keys rotated by the
-    /// scheme.
-    fn queries_keys_values(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
+    /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.
+    fn projected(&self, x: Tensor<3>) -> Tensor<3> {
         let [d_model, _] = self.qkv.weight.dims();
         check_width(&x, d_model);
-        let qkv = kernels::linear(x, &self.qkv, self.kernels);
+        kernels::linear(x, &self.qkv, self.kernels)
+    }
+
+    /// The projection, its queries and keys rotated by a scheme that leaves them as wide as they are.
+    fn rotate_packed(&self, qkv: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
         let Some(scheme) = shared.rotate else {
             return qkv;
         };
@@ -435,25 +513,52 @@ impl Attention {
         qkv
     }
 
+    /// Queries and keys of the projection, rotated, and values: `[batch, heads, seq, width]` each.
+    fn queries_keys_values(&self, qkv: Tensor<3>, shared: &Shared<'_>) -> [Tensor<4>; 3] {
+        let Some(scheme) = shared.rotate.filter(|_| shared.changes_width()) else {
+            return split_heads(self.rotate_packed(qkv, shared), self.heads);
+        };
+        let [q, k, v] = split_heads(qkv, self.heads);
+        let [batch, heads, seq, _] = q.dims();
+        let (q, k) = scheme.rotate(q, k, &shared.positions);
+        for x in [&q, &k] {
+            assert_eq!(
+                x.dims(),
+                [batch, heads, seq, shared.width],
+                "the shape of rotated queries and keys, and [batch, heads, seq, width]"
+            );
+            kernels::check_device(x, &v.device(), "a side of the rotation");
+        }
+        [q, k, v]
+    }
+
     /// Whether weights are dropped now.
     fn drops<const D: usize>(&self, x: &Tensor<D>) -> bool {
         self.dropout.prob > 0.0 && x.device().is_autodiff()
     }
 
-    /// Attention by Burn's operations, with what the kernels cannot do: dropout. The queries are those of the last keys.
+    /// Attention by Burn's operations, with what the kernels cannot do: dropout, and queries and keys of another width
+    /// than the values. The queries are those of the last keys.
     fn weighted_values(
         &self,
         q: Tensor<4>,
         [k, v]: [Tensor<4>; 2],
         shared: &Shared<'_>,
+        of_gate: Option<Tensor<4>>,
         padding: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
         let later = self.causal.then(|| later_keys(&q, &k));
         let masks = padding.into_iter().chain(later);
-        let bias = shared.bias(|| [q.clone(), k.clone()]);
-        let weights = attention_weights(q, k, bias, masks);
+        let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
+        let weights = attention_weights(q, k, shared.d_head, bias, masks);
         join_heads(self.dropout.forward(weights).matmul(v))
     }
+}
+
+/// The sums up to each query less those up to each key: `[batch, heads, queries, 1]` and `[batch, heads, keys, 1]` to
+/// `[batch, heads, queries, keys]`.
+fn differences(queries: Tensor<4>, keys: Tensor<4>) -> Tensor<4> {
+    queries - keys.swap_dims(2, 3)
 }
 
 /// Whether `x` has no elements. Burn 0.22.1 reads out of bounds in a matrix product without rows,
@@ -667,7 +772,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "batch, heads and d_head of the tokens, and those of their cache")]
+    #[should_panic(expected = "batch, heads and width of the tokens, and those of their cache")]
     fn a_cache_of_another_batch_is_refused() {
         let device = Device::flex();
         let attention = AttentionConfig::new(D_MODEL, HEADS)

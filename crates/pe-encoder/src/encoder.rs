@@ -87,7 +87,11 @@ impl EncoderConfig {
             let kind = self.kinds.get(nth).cloned().unwrap_or_default();
             Layer {
                 attention_norm: norm(),
-                attention: attention.clone().with_window(kind.window).init(device),
+                attention: attention
+                    .clone()
+                    .with_window(kind.window)
+                    .with_layer(nth)
+                    .init(device),
                 feed_forward_norm: norm(),
                 inner: projection(self.d_model, self.d_ff, device),
                 outer: projection(self.d_ff, self.d_model, device),
@@ -154,9 +158,10 @@ impl Encoder {
 
     /// Takes all tokens through all layers.
     ///
-    /// The encoder rotates and biases as `scheme` says, and adds nothing to `x`. For a scheme that
-    /// is added to the token embeddings, call its [`embed`](pe_burn::Embed::embed) first; for other
-    /// schemes that changes nothing, so a model can always call it.
+    /// The encoder rotates, biases and forgets as `scheme` says, and adds nothing to `x`. For a scheme that
+    /// is added to the token embeddings, call its [`embed`](pe_burn::Embed::embed) first: that of
+    /// [`as_embed`](Positional::as_embed), or that of a [`PositionalScheme`](pe_burn::PositionalScheme), which changes
+    /// nothing where the scheme does not embed.
     ///
     /// # Shapes
     ///
@@ -167,8 +172,9 @@ impl Encoder {
     ///
     /// # Panics
     ///
-    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the bias of the scheme is for
-    /// another number of heads, and when the scheme has no encoding for these positions.
+    /// When the width of `x` is not `d_model`, when `padding` has another shape, when the scheme has no encoding for these
+    /// positions, when what it returns has another shape than this attention needs (as the bias of another number of heads)
+    /// or is on another device, and when it has a forget gate and the attention is not causal.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -234,8 +240,9 @@ impl Encoder {
     /// # Panics
     ///
     /// When the encoder is not causal, when there is not one cache for each layer, when the width
-    /// of `x` is not `d_model`, when the caches hold another batch size or different numbers of tokens, when the bias
-    /// of the scheme is for another number of heads, and when the scheme has no encoding for these positions.
+    /// of `x` is not `d_model`, when the caches hold another batch size, different numbers of tokens or those of another
+    /// kind of scheme, when the scheme has no encoding for these positions, and when what it returns has another shape than
+    /// the attention needs or is on another device.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
@@ -366,7 +373,7 @@ mod tests {
                 beta: norm.beta.clone().unwrap(),
                 epsilon: config.epsilon,
             };
-            let layer = |layer: &TransformerEncoderLayer| {
+            let layer = |(nth, layer): (usize, &TransformerEncoderLayer)| {
                 let parts = [&layer.mha.query, &layer.mha.key, &layer.mha.value];
                 let weights = parts.map(|part| part.weight.val());
                 let biases = parts.map(|part| part.bias.as_ref().unwrap().val());
@@ -382,6 +389,7 @@ mod tests {
                         heads: config.heads,
                         causal: config.causal,
                         window: None,
+                        layer: nth,
                         kernels: config.kernels,
                     },
                     feed_forward_norm: norm(&layer.norm_1),
@@ -391,7 +399,7 @@ mod tests {
                 }
             };
             Encoder {
-                layers: self.encoder.layers.iter().map(layer).collect(),
+                layers: self.encoder.layers.iter().enumerate().map(layer).collect(),
                 norm: norm(&self.norm),
                 kernels: config.kernels,
             }

@@ -1,6 +1,7 @@
 //! A transformer encoder and causal decoder for [Burn](https://burn.dev) that takes any positional
 //! encoding of [`pe_burn`]: sinusoidal, learned, RoPE, xPos, ALiBi, T5, KERPLE, FIRE, Shaw's,
-//! Transformer-XL's and DeBERTa's relative positions, CoPE, or none.
+//! Transformer-XL's and DeBERTa's relative positions, CoPE, none, or a scheme of your own: see
+//! [`Positional`](pe_burn::Positional).
 //!
 //! On Burn's CPU backend Flex a training step takes a quarter to a tenth of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by
@@ -30,6 +31,7 @@
 //! | build other layers around the attention | [`AttentionConfig`] → [`Attention`] |
 //! | mix layers with and without positions, local and global | [`EncoderConfig::with_kinds`], [`LayerKind`] |
 //! | drop attention weights in training | [`AttentionConfig::with_dropout`] |
+//! | use a scheme of your own | [`pe_burn::Positional`], and the section below |
 //! | turn the kernels off | [`Kernels::Off`] → [`Encoder::with_kernels`] |
 //! | train on a graphics card or on LibTorch with a fast optimizer | [`Adam`] |
 //!
@@ -48,6 +50,57 @@
 //! Kernels are for `f32`, and not for gradient checkpointing; there, and on other backends, all of it
 //! is Burn's. On Flex results do not depend on the number of threads. On a graphics card a training step
 //! of two layers takes 135 launches, and 405 with Burn's modules (`tests/launches.rs`).
+//!
+//! # A scheme of your own
+//!
+//! Which kernels run follows from what a scheme answers, and not from which scheme it is:
+//!
+//! | a scheme that | runs through |
+//! |---|---|
+//! | rotates by rows of sines and cosines ([`RotateByRows`](pe_burn::RotateByRows)) | the rotation of RoPE, in place, and the attention above |
+//! | rotates by operations of its own ([`Rotate`](pe_burn::Rotate)) | these, and the attention above |
+//! | makes queries and keys of another width ([`Rotate::width`](pe_burn::Rotate::width)), as PoPE | attention by Burn's operations |
+//! | adds to scores ([`Bias`](pe_burn::Bias), [`ScoreBias`](pe_burn::ScoreBias)) | the attention above |
+//! | forgets ([`ForgetGate`](pe_burn::ForgetGate)), as FoX | the attention above, which has to be causal |
+//!
+//! A scheme may do several of these. What it returns is checked for shape and device before anything reads it.
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use pe_burn::{Bias, PositionError, Positional, Positions};
+//! use pe_encoder::EncoderConfig;
+//!
+//! /// Scores fall by a tenth with every token between query and key.
+//! struct Near {
+//!     heads: usize,
+//! }
+//!
+//! impl Bias for Near {
+//!     fn try_bias(
+//!         &self,
+//!         queries: (&Positions, usize),
+//!         keys: (&Positions, usize),
+//!     ) -> Result<Tensor<4>, PositionError> {
+//!         // The positions of each row of the batch, or of one for all, as here.
+//!         let (q, k) = (queries.0.to_rows(queries.1)?, keys.0.to_rows(keys.1)?);
+//!         let row = |q: &usize| k[0].iter().map(|k| -0.1 * q.abs_diff(*k) as f32).collect();
+//!         let scores: Vec<f32> = q[0].iter().flat_map::<Vec<f32>, _>(row).collect();
+//!         let scores = Tensor::<1>::from_floats(&scores[..], &Device::flex());
+//!         Ok(scores.reshape([1, 1, queries.1, keys.1]).repeat_dim(1, self.heads))
+//!     }
+//! }
+//!
+//! impl Positional for Near {
+//!     fn as_bias(&self) -> Option<&dyn Bias> {
+//!         Some(self)
+//!     }
+//! }
+//!
+//! let encoder = EncoderConfig::new(64, 256, 4, 2).init(&Device::flex());
+//! let x = Tensor::<3>::zeros([8, 100, 64], &Device::flex());
+//! let y = encoder.forward(x, None, &Near { heads: 4 }, &Positions::default());
+//! # assert_eq!(y.dims(), [8, 100, 64]);
+//! ```
 //!
 //! # Features
 //!

@@ -74,7 +74,8 @@ pub fn attention(
     let [q, k, v] = split_heads(qkv, heads);
     let later = mask.causal.then(|| later_keys(&q, &k));
     let masks = mask.padding.map(key_mask).into_iter().chain(later);
-    let weights = attention_weights(q, k, bias, masks);
+    let d_head = v.dims()[3];
+    let weights = attention_weights(q, k, d_head, bias, masks);
     join_heads(weights.matmul(v))
 }
 
@@ -94,7 +95,8 @@ pub fn cached_attention(
     let [_, _, queries, _] = q.dims();
     // One query is that of the last key.
     let later = (queries > 1).then(|| later_keys(&q, &k));
-    attention_weights(q, k, bias, later).matmul(v)
+    let d_head = v.dims()[3];
+    attention_weights(q, k, d_head, bias, later).matmul(v)
 }
 
 /// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries are those of the last keys.
@@ -109,18 +111,18 @@ pub fn later_keys(q: &Tensor<4>, k: &Tensor<4>) -> Tensor<4, Bool> {
 ///
 /// # Shapes
 ///
-/// - `q`: `[batch, heads, queries, d_head]`
-/// - `k`: `[batch, heads, keys, d_head]`
+/// - `q`: `[batch, heads, queries, width]`
+/// - `k`: `[batch, heads, keys, width]`; a scheme may make queries and keys of another width than `d_head`
 /// - `bias`: `[1 or batch, heads, queries, keys]`
 /// - `masks`: each broadcasts to `[batch, heads, queries, keys]`; where it is true, the weight is 0
 /// - output: `[batch, heads, queries, keys]`
 pub fn attention_weights(
     q: Tensor<4>,
     k: Tensor<4>,
+    d_head: usize,
     bias: Option<Tensor<4>>,
     masks: impl IntoIterator<Item = Tensor<4, Bool>>,
 ) -> Tensor<4> {
-    let d_head = q.dims()[3];
     let mut scores = q.matmul(k.transpose()) / (d_head as f32).sqrt();
     if let Some(bias) = bias {
         let dtype = scores.dtype();

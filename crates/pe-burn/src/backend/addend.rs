@@ -50,6 +50,13 @@ impl Addend<'_> {
         }
     }
 
+    /// Whether it is computed from parameters, which get gradients through it. Kernels that rotate give none.
+    #[cfg(any(feature = "flex", feature = "cube"))]
+    #[inline]
+    pub fn is_tracked(&self) -> bool {
+        matches!(self, Self::Tensor(tensor) if tensor.is_tracked())
+    }
+
     pub fn dtype(&self) -> DType {
         match self {
             Self::Tensor(table) | Self::Slice { table, .. } | Self::Gather { table, .. } => {

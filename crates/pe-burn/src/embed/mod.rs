@@ -24,14 +24,15 @@ use crate::error::{PositionError, check_finite, check_number, check_width, expec
 use crate::positions::{Lookup, Positions};
 use crate::tensor::{cast, check_device};
 
-/// A scheme that adds positions to token embeddings.
+/// A scheme that adds positions to token embeddings. A model calls it once, before its first layer. Where the scheme may be
+/// one that does not, ask its [`Positional::as_embed`](crate::Positional::as_embed).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use pe_burn::{Embed, LearnedPositionalEmbeddingConfig, Positions};
 /// use pe_burn::SinusoidalPositionalEncodingConfig;
 ///
-/// /// Works with every scheme that embeds, those of other crates included.
+/// /// Works with every scheme that embeds, also with one of your own.
 /// fn next_token(scheme: &dyn Embed, token: Tensor<3>, seen: usize) -> Tensor<3> {
 ///     scheme.embed(token, &Positions::from(seen))
 /// }

@@ -1,5 +1,6 @@
 //! Encodings that rotate queries and keys: RoPE and its relatives.
 
+mod by_rows;
 mod dual_chunk;
 pub(crate) mod fields;
 mod fope;
@@ -11,6 +12,7 @@ pub mod scaling;
 pub(crate) mod turn;
 mod xpos;
 
+pub use by_rows::RotateByRows;
 pub use dual_chunk::{ChunkPart, DualChunk};
 pub use fope::{Fope, FopeConfig};
 pub use mixed::{MixedRotary, MixedRotaryConfig};
@@ -62,13 +64,14 @@ pub trait Rotate {
     /// Rotates queries, keys, or both. Where the frequencies depend on the length of the input, they
     /// are those of the largest position of both sides.
     ///
-    /// This is the only method that a scheme has to implement: all others call it.
+    /// This is the only method that a scheme has to implement: all others call it. A scheme that turns pairs of
+    /// columns by angles that depend on positions alone implements [`RotateByRows`] instead, and gets kernels by that.
     ///
     /// # Shapes
     ///
     /// - `queries`, `keys`: `[batch, heads, seq, d_head]`, any float type; `heads` and `seq` of the two
     ///   may differ, and `batch`, `heads` and `seq` may be 0
-    /// - output: queries and keys, in the shape and type of the input
+    /// - output: queries and keys, in the type of the input and, where [`width`](Self::width) does not say otherwise, in its shape
     ///
     /// # Errors
     ///
@@ -85,6 +88,15 @@ pub trait Rotate {
         queries: Option<(Tensor<4>, &Positions)>,
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError>;
+
+    /// How wide queries and keys become that are `d_head` wide: as wide as before, if the scheme does not say otherwise.
+    /// PoPE, for example, makes two columns of each.
+    ///
+    /// The scores of attention are scaled by 1 / √`d_head` all the same. A scheme that scales otherwise
+    /// multiplies its queries by the difference.
+    fn width(&self, d_head: usize) -> usize {
+        d_head
+    }
 
     /// Rotates queries and keys that are at the same positions. With a cache of keys, rotate the new
     /// keys only, and keep them rotated.
@@ -142,8 +154,9 @@ pub trait Rotate {
     ///
     /// # Errors
     ///
-    /// Those of [`try_rotate_sides`](Self::try_rotate_sides), and [`PositionError::Number`] when there are no
-    /// heads or when the width of `qkv` is not a multiple of their number.
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides), [`PositionError::Number`] when there are no
+    /// heads or when the width of `qkv` is not a multiple of their number, and [`PositionError::Config`] for a scheme
+    /// that changes the [`width`](Self::width) of queries and keys.
     fn try_rotate_packed(
         &self,
         qkv: Tensor<3>,

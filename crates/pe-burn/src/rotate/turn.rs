@@ -81,7 +81,11 @@ pub(crate) fn rotate_both(
         return crate::backend::cube::rotate_both(q, k, rows.into_tensor(), layout, turn);
     }
     #[cfg(feature = "flex")]
-    if q.dtype() == rows.dtype() && [&q, &k].into_iter().all(crate::backend::flex::supports) {
+    if q.dtype() == rows.dtype()
+        && [&q, &k]
+            .into_iter()
+            .all(|x| crate::backend::flex::rotates(x, &rows))
+    {
         return crate::backend::flex::rotate_both(q, k, rows, layout, turn.sign());
     }
     let k = rotate(k, rows.clone(), layout, turn);
@@ -106,7 +110,7 @@ pub(crate) fn rotate_heads(
         return crate::backend::cube::rotate_heads(x, rows.into_tensor(), heads, layout, turn);
     }
     #[cfg(feature = "flex")]
-    if crate::backend::flex::supports(&x) {
+    if crate::backend::flex::rotates(&x, &rows) {
         return crate::backend::flex::rotate_heads(x, rows, heads, layout, turn.sign());
     }
     let all = x.dims()[2];
@@ -119,7 +123,7 @@ pub(crate) fn rotate_heads(
 /// As [`rotate`], for an input in the type of the rows.
 fn rotate_same_type(x: Tensor<4>, rows: Addend, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if crate::backend::flex::supports(&x) {
+    if crate::backend::flex::rotates(&x, &rows) {
         return crate::backend::flex::rotate(x, rows, layout, turn.sign());
     }
     let [rows_batch, seq, width] = rows.dims();

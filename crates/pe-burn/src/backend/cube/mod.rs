@@ -107,7 +107,7 @@ fn whole_numbers<const D: usize>(tensor: Tensor<D, Int>) -> IntTensor<Cube> {
 
 /// Whether the kernels rotate this tensor by these rows.
 pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
-    rows.dtype() == DType::F32 && supports(x)
+    rows.dtype() == DType::F32 && supports(x) && !rows.is_tracked()
 }
 
 /// What a graphics card computes in one launch each.

@@ -21,7 +21,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
 use burn::tensor::{DType, Shape, Tensor, TensorData};
 
-use crate::backend::memory;
+use crate::backend::{Addend, memory};
 
 /// The number of elements that a thread takes at a time.
 const CHUNK: usize = 1 << 15;
@@ -40,6 +40,11 @@ pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
             None | Some(Disabled)
         )
         && matches!(device.inner().as_dispatch(), DispatchDevice::Flex(_))
+}
+
+/// Whether the kernels rotate this tensor by these rows.
+pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
+    supports(x) && !rows.is_tracked()
 }
 
 /// A new tensor, whose memory is not zeroed before `write` fills it.
