@@ -59,4 +59,7 @@ mod documents {
 
     #[doc = include_str!("../docs/guide.md")]
     struct Guide;
+
+    #[doc = include_str!("../docs/own.md")]
+    struct Own;
 }

@@ -156,6 +156,11 @@ impl Encoder {
         self
     }
 
+    /// Whether a token attends only to itself and to the tokens before it.
+    pub fn is_causal(&self) -> bool {
+        self.layers.iter().any(|layer| layer.attention.causal)
+    }
+
     /// Takes all tokens through all layers.
     ///
     /// The encoder rotates, biases and forgets as `scheme` says, and adds nothing to `x`. For a scheme that

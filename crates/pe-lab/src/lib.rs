@@ -26,6 +26,9 @@
 //! - [`stats`] says what the numbers show and how sure that is, apart from any study.
 //! - [`cli`] is the command line on top of all of it.
 //!
+//! A program of one's own with other schemes, tasks or networks is a [`Lab`] with a few calls more; the built-in ones enter
+//! by the same calls.
+//!
 //! # Imports go one way
 //!
 //! A module imports only from modules above it in this list:
@@ -35,13 +38,14 @@
 //! console           lines on standard error
 //! stats             imports rng
 //! names             what a person may have meant
+//! erased            a module of any type behind one type
 //! task              imports rng
 //! data              imports task
 //! error             imports data, names
 //! device            imports error
 //! folder            imports data
-//! ask               imports task, data, folder, device
-//! learn             imports ask, and the crate pe-encoder
+//! ask               imports task, data, folder, device, erased, and the crate pe-encoder
+//! learn             imports ask
 //! run               imports learn
 //! draw              imports folder
 //! plot              imports draw

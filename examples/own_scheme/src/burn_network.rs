@@ -15,7 +15,7 @@ pub struct BurnNetwork {
 impl Network for BurnNetwork {
     fn init(config: &EncoderConfig, device: &Device) -> Result<Self, String> {
         if config.causal || !config.kinds.is_empty() {
-            return Err("has no causal attention and no layers that differ".into());
+            return Err("it has no causal attention and no layers that differ".into());
         }
         let EncoderConfig { d_model, d_ff, heads, layers, .. } = *config;
         let encoder = TransformerEncoderConfig::new(d_model, d_ff, heads, layers);
@@ -26,9 +26,10 @@ impl Network for BurnNetwork {
     fn takes(&self, scheme: &dyn Positional) -> Result<(), String> {
         let acts_inside = scheme.as_rotate().is_some()
             || scheme.as_bias().is_some()
-            || scheme.as_score_bias().is_some();
+            || scheme.as_score_bias().is_some()
+            || scheme.as_forget_gate().is_some();
         match acts_inside {
-            true => Err("has no place for positions in its attention".into()),
+            true => Err("it has no place for positions in its attention".into()),
             false => Ok(()),
         }
     }

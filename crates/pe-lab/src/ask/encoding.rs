@@ -187,6 +187,7 @@ impl Encoding {
             scheme.as_rotate().is_some()
                 || scheme.as_bias().is_some()
                 || scheme.as_score_bias().is_some()
+                || scheme.as_forget_gate().is_some()
         })
     }
 

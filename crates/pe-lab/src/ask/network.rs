@@ -17,7 +17,7 @@ pub trait Network: Send {
     ///
     /// # Errors
     ///
-    /// What it cannot do of what `config` asks for, as the end of a sentence about the network: "has no causal attention".
+    /// What it cannot do of what `config` asks for, as a sentence about the network: "it has no causal attention".
     fn init(config: &EncoderConfig, device: &Device) -> Result<Self, String>
     where
         Self: Sized;
@@ -26,7 +26,7 @@ pub trait Network: Send {
     ///
     /// # Errors
     ///
-    /// What it cannot do, as the end of a sentence about the network: "does not rotate queries and keys".
+    /// What it cannot do, as a sentence about the network: "it does not rotate queries and keys".
     fn takes(&self, scheme: &dyn Positional) -> Result<(), String> {
         let _ = scheme;
         Ok(())
@@ -71,6 +71,15 @@ pub trait Network: Send {
 impl Network for Encoder {
     fn init(config: &EncoderConfig, device: &Device) -> Result<Self, String> {
         Ok(config.init(device))
+    }
+
+    fn takes(&self, scheme: &dyn Positional) -> Result<(), String> {
+        match scheme.as_forget_gate().is_some() && !self.is_causal() {
+            true => {
+                Err("a forget gate looks back, so it is for causal tasks, such as `text`".into())
+            }
+            false => Ok(()),
+        }
     }
 
     fn forward(

@@ -93,7 +93,7 @@ pub fn network(
     };
     let what = format!("the network {name}");
     guarded(&what, || {
-        (entry.init)(config, device).map_err(|reason| LabError::Usage(format!("{what} {reason}")))
+        (entry.init)(config, device).map_err(|reason| LabError::Usage(format!("{what}: {reason}")))
     })
 }
 

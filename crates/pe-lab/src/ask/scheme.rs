@@ -232,7 +232,7 @@ impl Scheme {
         let network = network(&model.network, &config, device)?;
         network.takes(weights).map_err(|reason| {
             LabError::Usage(format!(
-                "the network {} {reason}, which the scheme {} asks for",
+                "the network {} does not take the scheme {}: {reason}",
                 model.network, self.name
             ))
         })?;

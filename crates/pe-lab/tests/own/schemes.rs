@@ -2,10 +2,12 @@
 
 use burn::config::Config;
 use burn::module::{Initializer, Module, Param};
+use burn::nn::{Linear, LinearConfig};
+use burn::tensor::activation::{log_sigmoid, softplus};
 use burn::tensor::{Bool, Device, Tensor};
 use pe_burn::{
-    Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, PositionError,
-    Positional, Positions, Rotate,
+    Bias, Embed, ForgetGate, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
+    PositionError, Positional, Positions, Rotate,
 };
 use pe_encoder::EncoderConfig;
 use pe_lab::task::{Answer, Toy};
@@ -27,6 +29,16 @@ pub fn added_to(lab: Lab) -> Lab {
         "abacus",
         "a trained vector for the place of a digit in its number",
         |sizes| Ok(AbacusConfig::new(sizes.d_model, sizes.max_len)),
+    )
+    .scheme(
+        "fox",
+        "each token forgets what came before it, by a gate from its hidden state",
+        |sizes| Ok(FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)),
+    )
+    .scheme(
+        "pope",
+        "magnitudes of queries and keys, turned by position",
+        |sizes| Ok(PopeConfig::new(sizes.d_head())),
     )
     .scheme("broken", "fails as its setting says", |_| {
         Ok(BrokenConfig::new())
@@ -190,6 +202,111 @@ impl Positional for Abacus {
     }
 }
 
+/// The forget gates of FoX (Lin et al. 2025): a linear layer for each layer of the model.
+#[derive(Config, Debug)]
+pub struct FoxConfig {
+    d_model: usize,
+    heads: usize,
+    layers: usize,
+}
+
+#[derive(Module, Debug)]
+pub struct Fox {
+    gates: Vec<Linear>,
+}
+
+impl SchemeConfig for FoxConfig {
+    type Scheme = Fox;
+
+    fn init(&self, device: &Device) -> Result<Fox, PositionError> {
+        let gate = |_| LinearConfig::new(self.d_model, self.heads).init(device);
+        Ok(Fox {
+            gates: (0..self.layers).map(gate).collect(),
+        })
+    }
+}
+
+impl Positional for Fox {
+    fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
+        Some(self)
+    }
+}
+
+impl ForgetGate for Fox {
+    fn try_log_gates(&self, layer: usize, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
+        Ok(log_sigmoid(self.gates[layer].forward(x)).swap_dims(1, 2))
+    }
+}
+
+/// PoPE (Gopalakrishnan et al. 2025): the magnitude of each column turns by its own angle, so that queries and keys have
+/// two columns for each.
+#[derive(Config, Debug)]
+pub struct PopeConfig {
+    d_head: usize,
+    #[config(default = 10000.0)]
+    base: f64,
+}
+
+#[derive(Module, Debug)]
+pub struct Pope {
+    d_head: usize,
+    base: f64,
+}
+
+impl SchemeConfig for PopeConfig {
+    type Scheme = Pope;
+
+    fn init(&self, _: &Device) -> Result<Pope, PositionError> {
+        Ok(Pope {
+            d_head: self.d_head,
+            base: self.base,
+        })
+    }
+}
+
+impl Positional for Pope {
+    fn as_rotate(&self) -> Option<&dyn Rotate> {
+        Some(self)
+    }
+}
+
+impl Rotate for Pope {
+    fn width(&self, d_head: usize) -> usize {
+        2 * d_head
+    }
+
+    fn try_rotate_sides(
+        &self,
+        queries: Option<(Tensor<4>, &Positions)>,
+        keys: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+        let side = |side: Option<(Tensor<4>, &Positions)>| {
+            side.map(|(x, positions)| {
+                let [_, _, seq, _] = x.dims();
+                let ids = positions.to_rows(seq)?;
+                let frequency =
+                    |column: usize| self.base.powf(-(column as f64) / self.d_head as f64);
+                let angles = ids[0].iter().flat_map(|id| {
+                    (0..self.d_head).map(move |column| (*id as f64 * frequency(column)) as f32)
+                });
+                let angles: Vec<f32> = angles.collect();
+                let angles = Tensor::<1>::from_floats(&angles[..], &x.device());
+                let angles = angles.reshape([1, 1, seq, self.d_head]);
+                let magnitude = softplus(x, 1.0);
+                Ok(Tensor::cat(
+                    vec![
+                        magnitude.clone() * angles.clone().cos(),
+                        magnitude * angles.sin(),
+                    ],
+                    3,
+                ))
+            })
+            .transpose()
+        };
+        Ok([side(queries)?, side(keys)?])
+    }
+}
+
 /// Fails in one of several ways.
 #[derive(Config, Debug)]
 pub struct BrokenConfig {
@@ -282,7 +399,7 @@ impl Network for Mean {
             || scheme.as_bias().is_some()
             || scheme.as_score_bias().is_some()
         {
-            true => Err("has no attention".into()),
+            true => Err("it has no attention".into()),
             false => Ok(()),
         }
     }
