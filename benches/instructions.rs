@@ -3,15 +3,17 @@
 //! ```text
 //! instructions table 10       instructions forward 10
 //! instructions decode 10      instructions rotate 10
+//! instructions train 10       instructions token 10
 //! ```
 
 use std::hint::black_box;
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Embed, Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
-    Spectrum,
+    Embed, Positional, Positions, RotaryPositionalEncodingConfig, Rotate,
+    SinusoidalPositionalEncodingConfig, Spectrum,
 };
+use pe_encoder::EncoderConfig;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -20,7 +22,7 @@ fn main() {
         arguments.next().map(|times| times.parse::<usize>()),
         arguments.next(),
     ) else {
-        panic!("usage: instructions table|forward|decode|rotate TIMES");
+        panic!("usage: instructions table|forward|decode|rotate|train|token TIMES");
     };
     let device = Device::flex();
     let forward = |shape: [usize; 3], start: usize| {
@@ -52,6 +54,36 @@ fn main() {
             let both = (0..times).fold(both, |(q, k), _| rope.rotate(q, k, &at));
             drop(black_box(both));
         }
-        what => panic!("table, forward, decode or rotate, not {what}"),
+        // Forward and backward through an encoder, as small as a step comes: what is not arithmetic counts most.
+        "train" => {
+            let device = device.autodiff();
+            let rope = RotaryPositionalEncodingConfig::new(16).init(&device);
+            let scheme: &dyn Positional = &rope;
+            let encoder = EncoderConfig::new(64, 256, 4, 2).init(&device);
+            let x = Tensor::<3>::ones([4, 32, 64], &device);
+            for _ in 0..times {
+                let y = encoder.forward(x.clone(), None, scheme, &Positions::default());
+                drop(black_box(y.mean().backward()));
+            }
+        }
+        // A token of a decoder with a cache of 128.
+        "token" => {
+            let rope = RotaryPositionalEncodingConfig::new(32).init(&device);
+            let scheme: &dyn Positional = &rope;
+            let decoder = EncoderConfig::new(128, 512, 4, 4).with_causal(true);
+            let decoder = decoder.init(&device);
+            let mut prompt = decoder.caches();
+            let ones = |tokens| Tensor::<3>::ones([1, tokens, 128], &device);
+            decoder.forward_cached(ones(128), scheme, &mut prompt);
+            for _ in 0..times {
+                let mut caches = prompt.clone();
+                drop(black_box(decoder.forward_cached(
+                    ones(1),
+                    scheme,
+                    &mut caches,
+                )));
+            }
+        }
+        what => panic!("table, forward, decode, rotate, train or token, not {what}"),
     }
 }

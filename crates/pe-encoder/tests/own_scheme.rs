@@ -4,18 +4,17 @@
 
 mod own_scheme {
     pub mod formula;
+    mod refused;
     pub mod schemes;
 }
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Bool, Device, Distribution, Int, Tensor};
 use pe_burn::{
-    Bias, ForgetGate, PositionError, Positional, Positions, RotaryPositionalEncodingConfig, Rotate,
-    ScoreBias,
+    ForgetGate, NoPositions, PositionError, Positional, Positions, RotaryPositionalEncodingConfig,
 };
-use pe_encoder::{Attention, AttentionConfig, Cache, Encoder, EncoderConfig, Kernels, LayerKind};
+use pe_encoder::{Attention, AttentionConfig, Encoder, EncoderConfig, Kernels, LayerKind};
 
 use own_scheme::formula::{Case, Formula};
 use own_scheme::schemes::{
@@ -272,6 +271,7 @@ fn rows_give_the_bits_of_our_rope() {
 #[cfg(feature = "flex")]
 fn a_projection_is_rotated_by_rows_in_place() {
     use burn::backend::Flex;
+    use pe_burn::Rotate;
     let at = Positions::from(3);
     let floats_of = |scheme: &dyn Rotate| {
         let qkv = random([3, 9, 3 * D_MODEL], &Device::flex()).narrow(0, 0, 2);
@@ -317,12 +317,7 @@ fn a_gate_sees_its_layer_and_what_the_layer_projects() {
     let x = random([2, 9, D_MODEL], &device) * 5 + 2;
     let asked = Asked::default();
     let y = decoder.forward(x.clone(), None, &asked, &Positions::default());
-    let none = decoder.forward(
-        x.clone(),
-        None,
-        &pe_burn::NoPositions {},
-        &Positions::default(),
-    );
+    let none = decoder.forward(x.clone(), None, &NoPositions {}, &Positions::default());
     assert_eq!(values(y), values(none));
     decoder.forward_cached(x, &asked, &mut decoder.caches());
     let asked = asked.0.into_inner();
@@ -384,7 +379,7 @@ fn positions_follow_from_the_tokens() {
     let at = Positions::default();
     let expected = [0, 1].map(|row| {
         let x = rows(&words, &tokens[row]) + rows(&table, &places[row]);
-        let none = &pe_burn::NoPositions {};
+        let none = &NoPositions {};
         decoder.forward(x.unsqueeze(), None, none, &at)
     });
     let expected = wide(&values(Tensor::cat(expected.to_vec(), 0)));
@@ -406,194 +401,4 @@ fn positions_follow_from_the_tokens() {
     let parts = [0..3, 3..4, 4..8]
         .map(|range| decoder.forward_cached(embedded(range).0, &scheme, &mut caches));
     assert!(difference(&expected, &values(Tensor::cat(parts.to_vec(), 1))) < 2e-6);
-}
-
-/// The message with which `call` panics.
-fn message<T>(call: impl FnOnce() -> T) -> String {
-    let panicked = catch_unwind(AssertUnwindSafe(call)).err().expect("refused");
-    let text = panicked.downcast_ref::<String>().cloned();
-    text.unwrap_or_else(|| panicked.downcast_ref::<&str>().expect("text").to_string())
-}
-
-/// Zeros of some shape at each place where a scheme acts.
-#[derive(Clone, Copy)]
-enum Zeros {
-    Content([usize; 4]),
-    Gate([usize; 3]),
-    Sides([usize; 4]),
-}
-
-impl Zeros {
-    fn of<const D: usize>(shape: [usize; D]) -> Result<Tensor<D>, PositionError> {
-        Ok(Tensor::zeros(shape, &Device::flex()))
-    }
-}
-
-impl ScoreBias for Zeros {
-    fn try_score_bias(
-        &self,
-        _: (&Tensor<4>, &Positions),
-        _: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
-        let Self::Content(shape) = self else {
-            unreachable!()
-        };
-        Self::of(*shape)
-    }
-}
-
-impl ForgetGate for Zeros {
-    fn try_log_gates(&self, _: usize, _: Tensor<3>) -> Result<Tensor<3>, PositionError> {
-        let Self::Gate(shape) = self else {
-            unreachable!()
-        };
-        Self::of(*shape)
-    }
-}
-
-impl Rotate for Zeros {
-    fn width(&self, d_head: usize) -> usize {
-        // The width that is asked for, or as wide as before.
-        match self {
-            Self::Sides([_, _, _, width]) if *width > D_HEAD => *width,
-            _ => d_head,
-        }
-    }
-
-    fn try_rotate_sides(
-        &self,
-        _: Option<(Tensor<4>, &Positions)>,
-        _: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-        let Self::Sides(shape) = self else {
-            unreachable!()
-        };
-        Ok([Some(Self::of(*shape)?), Some(Self::of(*shape)?)])
-    }
-}
-
-/// A type with [`Bias`] has [`ScoreBias`] by that, so this is one of its own.
-struct ZeroBias([usize; 4]);
-
-impl Bias for ZeroBias {
-    fn try_bias(
-        &self,
-        _: (&Positions, usize),
-        _: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
-        Zeros::of(self.0)
-    }
-}
-
-impl Positional for ZeroBias {
-    fn as_bias(&self) -> Option<&dyn Bias> {
-        Some(self)
-    }
-}
-
-impl Positional for Zeros {
-    fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
-        matches!(self, Self::Content(_)).then_some(self)
-    }
-
-    fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
-        matches!(self, Self::Gate(_)).then_some(self)
-    }
-
-    fn as_rotate(&self) -> Option<&dyn Rotate> {
-        matches!(self, Self::Sides(_)).then_some(self)
-    }
-}
-
-/// It would be read beyond its end by a kernel, or repeated by Burn's operations.
-#[test]
-fn what_does_not_fit_is_refused_before_it_is_read() {
-    let device = Device::flex();
-    let x = random([2, 5, D_MODEL], &device);
-    let fits = [2, HEADS, 5, 5];
-    let mut cases: Vec<(Box<dyn Positional>, &str)> = vec![];
-    for shape in [
-        [1, 1, 5, 5],
-        [3, HEADS, 5, 5],
-        [2, HEADS, 5, 4],
-        [2, HEADS, 1, 5],
-    ] {
-        let words = "the shape of the bias is";
-        cases.push((Box::new(ZeroBias(shape)), words));
-        cases.push((Box::new(Zeros::Content(shape)), words));
-    }
-    for shape in [[1, HEADS, 5], [2, 1, 5], [2, HEADS, 1]] {
-        cases.push((
-            Box::new(Zeros::Gate(shape)),
-            "the shape of the forget gates",
-        ));
-    }
-    for shape in [
-        [2, HEADS, 4, D_HEAD],
-        [1, HEADS, 5, D_HEAD],
-        [2, HEADS, 5, 2],
-    ] {
-        cases.push((Box::new(Zeros::Sides(shape)), "the scheme rotated"));
-    }
-    for shape in [[2, HEADS, 4, 16], [2, 1, 5, 16]] {
-        cases.push((
-            Box::new(Zeros::Sides(shape)),
-            "the shape of rotated queries",
-        ));
-    }
-    for window in [None, Some(2)] {
-        for kernels in [Kernels::Auto, Kernels::Off] {
-            let attention = AttentionConfig::new(D_MODEL, HEADS)
-                .with_causal(true)
-                .with_window(window)
-                .with_kernels(kernels)
-                .init(&device);
-            for (scheme, words) in &cases {
-                let at = Positions::default();
-                let said = message(|| attention.forward(x.clone(), None, &**scheme, &at));
-                assert!(said.contains(words), "{said}");
-                let said = message(|| {
-                    attention.forward_cached(x.clone(), &**scheme, &mut Cache::default())
-                });
-                assert!(said.contains(words), "{said}");
-            }
-            let at = Positions::default();
-            for scheme in [
-                Zeros::Content(fits),
-                Zeros::Gate([2, HEADS, 5]),
-                Zeros::Sides([2, HEADS, 5, 16]),
-            ] {
-                attention.forward(x.clone(), None, &scheme, &at);
-            }
-            attention.forward(x.clone(), None, &ZeroBias(fits), &at);
-        }
-    }
-}
-
-#[test]
-fn a_forget_gate_needs_causal_attention_and_a_cache_of_its_own() {
-    let device = Device::flex();
-    let fox = Fox::init(2, &device);
-    let x = random([2, 5, D_MODEL], &device);
-    let at = Positions::default();
-    let said = message(|| attention(false, &device).forward(x.clone(), None, &fox, &at));
-    assert!(
-        said.contains("a forget gate, which is for causal attention"),
-        "{said}"
-    );
-    let causal = attention(true, &device);
-    let schemes: [&dyn Positional; 2] = [&fox, &ByRows];
-    for (first, second) in [(0, 1), (1, 0)] {
-        let mut cache = Cache::default();
-        causal.forward_cached(x.clone(), schemes[first], &mut cache);
-        let said = message(|| causal.forward_cached(x.clone(), schemes[second], &mut cache));
-        assert!(said.contains("a cache is for one scheme"), "{said}");
-    }
-    let said = message(|| {
-        let config = AttentionConfig::new(D_MODEL, HEADS)
-            .with_causal(true)
-            .with_layer(2);
-        config.init(&device).forward(x.clone(), None, &fox, &at)
-    });
-    assert_eq!(said, "there are no gates for layer 2");
 }
