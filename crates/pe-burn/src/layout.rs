@@ -1,4 +1,4 @@
-//! Which column of a row holds which sine or cosine, and conversion between the two layouts.
+//! Which column of a row holds which sine or cosine, conversion between the two layouts, and which way pairs turn.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -51,6 +51,34 @@ impl Layout {
             }
         }
         sources
+    }
+}
+
+/// The direction of a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Forward,
+    /// By the opposite angles.
+    Inverse,
+}
+
+impl Turn {
+    /// The factor of the angles.
+    #[cfg(feature = "flex")]
+    pub(crate) fn sign(self) -> f32 {
+        match self {
+            Self::Forward => 1.0,
+            Self::Inverse => -1.0,
+        }
+    }
+
+    /// The opposite direction.
+    #[cfg(feature = "cube")]
+    pub(crate) fn inverse(self) -> Self {
+        match self {
+            Self::Forward => Self::Inverse,
+            Self::Inverse => Self::Forward,
+        }
     }
 }
 

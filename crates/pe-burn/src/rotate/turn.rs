@@ -14,36 +14,8 @@ use alloc::vec::Vec;
 use burn::tensor::Tensor;
 
 use crate::backend::Addend;
-use crate::layout::Layout;
+use crate::layout::{Layout, Turn};
 use crate::tensor::{cast, indices};
-
-/// The direction of a rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    Forward,
-    /// By the opposite angles.
-    Inverse,
-}
-
-impl Turn {
-    /// The factor of the angles.
-    #[cfg(feature = "flex")]
-    fn sign(self) -> f32 {
-        match self {
-            Self::Forward => 1.0,
-            Self::Inverse => -1.0,
-        }
-    }
-
-    /// The opposite direction.
-    #[cfg(feature = "cube")]
-    pub(crate) fn inverse(self) -> Self {
-        match self {
-            Self::Forward => Self::Inverse,
-            Self::Inverse => Self::Forward,
-        }
-    }
-}
 
 /// Rotates the first columns of `x`, as many as `rows` has, in the type of the rows, and rounds once to
 /// the type of `x`.

@@ -17,10 +17,12 @@ use super::Spectrum;
 use super::rows::Entry;
 use crate::backend::Addend;
 #[cfg(feature = "cube")]
-use crate::backend::cube::{self, At};
+use crate::backend::cube::{self, At, RowForm};
 #[cfg(feature = "cube")]
 use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size};
+#[cfg(feature = "cube")]
+use crate::layout::Layout;
 use crate::positions::{Lookup, Positions, Rows};
 use crate::tensor::{compute_dtype, ids_on, indices};
 
@@ -338,7 +340,7 @@ impl RowSource {
     fn is_on_card(&self, dtype: FloatDType, device: &Device) -> bool {
         dtype == FloatDType::F32
             && self.rates.is_none()
-            && cube::writes_rows(&self.spectrum, device)
+            && cube::writes_rows(self.spectrum.amplitude(), device)
     }
 
     #[cfg(not(feature = "cube"))]
@@ -357,7 +359,16 @@ impl RowSource {
         if self.is_on_card(dtype, device)
             && let Some(at) = rows.checked(&self.spectrum)?
         {
-            return Ok(cube::rows(&self.spectrum, self.turns(device), at));
+            let spectrum = &self.spectrum;
+            let form = RowForm {
+                width: spectrum.d_model(),
+                pairs: spectrum.doubles().len(),
+                interleaved: spectrum.layout() == Layout::Interleaved,
+                cos_first: spectrum.cos_first(),
+                scaled: spectrum.amplitude() != 1.0,
+            };
+            let (offset, amplitude) = (spectrum.offset(), spectrum.amplitude());
+            return Ok(cube::rows(self.turns(device), at, offset, amplitude, form));
         }
         self.tensor(rows, dtype, device)
     }
@@ -369,7 +380,7 @@ impl RowSource {
         known
             .filter(|turns| turns.device() == device)
             .unwrap_or_else(|| {
-                let turns = cube::turns(&self.spectrum, &device);
+                let turns = cube::turns(self.spectrum.turns(), &device);
                 *self.turns.write() = Some(turns.clone());
                 turns
             })

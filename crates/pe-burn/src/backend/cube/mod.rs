@@ -20,10 +20,8 @@ use cubecl::ir::{ElemType, FloatKind};
 
 use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
-use crate::layout::Layout;
-use crate::rotate::turn::Turn;
-use crate::spectrum::Spectrum;
-use rows::RowForm;
+use crate::layout::{Layout, Turn};
+pub(crate) use rows::RowForm;
 
 /// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
 /// gradient checkpointing, which would need to run the forward pass again.
@@ -41,19 +39,18 @@ fn is_card(device: Device) -> bool {
     matches!(device.inner().as_dispatch(), DispatchDevice::Cube(_))
 }
 
-/// Whether this is a graphics card, on which the kernels write rows of this spectrum.
-pub(crate) fn writes_rows(spectrum: &Spectrum, device: &Device) -> bool {
-    rows::takes(spectrum.amplitude()) && is_card(device.clone())
+/// Whether this is a graphics card, on which the kernels write rows of this amplitude.
+pub(crate) fn writes_rows(amplitude: f64, device: &Device) -> bool {
+    rows::takes(amplitude) && is_card(device.clone())
 }
 
-/// The steps of the frequencies of a spectrum on a card: see [`Spectrum::turns`].
-pub(crate) fn turns(spectrum: &Spectrum, device: &Device) -> Tensor<1, Int> {
-    let turns = spectrum.turns();
+/// The steps of frequencies on a card, four words for each: see `Spectrum::turns`.
+pub(crate) fn turns(turns: Vec<u32>, device: &Device) -> Tensor<1, Int> {
     let shape = [turns.len()];
     Tensor::from_data(TensorData::new(turns, shape), (device, DType::U32))
 }
 
-/// The positions of rows.
+/// The positions of rows, before the offset is added.
 pub(crate) enum At<'a> {
     /// So many from a first one on.
     Run(usize, usize),
@@ -70,21 +67,20 @@ impl At<'_> {
     }
 }
 
-/// The rows of at least one position, in `f32`. `turns` are those of the spectrum.
+/// The rows of at least one position, in `f32`. `turns` has four words for every frequency of the form.
 ///
 /// # Shapes
 ///
-/// - output: `[positions, d_model]`
-pub(crate) fn rows(spectrum: &Spectrum, turns: Tensor<1, Int>, at: At<'_>) -> Tensor<2> {
-    let form = RowForm {
-        width: spectrum.d_model(),
-        pairs: spectrum.doubles().len(),
-        interleaved: spectrum.layout() == Layout::Interleaved,
-        cos_first: spectrum.cos_first(),
-        scaled: spectrum.amplitude() != 1.0,
-    };
-    let amplitude = spectrum.amplitude();
-    let position = |id: usize| (id + spectrum.offset()) as u64;
+/// - output: `[positions, form.width]`
+pub(crate) fn rows(
+    turns: Tensor<1, Int>,
+    at: At<'_>,
+    offset: usize,
+    amplitude: f64,
+    form: RowForm,
+) -> Tensor<2> {
+    assert_eq!(turns.dims(), [4 * form.pairs], "four words for a frequency");
+    let position = |id: usize| (id + offset) as u64;
     let device = turns.device();
     let turns = whole_numbers(turns);
     let rows = match at {

@@ -10,8 +10,7 @@ use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
 use super::element;
-use crate::layout::Layout;
-use crate::rotate::turn::Turn;
+use crate::layout::{Layout, Turn};
 
 /// What is known of a rotation when its kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
