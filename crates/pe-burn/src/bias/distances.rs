@@ -160,10 +160,16 @@ impl Distances {
     ///
     /// - `values`: `[rows, heads, queries, keys]`, or `[1, heads, 1, queries + keys − 1]`
     /// - output: `[rows, heads, queries, keys]`
+    ///
+    /// # Panics
+    ///
+    /// When the values of a strip are not one for each of its distances.
     pub fn spread(&self, values: Tensor<4>) -> Tensor<4> {
         let Self::Strip { queries, keys, .. } = *self else {
             return values;
         };
+        let (shape @ [_, heads, ..], strip) = (values.dims(), queries + keys - 1);
+        assert_eq!(shape, [1, heads, 1, strip], "a value for each distance");
         if queries == 1 {
             return values;
         }

@@ -18,8 +18,8 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_cubecl::CubeBackend;
 use cubecl::ir::{ElemType, FloatKind};
 
-use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
+use crate::backend::{Addend, check_rotation};
 use crate::layout::{Layout, Turn};
 pub(crate) use rows::RowForm;
 
@@ -257,7 +257,12 @@ impl Kernels for CubeBackend {
 /// - `x`: `[batch, heads, seq, d_head]`, not empty
 /// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32`
 /// - output: as `x`
+///
+/// # Panics
+///
+/// When these are not the shapes.
 pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    check_rotation(x.dims(), x.dims()[1], rows.dims());
     let rows = primitive(rows);
     apply([Operand::of(x)], |[x]| {
         let y = Cube::pe_rotate(x, rows.clone(), layout, turn);
@@ -274,6 +279,9 @@ pub(crate) fn rotate_both(
     layout: Layout,
     turn: Turn,
 ) -> (Tensor<4>, Tensor<4>) {
+    for x in [&q, &k] {
+        check_rotation(x.dims(), x.dims()[1], rows.dims());
+    }
     let rows = primitive(rows);
     let [q, k] = apply_each([Operand::of(q), Operand::of(k)], |[q, k]| {
         let (q, k) = Cube::pe_rotate_both(q, k, rows.clone(), layout, turn);
@@ -291,6 +299,8 @@ pub(crate) fn rotate_heads(
     layout: Layout,
     turn: Turn,
 ) -> Tensor<4> {
+    let [batch, seq, all, d_head] = x.dims();
+    check_rotation([batch, all, seq, d_head], heads, rows.dims());
     let rows = primitive(rows);
     apply([Operand::of(x)], |[x]| {
         let y = Cube::pe_rotate_heads(x, rows.clone(), heads, layout, turn);
