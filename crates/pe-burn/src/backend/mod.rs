@@ -8,6 +8,8 @@ pub mod autodiff;
 pub(crate) mod cube;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
+#[cfg(all(feature = "std", target_os = "linux"))]
+mod limits;
 pub(crate) mod memory;
 pub(crate) mod threads;
 

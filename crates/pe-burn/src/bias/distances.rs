@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
-use crate::backend::memory::check_room;
+use crate::backend::memory::check_room_on;
 use crate::error::PositionError;
 use crate::positions::axes::coordinates;
 use crate::positions::{Lookup, Positions, Rows};
@@ -59,7 +59,7 @@ pub(super) fn of_pairs(
         return Ok(Tensor::zeros(shape, (device, dtype)));
     }
     let lines = batch.saturating_mul(heads).saturating_mul(q.seq);
-    check_room::<f32>(lines, k.seq)?;
+    check_room_on::<f32>(device, lines, k.seq)?;
     compute(&q, &k)
 }
 
@@ -341,7 +341,7 @@ fn type_for(span: usize, device: &Device) -> Result<IntDType, PositionError> {
             let bound = format!("at most {}, the largest integer of the device", i32::MAX);
             Err(PositionError::number(
                 "the distance of positions",
-                span as f64,
+                span,
                 bound,
             ))
         }

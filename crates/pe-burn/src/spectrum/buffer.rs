@@ -19,7 +19,7 @@ use crate::backend::Addend;
 #[cfg(feature = "cube")]
 use crate::backend::cube::{self, At, RowForm};
 #[cfg(feature = "cube")]
-use crate::backend::memory::check_room;
+use crate::backend::memory::check_room_on;
 use crate::error::{PositionError, check_size};
 #[cfg(feature = "cube")]
 use crate::layout::Layout;
@@ -357,7 +357,7 @@ impl RowSource {
     ) -> Result<Tensor<2>, PositionError> {
         #[cfg(feature = "cube")]
         if self.is_on_card(dtype, device)
-            && let Some(at) = rows.checked(&self.spectrum)?
+            && let Some(at) = rows.checked(&self.spectrum, device)?
         {
             let spectrum = &self.spectrum;
             let form = RowForm {
@@ -442,7 +442,11 @@ impl Source<'_> {
     ///
     /// As [`of`](Self::of).
     #[cfg(feature = "cube")]
-    fn checked(&self, spectrum: &Spectrum) -> Result<Option<At<'_>>, PositionError> {
+    fn checked(
+        &self,
+        spectrum: &Spectrum,
+        device: &Device,
+    ) -> Result<Option<At<'_>>, PositionError> {
         let at = match *self {
             Self::Run(start, end) => {
                 spectrum.check_run(start, end - start)?;
@@ -454,7 +458,7 @@ impl Source<'_> {
             }
             Self::Times(_) => return Ok(None),
         };
-        check_room::<f32>(at.len(), spectrum.d_model())?;
+        check_room_on::<f32>(device, at.len(), spectrum.d_model())?;
         Ok(Some(at))
     }
 

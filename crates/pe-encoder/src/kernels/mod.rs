@@ -86,7 +86,7 @@ impl Kernels {
         }
         match device.inner().as_dispatch() {
             #[cfg(feature = "cube")]
-            DispatchDevice::Cube(_) => Runner::Cube,
+            DispatchDevice::Cube(_) if pe_burn::is_card(&x.device()) => Runner::Cube,
             #[cfg(feature = "flex")]
             DispatchDevice::Flex(_) => Runner::Flex,
             #[cfg(feature = "tch")]
@@ -331,6 +331,16 @@ mod tests {
         let device = Device::libtorch().autodiff();
         assert_eq!(runner(Kernels::Auto, &device), Runner::Torch);
         assert_eq!(runner(Kernels::Off, &device), Runner::Plain);
+    }
+
+    #[test]
+    #[cfg(feature = "cube")]
+    fn cards_are_not_cubecls_runtime_for_processors() {
+        use burn_cubecl::cubecl::Device as Cube;
+
+        let is_card = |device: Cube| pe_burn::is_card(&Device::new(device));
+        assert!(is_card(Cube::Cuda(Default::default())));
+        assert!(!is_card(Cube::Cpu(Default::default())));
     }
 
     #[test]

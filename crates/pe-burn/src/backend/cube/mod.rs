@@ -32,16 +32,34 @@ pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
             device.gradient_checkpointing_strategy(),
             None | Some(Disabled)
         )
-        && is_card(device)
+        && is_card(&device)
 }
 
-fn is_card(device: Device) -> bool {
-    matches!(device.inner().as_dispatch(), DispatchDevice::Cube(_))
+/// Whether this is a graphics card, and not CubeCL's runtime for processors: there Burn's operations run.
+pub fn is_card(device: &Device) -> bool {
+    card(device).is_some()
+}
+
+fn card(device: &Device) -> Option<cubecl::Device> {
+    match device.clone().inner().as_dispatch() {
+        DispatchDevice::Cube(cubecl::Device::Cpu(_)) => None,
+        DispatchDevice::Cube(card) => Some(card.clone()),
+        #[allow(unreachable_patterns)] // where the build has no other backend
+        _ => None,
+    }
+}
+
+/// The most bytes that a card has for one tensor.
+pub(crate) fn largest_tensor(device: &Device) -> usize {
+    let card = card(device).expect("a graphics card");
+    let memory = card.client().properties().memory.clone();
+    let most = memory.max_memory().unwrap_or(u64::MAX);
+    usize::try_from(most.min(memory.max_page_size)).unwrap_or(usize::MAX)
 }
 
 /// Whether this is a graphics card, on which the kernels write rows of this amplitude.
 pub(crate) fn writes_rows(amplitude: f64, device: &Device) -> bool {
-    rows::takes(amplitude) && is_card(device.clone())
+    rows::takes(amplitude) && is_card(device)
 }
 
 /// The steps of frequencies on a card, four words for each: see `Spectrum::turns`.
