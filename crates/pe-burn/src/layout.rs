@@ -163,7 +163,7 @@ pub(crate) fn share_of_heads(
         true => Ok(width / heads),
         false => {
             let bound = format!("a multiple of the number of heads, {heads}");
-            Err(PositionError::number(name, width as f64, bound))
+            Err(PositionError::number(name, width, bound))
         }
     }
 }
@@ -172,11 +172,7 @@ pub(crate) fn share_of_heads(
 pub(crate) fn check_rotary_dim(rotary_dim: usize, d_head: usize) -> Result<(), PositionError> {
     if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
         let bound = format!("even, from 2 to d_head {d_head}");
-        return Err(PositionError::number(
-            "rotary_dim",
-            rotary_dim as f64,
-            bound,
-        ));
+        return Err(PositionError::number("rotary_dim", rotary_dim, bound));
     }
     Ok(())
 }

@@ -334,7 +334,7 @@ impl RotaryPositionalEncodingConfig {
                         _ => format!("{}, one for each pair", columns / 2),
                     };
                     let name = "the number of frequencies";
-                    return Err(PositionError::number(name, given.len() as f64, bound));
+                    return Err(PositionError::number(name, given.len(), bound));
                 }
                 Spectrum::from_frequencies(given)?
             }
