@@ -2,7 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use burn::tensor::DType;
 
@@ -18,8 +18,8 @@ pub enum PositionError {
     Number {
         /// The name of the number, as the configuration or the method calls it.
         name: Cow<'static, str>,
-        /// The value that was given.
-        value: f64,
+        /// The value that was given, as it is written: all digits of a whole number.
+        value: String,
         /// What the value has to be.
         bound: Cow<'static, str>,
     },
@@ -156,7 +156,7 @@ pub enum PositionError {
         max_len: usize,
     },
 
-    /// There is not enough memory for a table or a bias.
+    /// There is not enough memory for a table or a bias: on the device that it is for, or where it is computed.
     #[error("{rows} rows of width {width} do not fit into memory")]
     TooLarge {
         /// The number of rows.
@@ -226,12 +226,12 @@ impl PositionError {
     /// A [`Number`](Self::Number) that is out of bounds.
     pub(crate) fn number(
         name: impl Into<Cow<'static, str>>,
-        value: f64,
+        value: impl ToString,
         bound: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self::Number {
             name: name.into(),
-            value,
+            value: value.to_string(),
             bound: bound.into(),
         }
     }
@@ -248,7 +248,7 @@ impl PositionError {
 pub(crate) fn check_number(
     fits: bool,
     name: &'static str,
-    value: f64,
+    value: impl ToString,
     bound: &'static str,
 ) -> Result<(), PositionError> {
     match fits {
@@ -275,7 +275,7 @@ pub(crate) fn check_width(
 
 /// Refuses a size of 0.
 pub(crate) fn check_size(name: &'static str, size: usize) -> Result<(), PositionError> {
-    check_number(size > 0, name, size as f64, "at least 1")
+    check_number(size > 0, name, size, "at least 1")
 }
 
 /// Refuses a factor that is not finite in `f32`, in which sums are computed.
@@ -325,7 +325,14 @@ pub(crate) use init;
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
+    #[test]
+    fn whole_numbers_are_written_with_all_their_digits() {
+        let most = PositionError::number("kernel", usize::MAX, "odd");
+        let expected = alloc::format!("kernel must be odd; got {}", usize::MAX);
+        assert_eq!(most.to_string(), expected);
+        let size = check_number(false, "share", 0.1, "above 1").unwrap_err();
+        assert_eq!(size.to_string(), "share must be above 1; got 0.1");
+    }
 
     #[test]
     fn a_length_of_0_has_a_message_too() {

@@ -1,4 +1,4 @@
-//! Which column of a row holds which sine or cosine, and conversion between the two layouts.
+//! Which column of a row holds which sine or cosine, conversion between the two layouts, and which way pairs turn.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -51,6 +51,34 @@ impl Layout {
             }
         }
         sources
+    }
+}
+
+/// The direction of a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Forward,
+    /// By the opposite angles.
+    Inverse,
+}
+
+impl Turn {
+    /// The factor of the angles.
+    #[cfg(feature = "flex")]
+    pub(crate) fn sign(self) -> f32 {
+        match self {
+            Self::Forward => 1.0,
+            Self::Inverse => -1.0,
+        }
+    }
+
+    /// The opposite direction.
+    #[cfg(feature = "cube")]
+    pub(crate) fn inverse(self) -> Self {
+        match self {
+            Self::Forward => Self::Inverse,
+            Self::Inverse => Self::Forward,
+        }
     }
 }
 
@@ -135,7 +163,7 @@ pub(crate) fn share_of_heads(
         true => Ok(width / heads),
         false => {
             let bound = format!("a multiple of the number of heads, {heads}");
-            Err(PositionError::number(name, width as f64, bound))
+            Err(PositionError::number(name, width, bound))
         }
     }
 }
@@ -144,11 +172,7 @@ pub(crate) fn share_of_heads(
 pub(crate) fn check_rotary_dim(rotary_dim: usize, d_head: usize) -> Result<(), PositionError> {
     if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
         let bound = format!("even, from 2 to d_head {d_head}");
-        return Err(PositionError::number(
-            "rotary_dim",
-            rotary_dim as f64,
-            bound,
-        ));
+        return Err(PositionError::number("rotary_dim", rotary_dim, bound));
     }
     Ok(())
 }

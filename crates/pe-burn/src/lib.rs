@@ -154,7 +154,7 @@
 //!   all threads.
 //! - `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm`: kernels for graphics cards: a rotation of queries
 //!   and keys in one launch, where Burn takes a dozen. Each turns on Burn's backend of that name, and
-//!   Burn's fusion of operations.
+//!   Burn's fusion of operations. On CubeCL's runtime for processors (Burn's feature `cpu`) there are no kernels.
 //! - `checkpoint`: reads learned tables and convolutions from safetensors and PyTorch files, and writes
 //!   tables to safetensors.
 //!
@@ -192,6 +192,9 @@ mod testing;
 #[cfg(any(feature = "flex", feature = "cube"))]
 #[doc(hidden)] // for the kernels of pe-encoder
 pub use backend::autodiff;
+#[cfg(feature = "cube")]
+#[doc(hidden)] // likewise
+pub use backend::cube::is_card;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
     KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig,

@@ -90,8 +90,9 @@ macro_rules! schemes {
             /// [`by_name`](Self::by_name) takes them.
             pub const NAMES: &'static [&'static str] = &["none", $($named),*];
 
-            /// The names of all schemes, as the field `kind` takes them: [`NAMES`](Self::NAMES), and those
-            /// that need sizes of their own, such as a window.
+            /// The names of all schemes of this type, as the field `kind` takes them: [`NAMES`](Self::NAMES), and
+            /// those that need sizes of their own, such as a window. `MixedRotary` and `DualChunk` of
+            /// [`rotary`](crate::rotary) are made by their own types alone.
             pub const KINDS: &'static [&'static str] = &["none", $($name),*];
 
             /// The scheme with a name, for a transformer of width `d_model` with `heads` attention heads

@@ -5,6 +5,7 @@ use burn::optim::{AdamConfig, AdamState, Optimizer};
 use burn::tensor::{Device, Tensor};
 
 use crate::Kernels;
+use crate::kernels::check;
 
 /// Adam (Kingma and Ba, [*Adam: A Method for Stochastic Optimization*](https://arxiv.org/abs/1412.6980),
 /// 2014, algorithm 1) with gradients clipped by norm.
@@ -14,6 +15,9 @@ use crate::Kernels;
 /// small tensor takes longer than running it. So one kernel does it all for `f32` on the CPU of LibTorch,
 /// with the feature `tch`, and on graphics cards, with a feature for one (two launches from 32 769 elements
 /// on, where gradients are clipped). On other devices it is Burn's.
+///
+/// A step panics when the gradient or a moment does not have the shape of the parameter, and, where a kernel takes it, when one
+/// of them is not `f32` on the device of the parameter.
 ///
 /// ```
 /// use burn::optim::ModuleOptimizer;
@@ -64,6 +68,18 @@ impl Optimizer for Adam {
         gradient: Tensor<D>,
         state: Option<AdamState<D>>,
     ) -> (Tensor<D>, Option<AdamState<D>>) {
+        let moments = state.as_ref().map(|state| &state.momentum);
+        let others = [
+            ("the gradient", Some(&gradient)),
+            ("the first moment", moments.map(|of| &of.moment_1)),
+            ("the second moment", moments.map(|of| &of.moment_2)),
+        ];
+        for (name, other) in others {
+            if let Some(other) = other {
+                check::shape(name, other, parameter.dims());
+                check::alike(name, other, "the parameter", &parameter);
+            }
+        }
         #[cfg(feature = "cube")]
         if self.kernels == Kernels::Auto && crate::kernels::cube::takes(&parameter) {
             return crate::kernels::cube::step(self, rate, parameter, gradient, state);

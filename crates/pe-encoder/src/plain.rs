@@ -6,8 +6,6 @@ use burn::nn::Linear;
 use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::{Bool, DType, FloatDType, Tensor};
 
-use crate::norm::LayerNorm;
-
 /// The score of a masked key, as in Burn's `MultiHeadAttention`. Its weight `e^-10000` rounds to 0.
 pub const MASKED: f32 = -1e4;
 
@@ -26,10 +24,10 @@ pub fn linear(x: Tensor<3>, layer: &Linear) -> Tensor<3> {
 /// # Shapes
 ///
 /// - `x` and output: `[batch, seq, d_model]`
-pub fn layer_norm(x: Tensor<3>, norm: &LayerNorm) -> Tensor<3> {
+/// - `gamma` and `beta`: `[d_model]`
+pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<3> {
     let normalize =
-        |x, gamma, beta| burn::tensor::module::layer_norm(x, gamma, Some(beta), norm.epsilon);
-    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+        |x, gamma, beta| burn::tensor::module::layer_norm(x, gamma, Some(beta), epsilon);
     match x.dtype() {
         // A sum of squares may exceed the largest f16, 65504.
         DType::F16 => {

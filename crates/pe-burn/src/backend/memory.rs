@@ -1,8 +1,11 @@
 //! Memory for tables: an error where there is not enough, and large pages for large tables.
 
+use alloc::format;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::mem::{MaybeUninit, take};
+
+use burn::tensor::Device;
 
 use super::threads;
 use crate::error::PositionError;
@@ -69,7 +72,7 @@ impl<'a, T: Copy + Default> NewRows<'a, T> {
     }
 }
 
-/// Refuses `rows × width` elements where there is not enough memory for them.
+/// Refuses `rows × width` elements where the memory of the processor has not enough for them.
 pub(crate) fn check_room<T>(rows: usize, width: usize) -> Result<(), PositionError> {
     let too_large = PositionError::TooLarge { rows, width };
     match rows.checked_mul(width) {
@@ -77,11 +80,61 @@ pub(crate) fn check_room<T>(rows: usize, width: usize) -> Result<(), PositionErr
         Some(len) if len < CHECKED_FROM => Ok(()),
         Some(len) => {
             let mut memory = Vec::<T>::new();
-            let result = memory.try_reserve_exact(len);
+            let reserved = memory.try_reserve_exact(len).is_ok();
             black_box(&memory); // or the compiler removes the unused allocation
-            result.map_err(|_| too_large)
+            drop(memory);
+            match reserved && room().is_none_or(|room| len.saturating_mul(size_of::<T>()) <= room) {
+                true => Ok(()),
+                false => Err(too_large),
+            }
         }
     }
+}
+
+/// As [`check_room`], for a tensor on a device, which may have memory of its own.
+pub(crate) fn check_room_on<T>(
+    device: &Device,
+    rows: usize,
+    width: usize,
+) -> Result<(), PositionError> {
+    let too_large = PositionError::TooLarge { rows, width };
+    let Some(len) = rows.checked_mul(width) else {
+        return Err(too_large);
+    };
+    match len < CHECKED_FROM {
+        true => Ok(()),
+        false => match largest_tensor(device) {
+            None => check_room::<T>(rows, width),
+            Some(most) if len.saturating_mul(size_of::<T>()) <= most => Ok(()),
+            Some(_) => Err(too_large),
+        },
+    }
+}
+
+/// The most bytes of a tensor on a device with memory of its own; `None` for a device that computes in the memory of the
+/// processor. Only a graphics card can be asked, and only with a feature for one: of others no bound is known but that of an
+/// address.
+fn largest_tensor(device: &Device) -> Option<usize> {
+    let device = device.clone().inner();
+    #[cfg(feature = "cube")]
+    if super::cube::is_card(&device) {
+        return Some(super::cube::largest_tensor(&device));
+    }
+    // Which devices there are is for the application to say, so they have no other name here.
+    let name = format!("{:?}", device.as_dispatch());
+    let own = ["Flex(", "NdArray(", "LibTorch(Cpu", "Cube(Cpu"];
+    let on_processor = own.iter().any(|own| name.starts_with(own));
+    (!on_processor).then_some(isize::MAX as usize)
+}
+
+/// How many more bytes this process may use; `None` where the system does not say.
+///
+/// An allocation alone does not tell: Linux grants more than it has, and ends the process that then writes to it.
+fn room() -> Option<usize> {
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    return super::limits::room(std::path::Path::new("/"));
+    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    None
 }
 
 /// The size in bytes from which large pages are requested: as in NumPy.

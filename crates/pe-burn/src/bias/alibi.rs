@@ -207,7 +207,7 @@ impl Alibi {
             let bound = format!("{}, those of the biases", self.config.heads);
             return Err(PositionError::number(
                 "the heads of the queries",
-                heads as f64,
+                heads,
                 bound,
             ));
         }

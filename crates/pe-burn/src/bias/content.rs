@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor};
 
-use crate::backend::memory::check_room;
+use crate::backend::memory::check_room_on;
 use crate::error::{PositionError, check_width};
 use crate::positions::{Lookup, Positions};
 use crate::tensor::{cast, check_device, compute_dtype};
@@ -37,7 +37,7 @@ pub(super) fn score_bias(
     if k_heads != heads {
         let bound = alloc::format!("that of the queries, {heads}: repeat keys that heads share");
         let name = "the number of heads of the keys";
-        return Err(PositionError::number(name, k_heads as f64, bound));
+        return Err(PositionError::number(name, k_heads, bound));
     }
     if k_batch != batch {
         return Err(PositionError::Batch {
@@ -54,7 +54,7 @@ pub(super) fn score_bias(
         return Ok(Tensor::zeros(shape, (device, own)));
     }
     let lines = batch.saturating_mul(heads).saturating_mul(q_seq);
-    check_room::<f32>(lines, k_seq)?;
+    check_room_on::<f32>(device, lines, k_seq)?;
     let dtype = compute_dtype(own.into());
     let sides = [
         (cast(queries.0.clone(), dtype), q_lookup),

@@ -147,7 +147,7 @@ impl DebertaConfig {
         let least = match self.buckets {
             Some(buckets) => {
                 let fits = buckets >= 4 && buckets.is_multiple_of(2);
-                check_number(fits, "buckets", buckets as f64, "even and at least 4")?;
+                check_number(fits, "buckets", buckets, "even and at least 4")?;
                 buckets / 2 + 2
             }
             None => 1,
@@ -156,7 +156,7 @@ impl DebertaConfig {
             let bound = format!("at least {least} and at most {MAX_DISTANCE}");
             return Err(PositionError::number(
                 "max_distance",
-                self.max_distance as f64,
+                self.max_distance,
                 bound,
             ));
         }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
-use crate::backend::memory::check_room;
+use crate::backend::memory::check_room_on;
 use crate::error::PositionError;
 use crate::positions::axes::coordinates;
 use crate::positions::{Lookup, Positions, Rows};
@@ -59,7 +59,7 @@ pub(super) fn of_pairs(
         return Ok(Tensor::zeros(shape, (device, dtype)));
     }
     let lines = batch.saturating_mul(heads).saturating_mul(q.seq);
-    check_room::<f32>(lines, k.seq)?;
+    check_room_on::<f32>(device, lines, k.seq)?;
     compute(&q, &k)
 }
 
@@ -160,10 +160,16 @@ impl Distances {
     ///
     /// - `values`: `[rows, heads, queries, keys]`, or `[1, heads, 1, queries + keys − 1]`
     /// - output: `[rows, heads, queries, keys]`
+    ///
+    /// # Panics
+    ///
+    /// When the values of a strip are not one for each of its distances.
     pub fn spread(&self, values: Tensor<4>) -> Tensor<4> {
         let Self::Strip { queries, keys, .. } = *self else {
             return values;
         };
+        let (shape @ [_, heads, ..], strip) = (values.dims(), queries + keys - 1);
+        assert_eq!(shape, [1, heads, 1, strip], "a value for each distance");
         if queries == 1 {
             return values;
         }
@@ -335,7 +341,7 @@ fn type_for(span: usize, device: &Device) -> Result<IntDType, PositionError> {
             let bound = format!("at most {}, the largest integer of the device", i32::MAX);
             Err(PositionError::number(
                 "the distance of positions",
-                span as f64,
+                span,
                 bound,
             ))
         }

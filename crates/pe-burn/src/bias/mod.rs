@@ -199,6 +199,6 @@ fn check_table(
             "the number of columns of the table",
         ][axis];
         let bound = format!("{}, for {}", expected[axis], sizes());
-        Err(PositionError::number(name, got[axis] as f64, bound))
+        Err(PositionError::number(name, got[axis], bound))
     })
 }

@@ -101,7 +101,7 @@ impl ShawConfig {
     pub fn try_init(&self, device: &Device) -> Result<Shaw, PositionError> {
         check_size("d_head", self.d_head)?;
         for (name, clip) in [("left", self.left), ("right", self.right)] {
-            check_number(clip <= MAX_CLIP, name, clip as f64, "at most 1048576")?;
+            check_number(clip <= MAX_CLIP, name, clip, "at most 1048576")?;
         }
         let rows = self.left + self.right + 1;
         check_room::<f32>(rows, self.d_head)?;

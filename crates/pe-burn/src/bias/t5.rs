@@ -108,7 +108,7 @@ impl T5RelativeBiasConfig {
         let shares = if self.bidirectional { 4 } else { 2 };
         if self.buckets == 0 || !self.buckets.is_multiple_of(shares) {
             let bound = format!("a multiple of {shares}, and not 0");
-            return Err(PositionError::number("buckets", self.buckets as f64, bound));
+            return Err(PositionError::number("buckets", self.buckets, bound));
         }
         let exact = self.buckets / shares;
         if self.max_distance <= exact || self.max_distance > MAX_DISTANCE {
@@ -118,7 +118,7 @@ impl T5RelativeBiasConfig {
             );
             return Err(PositionError::number(
                 "max_distance",
-                self.max_distance as f64,
+                self.max_distance,
                 bound,
             ));
         }

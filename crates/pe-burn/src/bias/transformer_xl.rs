@@ -108,7 +108,7 @@ impl TransformerXlConfig {
         check_number(
             d_model.is_multiple_of(2),
             "d_model",
-            d_model as f64,
+            d_model,
             "even, since every sine has a cosine",
         )?;
         check_room::<f32>(d_model, d_model)?;

@@ -260,7 +260,7 @@ impl SinusoidalPositionalEncodingConfig {
                 let bound = format!(
                     "larger: with 2⌈d_model/2a⌉ columns for each of {axes} axes, none are left for the last"
                 );
-                Err(PositionError::number("d_model", columns as f64, bound))
+                Err(PositionError::number("d_model", columns, bound))
             }
         }
     }

@@ -339,7 +339,7 @@ impl Axes {
                 let bound = format!("each of 0 to {} once", count - 1);
                 return Err(PositionError::number(
                     format!("the coordinate of axis {i}"),
-                    coordinate as f64,
+                    coordinate,
                     bound,
                 ));
             }
@@ -376,12 +376,7 @@ impl Axes {
         let (count, unturned) = (self.count(), self.unturned);
         let fits = unturned.is_multiple_of(2) && unturned < width;
         let bound = "even, and less than the number of rotated columns";
-        check_number(
-            fits,
-            "the number of columns left unturned",
-            unturned as f64,
-            bound,
-        )?;
+        check_number(fits, "the number of columns left unturned", unturned, bound)?;
         let shared = width - unturned;
         if let PairOrder::Given(owners) = &self.order {
             return self.given_pairs(owners, shared);
@@ -398,7 +393,7 @@ impl Axes {
                     0 => "rotary_dim",
                     _ => "rotary_dim without the columns left unturned",
                 },
-                shared as f64,
+                shared,
                 format!(
                     "a multiple of {}, so that each of {count} axes has the same number of pairs",
                     2 * count
@@ -415,14 +410,14 @@ impl Axes {
                 if let Some(odd) = columns.clone().find(|columns| !fits(columns)) {
                     let name = "the number of columns of an axis";
                     let bound = format!("even and at least {least}");
-                    return Err(PositionError::number(name, odd as f64, bound));
+                    return Err(PositionError::number(name, odd, bound));
                 }
                 let sum = columns.clone().fold(0, usize::saturating_add);
                 match sum == shared {
                     true => Ok(columns.map(|columns| columns / 2).collect()),
                     false => Err(PositionError::number(
                         "the sum of the columns of all axes",
-                        sum as f64,
+                        sum,
                         format!("{shared}, the number of columns that are rotated"),
                     )),
                 }
@@ -439,7 +434,7 @@ impl Axes {
         if 2 * owners.len() != columns {
             return Err(PositionError::number(
                 "the number of pairs that are given an axis",
-                owners.len() as f64,
+                owners.len(),
                 format!("half of {columns}, the number of columns that are rotated"),
             ));
         }
@@ -449,11 +444,7 @@ impl Axes {
                 Some(pairs) => *pairs += 1,
                 None => {
                     let bound = format!("at most {}, for {count} axes", count - 1);
-                    return Err(PositionError::number(
-                        "the axis of a pair",
-                        *owner as f64,
-                        bound,
-                    ));
+                    return Err(PositionError::number("the axis of a pair", *owner, bound));
                 }
             }
         }
@@ -465,7 +456,7 @@ impl Axes {
                     _ => "at least 2".into(),
                 };
                 let name = format!("the number of columns whose pairs are given axis {i}");
-                return Err(PositionError::number(name, 2.0 * *pairs as f64, columns));
+                return Err(PositionError::number(name, 2 * *pairs, columns));
             }
         }
         Ok(pairs)

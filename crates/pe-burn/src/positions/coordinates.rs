@@ -176,7 +176,7 @@ impl Coordinates {
     ) -> Result<Self, PositionError> {
         if numbers.len() != self.axes {
             let bound = format!("{}, one for each axis", self.axes);
-            return Err(PositionError::number(what, numbers.len() as f64, bound));
+            return Err(PositionError::number(what, numbers.len(), bound));
         }
         for token in self.values.chunks_exact_mut(self.axes) {
             for (value, number) in token.iter_mut().zip(numbers) {

@@ -380,7 +380,7 @@ impl<'a> Lookup<'a> {
             (Rows::Coordinates { values, axes }, _) => {
                 let numbers = values.iter().skip(coordinate).step_by(*axes);
                 let is_position = |number: &f64| {
-                    (0.0..=MAX_POSITION as f64).contains(number) && number.fract() == 0.0
+                    (0.0..=MAX_POSITION as f64).contains(number) && libm::trunc(*number) == *number
                 };
                 Along::Tokens(match numbers.clone().all(is_position) {
                     true => Lookup::ids(numbers.map(|id| *id as usize).collect(), batch, seq),

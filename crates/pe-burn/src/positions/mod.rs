@@ -625,7 +625,7 @@ mod tests {
                 x.clone(),
                 rows.unwrap().into(),
                 config.layout,
-                crate::rotate::turn::Turn::Forward,
+                crate::layout::Turn::Forward,
             );
             crate::testing::values(turned)
         };

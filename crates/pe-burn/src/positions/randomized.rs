@@ -72,7 +72,7 @@ impl RandomizedPositions {
                 "at most {max}, the smaller of max_position {} and seq {seq}",
                 self.max_position
             );
-            return Err(PositionError::number(name, lengths[row] as f64, bound));
+            return Err(PositionError::number(name, lengths[row], bound));
         }
         check_room::<usize>(lengths.len(), seq)?;
         let mut ids = Vec::with_capacity(lengths.len() * seq);

@@ -86,7 +86,7 @@ impl DualChunk {
     pub fn new(chunk_size: usize, local_window: usize) -> Result<Self, PositionError> {
         check_size("local_window", local_window)?;
         let (fits, bound) = (chunk_size > local_window, "larger than local_window");
-        check_number(fits, "chunk_size", chunk_size as f64, bound)?;
+        check_number(fits, "chunk_size", chunk_size, bound)?;
         Ok(Self {
             chunk_size,
             local_window,

@@ -103,12 +103,12 @@ impl FopeConfig {
     /// [`PositionError::Number`] for a number of this configuration that is out of bounds.
     pub fn spectrum(&self) -> Result<Spectrum, PositionError> {
         let fits = self.d_head >= 4 && self.d_head.is_multiple_of(2);
-        check_number(fits, "d_head", self.d_head as f64, "even and at least 4")?;
+        check_number(fits, "d_head", self.d_head, "even and at least 4")?;
         let bound = "at least 7, so that the fastest pair completes a turn of 2π positions";
-        let length = self.trained_len as f64;
-        check_number(self.trained_len >= 7, "trained_len", length, bound)?;
+        let length = self.trained_len;
+        check_number(length >= 7, "trained_len", length, bound)?;
         let all = Spectrum::new(self.d_head, self.base)?.with_layout(Layout::Halves);
-        let slowest = core::f64::consts::TAU / length;
+        let slowest = core::f64::consts::TAU / length as f64;
         let turns = |omega: &&f64| **omega >= slowest;
         let kept = all.frequencies().iter().filter(turns).count();
         Ok(all.pick(&(0..kept).collect::<Vec<usize>>()))

@@ -84,12 +84,12 @@ impl MixedRotaryConfig {
     pub fn try_init(&self, device: &Device) -> Result<MixedRotary, PositionError> {
         let (axes, pairs) = (self.axes, self.d_head / 2);
         let is_even = self.d_head >= 2 && self.d_head.is_multiple_of(2);
-        check_number(is_even, "d_head", self.d_head as f64, "even and at least 2")?;
+        check_number(is_even, "d_head", self.d_head, "even and at least 2")?;
         check_size("heads", self.heads)?;
-        check_number((1..=2).contains(&axes), "axes", axes as f64, "1 or 2")?;
+        check_number((1..=2).contains(&axes), "axes", axes, "1 or 2")?;
         if !pairs.is_multiple_of(axes) {
             let bound = format!("a multiple of {}", 2 * axes);
-            return Err(PositionError::number("d_head", self.d_head as f64, bound));
+            return Err(PositionError::number("d_head", self.d_head, bound));
         }
         let fits = self.base.is_finite() && self.base > 1.0;
         check_number(fits, "base", self.base, "finite and greater than 1")?;

@@ -15,7 +15,7 @@ pub(super) fn by_heads(
     [heads, kv_heads]: [usize; 2],
 ) -> Result<Tensor<4>, PositionError> {
     let [batch, seq, width] = qkv.dims();
-    let bounded = |name, got, bound| Err(PositionError::number(name, got as f64, bound));
+    let bounded = |name, got, bound| Err(PositionError::number(name, got, bound));
     for (name, number) in [("heads", heads), ("kv_heads", kv_heads)] {
         if number == 0 {
             return bounded(name, number, "at least 1".into());

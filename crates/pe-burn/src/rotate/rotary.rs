@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::packed;
 use super::scaling::RopeScaling;
-use super::turn::{Turn, by_columns, rotate, rotate_both, rotate_heads};
+use super::turn::{by_columns, rotate, rotate_both, rotate_heads};
 use super::{Rotate, check_side};
 use crate::backend::Addend;
 use crate::display::one_line;
 use crate::error::{PositionError, init};
-use crate::layout::{Layout, check_rotary_dim};
+use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::axes::dealt;
 use crate::positions::{Axes, Axis, AxisFrequencies, Lookup, PairOrder, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
@@ -334,7 +334,7 @@ impl RotaryPositionalEncodingConfig {
                         _ => format!("{}, one for each pair", columns / 2),
                     };
                     let name = "the number of frequencies";
-                    return Err(PositionError::number(name, given.len() as f64, bound));
+                    return Err(PositionError::number(name, given.len(), bound));
                 }
                 Spectrum::from_frequencies(given)?
             }

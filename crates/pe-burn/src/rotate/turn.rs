@@ -14,36 +14,8 @@ use alloc::vec::Vec;
 use burn::tensor::Tensor;
 
 use crate::backend::Addend;
-use crate::layout::Layout;
+use crate::layout::{Layout, Turn};
 use crate::tensor::{cast, indices};
-
-/// The direction of a rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    Forward,
-    /// By the opposite angles.
-    Inverse,
-}
-
-impl Turn {
-    /// The factor of the angles.
-    #[cfg(feature = "flex")]
-    fn sign(self) -> f32 {
-        match self {
-            Self::Forward => 1.0,
-            Self::Inverse => -1.0,
-        }
-    }
-
-    /// The opposite direction.
-    #[cfg(feature = "cube")]
-    pub(crate) fn inverse(self) -> Self {
-        match self {
-            Self::Forward => Self::Inverse,
-            Self::Inverse => Self::Forward,
-        }
-    }
-}
 
 /// Rotates the first columns of `x`, as many as `rows` has, in the type of the rows, and rounds once to
 /// the type of `x`.
@@ -334,5 +306,55 @@ mod tests {
             let tolerance = Tolerance::<f32>::absolute(1e-6);
             gradient.into_data().assert_approx_eq(&expected, tolerance);
         }
+    }
+
+    /// A kernel would take the memory of other rows, or past the end.
+    #[test]
+    #[cfg(feature = "flex")]
+    fn angles_that_do_not_fit_are_refused() {
+        let device = Device::flex();
+        let refused = |rows: [usize; 3], heads: usize| {
+            let x = Tensor::<4>::ones([3, 2, 5, 8], &device);
+            let rows = angles(rows[0], rows[1], rows[2], &device);
+            let (layout, turn) = (Layout::Halves, Turn::Forward);
+            let all = || rotate(x.clone(), rows.clone().into(), layout, turn);
+            let first = || {
+                let side_by_side = x.clone().swap_dims(1, 2) + 0.0;
+                rotate_heads(side_by_side, rows.clone().into(), heads, layout, turn)
+            };
+            let said = |call: &dyn Fn() -> Tensor<4>| {
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+                let message = result.map(|y| y.dims()).expect_err("refused");
+                let message = message.downcast::<std::string::String>();
+                assert!(message.expect("sizes").contains("do not fit to"));
+            };
+            if heads == 2 {
+                said(&all);
+            }
+            said(&first);
+        };
+        refused([1, 5, 10], 2); // more columns than a head has
+        refused([2, 5, 8], 2); // for two of three sequences
+        refused([1, 4, 8], 2); // for four of five tokens
+        refused([1, 5, 8], 3); // for three of two heads
+    }
+
+    /// Burn makes such a tensor without a look at its memory.
+    #[test]
+    #[cfg(feature = "flex")]
+    #[should_panic(expected = "out of range for slice of length 16")]
+    fn a_tensor_that_ends_past_its_memory_is_not_rotated() {
+        use burn::backend::Flex;
+        use burn::backend::flex::{FlexTensor, Layout as Strides};
+        use burn::tensor::{DType, TensorData};
+
+        let memory = FlexTensor::from_data(TensorData::from([1.0_f32; 16]));
+        let data = memory.data_arc();
+        drop(memory); // or the memory is shared
+        let strides = Strides::contiguous([1, 4, 1, 8].into());
+        let x = FlexTensor::from_arc(data, strides, DType::F32);
+        let x = Tensor::<4>::from_primitive::<Flex>(x);
+        let rows = angles(1, 1, 8, &Device::flex());
+        rotate(x, rows.into(), Layout::Halves, Turn::Forward);
     }
 }

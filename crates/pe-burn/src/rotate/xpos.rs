@@ -7,11 +7,11 @@ use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::turn::{Turn, rotate};
+use super::turn::rotate;
 use super::{Rotate, lookup};
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, init};
-use crate::layout::{Layout, check_rotary_dim};
+use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};

@@ -17,10 +17,12 @@ use super::Spectrum;
 use super::rows::Entry;
 use crate::backend::Addend;
 #[cfg(feature = "cube")]
-use crate::backend::cube::{self, At};
+use crate::backend::cube::{self, At, RowForm};
 #[cfg(feature = "cube")]
-use crate::backend::memory::check_room;
+use crate::backend::memory::check_room_on;
 use crate::error::{PositionError, check_size};
+#[cfg(feature = "cube")]
+use crate::layout::Layout;
 use crate::positions::{Lookup, Positions, Rows};
 use crate::tensor::{compute_dtype, ids_on, indices};
 
@@ -338,7 +340,7 @@ impl RowSource {
     fn is_on_card(&self, dtype: FloatDType, device: &Device) -> bool {
         dtype == FloatDType::F32
             && self.rates.is_none()
-            && cube::writes_rows(&self.spectrum, device)
+            && cube::writes_rows(self.spectrum.amplitude(), device)
     }
 
     #[cfg(not(feature = "cube"))]
@@ -355,9 +357,18 @@ impl RowSource {
     ) -> Result<Tensor<2>, PositionError> {
         #[cfg(feature = "cube")]
         if self.is_on_card(dtype, device)
-            && let Some(at) = rows.checked(&self.spectrum)?
+            && let Some(at) = rows.checked(&self.spectrum, device)?
         {
-            return Ok(cube::rows(&self.spectrum, self.turns(device), at));
+            let spectrum = &self.spectrum;
+            let form = RowForm {
+                width: spectrum.d_model(),
+                pairs: spectrum.doubles().len(),
+                interleaved: spectrum.layout() == Layout::Interleaved,
+                cos_first: spectrum.cos_first(),
+                scaled: spectrum.amplitude() != 1.0,
+            };
+            let (offset, amplitude) = (spectrum.offset(), spectrum.amplitude());
+            return Ok(cube::rows(self.turns(device), at, offset, amplitude, form));
         }
         self.tensor(rows, dtype, device)
     }
@@ -369,7 +380,7 @@ impl RowSource {
         known
             .filter(|turns| turns.device() == device)
             .unwrap_or_else(|| {
-                let turns = cube::turns(&self.spectrum, &device);
+                let turns = cube::turns(self.spectrum.turns(), &device);
                 *self.turns.write() = Some(turns.clone());
                 turns
             })
@@ -431,7 +442,11 @@ impl Source<'_> {
     ///
     /// As [`of`](Self::of).
     #[cfg(feature = "cube")]
-    fn checked(&self, spectrum: &Spectrum) -> Result<Option<At<'_>>, PositionError> {
+    fn checked(
+        &self,
+        spectrum: &Spectrum,
+        device: &Device,
+    ) -> Result<Option<At<'_>>, PositionError> {
         let at = match *self {
             Self::Run(start, end) => {
                 spectrum.check_run(start, end - start)?;
@@ -443,7 +458,7 @@ impl Source<'_> {
             }
             Self::Times(_) => return Ok(None),
         };
-        check_room::<f32>(at.len(), spectrum.d_model())?;
+        check_room_on::<f32>(device, at.len(), spectrum.d_model())?;
         Ok(Some(at))
     }
 

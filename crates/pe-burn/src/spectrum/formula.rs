@@ -219,7 +219,7 @@ impl Formula {
             spectrum.with_layout(Layout::Halves)
         };
         let columns = "d_model, or the columns of one axis,";
-        let width = |fits: bool, bound| check_number(fits, columns, d_model as f64, bound);
+        let width = |fits: bool, bound| check_number(fits, columns, d_model, bound);
         let even = || width(d_model.is_multiple_of(2), "even for this formula");
         // Below, these libraries divide by 0 or have no frequency.
         let two_pairs = || width(pairs > 1, "at least 4 for this formula");
@@ -253,7 +253,7 @@ impl Formula {
                 two_pairs()?;
                 let fits = padding_index < MAX_POSITION;
                 let bound = "less than the largest position, 2^52 − 1";
-                check_number(fits, "padding_index", padding_index as f64, bound)?;
+                check_number(fits, "padding_index", padding_index, bound)?;
                 let spectrum = halves(Double::ONE, 1.0, DEFAULT_BASE, 1.0);
                 spectrum.with_offset(padding_index + 1)
             }

@@ -275,7 +275,7 @@ impl Spectrum {
             (distance, max) if distance <= max => Ok(distance as f64),
             (_, max) => {
                 let bound = format!("at most {max}, the largest distance of two positions");
-                Err(PositionError::number("offset", offset as f64, bound))
+                Err(PositionError::number("offset", offset, bound))
             }
         }
     }
@@ -335,7 +335,7 @@ impl Spectrum {
         let (d_model, paired) = (self.d_model, 2 * self.frequencies.len());
         if paired > d_model {
             let bound = "even, since the last sine of an odd width has no cosine";
-            return Err(PositionError::number("d_model", d_model as f64, bound));
+            return Err(PositionError::number("d_model", d_model, bound));
         }
         let distance = self.distance(k)?;
         let mut matrix = vec![vec![0.0; d_model]; d_model];
@@ -480,7 +480,7 @@ mod tests {
         for offset in [far + 1, -far - 1, isize::MAX, isize::MIN] {
             let error = PositionError::Number {
                 name: "offset".into(),
-                value: offset as f64,
+                value: offset.to_string(),
                 bound: "at most 4503599627370495, the largest distance of two positions".into(),
             };
             assert_eq!(spectrum.similarity(offset), Err(error.clone()));

@@ -21,6 +21,7 @@ pub(crate) mod torch;
 
 #[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
 mod bias;
+pub(crate) mod check;
 #[cfg(test)]
 mod compare;
 
@@ -85,7 +86,7 @@ impl Kernels {
         }
         match device.inner().as_dispatch() {
             #[cfg(feature = "cube")]
-            DispatchDevice::Cube(_) => Runner::Cube,
+            DispatchDevice::Cube(_) if pe_burn::is_card(&x.device()) => Runner::Cube,
             #[cfg(feature = "flex")]
             DispatchDevice::Flex(_) => Runner::Flex,
             #[cfg(feature = "tch")]
@@ -105,7 +106,12 @@ impl Kernels {
 }
 
 /// As [`plain::linear`].
+///
+/// # Panics
+///
+/// When weight and bias do not fit to the width of `x`.
 pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
+    check::linear("a linear layer", layer, x.dims()[2]);
     match (kernels.runner(&x), &layer.bias) {
         #[cfg(feature = "flex")]
         (Runner::Flex, Some(bias)) => flex::linear(x, layer.weight.val(), bias.val()),
@@ -114,25 +120,51 @@ pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3
 }
 
 /// As [`plain::layer_norm`].
+///
+/// # Panics
+///
+/// When γ and β are not as long as `x` is wide, and where there is a kernel also when they are not `f32` on the device of `x`.
 pub(crate) fn layer_norm(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> Tensor<3> {
-    match kernels.runner(&x) {
+    let [_, _, d_model] = x.dims();
+    let runner = kernels.runner(&x);
+    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+    for (name, of) in [("γ", &gamma), ("β", &beta)] {
+        let name = format_args!("{name} of a layer normalization");
+        check::shape(name, of, [d_model]);
+        if runner != Runner::Plain {
+            check::alike(name, of, "its input", &x);
+        }
+    }
+    match runner {
         #[cfg(feature = "cube")]
-        Runner::Cube => cube::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
+        Runner::Cube => cube::layer_norm(x, gamma, beta, norm.epsilon),
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
+        Runner::Flex => flex::layer_norm(x, gamma, beta, norm.epsilon),
         #[cfg(feature = "tch")]
-        Runner::Torch => torch::layer_norm(x, norm.gamma.val(), norm.beta.val(), norm.epsilon),
-        Runner::Plain => plain::layer_norm(x, norm),
+        Runner::Torch => torch::layer_norm(x, gamma, beta, norm.epsilon),
+        Runner::Plain => plain::layer_norm(x, gamma, beta, norm.epsilon),
     }
 }
 
 /// As [`plain::feed_forward`].
+///
+/// # Panics
+///
+/// When the weights and biases of the two layers do not fit to the width of `x` and to each other.
 pub(crate) fn feed_forward(
     x: Tensor<3>,
     inner: &Linear,
     outer: &Linear,
     kernels: Kernels,
 ) -> Tensor<3> {
+    let [_, _, d_model] = x.dims();
+    let d_ff = check::linear("the inner layer", inner, d_model);
+    check::linear("the outer layer", outer, d_ff);
+    check::shape(
+        "the weight of the outer layer",
+        &outer.weight,
+        [d_ff, d_model],
+    );
     match (kernels.runner(&x), &inner.bias, &outer.bias) {
         #[cfg(feature = "flex")]
         (Runner::Flex, Some(b1), Some(b2)) => {
@@ -216,11 +248,8 @@ pub(crate) fn cached_attention(
     let [batch, heads, queries, d_head] = q.dims();
     let keys = cache[0].dims()[2];
     for x in &cache {
-        assert_eq!(
-            x.dims(),
-            [batch, heads, keys, d_head],
-            "the shape of the cache"
-        );
+        check::shape("the cache", x, [batch, heads, keys, d_head]);
+        check::alike("the cache", x, "the queries", &q);
     }
     if let Some(bias) = &bias {
         check_bias(bias, [batch, heads, queries, keys], &q.device());
@@ -302,6 +331,16 @@ mod tests {
         let device = Device::libtorch().autodiff();
         assert_eq!(runner(Kernels::Auto, &device), Runner::Torch);
         assert_eq!(runner(Kernels::Off, &device), Runner::Plain);
+    }
+
+    #[test]
+    #[cfg(feature = "cube")]
+    fn cards_are_not_cubecls_runtime_for_processors() {
+        use burn_cubecl::cubecl::Device as Cube;
+
+        let is_card = |device: Cube| pe_burn::is_card(&Device::new(device));
+        assert!(is_card(Cube::Cuda(Default::default())));
+        assert!(!is_card(Cube::Cpu(Default::default())));
     }
 
     #[test]

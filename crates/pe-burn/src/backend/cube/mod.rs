@@ -18,12 +18,10 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_cubecl::CubeBackend;
 use cubecl::ir::{ElemType, FloatKind};
 
-use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
-use crate::layout::Layout;
-use crate::rotate::turn::Turn;
-use crate::spectrum::Spectrum;
-use rows::RowForm;
+use crate::backend::{Addend, check_rotation};
+use crate::layout::{Layout, Turn};
+pub(crate) use rows::RowForm;
 
 /// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
 /// gradient checkpointing, which would need to run the forward pass again.
@@ -34,26 +32,43 @@ pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
             device.gradient_checkpointing_strategy(),
             None | Some(Disabled)
         )
-        && is_card(device)
+        && is_card(&device)
 }
 
-fn is_card(device: Device) -> bool {
-    matches!(device.inner().as_dispatch(), DispatchDevice::Cube(_))
+/// Whether this is a graphics card, and not CubeCL's runtime for processors: there Burn's operations run.
+pub fn is_card(device: &Device) -> bool {
+    card(device).is_some()
 }
 
-/// Whether this is a graphics card, on which the kernels write rows of this spectrum.
-pub(crate) fn writes_rows(spectrum: &Spectrum, device: &Device) -> bool {
-    rows::takes(spectrum.amplitude()) && is_card(device.clone())
+fn card(device: &Device) -> Option<cubecl::Device> {
+    match device.clone().inner().as_dispatch() {
+        DispatchDevice::Cube(cubecl::Device::Cpu(_)) => None,
+        DispatchDevice::Cube(card) => Some(card.clone()),
+        #[allow(unreachable_patterns)] // where the build has no other backend
+        _ => None,
+    }
 }
 
-/// The steps of the frequencies of a spectrum on a card: see [`Spectrum::turns`].
-pub(crate) fn turns(spectrum: &Spectrum, device: &Device) -> Tensor<1, Int> {
-    let turns = spectrum.turns();
+/// The most bytes that a card has for one tensor.
+pub(crate) fn largest_tensor(device: &Device) -> usize {
+    let card = card(device).expect("a graphics card");
+    let memory = card.client().properties().memory.clone();
+    let most = memory.max_memory().unwrap_or(u64::MAX);
+    usize::try_from(most.min(memory.max_page_size)).unwrap_or(usize::MAX)
+}
+
+/// Whether this is a graphics card, on which the kernels write rows of this amplitude.
+pub(crate) fn writes_rows(amplitude: f64, device: &Device) -> bool {
+    rows::takes(amplitude) && is_card(device)
+}
+
+/// The steps of frequencies on a card, four words for each: see `Spectrum::turns`.
+pub(crate) fn turns(turns: Vec<u32>, device: &Device) -> Tensor<1, Int> {
     let shape = [turns.len()];
     Tensor::from_data(TensorData::new(turns, shape), (device, DType::U32))
 }
 
-/// The positions of rows.
+/// The positions of rows, before the offset is added.
 pub(crate) enum At<'a> {
     /// So many from a first one on.
     Run(usize, usize),
@@ -70,21 +85,20 @@ impl At<'_> {
     }
 }
 
-/// The rows of at least one position, in `f32`. `turns` are those of the spectrum.
+/// The rows of at least one position, in `f32`. `turns` has four words for every frequency of the form.
 ///
 /// # Shapes
 ///
-/// - output: `[positions, d_model]`
-pub(crate) fn rows(spectrum: &Spectrum, turns: Tensor<1, Int>, at: At<'_>) -> Tensor<2> {
-    let form = RowForm {
-        width: spectrum.d_model(),
-        pairs: spectrum.doubles().len(),
-        interleaved: spectrum.layout() == Layout::Interleaved,
-        cos_first: spectrum.cos_first(),
-        scaled: spectrum.amplitude() != 1.0,
-    };
-    let amplitude = spectrum.amplitude();
-    let position = |id: usize| (id + spectrum.offset()) as u64;
+/// - output: `[positions, form.width]`
+pub(crate) fn rows(
+    turns: Tensor<1, Int>,
+    at: At<'_>,
+    offset: usize,
+    amplitude: f64,
+    form: RowForm,
+) -> Tensor<2> {
+    assert_eq!(turns.dims(), [4 * form.pairs], "four words for a frequency");
+    let position = |id: usize| (id + offset) as u64;
     let device = turns.device();
     let turns = whole_numbers(turns);
     let rows = match at {
@@ -261,7 +275,12 @@ impl Kernels for CubeBackend {
 /// - `x`: `[batch, heads, seq, d_head]`, not empty
 /// - `rows`: `[1 or batch, seq, width]`, all sines before all cosines, `f32`
 /// - output: as `x`
+///
+/// # Panics
+///
+/// When these are not the shapes.
 pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+    check_rotation(x.dims(), x.dims()[1], rows.dims());
     let rows = primitive(rows);
     apply([Operand::of(x)], |[x]| {
         let y = Cube::pe_rotate(x, rows.clone(), layout, turn);
@@ -278,6 +297,9 @@ pub(crate) fn rotate_both(
     layout: Layout,
     turn: Turn,
 ) -> (Tensor<4>, Tensor<4>) {
+    for x in [&q, &k] {
+        check_rotation(x.dims(), x.dims()[1], rows.dims());
+    }
     let rows = primitive(rows);
     let [q, k] = apply_each([Operand::of(q), Operand::of(k)], |[q, k]| {
         let (q, k) = Cube::pe_rotate_both(q, k, rows.clone(), layout, turn);
@@ -295,6 +317,8 @@ pub(crate) fn rotate_heads(
     layout: Layout,
     turn: Turn,
 ) -> Tensor<4> {
+    let [batch, seq, all, d_head] = x.dims();
+    check_rotation([batch, all, seq, d_head], heads, rows.dims());
     let rows = primitive(rows);
     apply([Operand::of(x)], |[x]| {
         let y = Cube::pe_rotate_heads(x, rows.clone(), heads, layout, turn);

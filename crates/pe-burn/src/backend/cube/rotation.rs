@@ -10,8 +10,7 @@ use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
 use super::element;
-use crate::layout::Layout;
-use crate::rotate::turn::Turn;
+use crate::layout::{Layout, Turn};
 
 /// What is known of a rotation when its kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -275,8 +274,9 @@ impl Side {
         let client = self.x.client.clone();
         let cube_dim = CubeDim::new(&client, threads);
         let dtype = element(self.x.dtype);
-        // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, inside the
-        // shapes and strides of the tensors, and no other thread does.
+        // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, of one of batch · heads · seq rows,
+        // and no other thread does. The columns are inside the `d_head` of a row, as the width of the angles is at most that;
+        // there is a row of angles for each token, in each sequence or in one for all (`check_rotation`).
         unsafe {
             turn_one::launch_unchecked(
                 &client,
@@ -342,7 +342,8 @@ pub(super) fn both(
     let (turned_q, output_q) = q.output(0);
     let (turned_k, output_k) = k.output(1);
     let dtype = element(q.x.dtype);
-    // SAFETY: as in `Side::launch`, and the memory of queries and keys that are written is not shared.
+    // SAFETY: as in `Side::launch`: the angles fit to queries and to keys, each with its own heads, and both have the tokens
+    // of the angles. The memory of queries and keys that are written is not shared.
     unsafe {
         turn_both::launch_unchecked(
             &client,

@@ -329,7 +329,8 @@ pub(super) fn of_run(
     let client = turns.client.clone();
     let dim = CubeDim::new(&client, threads);
     let (amplitude_high, amplitude_low, unit) = amplitude(by);
-    // SAFETY: a thread writes the columns of its pair, and reads the words of its frequency.
+    // SAFETY: a thread writes the columns of its pair in one of `rows` rows, those that are less than the width, and reads the
+    // four words of its frequency, if its number is less than that of the frequencies. `turns` has four for each (`cube::rows`).
     unsafe {
         rows_of_run::launch_unchecked(
             &client,
@@ -363,7 +364,7 @@ pub(super) fn of_positions(
     let client = turns.client.clone();
     let dim = CubeDim::new(&client, threads);
     let (amplitude_high, amplitude_low, unit) = amplitude(by);
-    // SAFETY: as in `of_run`; there are two words for every row.
+    // SAFETY: as in `of_run`; `positions` is `[rows, 2]`.
     unsafe {
         rows_of_positions::launch_unchecked(
             &client,

@@ -74,7 +74,8 @@ pub(super) fn spread(strip: CubeTensor, queries: usize, keys: usize) -> CubeTens
     let pairs = heads * queries * keys;
     let dim = CubeDim::new(&client, pairs);
     let dtype = element(strip.dtype);
-    // SAFETY: every thread writes the pair of its number and reads the element of its distance.
+    // SAFETY: every thread writes the pair of its number, of which there are heads · queries · keys, and reads the element of its
+    // distance, of which a head of the strip has queries + keys − 1 (`Distances::spread`).
     unsafe {
         spread_over_pairs::launch_unchecked(
             &client,
@@ -102,7 +103,8 @@ pub(super) fn gather(gradient: CubeTensor) -> CubeTensor {
     let sums = empty_device_contiguous_dtype(client.clone(), device, shape, gradient.dtype);
     let dim = CubeDim::new(&client, heads * strip);
     let dtype = element(gradient.dtype);
-    // SAFETY: every thread writes the distance of its number and reads the pairs that have it.
+    // SAFETY: every thread writes the distance of its number, of which there are heads · (queries + keys − 1), and reads the
+    // pairs that have it: the sizes are those of the gradient.
     unsafe {
         sums_of_distances::launch_unchecked(
             &client,

@@ -8,9 +8,9 @@ use burn::tensor::Tensor;
 use multiversion::multiversion;
 
 use super::{CHUNK, PARALLEL_FROM, filled_by};
-use crate::backend::Addend;
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::threads;
+use crate::backend::{Addend, check_rotation};
 use crate::layout::Layout;
 
 /// Rotates the first columns of `x`, as many as `rows` has, by the angles of `rows` times `sign`.
@@ -55,33 +55,27 @@ struct Angles {
     table: FlexTensor,
     /// The row of the first token.
     first: usize,
-    /// How many sequences have rows of their own: 1 or the batch.
-    batch: usize,
-    width: usize,
+    /// `[1 or batch, seq, width]`
+    shape: [usize; 3],
 }
 
 impl Angles {
     fn new(rows: Addend) -> Self {
-        let (table, first, batch) = match rows {
+        let shape = rows.dims();
+        let (table, first) = match rows {
             // Not copied out of the table.
-            Addend::Slice { table, start, .. } => (table, start, 1),
-            rows => {
-                let rows = rows.into_tensor();
-                let [batch, ..] = rows.dims();
-                (rows, 0, batch)
-            }
+            Addend::Slice { table, start, .. } => (table, start),
+            rows => (rows.into_tensor(), 0),
         };
         let table = table.without_autodiff().try_into_primitive::<Flex>();
         let mut table = table.expect("rows on the device of the input");
         if !table.is_contiguous() {
             table = table.to_contiguous();
         }
-        let [_, _, width] = table.layout().shape().dims();
         Self {
             table,
             first,
-            batch,
-            width,
+            shape,
         }
     }
 }
@@ -124,27 +118,32 @@ impl Rotation {
     /// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
     fn rotated(&self, mut x: FlexTensor) -> FlexTensor {
         let (first_heads, layout, sign) = (self.heads, self.layout, self.sign);
-        let (width, angles_batch) = (self.angles.width, self.angles.batch);
+        let [angles_batch, _, width] = self.angles.shape;
         let angles: &[f32] = self.angles.table.as_slice().expect("contiguous rows");
         let angles = &angles[self.angles.first * width..];
-        let [batch, heads, seq, d_head] = x.layout().shape().dims();
+        let shape @ [batch, heads, seq, d_head] = x.layout().shape().dims();
         let turned = first_heads.unwrap_or(heads);
+        check_rotation(shape, turned, self.angles.shape);
         if x.layout().strides()[3] != 1 {
             x = x.to_contiguous();
         }
-        let disjoint = rows_are_disjoint(x.layout());
+        let start = x.layout().start_offset();
+        let extent = extent(x.layout());
         // A decoding step: all heads of a sequence turn by one row of angles.
-        if seq == 1 && batch * heads * d_head <= PARALLEL_FROM && disjoint {
-            let start = x.layout().start_offset();
+        if seq == 1
+            && batch * heads * d_head <= PARALLEL_FROM
+            && let Some(extent) = extent
+        {
             let (of_batch, of_head) = (x.layout().strides()[0], x.layout().strides()[1]);
             if let Some(numbers) = x.try_storage_mut::<f32>() {
+                let numbers = numbers[start..start + extent].as_mut_ptr();
                 for b in 0..batch {
                     let angles = &angles[b % angles_batch * width..][..width];
-                    // SAFETY: the rows are inside the storage and do not overlap, and `try_storage_mut` has
-                    // checked that the storage is not shared.
+                    // SAFETY: `numbers` has all rows, of `d_head` elements each, and they do not overlap; `angles` are
+                    // at most as many, and `turned` at most the heads that there are. `try_storage_mut` has checked that
+                    // nothing else uses the storage.
                     unsafe {
-                        let first = numbers.as_mut_ptr().add(start);
-                        let first = first.offset(b as isize * of_batch);
+                        let first = numbers.offset(b as isize * of_batch);
                         rotate_heads_of_token(first, of_head, turned, angles, layout, sign);
                     }
                 }
@@ -175,17 +174,20 @@ impl Rotation {
         };
 
         let stride = strides.strides()[2];
-        if disjoint && let Some(numbers) = x.try_storage_mut::<f32>() {
-            let numbers = Memory(numbers.as_mut_ptr());
+        if let Some(extent) = extent
+            && let Some(numbers) = x.try_storage_mut::<f32>()
+        {
+            let numbers = Memory(numbers[start..start + extent].as_mut_ptr());
             for_each(&|i| {
                 let (index, angles) = block(i);
                 if index[1] >= turned {
                     return;
                 }
-                // SAFETY: the rows are inside the storage and do not overlap, each is given to one
-                // thread, and `try_storage_mut` has checked that the storage is not shared.
+                // SAFETY: `numbers` has all rows, of `d_head` elements each, they do not overlap, and each is given to
+                // one thread; `width` is at most `d_head`. `try_storage_mut` has checked that nothing else uses the
+                // storage.
                 unsafe {
-                    let first = numbers.from(strides.index(&index));
+                    let first = numbers.from(strides.index(&index) - start);
                     rotate_rows(first, stride, width, angles, layout, sign);
                 }
             });
@@ -207,8 +209,8 @@ impl Rotation {
                 for row in 0..angles.len() / width {
                     let from = strides.index(&[b, h, first + row, 0]);
                     let source = &numbers[from..from + d_head];
-                    // SAFETY: `source` is other memory than `out`, and each row of `out` is inside it and
-                    // written by one thread.
+                    // SAFETY: `source` has `d_head` elements of other memory than `out`. That has batch · heads · seq rows
+                    // of as many elements, of which each is written by one thread.
                     unsafe {
                         let row = out.from(target + row * step);
                         row.copy_from_nonoverlapping(source.as_ptr(), d_head);
@@ -217,14 +219,15 @@ impl Rotation {
                 if h >= turned {
                     return;
                 }
-                // SAFETY: these rows have just been written, by this thread.
+                // SAFETY: these rows, of `d_head` elements each, have just been written by this thread, and `width` is at
+                // most `d_head`.
                 unsafe {
                     let first = out.from(target);
                     rotate_rows(first, step as isize, width, angles, layout, sign);
                 }
             });
         };
-        // SAFETY: the blocks cover all rows, and each row is written whole.
+        // SAFETY: the blocks are those of all batch · heads · seq rows, and each row is written whole.
         match first_heads {
             None => unsafe { filled_by([batch, heads, seq, d_head], write) },
             Some(_) => unsafe { filled_by([batch, seq, heads, d_head], write) }.transpose(1, 2),
@@ -262,20 +265,19 @@ impl Memory {
     }
 }
 
-/// Whether no two rows overlap in memory. (Those of an expanded tensor do.)
-fn rows_are_disjoint(strides: &Strides) -> bool {
+/// The number of elements from the first row to the end of the last one in memory; `None` where rows overlap, as those of an
+/// expanded tensor do.
+fn extent(strides: &Strides) -> Option<usize> {
     let [batch, heads, seq, d_head] = strides.shape().dims();
     let by = strides.strides();
     let mut outer = [(batch, by[0]), (heads, by[1]), (seq, by[2])];
     outer.sort_unstable_by_key(|(_, stride)| *stride);
-    let mut extent = d_head as isize;
+    let mut extent = d_head;
     for (size, stride) in outer.into_iter().filter(|(size, _)| *size > 1) {
-        if stride < extent {
-            return false;
-        }
-        extent += (size as isize - 1) * stride;
+        let apart = usize::try_from(stride).ok().filter(|by| *by >= extent)?;
+        extent = apart.checked_mul(size - 1)?.checked_add(extent)?;
     }
-    true
+    Some(extent)
 }
 
 /// Rotates the first elements of rows that are `stride` elements apart, as many as there are angles: all rows by the

@@ -34,6 +34,13 @@ pub(crate) fn adds(x: &Tensor<3>, encoding: &Addend, len: usize) -> bool {
 /// - output: as `x`
 pub(crate) fn add(x: Tensor<3>, encoding: Addend, scale: Option<f64>) -> Tensor<3> {
     let scale = scale.unwrap_or(1.0) as f32;
+    if let Addend::Tensor(encoding) = &encoding {
+        let (shape @ [batch, ..], expected @ [all, ..]) = (encoding.dims(), x.dims());
+        assert!(
+            (batch == 1 || batch == all) && shape[1..] == expected[1..],
+            "an encoding of shape {shape:?} for an input of shape {expected:?}"
+        );
+    }
     match encoding {
         Addend::Tensor(encoding) if encoding.device().is_autodiff() => {
             let shared = encoding.dims()[0] < x.dims()[0];
@@ -189,7 +196,8 @@ fn sum(mut x: FlexTensor, rows: Added, scale: f32) -> FlexTensor {
             write(out, numbers, rows, i * piece, scale);
         });
     };
-    // SAFETY: the chunks cover the whole memory, and `write` fills each.
+    // SAFETY: the memory has as many elements as `numbers`, so their chunks are as long as each other, and `write` fills as many
+    // elements as it has of `x`.
     unsafe { filled_by(shape, write_all) }
 }
 

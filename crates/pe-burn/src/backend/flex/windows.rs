@@ -55,7 +55,7 @@ impl Windows {
                 }
             });
         };
-        // SAFETY: the chunks cover the whole memory, and every row of each is written.
+        // SAFETY: the memory has heads · queries rows of `keys` elements, a chunk is some of these rows, and each is written.
         unsafe { filled_by([1, heads, queries, keys], write) }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn check_window(
     for side in window {
         if side == 0 || side > MAX_SIDE {
             let bound = format!("at least 1 and at most {MAX_SIDE} on each side");
-            return Err(PositionError::number(name, side as f64, bound));
+            return Err(PositionError::number(name, side, bound));
         }
     }
     check_room::<f32>(offsets(window), heads)
@@ -101,7 +101,7 @@ impl Pairs {
             0 => Ok(()),
             prefix => Err(PositionError::number(
                 "the number of prefix tokens among queries and keys",
-                prefix as f64,
+                prefix,
                 "0: this bias has none for them, only BEiT's has",
             )),
         }
@@ -131,7 +131,7 @@ impl Pairs {
             if farthest[axis] >= window[axis] {
                 return Err(PositionError::number(
                     format!("the distance of a query and a key in {what}"),
-                    farthest[axis] as f64,
+                    farthest[axis],
                     format!(
                         "at most {}, in a window of {} × {}",
                         window[axis] - 1,

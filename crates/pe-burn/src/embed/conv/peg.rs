@@ -103,7 +103,7 @@ impl PositionalEncodingGeneratorConfig {
     fn shape(&self) -> Result<[usize; 4], PositionError> {
         check_size("d_model", self.d_model)?;
         let odd = !self.kernel.is_multiple_of(2);
-        check_number(odd, "kernel", self.kernel as f64, "odd")?;
+        check_number(odd, "kernel", self.kernel, "odd")?;
         let places = self.kernel.saturating_mul(self.kernel);
         check_room::<f32>(self.d_model, places)?;
         Ok([self.d_model, 1, self.kernel, self.kernel])

@@ -174,7 +174,7 @@ impl Wav2Vec2PositionalConvConfig {
         check_size("groups", self.groups)?;
         if !self.d_model.is_multiple_of(self.groups) {
             let bound = format!("a multiple of the number of groups, {}", self.groups);
-            return Err(PositionError::number("d_model", self.d_model as f64, bound));
+            return Err(PositionError::number("d_model", self.d_model, bound));
         }
         let width = self.d_model / self.groups;
         check_room::<f32>(self.d_model.saturating_mul(width), self.kernel)?;

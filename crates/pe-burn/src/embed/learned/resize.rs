@@ -50,7 +50,7 @@ impl LearnedPositionalEmbedding {
         check_size("max_len", max_len)?;
         if max_len > old {
             let bound = format!("at most {old}, the number of positions of the table");
-            return Err(PositionError::number("max_len", max_len as f64, bound));
+            return Err(PositionError::number("max_len", max_len, bound));
         }
         Ok(self.with_positions(|mut rows| {
             rows.truncate(max_len * d_model);
@@ -72,7 +72,7 @@ impl LearnedPositionalEmbedding {
             let bound = format!(
                 "at least {old}, the number of positions of the table, which must not be 0"
             );
-            return Err(PositionError::number("max_len", max_len as f64, bound));
+            return Err(PositionError::number("max_len", max_len, bound));
         }
         Positions::from(self.offset()).lookup(None, max_len)?;
         check_room::<f64>(self.offset() + max_len, d_model)?;
@@ -138,19 +138,11 @@ impl LearnedPositionalEmbedding {
         }
         if from.tokens() != max_len {
             let bound = format!("{max_len}, the number of positions of the table");
-            return Err(PositionError::number(
-                "from.tokens()",
-                from.tokens() as f64,
-                bound,
-            ));
+            return Err(PositionError::number("from.tokens()", from.tokens(), bound));
         }
         if from.prefix() != to.prefix() {
             let bound = format!("from.prefix(), {}", from.prefix());
-            return Err(PositionError::number(
-                "to.prefix()",
-                to.prefix() as f64,
-                bound,
-            ));
+            return Err(PositionError::number("to.prefix()", to.prefix(), bound));
         }
         check_room::<f64>(self.offset().saturating_add(to.tokens()), d_model)?;
         if from == to {

@@ -137,7 +137,7 @@ fn check_factors(list: &str, factors: &[f64], pairs: usize) -> Result<(), Positi
     if factors.len() != pairs {
         let name = format!("the number of entries of {list}");
         let bound = format!("{pairs}, one per frequency");
-        return Err(PositionError::number(name, factors.len() as f64, bound));
+        return Err(PositionError::number(name, factors.len(), bound));
     }
     let bad = |factor: &&f64| !(factor.is_finite() && **factor > 0.0);
     match factors.iter().find(bad) {

@@ -279,7 +279,7 @@ fn check_factor(factor: f64) -> Result<(), PositionError> {
 
 /// Refuses a trained length whose logarithm is 0 or less.
 fn check_original(length: usize) -> Result<(), PositionError> {
-    check_number(length >= 2, ORIGINAL, length as f64, "at least 2")
+    check_number(length >= 2, ORIGINAL, length, "at least 2")
 }
 
 #[cfg(test)]

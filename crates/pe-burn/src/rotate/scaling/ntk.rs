@@ -68,7 +68,7 @@ impl Scaling for Ntk {
 /// Refuses a width of 2, for which there is no exponent d/(d − 2).
 pub(super) fn check_exponent(pairs: usize) -> Result<(), PositionError> {
     let bound = "at least 4, since the exponent d/(d - 2) has to exist";
-    check_number(pairs >= 2, "the rotated width", 2.0 * pairs as f64, bound)
+    check_number(pairs >= 2, "the rotated width", 2 * pairs, bound)
 }
 
 /// The spectrum with its base multiplied by `growth^(d/(d − 2))`, for a `growth` of at least 1.

@@ -123,7 +123,8 @@ pub fn step(
         true => {
             let parts = new(&gradient, [PARTS].into());
             let (count, dim) = groups_of(&client, PARTS, THREADS);
-            // SAFETY: elements and parts are checked, and every workgroup writes the part of its number.
+            // SAFETY: the gradient has `elements` elements of `f32`, as the parameter has (`Adam::step`), and every workgroup
+            // writes the part of its number, of which there are `PARTS`.
             unsafe {
                 parts_of_norm::launch_unchecked(
                     &client,
@@ -142,7 +143,8 @@ pub fn step(
     let (new_first, to_first) = in_place(&first, 1);
     let (new_second, to_second) = in_place(&second, 2);
     let (count, dim) = groups_of(&client, elements.div_ceil(THREADS), THREADS);
-    // SAFETY: every thread writes the element of its number, which is checked.
+    // SAFETY: every thread reads and writes the element of its number, of which parameter, gradient and both moments have
+    // `elements` of `f32` (`Adam::step`). `parts` has `PARTS` elements, one for each thread, where they are read.
     unsafe {
         update::launch_unchecked(
             &client,

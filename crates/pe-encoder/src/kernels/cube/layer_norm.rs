@@ -83,7 +83,8 @@ pub fn forward(
     let threads = threads_for(width);
     let client = x.client.clone();
     let (count, dim) = groups_of(&client, rows, threads);
-    // SAFETY: every workgroup reads and writes the row of its number, of which there are `rows`.
+    // SAFETY: every workgroup reads and writes the row of its number, of which x and y have `rows` of `width` elements; there are
+    // two moments for each, and γ and β have `width` elements of `f32` (`kernels::layer_norm`).
     unsafe {
         normalize::launch_unchecked(
             &client,
@@ -213,7 +214,7 @@ pub fn backward(
     let client = x.client.clone();
     let addresses = addresses(&[&x]);
     let (count, dim) = groups_of(&client, rows, threads);
-    // SAFETY: every workgroup reads and writes the row of its number, of which there are `rows`.
+    // SAFETY: as in `forward`, whose γ and moments these are; dy has the shape of its output, which is that of x, and so has dx.
     unsafe {
         gradient_of_x::launch_unchecked(
             &client,
@@ -232,7 +233,8 @@ pub fn backward(
     }
     let blocks = groups * width.div_ceil(COLUMNS);
     let (count, dim) = groups_of(&client, blocks, COLUMNS * LANES);
-    // SAFETY: rows and columns are checked, and every workgroup writes columns of its own.
+    // SAFETY: as above. Rows and columns are checked, and every workgroup writes columns of its own, of its group of `groups` in
+    // `sums`, which has two rows of `width` elements for each.
     unsafe {
         gradient_of_affine::launch_unchecked(
             &client,

@@ -10,7 +10,7 @@ mod threads;
 
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
+use burn::backend::{Backend, Cube, backend_extension};
 use burn::optim::{AdamState, AdaptiveMomentumState};
 use burn::tensor::{DType, FloatDType, Shape, Tensor};
 use burn_cubecl::CubeBackend;
@@ -335,7 +335,7 @@ impl Operation<Cube, 2> for WithBias {
 /// Whether the parameter is one that [`step`] can take: `f32` on a graphics card.
 pub fn takes<const D: usize>(parameter: &Tensor<D>) -> bool {
     let device = parameter.device();
-    parameter.dtype() == DType::F32 && matches!(device.as_dispatch(), DispatchDevice::Cube(_))
+    parameter.dtype() == DType::F32 && !device.is_autodiff() && pe_burn::is_card(&device)
 }
 
 /// One step of [`Adam`] for a parameter: its new values, and the new state.

@@ -130,8 +130,9 @@ pub fn forward(
             bias_arg.meta.strides_mut()[axis] = 0;
         }
     }
-    // SAFETY: every workgroup reads and writes the row of its number, of which there are `rows`, and
-    // reads the biases of that row, within their shape.
+    // SAFETY: every workgroup reads and writes the row of its number, of which scores and weights have `rows` of `keys`
+    // elements, and reads the biases of that row. A bias has for each of batch, heads, queries and keys as many as the
+    // scores or one, whose stride is 0 (`kernels::check_bias`, and the padding, `[batch, 1, 1, keys]`).
     unsafe {
         weights_of_keys::launch_unchecked(
             &client,
@@ -193,7 +194,8 @@ pub fn backward(weights: CubeTensor, dweights: CubeTensor, factor: f32) -> CubeT
     let (count, dim) = groups_of(&client, rows, threads);
     let addresses = addresses(&[&weights, &dweights]);
     let (dscores, output) = in_place(&dweights, 0);
-    // SAFETY: every workgroup reads and writes the row of its number, of which there are `rows`.
+    // SAFETY: every workgroup reads and writes the row of its number, of which there are `rows` of `keys` elements in the
+    // weights, and as many in their gradient, which has their shape.
     unsafe {
         gradient_of_scores::launch_unchecked(
             &client,
@@ -257,7 +259,8 @@ pub fn join(q: CubeTensor, k: CubeTensor, v: CubeTensor) -> CubeTensor {
     let dim = CubeDim::new(&client, elements);
     let count = cubecl::calculate_cube_count_elemwise(&client, elements, dim);
     let addresses = addresses(&[&q, &k, &v, &out]);
-    // SAFETY: every thread writes the element of its number, and reads one inside the shape of a part.
+    // SAFETY: every thread writes the element of its number, of which there are `elements`, and reads one inside the shape of q,
+    // which is that of k and v too.
     unsafe {
         side_by_side::launch_unchecked(
             &client,

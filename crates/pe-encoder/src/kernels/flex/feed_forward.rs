@@ -12,9 +12,12 @@ use multiversion::multiversion;
 use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
-use super::linear::{affine, transposed_product};
+use super::linear::affine;
 use super::math::gelu;
-use super::products::{Matrix, column_sums, initialized, rows_per_chunk, set_product, sum_of};
+use super::products::{
+    Matrix, New, both_initialized, column_sums, initialized, product, rows_per_chunk, set_product,
+    sum_of,
+};
 use super::{contiguous, elements, tensor_like};
 
 /// As [`plain::feed_forward`](crate::plain::feed_forward): `x` is `[batch, seq, d_model]`, the
@@ -34,7 +37,7 @@ pub fn feed_forward(
     apply(inputs, |inputs| {
         let [x, w1, b1, w2, b2] = inputs.map(contiguous);
         let weights = [w1, b1, w2, b2];
-        let (y, h) = forward(elements(&x), Weights::of(&weights));
+        let [y, h] = forward(elements(&x), Weights::of(&weights));
         (tensor_like(y, &x), FeedForward { x, weights, h })
     })
     .tensor()
@@ -85,29 +88,48 @@ impl<'a> Weights<'a> {
     }
 }
 
+impl Weights<'_> {
+    /// `[d_model, d_ff]`.
+    fn sizes(self) -> [usize; 2] {
+        [self.b2.len(), self.b1.len()]
+    }
+
+    /// The number of rows of `x`, `[rows, d_model]`.
+    ///
+    /// # Panics
+    ///
+    /// When `x`, W₁ and W₂ do not fit to the biases, by which their elements are taken.
+    fn rows(self, x: &[f32]) -> usize {
+        let [d_model, d_ff] = self.sizes();
+        let rows = x.len() / d_model;
+        let lens = [x.len(), self.w1.len(), self.w2.len()];
+        let expected = [rows * d_model, d_model * d_ff, d_ff * d_model];
+        assert_eq!(
+            lens, expected,
+            "rows of x, and weights between widths {d_model} and {d_ff}"
+        );
+        rows
+    }
+}
+
 /// The output for `x`, `[rows, d_model]`, and `h`, `[rows, d_ff]`.
-fn forward(x: &[f32], weights: Weights) -> (Vec<f32>, Vec<f32>) {
+fn forward(x: &[f32], weights: Weights) -> [Vec<f32>; 2] {
     let Weights { w1, b1, w2, b2 } = weights;
-    let (d_model, d_ff) = (b2.len(), b1.len());
-    let rows = x.len() / d_model;
+    let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
-    let mut h = Vec::new();
-    // SAFETY: the chunks cover both targets, and `affine` initializes each.
-    let y = unsafe {
-        initialized(x.len(), |y| {
-            h = initialized(rows * d_ff, |h| {
-                y.par_chunks_mut(chunk * d_model)
-                    .zip(h.par_chunks_mut(chunk * d_ff))
-                    .zip(x.par_chunks(chunk * d_model))
-                    .for_each(|((y, h), x)| {
-                        let mut activated = affine(h, x, w1, b1).to_vec();
-                        activate(&mut activated);
-                        affine(y, &activated, w2, b2);
-                    });
+    let write = |y: New<'_>, h: New<'_>| {
+        y.par_chunks_mut(chunk * d_model)
+            .zip(h.par_chunks_mut(chunk * d_ff))
+            .zip(x.par_chunks(chunk * d_model))
+            .for_each(|((y, h), x)| {
+                let mut activated = affine(h, x, w1, b1).to_vec();
+                activate(&mut activated);
+                affine(y, &activated, w2, b2);
             });
-        })
     };
-    (y, h)
+    // SAFETY: `y` and `x` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each, and
+    // `affine` initializes all of its target.
+    unsafe { both_initialized([x.len(), rows * d_ff], write) }
 }
 
 /// The gradients with respect to `x` and the weights.
@@ -121,34 +143,36 @@ struct Gradients {
 
 /// The gradients of the inputs, from `dy`, the gradient of the output.
 fn backward(x: &[f32], weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
-    let Weights { w1, b1, w2, b2 } = weights;
-    let (d_model, d_ff) = (b2.len(), b1.len());
-    let rows = x.len() / d_model;
+    let Weights { w1, w2, .. } = weights;
+    let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
     let mut parts: Vec<[Vec<f32>; 3]> = Vec::new();
-    // SAFETY: the chunks cover the whole target, and `set_product` initializes each.
-    let dx = unsafe {
-        initialized(x.len(), |dx| {
-            dx.par_chunks_mut(chunk * d_model)
-                .zip(x.par_chunks(chunk * d_model))
-                .zip(h.par_chunks(chunk * d_ff))
-                .zip(dy.par_chunks(chunk * d_model))
-                .map(|(((dx, x), h), dy)| {
-                    let dy = Matrix::dense(dy, d_model);
-                    let mut dh = initialized(h.len(), |dh| {
-                        set_product(dh, d_ff, 1.0, dy, Matrix::dense(w2, d_model).t());
-                    });
-                    let mut activated = h.to_vec();
-                    activate_backward(&mut activated, &mut dh);
-                    let dw2 = transposed_product(&activated, d_ff, dy, d_model);
-                    let dh_rows = Matrix::dense(&dh, d_ff);
-                    set_product(dx, d_model, 1.0, dh_rows, Matrix::dense(w1, d_ff).t());
-                    let dw1 = transposed_product(x, d_model, dh_rows, d_ff);
-                    [dw1, column_sums(&dh, d_ff), dw2]
-                })
-                .collect_into_vec(&mut parts);
-        })
+    assert_eq!(
+        [h.len(), dy.len()],
+        [rows * d_ff, x.len()],
+        "rows of h and of the gradient"
+    );
+    let write = |dx: New<'_>| {
+        dx.par_chunks_mut(chunk * d_model)
+            .zip(x.par_chunks(chunk * d_model))
+            .zip(h.par_chunks(chunk * d_ff))
+            .zip(dy.par_chunks(chunk * d_model))
+            .map(|(((dx, x), h), dy)| {
+                let dy = Matrix::dense(dy, d_model);
+                let mut dh = product(dy, Matrix::dense(w2, d_model).t());
+                let mut activated = h.to_vec();
+                activate_backward(&mut activated, &mut dh);
+                let dw2 = product(Matrix::dense(&activated, d_ff).t(), dy);
+                let dh_rows = Matrix::dense(&dh, d_ff);
+                set_product(dx, d_model, 1.0, dh_rows, Matrix::dense(w1, d_ff).t());
+                let dw1 = product(Matrix::dense(x, d_model).t(), dh_rows);
+                [dw1, column_sums(&dh, d_ff), dw2]
+            })
+            .collect_into_vec(&mut parts);
     };
+    // SAFETY: `dx`, `x` and `dy` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each;
+    // the product of the rows of `dh` with the transposed W₁, `[d_ff, d_model]`, is all of a chunk of `dx`.
+    let dx = unsafe { initialized(x.len(), write) };
     let [w1, b1, w2] =
         [0, 1, 2].map(|i| sum_of(parts.iter_mut().map(|part| std::mem::take(&mut part[i]))));
     Gradients {

@@ -1,8 +1,6 @@
 //! Layer normalization `γ (x − mean) / √(variance + ε) + β` over each row (Ba et al. 2016), and its
 //! gradients.
 
-use std::mem::MaybeUninit;
-
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
@@ -11,7 +9,7 @@ use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
 use super::math::sum;
-use super::products::{initialized, rows_per_chunk, sum_of};
+use super::products::{New, initialized, rows_per_chunk, sum_of};
 use super::{contiguous, elements, tensor_like};
 
 /// As [`plain::layer_norm`](crate::plain::layer_norm): `x` is `[batch, seq, d_model]`, `gamma` and
@@ -51,14 +49,14 @@ impl Operation<Flex, 3> for LayerNorm {
 /// The normalized rows of `x`, each as long as `gamma`.
 fn forward(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> Vec<f32> {
     let chunk = rows_per_chunk(x.len() / gamma.len()) * gamma.len();
-    // SAFETY: the chunks cover the whole target, and `normalize` initializes each.
-    unsafe {
-        initialized(x.len(), |y| {
-            y.par_chunks_mut(chunk)
-                .zip(x.par_chunks(chunk))
-                .for_each(|(y, x)| normalize(y, x, gamma, beta, epsilon));
-        })
-    }
+    let write = |y: New<'_>| {
+        y.par_chunks_mut(chunk)
+            .zip(x.par_chunks(chunk))
+            .for_each(|(y, x)| normalize(y, x, gamma, beta, epsilon));
+    };
+    // SAFETY: `y` has as many elements as `x`, so their chunks are as long as each other, and `normalize` initializes as
+    // many elements of `y` as it has of `x`.
+    unsafe { initialized(x.len(), write) }
 }
 
 /// The gradients with respect to `x`, γ and β.
@@ -73,20 +71,21 @@ fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> Gradients {
     let width = gamma.len();
     let chunk = rows_per_chunk(x.len() / width) * width;
     let mut parts: Vec<Vec<f32>> = Vec::new();
-    // SAFETY: the chunks cover the whole target, and `normalize_backward` initializes each.
-    let dx = unsafe {
-        initialized(x.len(), |dx| {
-            dx.par_chunks_mut(chunk)
-                .zip(x.par_chunks(chunk))
-                .zip(dy.par_chunks(chunk))
-                .map(|((dx, x), dy)| {
-                    let mut sums = vec![0.0; 2 * width];
-                    normalize_backward(dx, x, gamma, epsilon, dy, &mut sums);
-                    sums
-                })
-                .collect_into_vec(&mut parts);
-        })
+    assert_eq!(dy.len(), x.len(), "a gradient for every element");
+    let write = |dx: New<'_>| {
+        dx.par_chunks_mut(chunk)
+            .zip(x.par_chunks(chunk))
+            .zip(dy.par_chunks(chunk))
+            .map(|((dx, x), dy)| {
+                let mut sums = vec![0.0; 2 * width];
+                normalize_backward(dx, x, gamma, epsilon, dy, &mut sums);
+                sums
+            })
+            .collect_into_vec(&mut parts);
     };
+    // SAFETY: `dx`, `x` and `dy` have the same number of elements, so there is a chunk of each, and `normalize_backward`
+    // initializes as many elements of `dx` as it has of `x`.
+    let dx = unsafe { initialized(x.len(), write) };
     let mut gamma = sum_of(parts);
     let beta = gamma.split_off(width);
     Gradients { x: dx, gamma, beta }
@@ -103,7 +102,7 @@ fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
 
 /// Writes the normalized rows of `x` to `y`.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn normalize(y: &mut [MaybeUninit<f32>], x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
+fn normalize(y: New<'_>, x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
     let width = gamma.len();
     let beta = &beta[..width];
     let mut start = 0;
@@ -121,7 +120,7 @@ fn normalize(y: &mut [MaybeUninit<f32>], x: &[f32], gamma: &[f32], beta: &[f32],
 /// after the other.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn normalize_backward(
-    dx: &mut [MaybeUninit<f32>],
+    dx: New<'_>,
     x: &[f32],
     gamma: &[f32],
     epsilon: f32,

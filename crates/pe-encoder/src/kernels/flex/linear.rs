@@ -1,7 +1,5 @@
 //! `y = x W + b` for every row of `x`, and its gradients.
 
-use std::mem::MaybeUninit;
-
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
@@ -9,7 +7,8 @@ use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
 use super::products::{
-    Matrix, add_product, column_sums, initialized, rows_per_chunk, set_product, sum_of,
+    Matrix, New, add_product, column_sums, initialized, product, rows_per_chunk, set_product,
+    sum_of,
 };
 use super::{contiguous, elements, tensor, tensor_like};
 
@@ -55,30 +54,30 @@ fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
     let chunk = rows_per_chunk(rows);
-    // SAFETY: the chunks cover the whole target, and `affine` initializes each.
-    unsafe {
-        initialized(rows * outputs, |y| {
-            y.par_chunks_mut(chunk * outputs)
-                .zip(x.par_chunks(chunk * inputs))
-                .for_each(|(y, x)| {
-                    affine(y, x, weight, bias);
-                });
-        })
-    }
+    assert_eq!(x.len(), rows * inputs, "whole rows of x");
+    let write = |y: New<'_>| {
+        y.par_chunks_mut(chunk * outputs)
+            .zip(x.par_chunks(chunk * inputs))
+            .for_each(|(y, x)| {
+                affine(y, x, weight, bias);
+            });
+    };
+    // SAFETY: `x` has `rows * inputs` elements, so there is a chunk of it for each chunk of `y`, and `affine` initializes
+    // all of that.
+    unsafe { initialized(rows * outputs, write) }
 }
 
 /// Writes `x W + b` to `y`, and returns `y` as initialized.
-pub fn affine<'a>(
-    y: &'a mut [MaybeUninit<f32>],
-    x: &[f32],
-    weight: &[f32],
-    bias: &[f32],
-) -> &'a mut [f32] {
+///
+/// # Panics
+///
+/// When `y` has no whole rows, and when `x` and W do not fit to them.
+pub fn affine<'a>(y: New<'a>, x: &[f32], weight: &[f32], bias: &[f32]) -> &'a mut [f32] {
     for row in y.chunks_exact_mut(bias.len()) {
         row.write_copy_of_slice(bias);
     }
     assert!(y.len().is_multiple_of(bias.len()));
-    // SAFETY: the loop wrote every row, and the rows are all of `y`.
+    // SAFETY: the loop wrote every row of `bias.len()` elements, and `y` is a multiple of them.
     let y = unsafe { y.assume_init_mut() };
     let inputs = weight.len() / bias.len();
     add_product(
@@ -102,34 +101,30 @@ fn backward(x: &[f32], weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients 
     let rows = x.len() / inputs;
     let chunk = rows_per_chunk(rows);
     let mut parts = Vec::new();
-    // SAFETY: the chunks cover the whole target, and `set_product` initializes each.
-    let dx = unsafe {
-        initialized(x.len(), |dx| {
-            dx.par_chunks_mut(chunk * inputs)
-                .zip(x.par_chunks(chunk * inputs))
-                .zip(dy.par_chunks(chunk * outputs))
-                .map(|((dx, x), dy)| {
-                    let dy = Matrix::dense(dy, outputs);
-                    set_product(dx, inputs, 1.0, dy, Matrix::dense(weight, outputs).t());
-                    transposed_product(x, inputs, dy, outputs)
-                })
-                .collect_into_vec(&mut parts);
-        })
+    let sizes = [weight.len(), x.len(), dy.len()];
+    assert_eq!(
+        sizes,
+        [inputs * outputs, rows * inputs, rows * outputs],
+        "whole rows"
+    );
+    let write = |dx: New<'_>| {
+        dx.par_chunks_mut(chunk * inputs)
+            .zip(x.par_chunks(chunk * inputs))
+            .zip(dy.par_chunks(chunk * outputs))
+            .map(|((dx, x), dy)| {
+                let dy = Matrix::dense(dy, outputs);
+                set_product(dx, inputs, 1.0, dy, Matrix::dense(weight, outputs).t());
+                product(Matrix::dense(x, inputs).t(), dy)
+            })
+            .collect_into_vec(&mut parts);
     };
+    // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a chunk of `dx` and its chunk of `dy` have
+    // the same rows, and the product of that with the transposed W, `[outputs, inputs]`, is all of the first.
+    let dx = unsafe { initialized(x.len(), write) };
     Gradients {
         x: dx,
         weight: sum_of(parts),
         bias: column_sums(dy, outputs),
-    }
-}
-
-/// `xᵀ dy`: what some rows contribute to the gradient of a weight.
-pub fn transposed_product(x: &[f32], inputs: usize, dy: Matrix, outputs: usize) -> Vec<f32> {
-    // SAFETY: a product initializes its whole target.
-    unsafe {
-        initialized(inputs * outputs, |out| {
-            set_product(out, outputs, 1.0, Matrix::dense(x, inputs).t(), dy);
-        })
     }
 }
 

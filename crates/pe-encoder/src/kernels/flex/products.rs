@@ -88,7 +88,7 @@ pub fn set_product(
     b: Matrix,
 ) {
     check(out.len(), a.rows, b.columns, row_stride);
-    // SAFETY: the check says that the product lies within `out`, which is not read.
+    // SAFETY: the last row of the product ends within `out.len()`, as was checked, and `out` is not read.
     unsafe { multiply(out.as_mut_ptr().cast(), row_stride, false, scale, a, b) }
 }
 
@@ -99,7 +99,7 @@ pub fn set_product(
 /// When the sizes do not fit together.
 pub fn put_product(out: &mut [f32], row_stride: usize, scale: f32, a: Matrix, b: Matrix) {
     check(out.len(), a.rows, b.columns, row_stride);
-    // SAFETY: the check says that the product lies within `out`, which is initialized.
+    // SAFETY: the last row of the product ends within `out.len()`, as was checked, and `out` is initialized.
     unsafe { multiply(out.as_mut_ptr(), row_stride, false, scale, a, b) }
 }
 
@@ -119,7 +119,7 @@ pub fn add_product(out: &mut [f32], a: Matrix, b: Matrix) {
 /// When the sizes do not fit together.
 pub fn add_spaced_product(out: &mut [f32], row_stride: usize, scale: f32, a: Matrix, b: Matrix) {
     check(out.len(), a.rows, b.columns, row_stride);
-    // SAFETY: the check says that the product lies within `out`, which is initialized.
+    // SAFETY: the last row of the product ends within `out.len()`, as was checked, and `out` is initialized.
     unsafe { multiply(out.as_mut_ptr(), row_stride, true, scale, a, b) }
 }
 
@@ -131,8 +131,8 @@ pub fn add_spaced_product(out: &mut [f32], row_stride: usize, scale: f32, a: Mat
 /// accesses it meanwhile. If `add`, it is initialized.
 unsafe fn multiply(out: *mut f32, row_stride: usize, add: bool, scale: f32, a: Matrix, b: Matrix) {
     assert_eq!(a.columns, b.rows, "the inner sizes of a matrix product");
-    // SAFETY: `Matrix::spaced` checked that both factors lie within their slices; the caller promises
-    // that the product lies within the memory of `out`.
+    // SAFETY: `Matrix::spaced` checked that the last row of each factor ends within its slice, `a` has as many columns as
+    // `b` has rows, and the caller promises that the product lies within the memory of `out`.
     unsafe {
         gemm(
             a.rows,
@@ -167,18 +167,51 @@ pub fn rows_per_chunk(rows: usize) -> usize {
     rows.div_ceil(8).max(64)
 }
 
+/// Memory that is not yet initialized.
+pub type New<'a> = &'a mut [MaybeUninit<f32>];
+
 /// A vector of `len` elements that `write` initializes.
 ///
 /// # Safety
 ///
 /// `write` initializes every element.
-pub unsafe fn initialized(len: usize, write: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+pub unsafe fn initialized(len: usize, write: impl FnOnce(New<'_>)) -> Vec<f32> {
     // `vec![0.0; len]` would cost one more pass over the memory.
     let mut values = Vec::with_capacity(len);
     write(&mut values.spare_capacity_mut()[..len]);
     // SAFETY: the caller promises that the first `len` elements are initialized.
     unsafe { values.set_len(len) };
     values
+}
+
+/// As [`initialized`], two vectors at a time.
+///
+/// # Safety
+///
+/// `write` initializes every element of both.
+pub unsafe fn both_initialized(
+    [first, second]: [usize; 2],
+    write: impl FnOnce(New<'_>, New<'_>),
+) -> [Vec<f32>; 2] {
+    let mut values = [first, second].map(Vec::with_capacity);
+    let [of_first, of_second] = values.each_mut().map(Vec::spare_capacity_mut);
+    write(&mut of_first[..first], &mut of_second[..second]);
+    for (values, len) in values.iter_mut().zip([first, second]) {
+        // SAFETY: the caller promises that the first `len` elements are initialized.
+        unsafe { values.set_len(len) };
+    }
+    values
+}
+
+/// `a b` as a new dense matrix.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn product(a: Matrix, b: Matrix) -> Vec<f32> {
+    let write = |out: New<'_>| set_product(out, b.columns, 1.0, a, b);
+    // SAFETY: the product initializes its rows × columns elements, and there are no others.
+    unsafe { initialized(a.rows * b.columns, write) }
 }
 
 /// The element-wise sum of vectors of one length, added in their order.

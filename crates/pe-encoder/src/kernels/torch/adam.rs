@@ -48,6 +48,7 @@ pub fn step<const D: usize>(
     // SAFETY: these tensors are new, so nothing else refers to their memory.
     let to = new.each_ref().map(|x| unsafe { elements_mut(x) });
     let before = [&parameter, &gradient, &first, &second].map(elements);
+    // All are as long as the parameter: `Adam::step` compared their shapes.
     update(to, before, &Rates::new(adam, rate, time, before[1]));
     let [parameter, moment_1, moment_2] =
         new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
@@ -135,7 +136,7 @@ fn elements(x: &tch::Tensor) -> &[f32] {
     assert!(is_contiguous_on_cpu(x));
     match x.numel() {
         0 => &[],
-        // SAFETY: LibTorch keeps `len` elements there as long as the tensor lives.
+        // SAFETY: LibTorch keeps `len` elements of `f32` there, one after the other, as long as the tensor lives.
         len => unsafe { std::slice::from_raw_parts(x.data_ptr().cast(), len) },
     }
 }
@@ -150,8 +151,8 @@ unsafe fn elements_mut(x: &tch::Tensor) -> &mut [MaybeUninit<f32>] {
     assert!(is_contiguous_on_cpu(x));
     match x.numel() {
         0 => &mut [],
-        // SAFETY: LibTorch keeps `len` elements there, and the caller says that nothing else refers
-        // to them.
+        // SAFETY: LibTorch keeps `len` elements of `f32` there, one after the other, and the caller says that nothing else
+        // refers to them.
         len => unsafe { std::slice::from_raw_parts_mut(x.data_ptr().cast(), len) },
     }
 }

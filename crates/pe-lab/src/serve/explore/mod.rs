@@ -184,7 +184,7 @@ impl From<PositionError> for Refusal {
         match error {
             PositionError::Number { name, value, bound } => Self {
                 name: name.into(),
-                value: value.to_string(),
+                value,
                 bound: bound.into(),
             },
             other => Self {

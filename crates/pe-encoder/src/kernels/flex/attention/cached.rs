@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::softmax::{Rows, softmax};
 use super::tiles::TILE;
-use crate::kernels::flex::products::{Matrix, initialized, set_product};
+use crate::kernels::flex::products::{Matrix, New, initialized, set_product};
 use crate::kernels::flex::{contiguous, elements, tensor};
 
 /// Below so many multiplications it takes longer to wake another thread than to compute.
@@ -32,7 +32,7 @@ pub fn cached_attention(
     let scale = 1.0 / (d_head as f32).sqrt();
     let q = elements(&q);
 
-    let head = |index: usize, out: &mut [std::mem::MaybeUninit<f32>]| {
+    let head = |index: usize, out: New<'_>| {
         let q = Matrix::dense(&q[index * queries * d_head..][..queries * d_head], d_head);
         let [k, v] = [&k, &v].map(|of| of.head(index));
         // There is one bias for all sequences, or one for each.
@@ -51,7 +51,7 @@ pub fn cached_attention(
                 q.rows(block.clone()),
                 k.rows(0..seen).t(),
             );
-            // SAFETY: the product initialized all of it.
+            // SAFETY: the product has initialized all of it: the queries of the block times the keys that are seen.
             let scores = unsafe { room.assume_init_mut() };
             let rows = Rows {
                 keys: seen,
@@ -66,19 +66,19 @@ pub fn cached_attention(
         }
     };
     let work = q.len() * keys;
-    // SAFETY: the heads cover the target, and each block of queries initializes its rows.
-    let out = unsafe {
-        initialized(q.len(), |out| match work < WORTH_A_THREAD {
-            true => {
-                let outs = out.chunks_exact_mut(queries * d_head);
-                outs.enumerate().for_each(|(index, out)| head(index, out));
-            }
-            false => {
-                let outs = out.par_chunks_exact_mut(queries * d_head);
-                outs.enumerate().for_each(|(index, out)| head(index, out));
-            }
-        })
+    let write = |out: New<'_>| match work < WORTH_A_THREAD {
+        true => {
+            let outs = out.chunks_exact_mut(queries * d_head);
+            outs.enumerate().for_each(|(index, out)| head(index, out));
+        }
+        false => {
+            let outs = out.par_chunks_exact_mut(queries * d_head);
+            outs.enumerate().for_each(|(index, out)| head(index, out));
+        }
     };
+    // SAFETY: the output has as many elements as q, `[batch, heads, queries, d_head]`. A head initializes `[queries, d_head]`,
+    // block by block: its weights times as many rows of v, which has `d_head` columns (`kernels::cached_attention`).
+    let out = unsafe { initialized(q.len(), write) };
     Tensor::from_primitive::<Flex>(tensor(out, shape))
 }
 

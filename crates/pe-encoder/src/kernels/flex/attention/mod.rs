@@ -39,17 +39,7 @@ pub fn attention(
     heads: usize,
 ) -> Tensor<3> {
     let [batch, seq, width] = qkv.dims();
-    // The columns of the heads have to cover the output, whose memory is not initialized.
-    assert!(
-        width.is_multiple_of(3 * heads),
-        "{heads} heads share {width} columns"
-    );
-    let sizes = Sizes {
-        seq,
-        d_model: width / 3,
-        heads,
-        causal: mask.causal,
-    };
+    let sizes = Sizes::new(seq, width, heads, mask.causal);
     let padding = mask.padding.map(|padding| {
         let padding = padding.clone().without_autodiff();
         let padding = padding.try_into_primitive::<Flex>();
@@ -64,7 +54,7 @@ pub fn attention(
         };
         let (y, saved) = match seq <= WHOLE {
             true => {
-                let (y, weights) = whole::forward(inputs.parts());
+                let [y, weights] = whole::forward(inputs.parts());
                 (y, Saved::Weights(weights))
             }
             false => {
@@ -101,6 +91,25 @@ struct Sizes {
 }
 
 impl Sizes {
+    /// Of queries, keys and values that are `width` columns together.
+    ///
+    /// # Panics
+    ///
+    /// When heads do not share these columns: the columns of all heads have to be those of the output, whose memory is not
+    /// initialized before.
+    fn new(seq: usize, width: usize, heads: usize, causal: bool) -> Self {
+        assert!(
+            width.is_multiple_of(3 * heads),
+            "queries, keys and values of {heads} heads are {width} columns together, which is no multiple of 3 · {heads}"
+        );
+        Self {
+            seq,
+            d_model: width / 3,
+            heads,
+            causal,
+        }
+    }
+
     fn d_head(self) -> usize {
         self.d_model / self.heads
     }
@@ -130,7 +139,10 @@ impl Inputs {
         let tokens = qkv.len() / (3 * self.sizes.d_model);
         Parts {
             qkv,
-            padding: self.padding.as_ref().map(|all| &all.bytes()[..tokens]),
+            padding: self
+                .padding
+                .as_ref()
+                .map(|all| &all.storage::<u8>()[..tokens]),
             bias: self.bias.as_ref().map(elements),
             sizes: self.sizes,
         }

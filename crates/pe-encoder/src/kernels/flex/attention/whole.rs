@@ -1,47 +1,42 @@
 //! Attention that stores its weights, for short sequences.
 
-use std::mem::MaybeUninit;
-
 use rayon::prelude::*;
 
 use super::softmax::{Rows, softmax, softmax_backward};
 use super::{Head, Parts, Sizes};
-use crate::kernels::flex::products::{Matrix, initialized, set_product};
+use crate::kernels::flex::products::{Matrix, New, both_initialized, initialized, set_product};
 
 /// The output and the attention weights.
-pub fn forward(inputs: Parts<'_>) -> (Vec<f32>, Vec<f32>) {
+pub fn forward(inputs: Parts<'_>) -> [Vec<f32>; 2] {
     let sizes = inputs.sizes;
     let Sizes { seq, d_model, .. } = sizes;
     let (batch, d_head) = (inputs.batch(), sizes.d_head());
-    let mut weights = Vec::new();
-    // SAFETY: every head of every sequence has its own part of both targets, the parts cover them,
-    // and `set_product` initializes each.
-    let out = unsafe {
-        initialized(batch * seq * d_model, |out| {
-            weights = initialized(batch * sizes.scores(), |weights| {
-                out.par_chunks_mut(seq * d_model)
-                    .zip(weights.par_chunks_mut(sizes.scores()))
-                    .enumerate()
-                    .for_each(|(row, (out, weights))| {
-                        for (head, weights) in weights.chunks_exact_mut(seq * seq).enumerate() {
-                            let of = inputs.head(row, head);
-                            set_product(weights, seq, sizes.scale(), of.q, of.k.t());
-                            let weights = weights.assume_init_mut();
-                            let rows = Rows {
-                                keys: seq,
-                                causal: sizes.causal.then_some(0),
-                                bias: of.bias.map(|bias| (bias, seq)),
-                                padding: of.padding,
-                            };
-                            softmax(weights, rows, None);
-                            let weights = Matrix::dense(weights, seq);
-                            set_product(&mut out[head * d_head..], d_model, 1.0, weights, of.v);
-                        }
-                    });
+    let write = |out: New<'_>, weights: New<'_>| {
+        out.par_chunks_mut(seq * d_model)
+            .zip(weights.par_chunks_mut(sizes.scores()))
+            .enumerate()
+            .for_each(|(row, (out, weights))| {
+                for (head, weights) in weights.chunks_exact_mut(seq * seq).enumerate() {
+                    let of = inputs.head(row, head);
+                    set_product(weights, seq, sizes.scale(), of.q, of.k.t());
+                    // SAFETY: the product has initialized all of it: seq rows of q times as many of k.
+                    let weights = unsafe { weights.assume_init_mut() };
+                    let rows = Rows {
+                        keys: seq,
+                        causal: sizes.causal.then_some(0),
+                        bias: of.bias.map(|bias| (bias, seq)),
+                        padding: of.padding,
+                    };
+                    softmax(weights, rows, None);
+                    let weights = Matrix::dense(weights, seq);
+                    set_product(&mut out[head * d_head..], d_model, 1.0, weights, of.v);
+                }
             });
-        })
     };
-    (out, weights)
+    let lens = [batch * seq * d_model, batch * sizes.scores()];
+    // SAFETY: there are `batch` chunks of both. Of the weights of a sequence, heads · seq · seq, a head initializes seq · seq;
+    // of the output, `[seq, d_model]`, its `d_head` columns, and `d_model` is heads · d_head (`Sizes::new`).
+    unsafe { both_initialized(lens, write) }
 }
 
 /// The gradient of `qkv`, from `dout`, the gradient of the output. `dscores` gets that of the scores.
@@ -53,7 +48,7 @@ pub fn backward(
 ) -> Vec<f32> {
     let sizes = inputs.sizes;
     let Sizes { seq, d_model, .. } = sizes;
-    let sequence = |row: usize, dqkv: &mut [MaybeUninit<f32>], head: usize, scores: &mut _| {
+    let sequence = |row: usize, dqkv: New<'_>, head: usize, scores: New<'_>| {
         let weights = &weights[row * sizes.scores() + head * seq * seq..][..seq * seq];
         let dout = &dout[row * seq * d_model..][..seq * d_model];
         head_backward(
@@ -67,41 +62,45 @@ pub fn backward(
         );
     };
     let sequence_size = seq * 3 * d_model;
-    // SAFETY: every head of every sequence has its own part of the targets, the parts cover them, and
-    // `head_backward` initializes each.
-    unsafe {
-        initialized(inputs.qkv.len(), |dqkv| {
+    let Some(target) = dscores else {
+        let write = |dqkv: New<'_>| {
             let dqkv = dqkv.par_chunks_mut(sequence_size).enumerate();
-            match dscores {
-                None => dqkv.for_each(|(row, dqkv)| {
-                    let mut scratch = Vec::with_capacity(seq * seq);
-                    let scores = &mut scratch.spare_capacity_mut()[..seq * seq];
-                    for head in 0..sizes.heads {
-                        sequence(row, dqkv, head, scores);
-                    }
-                }),
-                Some(target) => {
-                    *target = initialized(weights.len(), |dscores| {
-                        dqkv.zip(dscores.par_chunks_mut(sizes.scores())).for_each(
-                            |((row, dqkv), dscores)| {
-                                let heads = dscores.chunks_exact_mut(seq * seq);
-                                for (head, scores) in heads.enumerate() {
-                                    sequence(row, dqkv, head, scores);
-                                }
-                            },
-                        );
-                    });
+            dqkv.for_each(|(row, dqkv)| {
+                let mut scratch = Vec::with_capacity(seq * seq);
+                let scores = &mut scratch.spare_capacity_mut()[..seq * seq];
+                for head in 0..sizes.heads {
+                    sequence(row, dqkv, head, scores);
                 }
-            }
-        })
-    }
+            });
+        };
+        // SAFETY: of the gradient of a sequence, `[seq, 3 · d_model]`, a head initializes three times its `d_head` columns,
+        // and `d_model` is heads · d_head (`Sizes::new`).
+        return unsafe { initialized(inputs.qkv.len(), write) };
+    };
+    let write = |dqkv: New<'_>, dscores: New<'_>| {
+        dqkv.par_chunks_mut(sequence_size)
+            .zip(dscores.par_chunks_mut(sizes.scores()))
+            .enumerate()
+            .for_each(|(row, (dqkv, dscores))| {
+                let heads = dscores.chunks_exact_mut(seq * seq);
+                for (head, scores) in heads.enumerate() {
+                    sequence(row, dqkv, head, scores);
+                }
+            });
+    };
+    let lens = [inputs.qkv.len(), inputs.batch() * sizes.scores()];
+    // SAFETY: as above, and there are `batch` chunks of both; of the scores of a sequence, heads · seq · seq, a head
+    // initializes seq · seq.
+    let [dqkv, dscores] = unsafe { both_initialized(lens, write) };
+    *target = dscores;
+    dqkv
 }
 
 /// The backward pass of one head of one sequence: writes the gradient of its scores to `dscores`, and
 /// those of its queries, keys and values to its columns of `dqkv`.
 fn head_backward(
-    dqkv: &mut [MaybeUninit<f32>],
-    dscores: &mut [MaybeUninit<f32>],
+    dqkv: New<'_>,
+    dscores: New<'_>,
     of: Head<'_>,
     weights: &[f32],
     dout: &[f32],
@@ -112,7 +111,7 @@ fn head_backward(
     let from = head * sizes.d_head();
     let dout = Matrix::spaced(&dout[from..], seq, sizes.d_head(), d_model);
     set_product(dscores, seq, 1.0, dout, of.v.t());
-    // SAFETY: a product initializes its whole target.
+    // SAFETY: the product has initialized all of it: seq rows of the gradient times as many of v.
     let dscores = unsafe { dscores.assume_init_mut() };
     softmax_backward(dscores, weights, seq);
     let dscores = Matrix::dense(dscores, seq);
