@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use pe_burn::PositionalConfig;
 use serde::{Deserialize, Serialize};
 
 use super::batch::TensorBatch;
@@ -17,7 +18,7 @@ use crate::task::{Answer, Input, Sample, Task};
 
 /// What is timed is repeated at least this often, and for this long.
 const REPEATS: usize = 3;
-const TIME: Duration = Duration::from_millis(400);
+const TIME: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 400 });
 /// Tokens that are decoded one by one.
 const DECODED: usize = 16;
 
@@ -104,6 +105,7 @@ pub fn measure_cost(
             task.test_lengths()
         )));
     };
+    let scheme = &of_length(scheme, task, length);
     let samples = tested.iter().cycle().take(recipe.batch_size);
     let samples: Vec<Sample> = samples
         .map(|sample| trained(sample.clone(), task))
@@ -149,6 +151,22 @@ pub fn measure_cost(
         peak_bytes,
         others: clock.others(),
     })
+}
+
+/// The scheme as a training on inputs of this length has it. Images of another resolution have a grid of their own,
+/// and a trained table has a row for each of its patches.
+fn of_length(scheme: &Scheme, task: &dyn Task, length: usize) -> Scheme {
+    let mut scheme = scheme.clone();
+    let Some(grid) = task.grid_at(length) else {
+        return scheme;
+    };
+    if scheme.grid.is_some() {
+        scheme.grid = Some(grid);
+    }
+    if let PositionalConfig::Learned(table) = &mut scheme.encoding {
+        table.max_len = table.max_len.max(grid.tokens());
+    }
+    scheme
 }
 
 /// The sample as it is in training, where a causal task asks for an answer at every token.
@@ -289,22 +307,26 @@ fn ticks() -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Reverse, text};
+    use crate::data::{co2, digits_32};
+    use crate::task::{Digits, Reverse, text, text_with};
 
     fn measured(task: &dyn Task, scheme: &str, length: usize) -> Result<Cost, LabError> {
+        measured_in(&ModelSpec::default(), task, scheme, length)
+    }
+
+    fn measured_in(
+        sizes: &ModelSpec,
+        task: &dyn Task,
+        scheme: &str,
+        length: usize,
+    ) -> Result<Cost, LabError> {
         let recipe = Recipe {
             batch_size: 2,
             ..Recipe::default()
         };
-        let scheme = Scheme::by_name(scheme, 64, 4, task.max_tokens()).unwrap();
-        measure_cost(
-            &ModelSpec::default(),
-            &recipe,
-            &scheme,
-            task,
-            length,
-            &Device::flex(),
-        )
+        let scheme = Scheme::by_name(scheme, sizes.d_model, sizes.heads, task.positions())?;
+        let scheme = scheme.on(task)?;
+        measure_cost(sizes, &recipe, &scheme, task, length, &Device::flex())
     }
 
     #[test]
@@ -338,6 +360,35 @@ mod tests {
         let cost = measured(task.as_ref(), "rotary", first).unwrap();
         let decoded = cost.decode_ms.unwrap();
         assert!(decoded > 0.0 && decoded < cost.step_ms, "{cost:?}");
+    }
+
+    /// Tokens, images at other resolutions, a series with times, and a text that is decoded.
+    #[test]
+    fn every_scheme_has_a_cost_on_every_kind_of_data() {
+        let sizes = ModelSpec {
+            layers: 1,
+            d_model: 16,
+            heads: 2,
+            d_ff: 16,
+        };
+        let text = text_with(16).unwrap();
+        let (images, series) = (digits_32(), co2());
+        let tasks: [&dyn Task; 5] = [&Reverse, &Digits, &*images, &*series, &*text];
+        for task in tasks {
+            let fits = |name: &&str| {
+                let scheme = Scheme::by_name(name, 16, 2, 1).unwrap();
+                scheme.on(task).is_ok()
+            };
+            let lengths = cost_lengths(task);
+            let last = *lengths.last().unwrap();
+            for scheme in Scheme::names().filter(fits) {
+                for length in [lengths[0], last] {
+                    let cost = measured_in(&sizes, task, scheme, length).unwrap();
+                    assert_eq!(cost.tokens, length + task.framing(), "{scheme}");
+                    assert_eq!(cost.decode_ms.is_some(), task.causal(), "{scheme}");
+                }
+            }
+        }
     }
 
     #[test]
