@@ -73,8 +73,8 @@ pub struct Args {
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
-    /// After the trials, measure what each scheme costs, one at a time: about two minutes for eight schemes. As `pe-lab
-    /// costs` does
+    /// After the trials, measure what each scheme costs, one at a time: five rounds, of which the first tells how long
+    /// it takes. As `pe-lab costs` does
     #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
     costs: bool,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and

@@ -106,7 +106,8 @@ pub fn measure_cost(
         )));
     };
     let scheme = &of_length(scheme, task, length);
-    let samples = tested.iter().cycle().take(recipe.batch_size);
+    let batch_size = batch_size(recipe, task, length);
+    let samples = tested.iter().cycle().take(batch_size);
     let samples: Vec<Sample> = samples
         .map(|sample| trained(sample.clone(), task))
         .collect();
@@ -144,13 +145,25 @@ pub fn measure_cost(
     };
     Ok(Cost {
         tokens,
-        batch_size: recipe.batch_size,
+        batch_size,
         step_ms,
         prefill_ms,
         decode_ms,
         peak_bytes,
         others: clock.others(),
     })
+}
+
+/// The sequences of a training step at a length: at the first of the [`cost_lengths`] those of the recipe, and at longer
+/// ones as many as have no more tokens together. A whole batch of long sequences would take gigabytes with a scheme that
+/// has a number for every pair of tokens of every sequence.
+fn batch_size(recipe: &Recipe, task: &dyn Task, length: usize) -> usize {
+    let tokens = |length: usize| length + task.framing();
+    let first = cost_lengths(task).first().copied().unwrap_or(length);
+    match length > first {
+        true => (recipe.batch_size * tokens(first) / tokens(length)).max(1),
+        false => recipe.batch_size,
+    }
 }
 
 /// The scheme as a training on inputs of this length has it. Images of another resolution have a grid of their own,
@@ -331,22 +344,23 @@ mod tests {
 
     #[test]
     fn a_cost_has_times_of_what_was_asked() {
-        let cost = measured(&Reverse, "learned", 40).unwrap();
-        assert_eq!((cost.tokens, cost.batch_size), (42, 2));
+        let cost = measured(&Reverse, "learned", 20).unwrap();
+        assert_eq!((cost.tokens, cost.batch_size), (22, 2));
         assert!(
             cost.step_ms > cost.prefill_ms && cost.prefill_ms > 0.0,
             "{cost:?}"
         );
         assert_eq!(cost.decode_ms, None);
         let tokens = cost.trained_per_second() * cost.step_ms / 1e3;
-        assert!((tokens - 84.0).abs() < 1e-9, "{tokens}");
+        assert!((tokens - 44.0).abs() < 1e-9, "{tokens}");
         #[cfg(target_os = "linux")]
         assert!(
             cost.peak_bytes.unwrap() > 1 << 20 && cost.others.is_some(),
             "{cost:?}"
         );
+        // No more tokens together than two of 22.
         let longer = measured(&Reverse, "learned", 80).unwrap();
-        assert_eq!(longer.tokens, 82);
+        assert_eq!((longer.tokens, longer.batch_size), (82, 1));
         let error = measured(&Reverse, "learned", 41).unwrap_err().to_string();
         assert!(error.contains("not at 41"), "{error}");
     }
