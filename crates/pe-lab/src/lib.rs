@@ -43,7 +43,7 @@
 //! ask               imports task, data, folder, device
 //! learn             imports ask, and the crate pe-encoder
 //! run               imports learn
-//! draw              imports folder
+//! draw              imports ask, folder
 //! plot              imports draw
 //! inspect           imports draw
 //! report            imports run, learn, plot, draw, stats
