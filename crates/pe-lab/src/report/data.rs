@@ -231,14 +231,19 @@ impl<'a> Data<'a> {
     }
 }
 
+/// What a person's data are called: the name of their file, and of a folder of images, which is kept in one file of the
+/// ending `images`, that of the folder.
+pub fn file_title(data: &DataSpec) -> &str {
+    data.file.strip_suffix(".images").unwrap_or(&data.file)
+}
+
 /// What a task is called: a person's own data by the name of its file, so that results of several files can be put
 /// together.
 pub fn title(task: &str, own_data: Option<&DataSpec>) -> String {
     let Some(data) = own_data else {
         return task.to_string();
     };
-    // A folder of images is kept in one file of this ending.
-    let file = data.file.strip_suffix(".images").unwrap_or(&data.file);
+    let file = file_title(data);
     match data.folds {
         Some(_) => format!("{file}, {task}"),
         None => file.to_string(),

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
 use super::comparison::{Comparison, Part};
-use super::data::{Data, title};
+use super::data::{Data, file_title, title};
 use super::encodings::Encodings;
 use super::figure::Figure;
 use super::number::fixed;
@@ -215,6 +215,7 @@ pub fn render(
         "parts": parts,
         "comparisons": rows(&summary.comparisons, names),
         "leaders": summary.leaders(),
+        "file": summary.study.data.as_ref().map(file_title),
         "resolutions": summary.resolutions(),
         "two_parts": two_parts,
         "failures": failures,

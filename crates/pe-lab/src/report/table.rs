@@ -43,7 +43,11 @@ fn render_overall(summary: &Summary) -> String {
             true => "other sizes",
             false => "beyond",
         };
-        header.extend([beyond, "95 %", "IQM", "to 1.5x", "further"]);
+        header.extend([beyond, "95 %", "IQM"]);
+    }
+    let by_distance = two_parts && !summary.resolutions();
+    if by_distance {
+        header.extend(["to 1.5x", "further"]);
     }
     header.extend(["failed", "ms/step"]);
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
@@ -60,7 +64,7 @@ fn render_overall(summary: &Summary) -> String {
                 None => [DASH; 3].map(String::from),
             });
         }
-        if two_parts {
+        if by_distance {
             let mean = |of: &Option<Aggregate>| {
                 of.as_ref()
                     .map_or(DASH.into(), |score| fixed(score.mean, 2))

@@ -143,7 +143,7 @@ fn the_loss_of_a_forecast_is_an_absolute_error_in_the_unit_of_the_data() {
     data.tasks[0].unit = 1e4;
     let of_numbers = drawn(&data);
     assert!(!of_numbers.contains("cross-entropy") && !of_numbers.contains("nats"));
-    assert!(of_numbers.contains("held-out loss (mean absolute error, Ppm)"));
+    assert!(of_numbers.contains("mean absolute error (Ppm)"));
     // The training losses fall from about 2.1, which is 21,000 Ppm.
     let has = |svg: &str, tick: &str| svg.lines().any(|line| line == tick);
     assert!(has(&of_numbers, "20,000") && !has(&of_classes, "20,000"));

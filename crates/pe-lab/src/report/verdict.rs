@@ -2,6 +2,7 @@
 //! `summary.json` all take them from here.
 
 use super::comparison::{Comparison, Headline, Part};
+use super::data::file_title;
 use super::number::fixed;
 use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary, least_to_lead};
 use crate::ask::{Tuned, in_words};
@@ -275,7 +276,7 @@ fn place(summary: &Summary, part: Part) -> &'static str {
 /// Over what the mean is taken.
 fn subject(summary: &Summary, headline: &Headline) -> String {
     match (&summary.study.data, &headline.tasks[..]) {
-        (Some(data), _) => format!("on {}", data.file),
+        (Some(data), _) => format!("on {}", file_title(data)),
         (None, [task]) => format!("on {task}"),
         (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
         (None, tasks) => format!("on the mean over these {} tasks", tasks.len()),
@@ -302,7 +303,7 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
         return once.then(|| {
             format!(
                 "All seeds are tested on the same part of {}: what other parts would say is not known.",
-                data.test.as_ref().map_or(&data.file, |test| &test.file)
+                data.test.as_ref().map_or(file_title(data), |test| &test.file)
             )
         });
     }
@@ -320,11 +321,13 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let all = match (headline.part, data.folds) {
         (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
-            data.test.as_ref().map_or(&data.file, |test| &test.file)
+            data.test
+                .as_ref()
+                .map_or(file_title(data), |test| &test.file)
         ),
         (Part::Inside, Some(folds)) => format!(
             "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",
-            data.file
+            file_title(data)
         ),
         (Part::Beyond, _) => format!(
             "The same {tested} rows {}",

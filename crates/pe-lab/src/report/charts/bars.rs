@@ -9,7 +9,6 @@ use crate::report::comparison::Part;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::report::number::fixed;
-use crate::stats::mean;
 
 const ROW: i32 = 40;
 
@@ -25,7 +24,7 @@ fn beside_floor(left: i32, floor: Option<i32>) -> i32 {
 }
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    // One number per run: the mean over the lengths. A task that is tested only beyond the training lengths
+    // One number per run, that of the tables: the mean over the sequences of all lengths. A task that is tested only beyond the training lengths
     // has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
     let all = series(data, task, most(&task.measure), |measures| {
@@ -33,8 +32,12 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
             .scores
             .iter()
             .filter(|score| score.inside == (part == 0));
-        let mean = mean(scores.map(|of| of.score.value()));
-        mean.map(|value| (0, value)).into_iter().collect()
+        let samples: usize = scores.clone().map(|of| of.samples).sum();
+        let sum: f64 = scores.map(|of| of.score.value() * of.samples as f64).sum();
+        match samples {
+            0 => Vec::new(),
+            _ => vec![(0, sum / samples as f64)],
+        }
     });
     if all.is_empty() {
         return Ok(None);

@@ -34,9 +34,14 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     };
     let x = Axis::round(name, 0.0..longest * 1.03, 9);
     let y = scale(task, "", &all, 0.04);
+    // One resolution is a line, which gets some width.
+    let around = match task.resolutions {
+        true => longest * 0.01,
+        false => 0.0,
+    };
     let trained = task.train_lengths.as_ref().map(|trained| {
         let end = (*trained.end() as f64).min(longest);
-        (*trained.start() as f64, end)
+        (*trained.start() as f64 - around, end + around)
     });
     figure(
         stem("chart", &task.name),

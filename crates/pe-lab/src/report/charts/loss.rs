@@ -31,7 +31,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
         &format!(
             "The {loss} on the training batches; each point is the mean of consecutive steps."
         ),
-        &format!("training loss ({loss}, {unit})"),
+        &format!("{loss} ({unit})"),
     )?;
     let held_out = chart(
         data,
@@ -45,7 +45,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
             "The {loss} on sequences of the training lengths that no training saw. A line that still falls at \
              its end has not converged."
         ),
-        &format!("held-out loss ({loss}, {unit})"),
+        &format!("{loss} ({unit})"),
     )?;
     Ok(training.into_iter().chain(held_out).collect())
 }
