@@ -47,7 +47,7 @@
 //! ask               imports task, data, folder, device, erased, and the crate pe-encoder
 //! learn             imports ask
 //! run               imports learn
-//! draw              imports folder
+//! draw              imports ask, folder
 //! plot              imports draw
 //! inspect           imports draw
 //! report            imports run, learn, plot, draw, stats

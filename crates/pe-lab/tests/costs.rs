@@ -42,10 +42,11 @@ fn costs_are_measured_after_the_trials_and_reported() {
     let out = folder.path().join("study");
     let (code, _, stderr) = run(&[STUDY, &["--costs", "--out"]].concat(), &out);
     assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("measuring what each scheme costs"),
-        "{stderr}"
-    );
+    let measuring =
+        "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
+    let (_, after) = stderr.split_once(measuring).expect(&stderr);
+    // After the first scheme, and after the first round.
+    assert_eq!(after.matches(" more\n").count(), 2, "{stderr}");
     let costs = fs::read_to_string(out.join("costs.json")).unwrap();
     let costs: serde_json::Value = serde_json::from_str(&costs).unwrap();
     assert_eq!(costs["task"], "first_eq_last");
@@ -57,6 +58,11 @@ fn costs_are_measured_after_the_trials_and_reported() {
             .map(|at| at["tokens"].as_u64().unwrap())
             .collect();
         assert_eq!(tokens, [22, 42, 82]);
+        let batches = scheme["at"].as_array().unwrap().iter();
+        let batches: Vec<u64> = batches
+            .map(|at| at["batch_size"].as_u64().unwrap())
+            .collect();
+        assert_eq!(batches, [4, 2, 1]);
         for at in scheme["at"].as_array().unwrap() {
             assert!(at["step_ms"].as_f64().unwrap() > at["prefill_ms"].as_f64().unwrap());
         }

@@ -276,7 +276,7 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(
         csv.lines()
-            .filter(|line| line.starts_with("data-fold-2,"))
+            .filter(|line| line.starts_with("\"promoters.data, data-fold-2\","))
             .count(),
         2,
         "{csv}"
@@ -383,7 +383,7 @@ fn predictions_are_those_of_the_test() {
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     let scored = csv
         .lines()
-        .filter(|line| line.starts_with("data,sinusoidal,"));
+        .filter(|line| line.starts_with("a.csv,sinusoidal,"));
     let (tested, correct) = scored.fold((0.0, 0.0), |(tested, correct), line| {
         let cells: Vec<f64> = line
             .split(',')

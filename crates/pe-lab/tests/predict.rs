@@ -117,6 +117,12 @@ fn a_forecast_goes_on_with_another_table() {
     // The row that is not there yet.
     let naive = (wave(500) - wave(499)).abs();
     assert!((predicted(501) - wave(500)).abs() < 0.5 * naive);
+    let errors = (9..=500).map(|row| (predicted(row) - wave(row - 1)).abs());
+    let error = errors.sum::<f64>() / 492.0;
+    let of_file = format!(
+        "492 predictions are of rows whose number is there: mean absolute error {error:.4}"
+    );
+    assert!(said.contains(&of_file), "{of_file}: {said}");
 
     // Other rows, with the columns in another order and without the one that the study does not read.
     let mut other = String::from("y,t\n");
@@ -269,7 +275,6 @@ fn images_are_predicted_as_they_were_tested() {
 
     // The test of the study: as many are right as the report says.
     let (table, said) = good(folder, &["predict", "bars/test", "--study", "study"]);
-    assert_eq!(said, "");
     let all = lines(&table, "file,prediction,probability");
     let names: Vec<String> = CLASSES
         .iter()
@@ -285,6 +290,12 @@ fn images_are_predicted_as_they_were_tested() {
         .count();
     let told = scored(folder, "sinusoidal_2d", "16", "accuracy");
     assert!((right as f64 / 24.0 - told).abs() < 1e-9, "{right} {told}");
+    assert_eq!(
+        said,
+        format!(
+            "{right} of 24 predictions agree with the labels that are there: accuracy {told:.3}\n"
+        )
+    );
     assert!(told > 0.9, "{told}");
     for cells in &all {
         let probability: f64 = cells[2].parse().unwrap();

@@ -373,6 +373,16 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         // The scores are those of the report.
         let summary: Value =
             serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+        // So is the verdict, and so are the colours.
+        assert!(!summary["verdict"].as_array().unwrap().is_empty());
+        assert_eq!(said["verdict"], summary["verdict"]);
+        let bars = fs::read_to_string(out.join("bars-reverse.svg")).unwrap();
+        for look in said["looks"].as_array().unwrap() {
+            let colour = look["colour"].as_array().unwrap().iter();
+            let hex = colour.map(|part| format!("{:02X}", part.as_u64().unwrap()));
+            let hex = hex.collect::<String>();
+            assert!(bars.contains(&format!("fill=\"#{hex}\"")), "{hex}");
+        }
         let mut compared = 0;
         for trial in said["trials"].as_array().unwrap() {
             let tasks = summary["tasks"].as_array().unwrap();

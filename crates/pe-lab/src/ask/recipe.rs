@@ -23,7 +23,7 @@ pub struct Recipe {
     pub batch_size: usize,
     /// The peak of the learning rate.
     pub learning_rate: f64,
-    /// Steps up to the peak.
+    /// Steps up to the peak, at most half of a training: see [`warm_up`](Self::warm_up).
     pub warmup_steps: usize,
     /// Adam's β₂, the decay of its average of squared gradients.
     pub beta_2: f32,
@@ -44,6 +44,11 @@ impl Default for Recipe {
 }
 
 impl Recipe {
+    /// The steps up to the peak in a training of `steps`: at most half of them, so that a short one reaches it too.
+    pub fn warm_up(&self, steps: usize) -> usize {
+        self.warmup_steps.min(steps / 2).max(1)
+    }
+
     /// Checks that the values can train a model.
     ///
     /// # Errors

@@ -12,7 +12,9 @@ use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
-use crate::ask::{AtResolution, Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, Until};
+use crate::ask::{
+    AtResolution, Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TaskSteps, Until,
+};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
@@ -73,8 +75,8 @@ pub struct Args {
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
-    /// After the trials, measure what each scheme costs, one at a time: about two minutes for eight schemes. As `pe-lab
-    /// costs` does
+    /// After the trials, measure what each scheme costs, one at a time: five rounds, of which the first tells how long
+    /// it takes. As `pe-lab costs` does
     #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
     costs: bool,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
@@ -284,6 +286,9 @@ impl Args {
             device::describe(&spec.device)?,
             self.out.display()
         ));
+        for line in short_warm_ups(spec) {
+            say(&line);
+        }
         if let Some(shard) = self.shard {
             say(&format!(
                 "{} of them are left in part {shard}",
@@ -404,6 +409,25 @@ fn what_runs(spec: &StudySpec) -> String {
         seeds.join(", "),
         spec.recipe.batch_size
     )
+}
+
+/// A line for each task whose training is so short that the warm-up of the recipe is cut.
+fn short_warm_ups(spec: &StudySpec) -> Vec<String> {
+    let of_task = |task: &TaskSteps| {
+        let (steps, asked) = (
+            task.auto_from.unwrap_or(task.steps),
+            spec.recipe.warmup_steps,
+        );
+        let taken = spec.recipe.warm_up(steps);
+        (taken < asked).then(|| {
+            format!(
+                "{}: the warm-up of {asked} steps is cut to {taken}, half of the training of {steps}: so short a training \
+                 may tell little",
+                task.name
+            )
+        })
+    };
+    spec.tasks.iter().filter_map(of_task).collect()
 }
 
 /// `3` means the seeds 1, 2 and 3; with a comma the text lists the seeds themselves.

@@ -7,7 +7,7 @@ use super::report::{Show, show};
 use super::signals::stop_of_trials;
 use crate::console::tell;
 use crate::error::LabError;
-use crate::run::{Stop, Study};
+use crate::run::{Progress, Stop, Study};
 
 /// The flags of `costs`.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,13 +32,11 @@ impl Args {
 /// Measures the costs of a study's schemes.
 pub(super) fn measure(study: &Study, stop: &Stop, quiet: bool) -> Result<(), LabError> {
     let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
-    let say = |line: &str| {
-        if !quiet {
-            tell(line);
-        }
+    let progress = match quiet {
+        true => Progress::Silent,
+        false => Progress::to_stderr(),
     };
-    say("measuring what each scheme costs, one at a time");
-    let costs = study.measure_costs(&program, stop, say)?;
+    let costs = study.measure_costs(&program, stop, &progress)?;
     if !costs.quiet() {
         tell(&format!(
             "other programs kept up to {:.1} processor cores busy meanwhile, so the report leaves these times out; \

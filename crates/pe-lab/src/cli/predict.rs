@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use super::terminal::print_exact;
 use crate::ask::TrialSpec;
 use crate::console::tell;
-use crate::data::{ToPredict, digest_of};
+use crate::data::{ToPredict, Truth, digest_of};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_sealed};
@@ -20,7 +20,7 @@ use crate::task::{Sample, Task};
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// The rows to predict, in a file like the one that the study was made with; an image, or a folder of images; or
-    /// a table with the columns of a series. It needs no labels, and labels in it are not read
+    /// a table with the columns of a series. It needs no labels; where it has some, the share of right predictions is said
     #[arg(value_name = "FILE or FOLDER")]
     file: PathBuf,
     /// The study's folder
@@ -76,7 +76,7 @@ impl Args {
         let model = model.with_weights(&folder.winner_weights())?;
         let mut table = csv::Writer::from_writer(Vec::new());
         let failed = |error: csv::Error| LabError::Usage(error.to_string());
-        let said = said(&model, task.as_ref(), &data, own.labels(), &device)?;
+        let predicted = said(&model, task.as_ref(), &data, own.labels(), &device)?;
         let columns = match data.from {
             None => &["prediction", "probability"][..],
             Some(_) => &["prediction"],
@@ -84,10 +84,13 @@ impl Args {
         table
             .write_record([data.about].iter().chain(columns))
             .map_err(failed)?;
-        for (name, said) in data.names.iter().zip(said) {
+        for (name, said) in data.names.iter().zip(&predicted) {
             table
-                .write_record([name].into_iter().chain(&said))
+                .write_record([name].into_iter().chain(said))
                 .map_err(failed)?;
+        }
+        if let Some(line) = outcome(&data, &predicted) {
+            tell(&line);
         }
         let bytes = table
             .into_inner()
@@ -131,6 +134,45 @@ fn said(
         }
     }
     Ok(all)
+}
+
+/// How the predictions compare with what the file says: the share of labels that are right, or the mean absolute error
+/// of numbers. `None` where it says nothing.
+fn outcome(data: &ToPredict, predicted: &[Vec<String>]) -> Option<String> {
+    let said = data.truth.iter().zip(predicted);
+    let known = said.filter_map(|(truth, cells)| Some((truth.as_ref()?, cells.first()?)));
+    let (mut right, mut error, mut labels, mut numbers) = (0, 0.0, 0, 0);
+    for (truth, said) in known {
+        match truth {
+            Truth::Label(label) => {
+                labels += 1;
+                right += usize::from(label == said);
+            }
+            Truth::Number(number) => {
+                numbers += 1;
+                error += said
+                    .parse::<f64>()
+                    .map_or(f64::NAN, |said| (said - number).abs());
+            }
+        }
+    }
+    let all = predicted.len();
+    if labels > 0 {
+        let share = f64::from(right as u32) / f64::from(labels as u32);
+        let of = match labels == all {
+            true => String::new(),
+            false => format!("; {} more have no label to compare with", all - labels),
+        };
+        return Some(format!(
+            "{right} of {labels} predictions agree with the labels that are there: accuracy {share:.3}{of}"
+        ));
+    }
+    (numbers > 0).then(|| {
+        format!(
+            "{numbers} predictions are of rows whose number is there: mean absolute error {:.4}",
+            error / f64::from(numbers as u32)
+        )
+    })
 }
 
 /// Checks that the winner is a trial of the study, and that its weights are those that were kept. Those of earlier

@@ -9,7 +9,7 @@ use super::error::Problem;
 use super::limits::{MAX_COLUMNS, MAX_LINE};
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Tokens, UNLABELLED};
+use super::rows::{Collector, Labels, Tokens};
 
 const LABEL: &str = "label";
 
@@ -122,14 +122,8 @@ pub(super) fn read(
         // A row that has fewer fields than the header ends early; empty cells at its end do the same.
         let present = layout.tokens.iter().filter(|c| **c < record.len()).count();
         tokens.ended_by_empty = filled > 0 && filled < present;
-        let label = match labels {
-            Labels::Ignored => UNLABELLED,
-            Labels::Needed => layout
-                .label
-                .and_then(|label| record.get(label))
-                .unwrap_or(""),
-        };
-        rows.take(line, label.trim(), tokens)
+        let label = layout.label.and_then(|label| record.get(label));
+        rows.take(line, labels.of(label), tokens)
     })?;
     Ok(layout.describe(reading, &separator))
 }
@@ -307,7 +301,7 @@ fn layout(
     let (names, line) = names_of(text, delimiter, reading.no_header)?;
     let label = match labels {
         Labels::Needed => Some(label_column(&names, reading, line)?),
-        Labels::Ignored => label_column(&names, reading, line).ok(),
+        Labels::IfAny => label_column(&names, reading, line).ok(),
     };
     let others: Vec<usize> = (0..names.len()).filter(|c| Some(*c) != label).collect();
     if let ([], Some(label)) = (&others[..], label) {

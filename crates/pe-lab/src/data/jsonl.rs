@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::error::Problem;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Tokens, UNLABELLED};
+use super::rows::{Collector, Labels, Tokens};
 
 /// The key of the label, unless another is named.
 const LABEL: &str = "label";
@@ -126,11 +126,7 @@ pub(super) fn read(
         if unread.len() < 1000 {
             unread.extend(found.others);
         }
-        let label = match labels {
-            Labels::Needed => found.label.unwrap_or_default(),
-            Labels::Ignored => UNLABELLED.to_string(),
-        };
-        rows.take(line, label.trim(), tokens)?;
+        rows.take(line, labels.of(found.label.as_deref()), tokens)?;
     }
     let names = |keys: &BTreeSet<String>| {
         let names: Vec<String> = keys.iter().take(NAMED).map(|key| shorten(key)).collect();

@@ -373,10 +373,8 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             }
         ),
         format!(
-            "{} steps of {USUAL_BATCH} rows, unless --steps says otherwise: {:.1} epochs of the \
-             training rows",
-            grouped(steps(split.train.len())),
-            (steps(split.train.len()) * USUAL_BATCH) as f64 / split.train.len() as f64
+            "{} steps of {USUAL_BATCH} go once through the rows to train on",
+            grouped(split.train.len().div_ceil(USUAL_BATCH))
         ),
         format!(
             "tested inside the training lengths: {}",

@@ -57,7 +57,7 @@ pub use limits::{
     MAX_LINE, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS, NAME,
 };
 pub use next::check_train_length;
-pub use predict::ToPredict;
+pub use predict::{ToPredict, Truth};
 pub use prepared::{digest as prepared_digest, task as prepared_task};
 pub use reading::{Objective, Reading, TokenKind};
 pub use series::co2;

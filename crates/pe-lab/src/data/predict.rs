@@ -7,7 +7,7 @@ use super::csv;
 use super::error::{DataError, Problem};
 use super::labelled::Labelled;
 use super::reading::Reading;
-use super::rows::{Collector, Labels, Rows};
+use super::rows::{Collector, Labels, Rows, UNLABELLED};
 use super::{DataTask, Format, Made, delimiter, images, open, rows_of, series, text};
 use crate::task::{Answer, Sample, Task};
 
@@ -22,13 +22,24 @@ pub struct ToPredict {
     pub samples: Vec<Sample>,
     /// Of a forecast, the number that each prediction is added to, in the unit of the file.
     pub from: Option<Vec<f64>>,
+    /// What the file says of each, if it does: the answer that the prediction should be.
+    pub truth: Vec<Option<Truth>>,
     /// What is to be said of the file, in lines for a person.
     pub notes: Vec<String>,
 }
 
+/// What a file says of a row that is predicted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Truth {
+    /// Its label.
+    Label(String),
+    /// Its number, in the unit of the file.
+    Number(f64),
+}
+
 impl DataTask {
     /// What there is to predict in another file, or in a folder of images, for the model of one of the tasks. It
-    /// is read as the data of the study was. Labels are not read. What cannot be used is an error, so that nothing is
+    /// is read as the data of the study was. Labels need not be there, and no prediction depends on them. What cannot be used is an error, so that nothing is
     /// without a prediction in silence.
     ///
     /// # Errors
@@ -68,7 +79,6 @@ impl DataTask {
                 let text = text(open(file, &reading)?.1)?;
                 let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
                 Ok(Reading {
-                    label: None,
                     text: None,
                     columns: Some(columns),
                     tokens: Some(kind),
@@ -85,15 +95,16 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
     let (format, bytes) = open(file, reading)?;
     let mut collector = Collector::new(reading.max_len);
     let text = text(bytes)?;
-    let notes = rows_of(
-        file,
-        format,
-        &text,
-        reading,
-        Labels::Ignored,
-        &mut collector,
-    )?;
-    let Rows { rows, words, .. } = collector.finish();
+    let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;
+    let Rows {
+        rows,
+        words,
+        labels,
+    } = collector.finish();
+    let truth = |label: usize| {
+        let label = Some(&labels[label]).filter(|label| *label != UNLABELLED);
+        label.cloned().map(Truth::Label)
+    };
     let sample = |tokens: &[u32]| {
         let words = tokens.iter().map(|token| words[*token as usize].as_str());
         Sample::new(task.encode(words), vec![open_answer(0)])
@@ -103,6 +114,7 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         names: (1..=rows.len()).map(|row| row.to_string()).collect(),
         samples: rows.iter().map(|row| sample(&row.tokens)).collect(),
         from: None,
+        truth: rows.iter().map(|row| truth(row.label)).collect(),
         notes,
     })
 }

@@ -30,11 +30,23 @@ pub(super) struct Rows {
 pub(super) enum Labels {
     /// A row without one cannot be used.
     Needed,
-    /// Rows are to be predicted: whatever label they have is not read.
-    Ignored,
+    /// Rows are to be predicted: the label of one that has none is [`UNLABELLED`].
+    IfAny,
 }
 
-/// The label of a row that is to be predicted.
+impl Labels {
+    /// The label of a row, from what stands where labels stand.
+    pub fn of(self, found: Option<&str>) -> &str {
+        let found = found.unwrap_or("").trim();
+        let is_none = found.is_empty() || found.chars().nth(MAX_CHARACTERS).is_some();
+        match self {
+            Self::IfAny if is_none => UNLABELLED,
+            _ => found,
+        }
+    }
+}
+
+/// The label of a row that is to be predicted and has none.
 pub(super) const UNLABELLED: &str = "?";
 
 /// The token of an empty cell.

@@ -6,6 +6,7 @@
 //! | `colour` | the colours, for values, for scores and for lines |
 //! | `axis` | an axis: its ends, its labels, its name |
 //! | `page` | a page with a title: texts, charts, images, legends, colour bars |
+//! | `look` | the colour, the dashes and the marker of a scheme, the same on every picture of a study |
 //! | `mark` | what is drawn inside a chart: lines, markers, bands |
 //! | `unit` | the unit of length, and colours and errors for `plotters` |
 //! | `raster` | a grid of values as pixels |
@@ -17,6 +18,7 @@
 mod axis;
 pub mod colour;
 mod file;
+mod look;
 mod mark;
 mod page;
 mod png;
@@ -25,6 +27,7 @@ mod unit;
 
 pub(crate) use axis::{Axis, Side, label_width};
 pub use file::{Format, write};
-pub(crate) use mark::{Chart, Marker, Stroke, band, dots, line, markers};
+pub use look::Look;
+pub(crate) use mark::{Chart, Stroke, band, dots, line, markers};
 pub(crate) use page::{Key, Lines, Page, Rect, SHARP, Words, below_subtitle, legend_height, page};
 pub(crate) use raster::{Fit, Image, Raster};

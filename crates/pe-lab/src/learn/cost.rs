@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use pe_burn::PositionalConfig;
 use serde::{Deserialize, Serialize};
 
 use super::batch::TensorBatch;
@@ -17,7 +18,7 @@ use crate::task::{Answer, Input, Sample, Task};
 
 /// What is timed is repeated at least this often, and for this long.
 const REPEATS: usize = 3;
-const TIME: Duration = Duration::from_millis(400);
+const TIME: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 400 });
 /// Tokens that are decoded one by one.
 const DECODED: usize = 16;
 
@@ -104,7 +105,9 @@ pub fn measure_cost(
             task.test_lengths()
         )));
     };
-    let samples = tested.iter().cycle().take(recipe.batch_size);
+    let scheme = &of_length(scheme, task, length);
+    let batch_size = batch_size(recipe, task, length);
+    let samples = tested.iter().cycle().take(batch_size);
     let samples: Vec<Sample> = samples
         .map(|sample| trained(sample.clone(), task))
         .collect();
@@ -142,13 +145,41 @@ pub fn measure_cost(
     };
     Ok(Cost {
         tokens,
-        batch_size: recipe.batch_size,
+        batch_size,
         step_ms,
         prefill_ms,
         decode_ms,
         peak_bytes,
         others: clock.others(),
     })
+}
+
+/// The sequences of a training step at a length: at the first of the [`cost_lengths`] those of the recipe, and at longer
+/// ones as many as have no more tokens together. A whole batch of long sequences would take gigabytes with a scheme that
+/// has a number for every pair of tokens of every sequence.
+fn batch_size(recipe: &Recipe, task: &dyn Task, length: usize) -> usize {
+    let tokens = |length: usize| length + task.framing();
+    let first = cost_lengths(task).first().copied().unwrap_or(length);
+    match length > first {
+        true => (recipe.batch_size * tokens(first) / tokens(length)).max(1),
+        false => recipe.batch_size,
+    }
+}
+
+/// The scheme as a training on inputs of this length has it. Images of another resolution have a grid of their own,
+/// and a trained table has a row for each of its patches.
+fn of_length(scheme: &Scheme, task: &dyn Task, length: usize) -> Scheme {
+    let mut scheme = scheme.clone();
+    let Some(grid) = task.grid_at(length) else {
+        return scheme;
+    };
+    if scheme.grid.is_some() {
+        scheme.grid = Some(grid);
+    }
+    if let PositionalConfig::Learned(table) = &mut scheme.encoding {
+        table.max_len = table.max_len.max(grid.tokens());
+    }
+    scheme
 }
 
 /// The sample as it is in training, where a causal task asks for an answer at every token.
@@ -291,42 +322,47 @@ fn ticks() -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Reverse, text};
+    use crate::data::{co2, digits_32};
+    use crate::task::{Digits, Reverse, text, text_with};
 
     fn measured(task: &dyn Task, scheme: &str, length: usize) -> Result<Cost, LabError> {
+        measured_in(&ModelSpec::default(), task, scheme, length)
+    }
+
+    fn measured_in(
+        sizes: &ModelSpec,
+        task: &dyn Task,
+        scheme: &str,
+        length: usize,
+    ) -> Result<Cost, LabError> {
         let recipe = Recipe {
             batch_size: 2,
             ..Recipe::default()
         };
-        let scheme = Scheme::by_name(scheme, &ModelSpec::default(), task.max_tokens()).unwrap();
-        measure_cost(
-            &ModelSpec::default(),
-            &recipe,
-            &scheme,
-            task,
-            length,
-            &Device::flex(),
-        )
+        let scheme = Scheme::by_name(scheme, sizes, task.positions())?;
+        let scheme = scheme.on(task)?;
+        measure_cost(sizes, &recipe, &scheme, task, length, &Device::flex())
     }
 
     #[test]
     fn a_cost_has_times_of_what_was_asked() {
-        let cost = measured(&Reverse, "learned", 40).unwrap();
-        assert_eq!((cost.tokens, cost.batch_size), (42, 2));
+        let cost = measured(&Reverse, "learned", 20).unwrap();
+        assert_eq!((cost.tokens, cost.batch_size), (22, 2));
         assert!(
             cost.step_ms > cost.prefill_ms && cost.prefill_ms > 0.0,
             "{cost:?}"
         );
         assert_eq!(cost.decode_ms, None);
         let tokens = cost.trained_per_second() * cost.step_ms / 1e3;
-        assert!((tokens - 84.0).abs() < 1e-9, "{tokens}");
+        assert!((tokens - 44.0).abs() < 1e-9, "{tokens}");
         #[cfg(target_os = "linux")]
         assert!(
             cost.peak_bytes.unwrap() > 1 << 20 && cost.others.is_some(),
             "{cost:?}"
         );
+        // No more tokens together than two of 22.
         let longer = measured(&Reverse, "learned", 80).unwrap();
-        assert_eq!(longer.tokens, 82);
+        assert_eq!((longer.tokens, longer.batch_size), (82, 1));
         let error = measured(&Reverse, "learned", 41).unwrap_err().to_string();
         assert!(error.contains("not at 41"), "{error}");
     }
@@ -340,6 +376,35 @@ mod tests {
         let cost = measured(task.as_ref(), "rotary", first).unwrap();
         let decoded = cost.decode_ms.unwrap();
         assert!(decoded > 0.0 && decoded < cost.step_ms, "{cost:?}");
+    }
+
+    /// Tokens, images at other resolutions, a series with times, and a text that is decoded.
+    #[test]
+    fn every_scheme_has_a_cost_on_every_kind_of_data() {
+        let sizes = ModelSpec {
+            layers: 1,
+            d_model: 16,
+            heads: 2,
+            d_ff: 16,
+        };
+        let text = text_with(16).unwrap();
+        let (images, series) = (digits_32(), co2());
+        let tasks: [&dyn Task; 5] = [&Reverse, &Digits, &*images, &*series, &*text];
+        for task in tasks {
+            let fits = |name: &&str| {
+                let scheme = Scheme::by_name(name, 16, 2, 1).unwrap();
+                scheme.on(task).is_ok()
+            };
+            let lengths = cost_lengths(task);
+            let last = *lengths.last().unwrap();
+            for scheme in Scheme::names().filter(fits) {
+                for length in [lengths[0], last] {
+                    let cost = measured_in(&sizes, task, scheme, length).unwrap();
+                    assert_eq!(cost.tokens, length + task.framing(), "{scheme}");
+                    assert_eq!(cost.decode_ms.is_some(), task.causal(), "{scheme}");
+                }
+            }
+        }
     }
 
     #[test]

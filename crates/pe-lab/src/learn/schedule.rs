@@ -12,8 +12,7 @@ use crate::error::LabError;
 /// The learning rate of every step: it rises linearly to its peak, then falls along half a cosine to
 /// a hundredth of it.
 pub(super) fn schedule(recipe: &Recipe, steps: usize) -> Result<ModuleLrScheduler, LabError> {
-    // A training shorter than the warm-up still reaches the peak.
-    let rise = recipe.warmup_steps.min(steps / 2).max(1);
+    let rise = recipe.warm_up(steps);
     let fall = steps.saturating_sub(rise).max(1);
     let peak = recipe.learning_rate;
     let up = LinearLrSchedulerConfig::new(peak / rise as f64, peak, rise);

@@ -18,6 +18,16 @@ pub enum Part {
 impl Part {
     /// Both, in the order of a report.
     pub const ALL: [Part; 2] = [Part::Inside, Part::Beyond];
+
+    /// Where it is, in words: beside lengths, or beside resolutions of images.
+    pub fn in_words(self, resolutions: bool) -> &'static str {
+        match (self, resolutions) {
+            (Self::Inside, false) => "at the training lengths",
+            (Self::Beyond, false) => "beyond the training lengths",
+            (Self::Inside, true) => "at the resolution of the training",
+            (Self::Beyond, true) => "at other resolutions",
+        }
+    }
 }
 
 /// The answer to "which scheme is best?" in one part.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::comparison::Part;
 use super::number::fixed;
 use super::summary::SchemeOverall;
+use super::verdict::spoken;
 use crate::run::{Costs, Machine};
 
 /// Times that differ by less than this share count as equal: a measurement again would change them as much.
@@ -19,7 +20,7 @@ pub struct CostSummary {
     pub device: String,
     /// The machine.
     pub machine: Machine,
-    /// Sequences of a training step.
+    /// Sequences of a training step at the first length.
     pub batch_size: usize,
     /// The most processor cores that other programs kept busy meanwhile.
     pub others: f64,
@@ -40,6 +41,8 @@ pub struct CostRow {
     pub scheme: String,
     /// Tokens of a sequence.
     pub tokens: usize,
+    /// Sequences of a training step.
+    pub batch_size: usize,
     /// Milliseconds of a training step.
     pub step_ms: f64,
     /// Input tokens per second of training.
@@ -86,6 +89,7 @@ impl CostSummary {
             of.at.iter().map(|cost| CostRow {
                 scheme: of.scheme.clone(),
                 tokens: cost.tokens,
+                batch_size: cost.batch_size,
                 step_ms: cost.step_ms,
                 trained_per_second: cost.trained_per_second(),
                 prefilled_per_second: cost.prefilled_per_second(),
@@ -133,7 +137,10 @@ impl CostSummary {
             let named: Vec<String> = on_front
                 .map(|point| {
                     let (score, ms) = (fixed(point.score, 2), fixed(point.step_ms, 1));
-                    format!("{} ({score} for {ms} ms per training step)", point.scheme)
+                    format!(
+                        "{} ({score} for {ms} ms per training step)",
+                        spoken(&point.scheme)
+                    )
                 })
                 .collect();
             format!(
@@ -215,7 +222,7 @@ mod tests {
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said[0].contains("rotary (0.87 for 12.0 ms"), "{said:?}");
         assert!(
-            said[1].contains("none (0.12 for 10.0 ms per training step) is on the front"),
+            said[1].contains("(`none`) (0.12 for 10.0 ms per training step) is on the front"),
             "{said:?}"
         );
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions, steps_in_words};
+use crate::data::DataSpec;
 use crate::learn::LengthScore;
 use crate::run::{Costs, Measures, Outcome, Outcomes, Study, codes};
 use crate::stats::{Errors, mean};
@@ -42,10 +43,14 @@ pub struct Look {
 #[derive(Clone, Debug, Default)]
 pub struct TaskFacts {
     pub name: String,
+    /// What it is called on a page and in tables: see [`title`].
+    pub title: String,
     pub about: String,
     pub source: String,
     pub floor_about: String,
     pub measure: Measure,
+    /// What a loss of 1 is in the unit of the measure, where that is an error.
+    pub unit: f64,
     pub steps: usize,
     /// The steps of the first training, if trials went on until they had converged.
     pub auto_from: Option<usize>,
@@ -56,6 +61,9 @@ pub struct TaskFacts {
     pub near: usize,
     /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
+    /// Whether the tests differ in the resolution of images: a length is then a number of patches, and what is not
+    /// inside is not beyond anything.
+    pub resolutions: bool,
     /// The number of different sequences tested inside and beyond; 0 if nothing was tested yet.
     pub samples: [usize; 2],
     /// How the tested sequences hang together.
@@ -151,7 +159,7 @@ impl<'a> Data<'a> {
                 .filter_map(|run| run.outcome.ok())
                 .flat_map(|measures| &measures.scores);
             let known = tasks.get(&task.name).ok();
-            TaskFacts::of(task, known.as_deref(), scores)
+            TaskFacts::of(task, known.as_deref(), scores, spec.data.as_ref())
         });
         let measured = runs.iter().filter_map(|run| run.outcome.ok());
         let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
@@ -223,6 +231,25 @@ impl<'a> Data<'a> {
     }
 }
 
+/// What a person's data are called: the name of their file, and of a folder of images, which is kept in one file of the
+/// ending `images`, that of the folder.
+pub fn file_title(data: &DataSpec) -> &str {
+    data.file.strip_suffix(".images").unwrap_or(&data.file)
+}
+
+/// What a task is called: a person's own data by the name of its file, so that results of several files can be put
+/// together.
+pub fn title(task: &str, own_data: Option<&DataSpec>) -> String {
+    let Some(data) = own_data else {
+        return task.to_string();
+    };
+    let file = file_title(data);
+    match data.folds {
+        Some(_) => format!("{file}, {task}"),
+        None => file.to_string(),
+    }
+}
+
 impl TaskFacts {
     /// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
     /// have changed since.
@@ -230,6 +257,7 @@ impl TaskFacts {
         steps: &TaskSteps,
         task: Option<&dyn Task>,
         scores: impl Iterator<Item = &'a LengthScore>,
+        own_data: Option<&DataSpec>,
     ) -> Self {
         let scores: Vec<&LengthScore> = scores.collect();
         let measure = match (task, scores.first()) {
@@ -256,6 +284,7 @@ impl TaskFacts {
         let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
         Self {
             name: steps.name.clone(),
+            title: title(&steps.name, own_data),
             about: text(|task| task.about()),
             source: text(|task| task.source()),
             floor_about: match task {
@@ -263,10 +292,15 @@ impl TaskFacts {
                 None => "the score that takes no skill".into(),
             },
             measure,
+            unit: task.map_or(1.0, |task| task.unit()),
             steps: steps.steps,
             auto_from: steps.auto_from,
             train_lengths: task.map(|task| task.train_lengths()),
             mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
+            resolutions: task.is_some_and(|task| {
+                let mut lengths = task.test_lengths().into_iter();
+                lengths.any(|length| task.grid_at(length) != task.grid())
+            }),
             samples: [0, 1].map(|part| {
                 let tested = groups[part].iter().map(|t| t.3);
                 match rows {

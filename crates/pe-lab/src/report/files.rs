@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::data::title;
 use super::summary::Summary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
@@ -15,7 +16,7 @@ use crate::task::Score;
 /// A row of `results.csv`: one length of one trial. A trial without scores has one row.
 #[derive(Serialize)]
 struct Row<'a> {
-    task: &'a str,
+    task: String,
     scheme: &'a str,
     seed: u64,
     steps: usize,
@@ -42,7 +43,7 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn of(spec: &'a TrialSpec) -> Self {
         Row {
-            task: &spec.task,
+            task: title(&spec.task, spec.data.as_ref()),
             scheme: &spec.scheme.name,
             seed: spec.seed,
             steps: spec.steps,
@@ -122,7 +123,7 @@ fn of_length<'a>(
 /// A row of `depths.csv`: one fifth of the sequences of one length of one trial.
 #[derive(Serialize)]
 struct DepthRow<'a> {
-    task: &'a str,
+    task: String,
     scheme: &'a str,
     seed: u64,
     length: usize,
@@ -139,7 +140,7 @@ fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
     let scores = result.measures().into_iter().flat_map(|m| &m.scores);
     scores.flat_map(move |score| {
         score.by_depth.iter().map(move |cell| DepthRow {
-            task: &spec.task,
+            task: title(&spec.task, spec.data.as_ref()),
             scheme: &spec.scheme.name,
             seed: spec.seed,
             length: score.length,

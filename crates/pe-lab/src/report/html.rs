@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
 use super::comparison::{Comparison, Part};
-use super::data::Data;
+use super::data::{Data, file_title, title};
 use super::encodings::Encodings;
 use super::figure::Figure;
 use super::number::fixed;
@@ -100,13 +100,12 @@ struct Row<'a> {
     finding: &'static str,
 }
 
-fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
-    let row = |comparison| Row {
+fn rows<'a>(comparisons: &'a [Comparison], [inside, beyond]: [&'static str; 2]) -> Vec<Row<'a>> {
+    let row = |comparison: &'a Comparison| Row {
         comparison,
-        place: match (comparison.part, two_parts) {
-            (Part::Inside, true) => "inside",
-            (Part::Inside, false) => "held-out",
-            (Part::Beyond, _) => "beyond",
+        place: match comparison.part {
+            Part::Inside => inside,
+            Part::Beyond => beyond,
         },
         finding: match comparison.finding {
             Finding::Proven => "better",
@@ -123,7 +122,10 @@ fn rows(comparisons: &[Comparison], two_parts: bool) -> Vec<Row<'_>> {
 #[derive(Serialize)]
 struct TaskPart<'a> {
     figures: Vec<Shown<'a>>,
-    two_parts: bool,
+    /// The names of its parts.
+    parts: Vec<&'static str>,
+    /// The schemes that are highest.
+    leaders: Vec<&'a str>,
     /// The steps of a training, in words.
     steps: String,
     /// Whether a sequence has several answers that are correct or not.
@@ -138,7 +140,7 @@ struct TaskPart<'a> {
 /// A trial without a score.
 #[derive(Serialize)]
 struct Failure<'a> {
-    task: &'a str,
+    task: String,
     scheme: &'a str,
     seed: u64,
     reason: &'a str,
@@ -157,12 +159,22 @@ pub fn render(
     charts: &Charts,
     encodings: &Encodings,
 ) -> Result<String, LabError> {
+    let summary = &summary.by_score();
     let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
+    let names = match (two_parts, summary.resolutions()) {
+        (true, true) => ["trained size", "other sizes"],
+        (true, false) => ["inside", "beyond"],
+        (false, _) => ["held-out", ""],
+    };
     let parts = summary.tasks.iter().zip(&charts.tasks);
     let parts: Vec<TaskPart<'_>> = parts
         .map(|(task, figures)| TaskPart {
             figures: Shown::all(&figures.scores),
-            two_parts: task.has(Part::Beyond),
+            parts: match task.has(Part::Beyond) {
+                true => task.parts().to_vec(),
+                false => vec!["held-out"],
+            },
+            leaders: task.leaders(),
             steps: steps_in_words(task.auto_from, task.steps),
             has_exact: !task.has_one_answer(),
             measure: task.measure.name(),
@@ -181,7 +193,7 @@ pub fn render(
         .iter()
         .filter_map(|run| {
             Some(Failure {
-                task: run.task,
+                task: title(run.task, data.spec.data.as_ref()),
                 scheme: run.scheme,
                 seed: run.seed,
                 reason: run.outcome.err()?.reason,
@@ -201,7 +213,10 @@ pub fn render(
     let context = json!({
         "summary": summary,
         "parts": parts,
-        "comparisons": rows(&summary.comparisons, two_parts),
+        "comparisons": rows(&summary.comparisons, names),
+        "leaders": summary.leaders(),
+        "file": summary.study.data.as_ref().map(file_title),
+        "resolutions": summary.resolutions(),
         "two_parts": two_parts,
         "failures": failures,
         "schemes": schemes,
@@ -254,6 +269,12 @@ pub fn render(
     page.add_filter("thousands", |value: Value| match f64::try_from(value) {
         Ok(number) => thousands(number),
         Err(_) => "\u{2013}".into(),
+    });
+    // The rest stays as it is: it may hold the name of a column.
+    page.add_filter("begun", |text: String| {
+        let mut letters = text.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(letters).collect::<String>()
     });
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
@@ -406,7 +427,7 @@ mod tests {
         let words = text(parse(&page).root());
         assert!(words.contains("Score against cost beyond the training lengths"));
         assert!(
-            words.contains("rotary 22 12.00 117 333 91 667 50"),
+            words.contains("rotary 22 64 12.00 117 333 91 667 50"),
             "{words}"
         );
         let (page, charts) = page_of(&costs(0.7));

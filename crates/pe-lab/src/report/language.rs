@@ -258,7 +258,9 @@ mod tests {
         let [by_length, scalings, ..] = &figures.scores[..] else {
             panic!("four figures")
         };
-        assert!(scalings.svg.contains("rotary + yarn (test only)"));
+        // A panel for each scheme that is scaled, and in all of them the same look for a scaling.
+        assert!(scalings.svg.contains("rotary: length of the window"));
+        assert_eq!(scalings.svg.matches("+ yarn (test only)").count(), 1);
         assert!(!by_length.svg.contains("yarn") && by_length.svg.contains("512 (8×)"));
         let charts = html::Charts::draw(&data, &summary).unwrap();
         let page = html::render(&data, &summary, &charts, &Encodings::default()).unwrap();

@@ -28,6 +28,8 @@ mod summary;
 #[cfg(test)]
 mod synthetic;
 mod table;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::comparison::{Comparison, Headline, Part};
 use super::costs::CostSummary;
-use super::data::{Data, TaskFacts};
+use super::data::{Data, TaskFacts, title};
 use super::language::LanguageSummary;
 use crate::ask::StudySpec;
 use crate::learn::{LengthScore, has_converged};
@@ -135,6 +135,8 @@ pub struct TaskSummary {
     pub lengths: [Vec<usize>; 2],
     /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
+    /// Whether the tests differ in the resolution of images, and lengths are numbers of patches.
+    pub resolutions: bool,
     /// How the tested sequences hang together.
     #[serde(skip)]
     pub rows: TestRows,
@@ -285,12 +287,81 @@ impl Summary {
             not_run: trials.saturating_sub(data.runs.len()),
             data: data.description.clone(),
             finished: data.runs.iter().filter(|run| run.outcome.is_ok()).count(),
-            costs: data.costs.map(|costs| CostSummary::of(costs, &overall)),
+            costs: data.costs.map(|costs| CostSummary {
+                task: title(&costs.task, data.spec.data.as_ref()),
+                ..CostSummary::of(costs, &overall)
+            }),
             schemes: overall,
             headlines: headlines.collect(),
             comparisons: comparisons.collect(),
             tasks,
         }
+    }
+}
+
+/// Below this normalized score no scheme of a study leads: it is not above the floor.
+const FLOOR: f64 = 0.05;
+/// The same on data for which it is not known what counts as solved: so little was learned that the differences are
+/// not about positions. Of an error such as that of a forecast, as little may be all there is to learn.
+const UNLEARNED: f64 = 0.2;
+
+/// The normalized score from which on a scheme can lead on some tasks.
+pub fn least_to_lead<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> f64 {
+    let is_open = |task: &TaskSummary| {
+        task.solved_at.is_none() && !matches!(task.measure, Measure::Error { .. })
+    };
+    match tasks.into_iter().all(is_open) {
+        true => UNLEARNED,
+        false => FLOOR,
+    }
+}
+
+/// The names with the highest score, if there are several names and one of them leads.
+fn leaders<'a>(scores: &[(&'a str, f64)], least: f64) -> Vec<&'a str> {
+    let top = scores.iter().map(|of| of.1).fold(f64::MIN, f64::max);
+    let with_top = scores.iter().filter(|of| of.1 == top);
+    match scores.len() > 1 && top >= least {
+        true => with_top.map(|of| of.0).collect(),
+        false => Vec::new(),
+    }
+}
+
+impl Summary {
+    /// Whether all that is tested beyond training is images of other resolutions.
+    pub fn resolutions(&self) -> bool {
+        let mut beyond = self.tasks.iter().filter(|task| task.has(Part::Beyond));
+        beyond.clone().next().is_some() && beyond.all(|task| task.resolutions)
+    }
+
+    /// The part that tables are sorted by: inside, if anything is tested there.
+    fn first_part(&self) -> Part {
+        match self.tasks.iter().any(|task| task.has(Part::Inside)) {
+            true => Part::Inside,
+            false => Part::Beyond,
+        }
+    }
+
+    /// The schemes with the highest mean over all tasks.
+    pub fn leaders(&self) -> Vec<&str> {
+        let part = self.first_part();
+        let scores = self.schemes.iter();
+        let scores = scores.filter_map(|of| Some((of.scheme.as_str(), of.part(part)?.mean)));
+        leaders(&scores.collect::<Vec<_>>(), least_to_lead(&self.tasks))
+    }
+
+    /// The same numbers with the schemes of every table sorted by their score, the highest first.
+    pub fn by_score(&self) -> Self {
+        let mut sorted = self.clone();
+        let part = self.first_part();
+        let least = |score: Option<f64>| score.unwrap_or(f64::NEG_INFINITY);
+        let mean = |of: &SchemeOverall| least(of.part(part).map(|of| of.mean));
+        sorted.schemes.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        for task in &mut sorted.tasks {
+            let part = task.first_part();
+            let score = |of: &SchemeSummary| least(of.part(part).map(|of| of.normalized));
+            task.schemes.sort_by(|a, b| score(b).total_cmp(&score(a)));
+        }
+        sorted
     }
 }
 
@@ -513,14 +584,9 @@ impl TaskSummary {
         let schemes: Vec<SchemeSummary> = schemes
             .map(|scheme| SchemeSummary::of(data, facts, scheme))
             .collect();
-        let title = match &data.spec.data {
-            None => facts.name.clone(),
-            Some(of) if of.folds.is_some() => format!("{}, {}", of.file, facts.name),
-            Some(of) => of.file.clone(),
-        };
         Self {
             task: facts.name.clone(),
-            title,
+            title: facts.title.clone(),
             about: facts.about.clone(),
             source: facts.source.clone(),
             measure: facts.measure.clone(),
@@ -529,6 +595,7 @@ impl TaskSummary {
             train_lengths: facts.train_lengths.clone(),
             lengths: facts.lengths.clone(),
             mixes_lengths: facts.mixes_lengths,
+            resolutions: facts.resolutions,
             rows: facts.rows,
             samples: facts.samples,
             floors: facts.floors,
@@ -542,6 +609,30 @@ impl TaskSummary {
     /// Whether any test of the task is in this part.
     pub fn has(&self, part: Part) -> bool {
         !self.lengths[part as usize].is_empty()
+    }
+
+    /// The part that its table is sorted by.
+    fn first_part(&self) -> Part {
+        match self.has(Part::Inside) {
+            true => Part::Inside,
+            false => Part::Beyond,
+        }
+    }
+
+    /// The schemes with the highest mean.
+    pub fn leaders(&self) -> Vec<&str> {
+        let part = self.first_part();
+        let scores = self.schemes.iter();
+        let scores = scores.filter_map(|of| Some((of.scheme.as_str(), of.part(part)?.normalized)));
+        leaders(&scores.collect::<Vec<_>>(), least_to_lead([self]))
+    }
+
+    /// The names of its two parts in a table.
+    pub fn parts(&self) -> [&'static str; 2] {
+        match self.resolutions {
+            true => ["trained size", "other sizes"],
+            false => ["inside", "beyond"],
+        }
     }
 
     /// The scheme of this name.

@@ -14,6 +14,7 @@ const DASH: &str = "-";
 
 /// Renders the whole summary as plain text, without colours.
 pub fn render(summary: &Summary) -> String {
+    let summary = &summary.by_score();
     let mut out = String::new();
     if summary.tasks.len() > 1 {
         out.push_str(&render_overall(summary));
@@ -38,12 +39,21 @@ fn render_overall(summary: &Summary) -> String {
     let two_parts = summary.schemes.iter().any(|s| s.beyond.is_some());
     let mut header = vec!["scheme", "inside", "95 %", "IQM"];
     if two_parts {
-        header.extend(["beyond", "95 %", "IQM", "to 1.5x", "further"]);
+        let beyond = match summary.resolutions() {
+            true => "other sizes",
+            false => "beyond",
+        };
+        header.extend([beyond, "95 %", "IQM"]);
+    }
+    let by_distance = two_parts && !summary.resolutions();
+    if by_distance {
+        header.extend(["to 1.5x", "further"]);
     }
     header.extend(["failed", "ms/step"]);
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
+    let leaders = summary.leaders();
     for scheme in &summary.schemes {
-        let mut row = vec![scheme.scheme.clone()];
+        let mut row = vec![marked(&scheme.scheme, &leaders)];
         for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
             row.extend(match scheme.part(part) {
                 Some(score) => [
@@ -54,7 +64,7 @@ fn render_overall(summary: &Summary) -> String {
                 None => [DASH; 3].map(String::from),
             });
         }
-        if two_parts {
+        if by_distance {
             let mean = |of: &Option<Aggregate>| {
                 of.as_ref()
                     .map_or(DASH.into(), |score| fixed(score.mean, 2))
@@ -72,9 +82,10 @@ fn render_overall(summary: &Summary) -> String {
     };
     format!(
         "all tasks: mean of the normalized scores (0 at the floor, 1 for {}; a failed training \
-         scores the floor), its 95 % interval over seeds, and the interquartile mean\n{}",
+         scores the floor), its 95 % interval over seeds, and the interquartile mean\n{}{}",
         perfect,
-        align(&rows)
+        align(&rows),
+        mark_about(&leaders)
     )
 }
 
@@ -97,40 +108,50 @@ fn render_task(task: &TaskSummary) -> String {
         ),
     };
     if two_parts {
-        out.push_str(&format!(
-            "  inside training: lengths {upto}{}; beyond: lengths {upto}{}\n",
-            list(&task.lengths[0]),
-            list(&task.lengths[1])
-        ));
+        let [own, others] = task.lengths.each_ref().map(|lengths| list(lengths));
+        out.push_str(&match task.resolutions {
+            true => format!(
+                "  images of the trained size: {own} patches; of other sizes: {others} patches\n"
+            ),
+            false => {
+                format!("  inside training: lengths {upto}{own}; beyond: lengths {upto}{others}\n")
+            }
+        });
     }
     match task.samples {
         [0, 0] => {}
         [inside, 0] => out.push_str(&format!("  tested on {inside} sequences\n")),
+        [inside, beyond] if task.resolutions => out.push_str(&format!(
+            "  tested on {inside} images, and on {beyond} at other sizes\n"
+        )),
         [inside, beyond] => out.push_str(&format!(
             "  tested on {inside} sequences inside and {beyond} beyond\n"
         )),
     }
     let measure = task.measure.name();
-    let first = if two_parts { "inside" } else { &measure };
+    let [own, others] = task.parts();
+    let first = if two_parts { own } else { &measure };
     if !task.measure.is_accuracy() {
         out.push_str(&format!("  scores: {}\n", task.measure.axis()));
     }
     let mut header = vec!["scheme", first, "each seed", "norm.", "95 %"];
     if two_parts {
-        header.extend(["beyond", "each seed", "norm.", "95 %"]);
+        header.extend([others, "each seed", "norm.", "95 %"]);
     }
     if task.auto_from.is_some() {
         header.push("steps");
     }
     header.extend(["parameters", "of positions", "ms/step"]);
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
+    let leaders = task.leaders();
     rows.extend(
         task.schemes
             .iter()
-            .map(|scheme| scheme_row(task, scheme, two_parts)),
+            .map(|scheme| scheme_row(task, scheme, two_parts, &leaders)),
     );
     rows.push(floor_row(task, two_parts));
     out.push_str(&align(&rows));
+    out.push_str(mark_about(&leaders));
     out.push_str(&format!(
         "  floor: {}; norm.: 0 at the floor, 1 for {}\n",
         task.floor_about,
@@ -202,7 +223,14 @@ fn render_language(task: &TaskSummary, language: &LanguageSummary) -> String {
 }
 
 fn render_costs(costs: &CostSummary) -> String {
-    let mut header = vec!["scheme", "tokens", "ms/step", "trained/s", "prefill/s"];
+    let mut header = vec![
+        "scheme",
+        "tokens",
+        "rows",
+        "ms/step",
+        "trained/s",
+        "prefill/s",
+    ];
     if costs.decodes {
         header.push("decoded/s");
     }
@@ -213,6 +241,7 @@ fn render_costs(costs: &CostSummary) -> String {
         let mut cells = vec![
             row.scheme.clone(),
             row.tokens.to_string(),
+            row.batch_size.to_string(),
             fixed(row.step_ms, 2),
             fixed(row.trained_per_second, 0),
             fixed(row.prefilled_per_second, 0),
@@ -224,13 +253,12 @@ fn render_costs(costs: &CostSummary) -> String {
         rows.push(cells);
     }
     format!(
-        "costs on {} on {} ({}, {} threads), one scheme at a time: a training step of {} sequences, tokens per second \
-         of training, of a forward pass over one sequence{}, and the most memory of the program\n{}",
+        "costs on {} on {} ({}, {} threads), one scheme at a time: sequences (rows) of so many tokens in a training step, its \
+         milliseconds, tokens per second of training, of a forward pass over one sequence{}, and the most memory of the program\n{}",
         costs.task,
         costs.device,
         costs.machine.computer(),
         costs.machine.cores,
-        costs.batch_size,
         if costs.decodes {
             " and of decoding from a cache"
         } else {
@@ -240,8 +268,13 @@ fn render_costs(costs: &CostSummary) -> String {
     )
 }
 
-fn scheme_row(task: &TaskSummary, scheme: &SchemeSummary, two_parts: bool) -> Vec<String> {
-    let mut row = vec![scheme.scheme.clone()];
+fn scheme_row(
+    task: &TaskSummary,
+    scheme: &SchemeSummary,
+    two_parts: bool,
+    leaders: &[&str],
+) -> Vec<String> {
+    let mut row = vec![marked(&scheme.scheme, leaders)];
     row.extend(group_cells(scheme.inside.as_ref()));
     if two_parts {
         row.extend(group_cells(scheme.beyond.as_ref()));
@@ -262,6 +295,22 @@ fn scheme_row(task: &TaskSummary, scheme: &SchemeSummary, two_parts: bool) -> Ve
             .map_or_else(dash, |ms| format!("{ms:.1}")),
     );
     row
+}
+
+/// The name of a scheme, with a mark if it leads.
+fn marked(scheme: &str, leaders: &[&str]) -> String {
+    match leaders.contains(&scheme) {
+        true => format!("{scheme} *"),
+        false => scheme.to_string(),
+    }
+}
+
+/// What the mark means, if a scheme has it.
+fn mark_about(leaders: &[&str]) -> &'static str {
+    match leaders {
+        [] => "",
+        _ => "  *: the highest; the verdict says how sure that is\n",
+    }
 }
 
 /// The mean, and the range in brackets if there is one.

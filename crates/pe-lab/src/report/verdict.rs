@@ -2,8 +2,9 @@
 //! `summary.json` all take them from here.
 
 use super::comparison::{Comparison, Headline, Part};
+use super::data::file_title;
 use super::number::fixed;
-use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
+use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary, least_to_lead};
 use crate::ask::{Tuned, in_words};
 use crate::learn::STILL_FALLING;
 use crate::stats::{Finding, Interval, OtherRows};
@@ -25,6 +26,24 @@ fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {
 
 /// A normalized score below this counts as not above the floor.
 const ABOVE_THE_FLOOR: f64 = 0.05;
+
+/// The tasks of a headline.
+fn tasks_of<'a>(
+    summary: &'a Summary,
+    headline: &Headline,
+) -> impl Iterator<Item = &'a TaskSummary> {
+    let names = headline.tasks.clone();
+    let tasks = summary.tasks.iter();
+    tasks.filter(move |task| names.contains(&task.task))
+}
+
+/// The name of a scheme in a sentence. `none` alone would read as "nobody".
+pub fn spoken(scheme: &str) -> String {
+    match scheme == "none" || scheme.starts_with("none(") {
+        true => format!("no positions (`{scheme}`)"),
+        false => scheme.to_string(),
+    }
+}
 
 /// A list names this many schemes and counts the rest.
 const NAMED: usize = 4;
@@ -89,7 +108,7 @@ fn at_an_end(tune: &Tuned) -> String {
     let chosen = tune.chosen.iter();
     let chosen = chosen.filter(|of| tune.rates.len() > 1 && ends.contains(&Some(&of.rate)));
     let names: Vec<String> = chosen
-        .map(|of| format!("{} on {}", of.scheme, of.task))
+        .map(|of| format!("{} on {}", spoken(&of.scheme), of.task))
         .collect();
     let which = match names.len() {
         0 => return String::new(),
@@ -113,6 +132,15 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     if means.clone().all(|score| score < ABOVE_THE_FLOOR) {
         return format!("{place}: no scheme got above the floor {subject}.");
     }
+    let least = least_to_lead(tasks_of(summary, headline));
+    if means.clone().all(|score| score < least) {
+        let highest = fixed(means.fold(0.0, f64::max), 2);
+        let loss = loss(summary, headline, leader);
+        return format!(
+            "{place}: not solved {subject}. The highest score is {highest} of 1{loss}: too little was learned to name a \
+             scheme that leads."
+        );
+    }
     let own = summary.schemes.iter().find(|of| of.scheme == *leader);
     let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
     let score = format!(
@@ -128,8 +156,12 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
         })
         .collect();
     let Some(nearest) = pairs.first() else {
-        return format!("{place}: only {leader} has scores ({score} {subject}).");
+        return format!(
+            "{place}: only {} has scores ({score} {subject}).",
+            spoken(leader)
+        );
     };
+    let leader = spoken(leader);
     let count = number(headline.order.len());
     if headline.best {
         return format!(
@@ -140,7 +172,7 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
     if headline.p.is_none() {
         let unknown = pairs.iter().filter(|pair| pair.p.is_none());
-        let unknown: Vec<&str> = unknown.map(|pair| pair.lower.as_str()).collect();
+        let unknown: Vec<String> = unknown.map(|pair| spoken(&pair.lower)).collect();
         let whose = match unknown.len() < pairs.len() {
             true => format!("One seed of {}", list(&unknown)),
             false => "One seed".into(),
@@ -152,9 +184,9 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
         let pairs = pairs.iter().filter(|pair| findings.contains(&pair.finding));
         pairs.map(|pair| difference(pair)).collect()
     };
-    let names = |finding: Finding| -> Vec<&str> {
+    let names = |finding: Finding| -> Vec<String> {
         let pairs = pairs.iter().filter(|pair| pair.finding == finding);
-        pairs.map(|pair| pair.lower.as_str()).collect()
+        pairs.map(|pair| spoken(&pair.lower)).collect()
     };
     let mut text = match headline.decided {
         true => format!("{highest}), and it shares the top."),
@@ -170,17 +202,8 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
             "Undecided".to_string(),
             of(&[Finding::Undecided, Finding::OneSeed]),
         ),
-        (
-            format!("Level within {margin}"),
-            names(Finding::Level)
-                .into_iter()
-                .map(String::from)
-                .collect(),
-        ),
-        (
-            "Equal in every run".to_string(),
-            names(Finding::Same).into_iter().map(String::from).collect(),
-        ),
+        (format!("Level within {margin}"), names(Finding::Level)),
+        ("Equal in every run".to_string(), names(Finding::Same)),
     ] {
         if !names.is_empty() {
             text.push_str(&format!(" {what}: {}.", list(&names)));
@@ -191,7 +214,7 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
 
 /// `alibi (+0.09)`.
 fn difference(pair: &Comparison) -> String {
-    format!("{} (+{})", pair.lower, fixed(pair.difference, 2))
+    format!("{} (+{})", spoken(&pair.lower), fixed(pair.difference, 2))
 }
 
 /// `nearest: alibi, +0.09, 95 % 0.04 to 0.14, p 0.004; 5 seeds`, and the least certain of all pairs of the leader
@@ -220,7 +243,7 @@ fn against(pair: &Comparison) -> String {
         .map_or(String::new(), |p| format!(", p {}", p_text(p)));
     format!(
         "{}, +{}{interval}{p}",
-        pair.lower,
+        spoken(&pair.lower),
         fixed(pair.difference, 2)
     )
 }
@@ -241,17 +264,19 @@ fn part(scheme: &SchemeOverall, part: Part) -> Option<f64> {
 /// `Inside`, `Beyond`, or what was held out if there is one part.
 fn place(summary: &Summary, part: Part) -> &'static str {
     let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
-    match (part, two_parts) {
-        (Part::Inside, true) => "Inside the training lengths",
-        (Part::Inside, false) => "On held-out data",
-        (Part::Beyond, _) => "Beyond",
+    match (part, two_parts, summary.resolutions()) {
+        (Part::Inside, true, false) => "Inside the training lengths",
+        (Part::Inside, true, true) => "At the resolution of the training",
+        (Part::Inside, false, _) => "On held-out data",
+        (Part::Beyond, _, false) => "Beyond",
+        (Part::Beyond, _, true) => "At other resolutions",
     }
 }
 
 /// Over what the mean is taken.
 fn subject(summary: &Summary, headline: &Headline) -> String {
     match (&summary.study.data, &headline.tasks[..]) {
-        (Some(data), _) => format!("on {}", data.file),
+        (Some(data), _) => format!("on {}", file_title(data)),
         (None, [task]) => format!("on {task}"),
         (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
         (None, tasks) => format!("on the mean over these {} tasks", tasks.len()),
@@ -278,14 +303,15 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
         return once.then(|| {
             format!(
                 "All seeds are tested on the same part of {}: what other parts would say is not known.",
-                data.file
+                data.test.as_ref().map_or(file_title(data), |test| &test.file)
             )
         });
     }
     let of_part = |of: &SchemeOverall| part(of, headline.part);
     let mut means = summary.schemes.iter().filter_map(of_part);
-    if means.all(|score| score < ABOVE_THE_FLOOR) {
-        return None; // no scheme is highest
+    let least = least_to_lead(tasks_of(summary, headline));
+    if means.all(|score| score < least) {
+        return None; // no scheme leads
     }
     let of_leader = |pair: &&Comparison| pair.part == headline.part && pair.higher == *leader;
     let pairs = summary.comparisons.iter().filter(of_leader);
@@ -295,18 +321,27 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let all = match (headline.part, data.folds) {
         (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
-            data.file
+            data.test
+                .as_ref()
+                .map_or(file_title(data), |test| &test.file)
         ),
         (Part::Inside, Some(folds)) => format!(
             "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",
-            data.file
+            file_title(data)
         ),
-        (Part::Beyond, _) => format!("The same {tested} rows beyond training"),
+        (Part::Beyond, _) => format!(
+            "The same {tested} rows {}",
+            match summary.resolutions() {
+                true => "at other resolutions",
+                false => "beyond training",
+            }
+        ),
     };
     let unsure = said.iter().filter(|of| !of.1.established());
     let widest = |of: &&(&Comparison, OtherRows)| of.1.interval.map_or(f64::MIN, |i| i.low);
     let closest = unsure.min_by(|a, b| widest(a).total_cmp(&widest(b)));
     let closest = closest.or_else(|| said.iter().min_by(|a, b| widest(a).total_cmp(&widest(b))));
+    let leader = spoken(leader);
     let Some((pair, rows)) = closest else {
         return Some(format!("{all}: what other rows would say is not known."));
     };
@@ -314,7 +349,7 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let evidence = format!(
         "{} against {}: {}{}; {for_leader} rows for it, {against} against, sign test p {}",
         leader,
-        pair.lower,
+        spoken(&pair.lower),
         fixed(rows.difference, 2),
         rows.interval.map_or(String::new(), |interval| {
             let percent = 100.0 * (1.0 - rows.error);
@@ -513,7 +548,11 @@ fn runs_on(
                 n if n == summary.seeds.len() => "every seed".into(),
                 _ => seeds_text(&seeds),
             };
-            Some(format!("{} on {} ({which})", scheme.scheme, task.title))
+            Some(format!(
+                "{} on {} ({which})",
+                spoken(&scheme.scheme),
+                task.title
+            ))
         });
         named.collect::<Vec<_>>()
     };
@@ -993,7 +1032,7 @@ mod tests {
         assert_eq!(said[1], "Beyond: no scheme got above the floor on reverse.");
         assert!(
             said[2].starts_with(
-                "Not solved even inside the training lengths: none on reverse (every seed)."
+                "Not solved even inside the training lengths: no positions (`none`) on reverse (every seed)."
             ),
             "{said:?}"
         );

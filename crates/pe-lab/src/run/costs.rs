@@ -2,11 +2,14 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::estimate::in_words;
 use super::machine::Machine;
 use super::prepared::{keep_prepared, task_of};
+use super::progress::Progress;
 use super::study::Study;
 use super::worker::Stop;
 use crate::ask::TrialSpec;
@@ -72,7 +75,8 @@ impl Costs {
 
 impl Study {
     /// Measures what each scheme costs on the task with the longest inputs, one process at a time, and keeps it in
-    /// the study's folder. `program` is this program; `say` gets a line for each scheme and length.
+    /// the study's folder. `program` is this program; `progress` shows how long it takes, and a line for each scheme
+    /// and length.
     ///
     /// # Errors
     ///
@@ -82,7 +86,7 @@ impl Study {
         &self,
         program: &Path,
         stop: &Stop,
-        say: impl Fn(&str),
+        progress: &Progress,
     ) -> Result<Costs, LabError> {
         let _lock = self.claim()?;
         keep_prepared(self.tasks(), self.folder())?;
@@ -114,20 +118,10 @@ impl Study {
                 self.folder().path().display()
             )));
         }
-        let mut measured: Vec<Vec<Vec<Cost>>> =
-            vec![vec![Vec::new(); lengths.len()]; schemes.len()];
-        for _ in 0..ROUNDS {
-            for (nth, (_, place)) in schemes.iter().enumerate() {
-                for (at, length) in lengths.iter().enumerate() {
-                    if stop.asked() {
-                        return Err(LabError::Trial(
-                            "stopped before all costs were measured; none were kept".into(),
-                        ));
-                    }
-                    measured[nth][at].push(measured_apart(program, place, *length)?);
-                }
-            }
-        }
+        let places: Vec<&TrialFolder> = schemes.iter().map(|(_, place)| place).collect();
+        let measured = rounds(program, &places, &lengths, stop, progress);
+        progress.end();
+        let measured = measured?;
         let schemes = schemes.iter().zip(measured);
         let costs = Costs {
             task: first.task.clone(),
@@ -142,7 +136,7 @@ impl Study {
         };
         for of in &costs.schemes {
             for cost in &of.at {
-                say(&format!(
+                progress.finished(&format!(
                     "{:<24} {:>5} tokens: {:.2} ms per training step",
                     of.scheme, cost.tokens, cost.step_ms
                 ));
@@ -151,6 +145,50 @@ impl Study {
         write_json(&self.folder().costs(), &costs)?;
         Ok(costs)
     }
+}
+
+/// The costs of every scheme at every length, in every round.
+fn rounds(
+    program: &Path,
+    schemes: &[&TrialFolder],
+    lengths: &[usize],
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Vec<Vec<Vec<Cost>>>, LabError> {
+    progress.finished(&format!(
+        "measuring what each scheme costs, one at a time: {} schemes at {} lengths, {ROUNDS} times each",
+        schemes.len(),
+        lengths.len()
+    ));
+    progress.start((ROUNDS * schemes.len() * lengths.len()) as u64);
+    let stopped =
+        || LabError::Trial("stopped before all costs were measured; none were kept".into());
+    let begin = Instant::now();
+    let mut measured = vec![vec![Vec::new(); lengths.len()]; schemes.len()];
+    for round in 0..ROUNDS {
+        for (nth, place) in schemes.iter().enumerate() {
+            for (at, length) in lengths.iter().enumerate() {
+                if stop.asked() {
+                    return Err(stopped());
+                }
+                let cost = measured_apart(program, place, *length);
+                // What stops this program stops the one that measures too.
+                measured[nth][at].push(match stop.asked() {
+                    true => return Err(stopped()),
+                    false => cost?,
+                });
+                progress.advance(1);
+            }
+            // The first scheme, and then the first round, tell how long the others will take.
+            let done = round * schemes.len() + nth + 1;
+            if done == 1 || done == schemes.len() {
+                let seconds = begin.elapsed().as_secs_f64() / done as f64;
+                let left = (ROUNDS * schemes.len() - done) as f64 * seconds;
+                progress.finished(&format!("about {} more", in_words(left)));
+            }
+        }
+    }
+    Ok(measured)
 }
 
 /// The cost of a trial's scheme, measured by a process of its own, so that its memory is its own.

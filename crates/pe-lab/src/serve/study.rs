@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::inside::{Inside, Stamp};
 use crate::ask::{StudySpec, TrialSpec};
+use crate::draw::Look;
+use crate::draw::colour::Rgb;
 use crate::folder::{StudyFolder, TrialFolder};
 use crate::learn::{CurvePoint, LengthScore};
 use crate::run::{Measures, Outcome, TrialResult};
@@ -23,6 +25,7 @@ const MAX_CURVES: usize = 3_000;
 pub struct Watched {
     folder: StudyFolder,
     results: Mutex<HashMap<String, (Stamp, Seen)>>,
+    verdict: Mutex<Option<(Stamp, Vec<String>)>>,
 }
 
 /// What a `result.json` said.
@@ -68,6 +71,19 @@ struct Row<'a> {
     held_out: Vec<(usize, f64)>,
 }
 
+/// How a scheme looks: its colour, and the lengths of dash and gap of its line.
+#[derive(Debug, Serialize)]
+struct Shape {
+    colour: Rgb,
+    dash: Option<(i32, i32)>,
+}
+
+/// What is read of `summary.json`.
+#[derive(Debug, Deserialize)]
+struct Said {
+    verdict: Vec<String>,
+}
+
 /// A study as the page shows it.
 #[derive(Debug, Serialize)]
 struct Now<'a> {
@@ -76,6 +92,10 @@ struct Now<'a> {
     message: String,
     tasks: Vec<&'a str>,
     schemes: &'a [String],
+    /// How each scheme looks, as in the report.
+    looks: Vec<Shape>,
+    /// The verdict of the report that was written last.
+    verdict: Vec<String>,
     seeds: &'a [u64],
     planned: usize,
     done: usize,
@@ -94,6 +114,7 @@ impl Watched {
         Self {
             folder: StudyFolder::at(folder),
             results: Mutex::default(),
+            verdict: Mutex::default(),
         }
     }
 
@@ -177,6 +198,8 @@ impl Watched {
             message: String::new(),
             tasks: spec.tasks.iter().map(|task| task.name.as_str()).collect(),
             schemes: &spec.schemes,
+            looks: spec.schemes.iter().map(|of| shape(of, spec)).collect(),
+            verdict: self.verdict(inside),
             seeds: &spec.seeds,
             planned: trials.len(),
             done,
@@ -187,6 +210,24 @@ impl Watched {
             report: inside.stamp(&self.folder.page()).is_some(),
             curves,
             trials,
+        }
+    }
+
+    /// The verdict of the report. There is none before the first report, and none in a file that cannot be read.
+    fn verdict(&self, inside: &Inside) -> Vec<String> {
+        let file = self.folder.summary();
+        let Some(stamp) = inside.stamp(&file) else {
+            return Vec::new();
+        };
+        let mut known = self.verdict.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((read, verdict)) if *read == stamp => verdict.clone(),
+            _ => {
+                let said = inside.json::<Said>(&file).ok().flatten();
+                let verdict = said.map_or_else(Vec::new, |said| said.verdict);
+                *known = Some((stamp, verdict.clone()));
+                verdict
+            }
         }
     }
 
@@ -227,6 +268,14 @@ impl Watched {
                 folder.display()
             )
         })
+    }
+}
+
+fn shape(scheme: &str, spec: &StudySpec) -> Shape {
+    let look = Look::of(scheme, &spec.schemes);
+    Shape {
+        colour: look.colour(),
+        dash: look.dash(),
     }
 }
 

@@ -26,7 +26,7 @@ pub use digits_32::digits_32;
 pub(super) use predict::to_predict;
 pub(super) use task::Images;
 
-use super::epochs::{USUAL_BATCH, steps};
+use super::epochs::USUAL_BATCH;
 use super::error::{BadImage, Problem, SHOWN};
 use super::limits::MIN_ROWS;
 use super::quote::{grouped, shorten};
@@ -596,9 +596,8 @@ fn describe(contents: &Contents) -> Vec<String> {
     ));
     let train = contents.train.len();
     lines.push(format!(
-        "{} steps of {USUAL_BATCH} images, unless --steps says otherwise: {:.1} epochs",
-        grouped(steps(train)),
-        (steps(train) * USUAL_BATCH) as f64 / train as f64
+        "{} steps of {USUAL_BATCH} go once through the images to train on",
+        grouped(train.div_ceil(USUAL_BATCH))
     ));
     let floor = task::most_frequent(&contents.test, contents.labels.len());
     lines.push(format!(

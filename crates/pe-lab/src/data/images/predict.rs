@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::error::{BadImage, Problem, SHOWN};
-use super::super::predict::ToPredict;
+use super::super::predict::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::size::by;
 use super::task::Images;
@@ -72,10 +72,20 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
             grouped(hidden)
         ));
     }
-    let names = files.iter().map(|file| name(path, file));
+    let names: Vec<PathBuf> = files.iter().map(|file| name(path, file)).collect();
+    // In a folder for each class the name of the folder is the label.
+    let truth = |name: &PathBuf| {
+        let folder = name.parent()?.file_name()?.to_str()?;
+        let label = task.labels().iter().find(|label| *label == folder);
+        label.cloned().map(Truth::Label)
+    };
     Ok(ToPredict {
         about: "file",
-        names: names.map(|name| name.display().to_string()).collect(),
+        truth: names.iter().map(truth).collect(),
+        names: names
+            .iter()
+            .map(|name| name.display().to_string())
+            .collect(),
         samples,
         from: None,
         notes,

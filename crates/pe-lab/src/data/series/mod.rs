@@ -18,12 +18,11 @@ pub use co2::co2;
 pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
-use super::epochs::USUAL_BATCH;
 use super::error::Problem;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use table::{Table, Target};
-use task::{is_forecast, training_steps};
+use task::is_forecast;
 
 use crate::task::Task;
 
@@ -142,10 +141,6 @@ fn describe(table: &Table, to_train: usize, window: usize) -> Vec<String> {
             grouped(to_train),
             window / 2,
             grouped(rows - to_train)
-        ),
-        format!(
-            "{} steps of {USUAL_BATCH} windows, unless --steps says otherwise",
-            grouped(training_steps(to_train))
         ),
     ];
     if let Some(time) = &table.time {

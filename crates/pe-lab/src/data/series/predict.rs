@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::error::Problem;
-use super::super::predict::ToPredict;
+use super::super::predict::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::super::reading::Reading;
 use super::super::{delimiter, open, text};
@@ -36,7 +36,7 @@ pub(in super::super) fn to_predict(
         ));
     }
     let last = |window: &std::ops::Range<usize>| table.values[0][window.end - 1];
-    let from = task
+    let from: Option<Vec<f64>> = task
         .labels()
         .is_empty()
         .then(|| windows.iter().map(|(_, window)| last(window)).collect());
@@ -55,6 +55,13 @@ pub(in super::super) fn to_predict(
         samples: windows
             .iter()
             .map(|(_, window)| task.read_window(&table, window.clone()))
+            .collect(),
+        truth: windows
+            .iter()
+            .map(|(row, _)| {
+                let number = table.values[0].get(*row).filter(|_| from.is_some());
+                number.copied().map(Truth::Number)
+            })
             .collect(),
         from,
         notes,

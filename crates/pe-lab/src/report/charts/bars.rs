@@ -5,15 +5,26 @@ use super::scale::{most, scale};
 use super::series::series;
 use crate::draw::{Axis, Lines, Rect, Side, Stroke, Words, band, line};
 use crate::error::LabError;
+use crate::report::comparison::Part;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::report::number::fixed;
-use crate::stats::mean;
 
 const ROW: i32 = 40;
 
+/// The width of a number beside a bar.
+const NUMBER: i32 = 40;
+
+/// Where the number of a bar begins: at `left`, or behind the line of the floor if that would cross it.
+fn beside_floor(left: i32, floor: Option<i32>) -> i32 {
+    match floor.filter(|floor| (left - 4..left + NUMBER).contains(floor)) {
+        Some(floor) => floor + 6,
+        None => left,
+    }
+}
+
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    // One number per run: the mean over the lengths. A task that is tested only beyond the training lengths
+    // One number per run, that of the tables: the mean over the sequences of all lengths. A task that is tested only beyond the training lengths
     // has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
     let all = series(data, task, most(&task.measure), |measures| {
@@ -21,8 +32,12 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
             .scores
             .iter()
             .filter(|score| score.inside == (part == 0));
-        let mean = mean(scores.map(|of| of.score.value()));
-        mean.map(|value| (0, value)).into_iter().collect()
+        let samples: usize = scores.clone().map(|of| of.samples).sum();
+        let sum: f64 = scores.map(|of| of.score.value() * of.samples as f64).sum();
+        match samples {
+            0 => Vec::new(),
+            _ => vec![(0, sum / samples as f64)],
+        }
     });
     if all.is_empty() {
         return Ok(None);
@@ -39,16 +54,15 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
             .map(|(nth, series)| (middle(nth), series.scheme.clone()))
             .collect(),
     };
-    let where_tested = match (part, task.has_one_length()) {
-        (_, true) => "on held-out data",
-        (0, _) => "at the training lengths",
-        _ => "beyond the training lengths",
+    let where_tested = match task.has_one_length() {
+        true => "on held-out data",
+        false => Part::ALL[part].in_words(task.resolutions),
     };
     let x = scale(task, where_tested, &all, 0.12);
     let entries = [floor_key(format!("floor: {}", task.floor_about))];
     figure(
         stem("bars", &task.name),
-        format!("{}: {} after {}", task.name, task.measure.name(), task.steps_in_words()),
+        format!("{}: {} after {}", task.title, task.measure.name(), task.steps_in_words()),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),
@@ -63,6 +77,12 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
                 height: rows * ROW,
             };
             let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Vertical)?;
+            let across = |value| x.place(value, (rect.left, rect.left + rect.width));
+            let mut floor_at = None;
+            if let Some(floor) = floor {
+                draw_floor(&mut chart, &[(floor, 0.0), (floor, f64::from(rows))])?;
+                floor_at = Some(across(floor));
+            }
             for (nth, series) in all.iter().enumerate() {
                 let Some((_, mean)) = series.mean.first() else {
                     continue;
@@ -81,17 +101,26 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
                 let points: Vec<(f64, f64)> = points.collect();
                 series.draw_markers(&mut chart, &points, 4, 0.7)?;
                 let end = points.iter().map(|at| at.0).fold(end, f64::max);
-                let number = (
-                    x.place(end, (rect.left, rect.left + rect.width)) + 8,
-                    y.place(middle, (rect.top + rect.height, rect.top)),
-                );
+                let left = beside_floor(across(end) + 8, floor_at);
+                let number = (left, y.place(middle, (rect.top + rect.height, rect.top)));
                 page.text(number, &fixed(*mean, 3), 12.0, Words::middle_left())?;
-            }
-            if let Some(floor) = floor {
-                draw_floor(&mut chart, &[(floor, 0.0), (floor, f64::from(rows))])?;
             }
             Ok(())
         },
     )
     .map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_does_not_cross_a_number() {
+        assert_eq!(beside_floor(100, None), 100);
+        assert_eq!(beside_floor(100, Some(90)), 100);
+        assert_eq!(beside_floor(100, Some(120)), 126);
+        assert_eq!(beside_floor(100, Some(97)), 103);
+        assert_eq!(beside_floor(100, Some(141)), 100);
+    }
 }

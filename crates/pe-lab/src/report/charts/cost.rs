@@ -1,9 +1,8 @@
 //! Score against the time of a training step.
 
-use super::look::Look;
 use super::panel::{figure, panel};
 use crate::draw::colour::REFERENCE;
-use crate::draw::{Axis, Key, Stroke, line, markers};
+use crate::draw::{Axis, Key, Look, Stroke, line, markers};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::costs::{CostSummary, Front};
@@ -12,15 +11,24 @@ use crate::report::figure::Figure;
 const HEIGHT: i32 = 300;
 
 /// A chart for each part that has a front.
-pub fn draw(costs: &CostSummary, schemes: &[String]) -> Result<Vec<Figure>, LabError> {
+pub fn draw(
+    costs: &CostSummary,
+    schemes: &[String],
+    resolutions: bool,
+) -> Result<Vec<Figure>, LabError> {
     let charts = costs
         .fronts
         .iter()
-        .map(|front| chart(costs, front, schemes));
+        .map(|front| chart(costs, front, schemes, front.part.in_words(resolutions)));
     charts.collect()
 }
 
-fn chart(costs: &CostSummary, front: &Front, schemes: &[String]) -> Result<Figure, LabError> {
+fn chart(
+    costs: &CostSummary,
+    front: &Front,
+    schemes: &[String],
+    place: &str,
+) -> Result<Figure, LabError> {
     let most = front.points.iter().map(|point| point.step_ms);
     let most = most.fold(0.0, f64::max);
     let scores = front.points.iter().map(|point| point.score);
@@ -37,9 +45,9 @@ fn chart(costs: &CostSummary, front: &Front, schemes: &[String]) -> Result<Figur
     }
     let dashed = Key::Line(Stroke::dashed(REFERENCE), None);
     legend.push((dashed, "dashed: nothing scores higher for less".into()));
-    let (name, place) = match front.part {
-        Part::Inside => ("cost-inside", "at the training lengths"),
-        Part::Beyond => ("cost-beyond", "beyond the training lengths"),
+    let name = match front.part {
+        Part::Inside => "cost-inside",
+        Part::Beyond => "cost-beyond",
     };
     // The front is a staircase: between two schemes on it, more time buys nothing yet.
     let on_front = front.points.iter().filter(|point| point.on_front);

@@ -47,7 +47,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let rows = maps.len().div_ceil(COLUMNS) as i32;
     figure(
         stem("depth", &task.name),
-        format!("{}: score by depth and length", task.name),
+        format!("{}: score by depth and length", task.title),
         "Depth is where in the sequence lies what is asked for, from its beginning (top) to its end (bottom), in \
          fifths. Numbers are normalized scores, means over seeds: 0 is the floor of the length, 1 means that every \
          answer is correct. The gap divides the training lengths from longer ones."

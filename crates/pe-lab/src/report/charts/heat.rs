@@ -49,7 +49,7 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
                 let name = match (part, two_parts) {
                     (Part::Inside, true) => "inside the training lengths, or held-out data",
                     (Part::Inside, false) => "on held-out data",
-                    (Part::Beyond, _) => "beyond the training lengths",
+                    (Part::Beyond, _) => part.in_words(summary.resolutions()),
                 };
                 grid.panel(page, top, summary, *part, name)?;
                 top += height;
@@ -76,7 +76,7 @@ impl Grid {
             let names: Vec<(f64, String)> = names.map(|name| (0.0, name.clone())).collect();
             label_width(&names)
         };
-        let tasks = widest(&mut summary.tasks.iter().map(|task| &task.task));
+        let tasks = widest(&mut summary.tasks.iter().map(|task| &task.title));
         let schemes = widest(&mut summary.schemes.iter().map(|scheme| &scheme.scheme));
         let left = (tasks + 22).clamp(60, 240);
         let columns = summary.schemes.len().max(1) as i32;
@@ -116,7 +116,7 @@ impl Grid {
         for (row, task) in summary.tasks.iter().filter(|t| t.has(part)).enumerate() {
             let y = first + row as i32 * ROW;
             let at = (self.left - 8, y + ROW / 2);
-            page.text(at, &task.task, SIZE, Words::middle_right())?;
+            page.text(at, &task.title, SIZE, Words::middle_right())?;
             for (nth, scheme) in task.schemes.iter().enumerate() {
                 let cell = Rect {
                     left: column(nth),

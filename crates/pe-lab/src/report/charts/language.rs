@@ -1,14 +1,14 @@
 //! Bits per token by the length of the window, as in figure 1 of Press et al. 2021, and by the position in it.
 
-use super::look::Look;
 use super::panel::{figure, panel, stem, trained_key};
 use super::series::{Series, legend, lines, series};
 use crate::draw::colour::REFERENCE;
-use crate::draw::{Axis, Key, Stroke, line};
+use crate::draw::{Axis, Key, Look, Page, Stroke, line};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
-use crate::report::language::{LanguageSummary, line as line_of};
+use crate::report::language::{LanguageRow, LanguageSummary, line as line_of};
+use crate::run::Measures;
 
 const HEIGHT: i32 = 330;
 
@@ -41,42 +41,51 @@ fn by_length(
     language: &LanguageSummary,
     scaled: bool,
 ) -> Result<Figure, LabError> {
-    // The chart of scalings has those and the schemes that they scale.
-    let with_scaling = |scheme: &str| {
-        let mut rows = language.rows.iter();
-        rows.any(|row| row.scheme == scheme && row.name != scheme)
+    // The chart of scalings has a panel for each scheme that they scale.
+    let rows = &language.rows;
+    let is_scaled = |scheme: &str| {
+        rows.iter()
+            .any(|row| row.scheme == scheme && row.name != scheme)
     };
-    let is_drawn = |(name, scheme): &(String, String)| match scaled {
-        false => name == scheme,
-        true => with_scaling(scheme),
+    let schemes = &data.spec.schemes;
+    let panels: Vec<(&str, Vec<&LanguageRow>)> = match scaled {
+        false => vec![(
+            "",
+            rows.iter().filter(|row| row.name == row.scheme).collect(),
+        )],
+        true => schemes
+            .iter()
+            .filter(|scheme| is_scaled(scheme))
+            .map(|scheme| {
+                let own = rows.iter().filter(|row| row.scheme == *scheme);
+                (scheme.as_str(), own.collect())
+            })
+            .collect(),
     };
-    let rows = language
-        .rows
-        .iter()
-        .map(|row| (row.name.clone(), row.scheme.clone()));
-    let rows: Vec<(String, String)> = rows.filter(is_drawn).collect();
     let place = |length: usize| language.lengths.iter().position(|tested| *tested == length);
-    let all = lines(
-        data,
-        task,
-        f64::INFINITY,
-        &rows,
-        |name, scheme, measures| {
-            let scores = line_of(measures, (name != scheme).then_some(name));
-            let scores = scores.into_iter().flatten();
-            scores
-                .filter_map(|of| Some((place(of.length)?, of.score.value())))
-                .collect()
-        },
-    );
-    let slid = language
-        .rows
-        .iter()
-        .filter(|row| rows.iter().any(|drawn| drawn.0 == row.name));
-    let slid: Vec<(Look, f64)> = slid
-        .filter_map(|row| {
-            let look = Look::of(&row.name, &data.spec.schemes);
-            Some((look, row.sliding.as_ref()?.bits))
+    let panels: Vec<Panel<'_>> = panels
+        .into_iter()
+        .map(|(scheme, rows)| {
+            let names: Vec<(String, String)> = rows
+                .iter()
+                .map(|row| (row.name.clone(), row.scheme.clone()))
+                .collect();
+            let curve = |name: &str, scheme: &str, measures: &Measures| {
+                let scores = line_of(measures, (name != scheme).then_some(name));
+                let scores = scores.into_iter().flatten();
+                scores
+                    .filter_map(|of| Some((place(of.length)?, of.score.value())))
+                    .collect()
+            };
+            let slid = rows.iter().filter_map(|row| {
+                let bits = row.sliding.as_ref()?.bits;
+                Some((Look::of(&row.name, schemes), bits))
+            });
+            Panel {
+                scheme,
+                slid: slid.collect(),
+                all: lines(data, task, f64::INFINITY, &names, curve),
+            }
         })
         .collect();
     let trained = language.lengths.first().copied().unwrap_or(1);
@@ -90,17 +99,20 @@ fn by_length(
             .map(|(nth, length)| (nth as f64, format!("{length} ({}×)", length / trained)))
             .collect(),
     };
-    let drawn = all
-        .iter()
-        .flat_map(|series| series.points.iter().map(|at| at.1));
-    let bands = all
-        .iter()
-        .flat_map(|series| series.band.iter().map(|at| at.1.high.min(12.0)));
+    let all = || panels.iter().flat_map(|panel| &panel.all);
+    let drawn = all().flat_map(|series| series.points.iter().map(|at| at.1));
+    let bands = all().flat_map(|series| series.band.iter().map(|at| at.1.high.min(12.0)));
+    let slid = panels.iter().flat_map(|panel| &panel.slid);
     let y = around(
         &task.measure.axis(),
-        drawn.chain(bands).chain(slid.iter().map(|of| of.1)),
+        drawn.chain(bands).chain(slid.map(|of| of.1)),
     );
-    let mut entries = legend(&all);
+    let mut entries: Vec<(Key, String)> = Vec::new();
+    for entry in panels.iter().flat_map(|panel| legend(&panel.all)) {
+        if !entries.iter().any(|known| known.1 == entry.1) {
+            entries.push(entry);
+        }
+    }
     let dashed = Key::Line(Stroke::dashed(REFERENCE), None);
     entries.push((
         dashed,
@@ -118,7 +130,7 @@ fn by_length(
     };
     figure(
         stem(kind, &task.name),
-        format!("{}: {} {what}", task.name, task.measure.name()),
+        format!("{}: {} {what}", task.title, task.measure.name()),
         format!(
             "Trained on windows of {trained} for {}. Scored on the last {} {}s of each window, which are the \
              same at every length. Line: the mean over seeds. Band, if there are few lines: its 95 % interval over \
@@ -127,28 +139,54 @@ fn by_length(
             language.scored,
             token(task)
         ),
-        HEIGHT,
+        HEIGHT * panels.len() as i32,
         &entries,
         |page, top| {
-            let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
-            for (look, bits) in &slid {
-                line(
-                    &mut chart,
-                    &[(0.0, *bits), (last, *bits)],
-                    Stroke::dashed(look.colour()),
-                )?;
-            }
-            for series in &all {
-                series.draw_band(&mut chart)?;
-            }
-            for series in &all {
-                series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
-                series.draw_line(&mut chart)?;
-                series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
+            let tops = (top..).step_by(HEIGHT as usize);
+            for (panel, top) in panels.iter().zip(tops) {
+                panel.draw(page, top, x.clone(), &y, last)?;
             }
             Ok(())
         },
     )
+}
+
+/// Lines on axes of their own.
+struct Panel<'a> {
+    /// The scheme that they are about, if it is one.
+    scheme: &'a str,
+    all: Vec<Series>,
+    /// The scores in a sliding window.
+    slid: Vec<(Look, f64)>,
+}
+
+impl Panel<'_> {
+    fn draw(
+        &self,
+        page: &mut Page,
+        top: i32,
+        mut x: Axis,
+        y: &Axis,
+        last: f64,
+    ) -> Result<(), LabError> {
+        if !self.scheme.is_empty() {
+            x.name = format!("{}: {}", self.scheme, x.name);
+        }
+        let mut chart = panel(page, (top, HEIGHT), x, y, None)?;
+        for (look, bits) in &self.slid {
+            let ends = [(0.0, *bits), (last, *bits)];
+            line(&mut chart, &ends, Stroke::dashed(look.colour()))?;
+        }
+        for series in &self.all {
+            series.draw_band(&mut chart)?;
+        }
+        for series in &self.all {
+            series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
+            series.draw_line(&mut chart)?;
+            series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
+        }
+        Ok(())
+    }
 }
 
 /// What a token is called.
@@ -200,7 +238,7 @@ fn by_position(
     entries.push(trained_key("positions seen in training"));
     figure(
         stem("position", &task.name),
-        format!("{}: {} by position", task.name, task.measure.name()),
+        format!("{}: {} by position", task.title, task.measure.name()),
         format!(
             "The mean over seeds for every {group} positions of windows of {longest}. The first tokens of a window \
              have little text before them. A line that rises at the end of the shade \

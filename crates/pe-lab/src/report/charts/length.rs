@@ -21,25 +21,35 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let mut entries = legend(&all);
     entries.push(floor_key("floor"));
     if task.train_lengths.is_some() {
-        entries.push(trained_key("lengths seen in training"));
+        entries.push(trained_key(match task.resolutions {
+            true => "patches of the images of the training",
+            false => "lengths seen in training",
+        }));
     }
     let longest = task.lengths.iter().flatten().max().copied().unwrap_or(1) as f64;
-    let name = match task.mixes_lengths {
-        true => "sequence length (tokens), the longest of each group",
-        false => "sequence length (tokens)",
+    let name = match (task.resolutions, task.mixes_lengths) {
+        (true, _) => "patches of an image",
+        (false, true) => "sequence length (tokens), the longest of each group",
+        (false, false) => "sequence length (tokens)",
     };
     let x = Axis::round(name, 0.0..longest * 1.03, 9);
     let y = scale(task, "", &all, 0.04);
+    // One resolution is a line, which gets some width.
+    let around = match task.resolutions {
+        true => longest * 0.01,
+        false => 0.0,
+    };
     let trained = task.train_lengths.as_ref().map(|trained| {
         let end = (*trained.end() as f64).min(longest);
-        (*trained.start() as f64, end)
+        (*trained.start() as f64 - around, end + around)
     });
     figure(
         stem("chart", &task.name),
         format!(
-            "{}: {} by length after {}",
-            task.name,
+            "{}: {} by {} after {}",
+            task.title,
             task.measure.name(),
+            if task.resolutions { "resolution" } else { "length" },
             task.steps_in_words()
         ),
         format!(

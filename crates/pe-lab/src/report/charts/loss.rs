@@ -8,19 +8,30 @@ use crate::learn::CurvePoint;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::run::Measures;
+use crate::task::Measure;
 
 const HEIGHT: i32 = 300;
 
 /// The training loss, and that on held-out sequences, each if there is one.
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> {
     let name = &task.name;
+    // Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of the data.
+    let (loss, unit) = match &task.measure {
+        Measure::Accuracy | Measure::Bits { .. } => ("cross-entropy", "nats per answer"),
+        Measure::Error { unit } => ("mean absolute error", unit.as_str()),
+    };
     let training = chart(
         data,
         task,
         |measures| &measures.curve,
-        (stem("loss", name), format!("{name}: training loss by step")),
-        "The cross-entropy on the training batches; each point is the mean of consecutive steps.",
-        "training loss (nats per answer)",
+        (
+            stem("loss", name),
+            format!("{}: training loss by step", task.title),
+        ),
+        &format!(
+            "The {loss} on the training batches; each point is the mean of consecutive steps."
+        ),
+        &format!("{loss} ({unit})"),
     )?;
     let held_out = chart(
         data,
@@ -28,11 +39,13 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
         |measures| &measures.held_out,
         (
             stem("held-out-loss", name),
-            format!("{name}: held-out loss by step"),
+            format!("{}: held-out loss by step", task.title),
         ),
-        "The cross-entropy on sequences of the training lengths that no training saw. A line that still \
-         falls at its end has not converged.",
-        "held-out loss (nats per answer)",
+        &format!(
+            "The {loss} on sequences of the training lengths that no training saw. A line that still falls at \
+             its end has not converged."
+        ),
+        &format!("{loss} ({unit})"),
     )?;
     Ok(training.into_iter().chain(held_out).collect())
 }
@@ -48,15 +61,21 @@ fn chart(
     let points = data.runs.iter().filter(|run| run.task == task.name);
     let points = points.filter_map(|run| run.outcome.ok()).flat_map(curve);
     let highest = points
-        .map(|point| point.loss)
+        .map(|point| point.loss * task.unit)
         .filter(|loss| loss.is_finite());
     let highest = highest.fold(0.0, f64::max);
-    let all = series(data, task, highest, |measures| match task.auto_from {
-        None => {
-            let points = curve(measures).iter();
-            points.map(|point| (point.step, point.loss)).collect()
-        }
-        Some(first) => every(curve(measures), (first / 10).max(task.steps / 100)),
+    let all = series(data, task, highest, |measures| {
+        let points: Vec<(usize, f64)> = match task.auto_from {
+            None => {
+                let points = curve(measures).iter();
+                points.map(|point| (point.step, point.loss)).collect()
+            }
+            Some(first) => every(curve(measures), (first / 10).max(task.steps / 100)),
+        };
+        let in_unit = points.into_iter();
+        in_unit
+            .map(|(step, loss)| (step, loss * task.unit))
+            .collect()
     });
     let ends = match task.auto_from {
         None => "",

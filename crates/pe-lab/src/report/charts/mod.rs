@@ -6,7 +6,6 @@ mod depth;
 mod heat;
 mod language;
 mod length;
-mod look;
 mod loss;
 mod panel;
 mod position;
@@ -59,16 +58,19 @@ pub fn of_task(
     })
 }
 
-/// Draws the charts of the whole study: the heat map of schemes and tasks.
+/// Draws the charts of the whole study: the heat map of schemes and tasks. Of one task its own charts show as much.
 pub fn of_study(summary: &Summary) -> Result<Vec<Figure>, LabError> {
-    heat::draw(summary)
+    match summary.tasks.len() {
+        0 | 1 => Ok(Vec::new()),
+        _ => heat::draw(summary),
+    }
 }
 
 /// Draws score against cost, where costs were measured.
 pub fn of_costs(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     match &summary.costs {
         None => Ok(Vec::new()),
-        Some(costs) => cost::draw(costs, &summary.study.schemes),
+        Some(costs) => cost::draw(costs, &summary.study.schemes, summary.resolutions()),
     }
 }
 

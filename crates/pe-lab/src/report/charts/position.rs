@@ -54,7 +54,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     }
     figure(
         stem("position", &task.name),
-        format!("{}: {} by position", task.name, task.measure.name()),
+        format!("{}: {} by position", task.title, task.measure.name()),
         format!(
             "The mean over seeds at each position of sequences of one length; if there are few schemes, with \
          its 95 % interval over seeds. A step {} at the end of the shade means that the scheme fails at \

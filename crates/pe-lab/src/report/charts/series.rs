@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::look::Look;
-use crate::draw::{Chart, Key, band, line, markers};
+use crate::draw::{Chart, Key, Look, band, line, markers};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::run::Measures;
@@ -38,7 +37,8 @@ pub fn series(
 }
 
 /// The same of lines that are not only the schemes: each has a name of its own, and the scheme whose runs it
-/// shows. `curve` gets both.
+/// shows. `curve` gets both. A name that goes on behind that of its scheme, as `rotary + yarn`, is drawn as `+ yarn`, which
+/// looks the same for every scheme.
 pub fn lines(
     data: &Data<'_>,
     task: &TaskFacts,
@@ -46,10 +46,15 @@ pub fn lines(
     of: &[(String, String)],
     curve: impl Fn(&str, &str, &Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
+    let drawn_as = |(name, scheme): &(String, String)| match name.strip_prefix(scheme.as_str()) {
+        Some(rest) if !rest.is_empty() => rest.trim().to_string(),
+        _ => name.clone(),
+    };
+    let schemes = data.spec.schemes.iter().cloned();
     let others = of.iter().filter(|(name, scheme)| name != scheme);
-    let others = others.map(|(name, _)| name);
-    let names: Vec<String> = data.spec.schemes.iter().chain(others).cloned().collect();
-    let all = of.iter().map(|(name, scheme)| {
+    let names: Vec<String> = schemes.chain(others.map(drawn_as)).collect();
+    let all = of.iter().map(|line| {
+        let (name, scheme) = line;
         let mut at: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (x, y) in data
             .measured(&task.name, scheme)
@@ -72,8 +77,8 @@ pub fn lines(
             .iter()
             .filter_map(|(x, all)| Some((*x as f64, within(mean_interval(all)?))));
         Series {
-            scheme: name.clone(),
-            look: Look::of(name, &names),
+            scheme: drawn_as(line),
+            look: Look::of(&drawn_as(line), &names),
             points: each.collect(),
             mean: means.collect(),
             band: bands.collect(),

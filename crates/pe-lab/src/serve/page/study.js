@@ -1,6 +1,5 @@
-// A study while it runs: asks every few seconds, and shows what is there. Nothing here can change it.
+// A study, while it runs and after it: asks every few seconds, and shows what is there. Nothing here can change it.
 
-import { look } from "./panel.js";
 import { Figure, axes, ends, rgb, shown } from "./chart.js";
 
 const EVERY = 3000;
@@ -8,7 +7,6 @@ const at = (id) => document.getElementById(id);
 const hidden = { schemes: new Set(), tasks: new Set() };
 const figures = { scores: new Map(), curves: new Map() };
 let latest = null;
-let colours = null;
 
 /** Seconds in words. */
 function time(seconds) {
@@ -48,7 +46,8 @@ function figure(part, name, title) {
   return found;
 }
 
-const stroke = (scheme) => rgb(colours.lines[latest.schemes.indexOf(scheme) % colours.lines.length]);
+const shape = (scheme) => latest.looks[latest.schemes.indexOf(scheme)];
+const stroke = (scheme) => rgb(shape(scheme).colour);
 
 /** Scores of a task: a row for each scheme, a point for each seed; on the left inside, on the right beyond. */
 function scores(task, schemes, trials) {
@@ -146,7 +145,8 @@ function curves(task, schemes, trials) {
       context.lineWidth = 1.4;
       for (const trial of all) {
         context.strokeStyle = context.fillStyle = stroke(trial.scheme);
-        context.setLineDash(trial.state === "begun" ? [5, 3] : []);
+        context.setLineDash(shape(trial.scheme).dash ?? []);
+        context.globalAlpha = trial.state === "begun" ? 0.45 : 1;
         context.beginPath();
         for (const [step, value] of trial.held_out) {
           context.lineTo(placeX(step), placeY(value));
@@ -155,6 +155,7 @@ function curves(task, schemes, trials) {
         context.stroke();
       }
       context.setLineDash([]);
+      context.globalAlpha = 1;
       if (steps.length) {
         context.strokeStyle = theme.soft;
         context.setLineDash([4, 4]);
@@ -180,7 +181,7 @@ function draw() {
       if (!place.element.hidden) place.set(of(task, schemes, trials));
     }
   }
-  at("curves-about").textContent = latest.curves ? "A line for each training; a dashed one for those that still run."
+  at("curves-about").textContent = latest.curves ? "A line for each training; a pale one for those that still run."
     : "The study has too many trials to draw a line for each; the report has their means.";
   const failed = trials.filter((trial) => trial.state === "failed" && !hidden.tasks.has(trial.task)
     && !hidden.schemes.has(trial.scheme));
@@ -209,10 +210,18 @@ function show(now) {
   at("progress").max = Math.max(planned, 1);
   at("progress").value = done + failed;
   const waiting = planned - done - failed - begun;
-  const counts = `${done} of ${planned} trials done, ${failed} failed, ${begun} begun, ${waiting} waiting.`;
+  const counts = begun || waiting
+    ? `${done} of ${planned} trials done, ${failed} failed, ${begun} begun, ${waiting} waiting.`
+    : `The study has finished: ${done} of ${planned} trials done, ${failed} failed.`;
   const until = left > 0 ? ` About ${time(left)} of training left${begun > 1 ? `, ${begun} trials at a time` : ""}.` : "";
   if (at("counts").textContent !== counts + until) at("counts").textContent = counts + until;
   at("report").hidden = !now.report;
+  at("verdict-part").hidden = now.verdict.length === 0;
+  at("verdict").replaceChildren(...now.verdict.map((line) => {
+    const item = document.createElement("li");
+    item.textContent = line;
+    return item;
+  }));
   boxes("schemes", now.schemes);
   boxes("tasks", now.tasks);
   draw();
@@ -232,5 +241,4 @@ async function ask() {
   setTimeout(ask, EVERY);
 }
 
-colours = await look;
 ask();
