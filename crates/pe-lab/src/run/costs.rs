@@ -1,7 +1,7 @@
 //! What the schemes of a study cost, measured one at a time.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
@@ -119,12 +119,7 @@ impl Study {
         for _ in 0..ROUNDS {
             for (nth, (_, place)) in schemes.iter().enumerate() {
                 for (at, length) in lengths.iter().enumerate() {
-                    if stop.asked() {
-                        return Err(LabError::Trial(
-                            "stopped before all costs were measured; none were kept".into(),
-                        ));
-                    }
-                    measured[nth][at].push(measured_apart(program, place, *length)?);
+                    measured[nth][at].push(measured_apart(program, place, *length, stop)?);
                 }
             }
         }
@@ -154,13 +149,21 @@ impl Study {
 }
 
 /// The cost of a trial's scheme, measured by a process of its own, so that its memory is its own.
-fn measured_apart(program: &Path, place: &TrialFolder, length: usize) -> Result<Cost, LabError> {
-    let output = Command::new(program)
+fn measured_apart(
+    program: &Path,
+    place: &TrialFolder,
+    length: usize,
+    stop: &Stop,
+) -> Result<Cost, LabError> {
+    let mut command = Command::new(program);
+    command
         .args(["trial", "--cost", &length.to_string(), "--"])
-        .arg(place.path())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(LabError::file(program))?;
+        .arg(place.path());
+    let Some(output) = stop.output(&mut command).map_err(LabError::file(program))? else {
+        return Err(LabError::Trial(
+            "stopped before all costs were measured; none were kept".into(),
+        ));
+    };
     let said = || String::from_utf8_lossy(&output.stderr).trim().to_string();
     if !output.status.success() {
         return Err(LabError::Trial(format!(
