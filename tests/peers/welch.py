@@ -3,7 +3,8 @@
 
 SciPy has Welch's test of two samples, but not of contrasts of many means, so the stratified test is computed here
 from the general formula: for an estimate `Σ c_i x̄_i` of independent groups, `V = Σ c_i² s_i² / n_i` and
-`df = V² / Σ (c_i² s_i² / n_i)² / (n_i − 1)` (Satterthwaite 1946), with SciPy's Student distribution.
+`df = V² / Σ (c_i² s_i² / n_i)² / (n_i − 1)` (Satterthwaite 1946), with SciPy's Student distribution. The pooled tests
+are those of an analysis of variance: `s²` is that of all groups of a task together.
 """
 
 import json
@@ -22,6 +23,30 @@ def contrast(groups, coefficients):
     return estimate, np.sqrt(variance), df
 
 
+def pooled(tasks):
+    """For each task the groups of all schemes, the two that are compared first."""
+    parts = []
+    for groups in tasks:
+        df = sum(len(group) - 1 for group in groups)
+        variance = sum(group.var(ddof=1) * (len(group) - 1) for group in groups) / df
+        parts.append((variance * (1 / len(groups[0]) + 1 / len(groups[1])) / len(tasks) ** 2, df))
+    variance = sum(part for part, _ in parts)
+    return np.sqrt(variance), variance**2 / sum(part**2 / df for part, df in parts)
+
+
+def test(value, error, df, margin):
+    t = stats.t(df)
+    half = t.ppf(0.975) * error
+    return {
+        "t": value / error,
+        "df": df,
+        "p": 2 * t.sf(abs(value / error)),
+        "low": value - half,
+        "high": value + half,
+        "p_level": t.sf((margin - abs(value)) / error),
+    }
+
+
 def level(a, b, margin):
     """Two one-sided Welch tests: the larger p."""
     above = stats.ttest_ind(a, b - margin, equal_var=False, alternative="greater").pvalue
@@ -29,21 +54,26 @@ def level(a, b, margin):
     return max(above, below)
 
 
-def pair(a, b, margin=0.02):
-    """Scores by task and seed."""
+def pair(a, b, others=(), margin=0.02):
+    """Scores by task and seed, and those of other schemes of the same study."""
     a, b = np.asarray(a), np.asarray(b)
+    schemes = [a, b, *(np.asarray(other) for other in others)]
     s_a, s_b = a.mean(axis=0), b.mean(axis=0)
     welch = stats.ttest_ind(s_a, s_b, equal_var=False)
     interval = welch.confidence_interval(0.95)
     tasks = len(a)
     value, error, df = contrast([*a, *b], [1 / tasks] * tasks + [-1 / tasks] * tasks)
-    t = stats.t(df)
-    half = t.ppf(0.975) * error
+    difference = s_a.mean() - s_b.mean()
+    by_seed = pooled([[scheme.mean(axis=0) for scheme in schemes]])
+    by_task = pooled([[scheme[task] for scheme in schemes] for task in range(tasks)])
+    if len(schemes) == 2 and tasks == 1:
+        assert np.isclose(stats.ttest_ind(s_a, s_b).pvalue, test(difference, *by_seed, margin)["p"])
     return {
         "a": a.tolist(),
         "b": b.tolist(),
+        "others": [other.tolist() for other in schemes[2:]],
         "margin": margin,
-        "difference": s_a.mean() - s_b.mean(),
+        "difference": difference,
         "by_seed": {
             "t": welch.statistic,
             "df": welch.df,
@@ -52,14 +82,9 @@ def pair(a, b, margin=0.02):
             "high": interval.high,
             "p_level": level(s_a, s_b, margin),
         },
-        "by_task": {
-            "t": value / error,
-            "df": df,
-            "p": 2 * t.sf(abs(value / error)),
-            "low": value - half,
-            "high": value + half,
-            "p_level": t.sf((margin - abs(value)) / error),
-        },
+        "by_task": test(value, error, df, margin),
+        "pooled_by_seed": test(difference, *by_seed, margin),
+        "pooled_by_task": test(difference, *by_task, margin),
     }
 
 
@@ -68,7 +93,7 @@ def main():
     pairs = []
     for tasks, seeds_a, seeds_b, shift, spread in [
         (1, 5, 5, 0.1, 0.05),
-        (1, 2, 2, 0.3, 0.05),
+        (1, 3, 3, 0.3, 0.05),
         (1, 3, 8, 0.05, 0.02),
         (4, 3, 3, 0.05, 0.03),
         (8, 5, 5, 0.01, 0.05),
@@ -78,7 +103,8 @@ def main():
     ]:
         a = rng.normal(0.8 + shift, spread, (tasks, seeds_a))
         b = rng.normal(0.8, spread * rng.uniform(0.3, 3), (tasks, seeds_b))
-        pairs.append(pair(a.round(6), b.round(6)))
+        others = [rng.normal(0.6, 0.1, (tasks, n)).round(6) for n in (4, 3)[: len(pairs) % 3]]
+        pairs.append(pair(a.round(6), b.round(6), others))
     # One scheme does not vary, or varies on one task only.
     pairs.append(pair([[1.0] * 5], [[0.9, 0.95, 0.91, 0.99, 0.97]]))
     pairs.append(pair([[1.0] * 4, [0.5, 0.6, 0.55, 0.7]], [[1.0] * 4, [1.0] * 4]))
@@ -88,16 +114,12 @@ def main():
         for df in [0.5, 1, 1.7, 4, 7.3, 30, 1000]
         for t in [0.01, 0.5, 1, 2.5, 6, 20, 300]
     ]
-    signs = [
-        {"above": above, "below": below, "p": stats.binomtest(above, above + below, 0.5).pvalue}
-        for above, below in [(5, 0), (6, 0), (30, 24), (12, 40), (1, 1), (300, 250), (4000, 4200)]
-    ]
     means = []
     for n in [2, 3, 5, 12]:
         x = rng.normal(0.7, 0.1, n).round(6)
         interval = stats.ttest_1samp(x, 0).confidence_interval(0.95)
         means.append({"x": x.tolist(), "low": interval.low, "high": interval.high})
-    values = {"pairs": pairs, "tails": tails, "signs": signs, "means": means}
+    values = {"pairs": pairs, "tails": tails, "means": means}
     file = Path(__file__).parent / "values" / "statistics.json"
     file.write_text(json.dumps(values, indent=1) + "\n")
 

@@ -286,7 +286,7 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
         "{stdout}"
     );
     assert!(!out.exists());
-    // A budget counts on the longest: two seeds of up to 126,000 steps each.
+    // A budget counts on the longest: three seeds of up to 126,000 steps each.
     let (code, _, stderr) = ended(&mut command(
         EASY,
         "auto:2000..64000",
@@ -295,7 +295,7 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
     ));
     assert_eq!(code, 2, "{stderr}");
     assert!(
-        stderr.contains("2 seeds and 100 % of the steps"),
+        stderr.contains("3 seeds and 100 % of the steps"),
         "{stderr}"
     );
 }

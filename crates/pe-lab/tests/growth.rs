@@ -95,6 +95,23 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
 }
 
 #[test]
+fn looks_that_were_planned_are_not_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let with = |more: &[&'static str]| [&TINY[..4], &["--steps", "2"], more].concat();
+    good(&with(&["--seeds", "3", "--until", "decided"]), &out);
+    let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    // The same question from a preset, which says nothing of looks, with more seeds.
+    for more in [&["--seeds", "4"][..], &["--seeds", "3"]] {
+        let asked = with(&[&["--preset", "quick"], more].concat());
+        let (code, _, stderr) = compare(&asked, &out);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("until"), "{stderr}");
+    }
+    assert_eq!(fs::read_to_string(out.join("study.json")).unwrap(), spec);
+}
+
+#[test]
 fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");

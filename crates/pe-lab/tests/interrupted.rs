@@ -212,3 +212,25 @@ fn one_folder_has_one_study_at_a_time() {
     first.wait().unwrap();
     finish(&out);
 }
+
+#[test]
+fn a_stop_while_costs_are_measured_is_called_a_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (code, _, stderr) = common::ended(&mut study("2", &out));
+    assert_eq!(code, 0, "{stderr}");
+    let mut command = common::lab();
+    command.arg("costs").arg(&out).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.next().unwrap().unwrap().contains("measuring"));
+    thread::sleep(Duration::from_millis(500));
+    send("-INT", &child);
+    let asked = Instant::now();
+    let said: Vec<String> = told.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said:?}");
+    assert!(asked.elapsed() < Duration::from_secs(2), "{said:?}");
+    let end = "stopped before all costs were measured; none were kept";
+    assert!(said.last().unwrap().contains(end), "{said:?}");
+    assert!(!out.join("costs.json").exists());
+}

@@ -1,14 +1,13 @@
 //! The arithmetic of the statistics is that of SciPy. The values are in `tests/peers` of the repository, with
 //! the script that wrote them.
 
-use pe_lab::stats::{Estimate, compare, mean_interval, quantile, sign_test, two_sided};
+use pe_lab::stats::{Estimate, Pooled, compare, mean_interval, quantile, two_sided};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Values {
     pairs: Vec<Pair>,
     tails: Vec<Tail>,
-    signs: Vec<Sign>,
     means: Vec<Mean>,
 }
 
@@ -16,10 +15,13 @@ struct Values {
 struct Pair {
     a: Vec<Vec<f64>>,
     b: Vec<Vec<f64>>,
+    others: Vec<Vec<Vec<f64>>>,
     margin: f64,
     difference: f64,
     by_seed: Test,
     by_task: Test,
+    pooled_by_seed: Test,
+    pooled_by_task: Test,
 }
 
 #[derive(Deserialize)]
@@ -36,13 +38,6 @@ struct Test {
 struct Tail {
     t: f64,
     df: f64,
-    p: f64,
-}
-
-#[derive(Deserialize)]
-struct Sign {
-    above: usize,
-    below: usize,
     p: f64,
 }
 
@@ -71,14 +66,14 @@ fn close(value: f64, expected: f64) {
 }
 
 #[test]
-fn welch_and_its_stratified_form_are_those_of_scipy() {
+fn all_four_tests_are_those_of_scipy() {
     let values = values();
     assert_eq!(values.pairs.len(), 10);
     for pair in values.pairs {
-        let difference = compare(&pair.a, &pair.b);
+        let schemes = [vec![pair.a.clone(), pair.b.clone()], pair.others].concat();
+        let difference = compare(&pair.a, &pair.b, &Pooled::of(&schemes));
         close(difference.value, pair.difference);
-        let check = |estimate: Option<Estimate>, test: &Test| {
-            let estimate = estimate.unwrap();
+        let check = |estimate: Estimate, test: &Test| {
             close(estimate.value / estimate.error, test.t);
             close(estimate.df, test.df);
             close(two_sided(test.t, estimate.df), test.p);
@@ -86,10 +81,16 @@ fn welch_and_its_stratified_form_are_those_of_scipy() {
             close(estimate.value - half, test.low);
             close(estimate.value + half, test.high);
         };
-        check(difference.by_seed, &pair.by_seed);
-        check(difference.by_task, &pair.by_task);
-        // The procedure takes the larger p and the wider interval.
-        let tests = [&pair.by_seed, &pair.by_task];
+        let tests = [
+            &pair.by_seed,
+            &pair.by_task,
+            &pair.pooled_by_seed,
+            &pair.pooled_by_task,
+        ];
+        for (estimate, test) in difference.estimates.unwrap().into_iter().zip(tests) {
+            check(estimate, test);
+        }
+        // The procedure takes the largest p and the widest interval.
         let largest = |p: fn(&Test) -> f64| tests.iter().map(|test| p(test)).fold(0.0, f64::max);
         close(difference.p().unwrap(), largest(|test| test.p));
         close(
@@ -123,12 +124,8 @@ fn students_tails_are_those_of_scipy() {
 }
 
 #[test]
-fn the_sign_test_and_the_interval_of_a_mean_are_those_of_scipy() {
-    let values = values();
-    for sign in values.signs {
-        close(sign_test(sign.above, sign.below), sign.p);
-    }
-    for mean in values.means {
+fn the_interval_of_a_mean_is_that_of_scipy() {
+    for mean in values().means {
         let interval = mean_interval(&mean.x).unwrap();
         close(interval.low, mean.low);
         close(interval.high, mean.high);
@@ -137,14 +134,19 @@ fn the_sign_test_and_the_interval_of_a_mean_are_those_of_scipy() {
 
 #[test]
 fn without_a_spread_the_smallest_p_is_that_of_a_permutation() {
-    let p = |a: &[f64], b: &[f64]| compare(&[a.to_vec()], &[b.to_vec()]).p();
+    let compare = |a: &[f64], b: &[f64]| {
+        let schemes = [vec![a.to_vec()], vec![b.to_vec()]];
+        compare(&schemes[0], &schemes[1], &Pooled::of(&schemes))
+    };
+    let p = |a: &[f64], b: &[f64]| compare(a, b).p();
     // 2 / C(6, 3), 2 / C(10, 5), 2 / C(7, 3).
     assert_eq!(p(&[1.0; 3], &[0.9; 3]), Some(0.1));
     close(p(&[1.0; 5], &[0.9; 5]).unwrap(), 2.0 / 252.0);
     close(p(&[1.0; 4], &[0.9; 3]).unwrap(), 2.0 / 35.0);
     assert_eq!(p(&[1.0; 5], &[1.0; 5]), Some(1.0));
-    assert_eq!(p(&[1.0], &[0.9]), None);
-    let still = compare(&[vec![0.3; 5]], &[vec![0.1; 5]]);
+    // Two seeds prove nothing, also where all runs of a scheme are equal.
+    assert_eq!(p(&[1.0; 2], &[0.9; 12]), None);
+    let still = compare(&[0.3; 5], &[0.1; 5]);
     assert_eq!((still.interval(), still.p_level(0.5)), (None, None));
     assert_eq!(mean_interval(&[0.4]), None);
     assert_eq!(

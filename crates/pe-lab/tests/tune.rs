@@ -143,7 +143,7 @@ fn a_budget_chooses_or_is_refused() {
     let (code, _, stderr) = compare(&[&flags("1s")[..], &["--steps", "100000"]].concat(), &out);
     assert_eq!(code, 2, "{stderr}");
     assert!(
-        stderr.contains("2 seeds and 100 % of the steps"),
+        stderr.contains("3 seeds and 100 % of the steps"),
         "{stderr}"
     );
     assert!(!out.exists());

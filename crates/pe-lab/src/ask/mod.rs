@@ -45,7 +45,7 @@ pub use resolution::AtResolution;
 pub use scheme::{PositionSource, Scheme};
 pub use shard::Shard;
 pub use steps::{MAX_STEPS, StepCount, steps_in_words};
-pub use study::{StudySpec, TaskSteps};
+pub use study::{Grown, StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;
 pub use tuning::{ChosenRate, TUNING_SEED, Tuned, in_words};

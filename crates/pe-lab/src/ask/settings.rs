@@ -63,11 +63,17 @@ fn whole(value: f64, least: usize) -> Result<usize, String> {
 }
 
 fn ordinal(every: f64) -> String {
-    match every as usize {
-        2 => "second".into(),
-        3 => "third".into(),
-        n => format!("{n}th"),
-    }
+    let n = every as usize;
+    let ending = match (n % 10, n % 100) {
+        _ if n == 2 => return "second".into(),
+        _ if n == 3 => return "third".into(),
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
 }
 
 /// A name and its settings.
@@ -333,6 +339,12 @@ mod tests {
             "{about}"
         );
         assert_eq!(Scheme::description("rotari"), "");
+        let every = [
+            2.0, 3.0, 4.0, 11.0, 12.0, 13.0, 21.0, 22.0, 23.0, 112.0, 123.0,
+        ]
+        .map(ordinal);
+        let said = "second third 4th 11th 12th 13th 21st 22nd 23rd 112th 123rd";
+        assert_eq!(every.join(" "), said);
     }
 
     #[test]

@@ -47,6 +47,20 @@ pub struct StudySpec {
     pub device: String,
     /// The versions of the laboratory and of Burn.
     pub versions: Versions,
+    /// What the study had each time that something was added to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grown: Vec<Grown>,
+}
+
+/// The size of a study before something was added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grown {
+    /// The number of its seeds.
+    pub seeds: usize,
+    /// The number of its schemes.
+    pub schemes: usize,
+    /// The number of its tasks.
+    pub tasks: usize,
 }
 
 /// A task, and for how many steps to train on it.
@@ -167,6 +181,7 @@ impl StudySpec {
             model,
             device,
             versions: Versions::current(),
+            grown: Vec::new(),
         };
         Ok((spec, tasks))
     }
@@ -282,7 +297,7 @@ impl StudySpec {
 
     /// This study together with an earlier one in the same folder: the schemes, tasks and seeds of both, the
     /// earlier ones first. A task of both is trained for the steps of this study if they were asked for, and
-    /// otherwise for those of the earlier one.
+    /// otherwise for those of the earlier one. What the earlier one had is recorded.
     pub fn grown_from(mut self, earlier: &Self, steps_asked: bool) -> Self {
         for task in &mut self.tasks {
             let before = earlier.tasks.iter().find(|known| known.name == task.name);
@@ -309,6 +324,15 @@ impl StudySpec {
         }
         self.schemes = both(&earlier.schemes, self.schemes);
         self.seeds = both(&earlier.seeds, self.seeds);
+        self.grown.clone_from(&earlier.grown);
+        let size = |spec: &Self| Grown {
+            seeds: spec.seeds.len(),
+            schemes: spec.schemes.len(),
+            tasks: spec.tasks.len(),
+        };
+        if size(&self) != size(earlier) {
+            self.grown.push(size(earlier));
+        }
         self
     }
 
@@ -346,19 +370,41 @@ impl StudySpec {
     /// The names of the fields in which two specs differ. Versions are told apart in words: a newer program
     /// may give other numbers for the same spec.
     pub fn differences(&self, other: &Self) -> Vec<String> {
-        let parts = |spec: &Self| serde_json::to_value(spec).unwrap_or_default();
-        let (ours, theirs) = (parts(self), parts(other));
-        let names = ours.as_object().into_iter().flat_map(|parts| parts.keys());
-        names
-            .filter(|name| ours[*name] != theirs[*name])
-            .map(|name| match name.as_str() {
-                "versions" => format!(
-                    "versions: it was made by {}, and this is {}",
-                    other.versions, self.versions
-                ),
-                _ => name.clone(),
-            })
-            .collect()
+        // Every field is named, so that one which is added cannot be forgotten here.
+        let Self {
+            schemes,
+            tasks,
+            data,
+            seeds,
+            until,
+            recipe,
+            tune,
+            model,
+            device,
+            versions,
+            // Not what is run, but how it came to be.
+            grown: _,
+        } = self;
+        let fields = [
+            ("data", *data == other.data),
+            ("device", *device == other.device),
+            ("model", *model == other.model),
+            ("recipe", *recipe == other.recipe),
+            ("schemes", *schemes == other.schemes),
+            ("seeds", *seeds == other.seeds),
+            ("tasks", *tasks == other.tasks),
+            ("tune", *tune == other.tune),
+            ("until", *until == other.until),
+        ];
+        let fields = fields.iter().filter(|(_, same)| !same);
+        let mut differs: Vec<String> = fields.map(|(name, _)| name.to_string()).collect();
+        if *versions != other.versions {
+            differs.push(format!(
+                "versions: it was made by {}, and this is {versions}",
+                other.versions
+            ));
+        }
+        differs
     }
 }
 
@@ -605,6 +651,13 @@ mod tests {
         let grown = later().grown_from(&earlier, false);
         assert_eq!(grown.schemes, ["none", "learned", "rotary"]);
         assert_eq!(grown.seeds, [1, 2, 3]);
+        let before = Grown {
+            seeds: 2,
+            schemes: 2,
+            tasks: 1,
+        };
+        assert_eq!(grown.grown, [before]);
+        assert_eq!(grown.clone().grown_from(&grown, false).grown, [before]);
         let steps = |spec: &StudySpec| -> Vec<(String, usize)> {
             let tasks = spec.tasks.iter();
             tasks.map(|task| (task.name.clone(), task.steps)).collect()
@@ -630,6 +683,9 @@ mod tests {
         let mut more = decided(&[1, 2]);
         more.schemes.push("alibi".into());
         assert_eq!(more.obstacles(&decided(&[1, 2])), ["schemes"]);
+        // Nor are its looks dropped, or planned after the first look.
+        assert_eq!(earlier.obstacles(&decided(&[1, 2])), ["until"]);
+        assert_eq!(decided(&[1, 2]).obstacles(&earlier), ["until"]);
         let mut other = grown.clone();
         other.recipe.batch_size = 32;
         assert_eq!(other.obstacles(&earlier), ["recipe"]);

@@ -237,6 +237,7 @@ fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
         model: spec.model.clone(),
         device: spec.device.clone(),
         versions: Versions::current(),
+        grown: Vec::new(),
     };
     let wrong = |reason: &dyn std::fmt::Display| {
         LabError::Usage(format!(

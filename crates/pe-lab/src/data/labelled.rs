@@ -14,7 +14,7 @@ use super::quote::{grouped, shorten};
 use super::rows::{Row, Rows, shown};
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split};
-use crate::task::{Answer, Readout, Sample, Task};
+use crate::task::{Answer, Readout, Sample, Task, TestRows};
 
 /// The token that stands for every token outside of the vocabulary.
 const UNKNOWN: u32 = 0;
@@ -529,6 +529,10 @@ impl Task for Labelled {
 
     fn floor_about(&self) -> &str {
         "always the most frequent label"
+    }
+
+    fn test_rows(&self) -> TestRows {
+        TestRows::Independent
     }
 
     fn solved_at(&self) -> Option<f64> {

@@ -47,6 +47,17 @@ pub struct Headline {
     pub decided: bool,
 }
 
+/// What is said of a finding: in the table of pairs, and before the names of those to which it applies. Each test has
+/// a word of its own.
+pub const FINDINGS: [(Finding, &str, &str); 6] = [
+    (Finding::Proven, "proven", "Proven below it"),
+    (Finding::Best, "best", "Not proven below it as single pairs"),
+    (Finding::Undecided, "undecided", "Undecided"),
+    (Finding::FewSeeds, "too few seeds", "Too few seeds"),
+    (Finding::Level, "level", "Level"),
+    (Finding::Same, "equal in every run", "Equal in every run"),
+];
+
 /// Two schemes compared on the mean over tasks of the normalized score.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {

@@ -305,7 +305,7 @@ impl TaskFacts {
                 let tested = groups[part].iter().map(|t| t.3);
                 match rows {
                     TestRows::Repeated => tested.max().unwrap_or(0),
-                    TestRows::Independent | TestRows::Neighbours => tested.sum(),
+                    TestRows::Drawn | TestRows::Independent | TestRows::Neighbours => tested.sum(),
                 }
             }),
             rows,

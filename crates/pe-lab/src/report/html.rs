@@ -12,13 +12,13 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
-use super::comparison::{Comparison, Part};
+use super::comparison::{Comparison, FINDINGS, Part};
 use super::data::{Data, file_title, title};
 use super::encodings::Encodings;
 use super::figure::Figure;
 use super::number::fixed;
 use super::summary::Summary;
-use super::verdict::p_text;
+use super::words::p_text;
 use crate::ask::{Scheme, steps_in_words};
 use crate::console::visible;
 use crate::draw::SHARP;
@@ -26,7 +26,6 @@ use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::grouped::grouped;
 use crate::learn::{STILL_FALLING, TEMPERATURE, TOKEN_STD};
-use crate::stats::Finding;
 
 const TEMPLATE: &str = include_str!("report.html");
 
@@ -107,12 +106,9 @@ fn rows<'a>(comparisons: &'a [Comparison], [inside, beyond]: [&'static str; 2]) 
             Part::Inside => inside,
             Part::Beyond => beyond,
         },
-        finding: match comparison.finding {
-            Finding::Proven => "better",
-            Finding::Level => "level",
-            Finding::Same => "equal in every run",
-            Finding::Undecided => "undecided",
-            Finding::OneSeed => "one seed",
+        finding: {
+            let mut words = FINDINGS.iter().filter(|of| of.0 == comparison.finding);
+            words.next().map_or("", |of| of.1)
         },
     };
     comparisons.iter().map(row).collect()

@@ -8,7 +8,8 @@
 //! | `summary` | every number of the report |
 //! | `language` | the numbers of language models, and what they write |
 //! | `costs` | what the schemes cost, and which of them nothing beats for less |
-//! | `verdict` | the sentences about these numbers |
+//! | `verdict`, `trainings` | the sentences about these numbers |
+//! | `words` | lists and numbers in sentences |
 //! | `table` | the report in a terminal |
 //! | `files` | the report as CSV and JSON |
 //! | `charts/`, `encodings` | the figures |
@@ -30,7 +31,9 @@ mod synthetic;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trainings;
 mod verdict;
+mod words;
 
 use std::path::PathBuf;
 

@@ -184,6 +184,10 @@ pub struct SchemeSummary {
     /// The seeds whose held-out loss still fell at the end of the training. Of trials that went on until they had
     /// converged, those that met the limit before.
     pub not_converged: Vec<u64>,
+    /// The seeds whose training, of a number of steps, is too short to tell: it ended within the warm-up, or with too
+    /// few losses to say whether it had converged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_short: Vec<u64>,
     /// The seeds whose training failed, each with the reason. They score the floor.
     pub failed: Vec<(u64, String)>,
     /// The seeds that ended without a result for another reason. They are left out.
@@ -696,12 +700,17 @@ impl SchemeSummary {
                 .map(|(seed, loss)| (seed, loss.reason.to_string()))
                 .collect()
         };
-        // Too few losses tell nothing of a number of steps, and do not show that a limit was enough. Below the limit
-        // the steps were chosen by examples held out of the training.
+        let is_short = |m: &Measures| {
+            let in_warm_up = m.steps() <= data.spec.recipe.warmup_steps;
+            task.auto_from.is_none() && (in_warm_up || has_converged(&m.held_out).is_none())
+        };
+        // Too few losses do not show that a limit was enough. Below the limit the steps were chosen by examples held
+        // out of the training.
         let falling = measured.iter().filter(|(_, m)| match task.auto_from {
             Some(_) => m.met_limit(task.steps),
-            None => has_converged(&m.held_out) == Some(false),
+            None => !is_short(m) && has_converged(&m.held_out) == Some(false),
         });
+        let short = measured.iter().filter(|(_, m)| is_short(m));
         let taken: Vec<usize> = measured.iter().map(|(_, m)| m.steps()).collect();
         Self {
             scheme: scheme.to_string(),
@@ -715,6 +724,7 @@ impl SchemeSummary {
             far: beyond(|length, near| length > near),
             steps: task.auto_from.and_then(|_| StepsTaken::of(&taken)),
             not_converged: falling.map(|run| run.0).collect(),
+            too_short: short.map(|run| run.0).collect(),
             failed: without(true),
             lost: without(false),
             parameters: measured.first().map(|(_, m)| m.parameters),

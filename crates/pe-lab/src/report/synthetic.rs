@@ -35,6 +35,7 @@ impl Synthetic {
             model: ModelSpec::default(),
             device: "flex".into(),
             versions: Versions::current(),
+            grown: Vec::new(),
         };
         Self {
             spec,

@@ -5,7 +5,7 @@ use super::costs::CostSummary;
 use super::language::{Bits, LanguageSummary};
 use super::number::fixed;
 use super::summary::{Aggregate, Group, SchemeSummary, StepsTaken, Summary, TaskSummary};
-use super::verdict::seeds_text;
+use super::words::seeds_text;
 use crate::ask::steps_in_words;
 use crate::stats::Interval;
 

@@ -1,13 +1,14 @@
 //! The verdict: sentences that say what the numbers show, and nothing beyond that. The terminal, the page and
 //! `summary.json` all take them from here.
 
-use super::comparison::{Comparison, Headline, Part};
+use super::comparison::{Comparison, FINDINGS, Headline, Part};
 use super::data::file_title;
 use super::number::fixed;
-use super::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary, least_to_lead};
-use crate::ask::{Tuned, in_words};
-use crate::learn::STILL_FALLING;
-use crate::stats::{Finding, Interval, OtherRows};
+use super::summary::{SchemeOverall, Summary, TaskSummary, least_to_lead};
+use super::trainings::{self, ABOVE_THE_FLOOR};
+use super::words::{list, number, p_text, range, spoken};
+use crate::ask::Grown;
+use crate::stats::{FEWEST_SEEDS, Finding, OtherRows};
 use crate::task::TestRows;
 
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
@@ -24,9 +25,6 @@ fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {
     of_task().unwrap_or_default()
 }
 
-/// A normalized score below this counts as not above the floor.
-const ABOVE_THE_FLOOR: f64 = 0.05;
-
 /// The tasks of a headline.
 fn tasks_of<'a>(
     summary: &'a Summary,
@@ -36,17 +34,6 @@ fn tasks_of<'a>(
     let tasks = summary.tasks.iter();
     tasks.filter(move |task| names.contains(&task.task))
 }
-
-/// The name of a scheme in a sentence. `none` alone would read as "nobody".
-pub fn spoken(scheme: &str) -> String {
-    match scheme == "none" || scheme.starts_with("none(") {
-        true => format!("no positions (`{scheme}`)"),
-        false => scheme.to_string(),
-    }
-}
-
-/// A list names this many schemes and counts the rest.
-const NAMED: usize = 4;
 
 /// The summary with its verdict.
 pub fn judged(mut summary: Summary) -> Summary {
@@ -59,8 +46,7 @@ fn of_study(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return vec!["No trial has a score, so nothing can be said.".into()];
     }
-    let mut lines: Vec<String> = not_converged(summary).into_iter().collect();
-    lines.extend(until_converged(summary));
+    let mut lines = trainings::how_long(summary);
     for headline in &summary.headlines {
         lines.push(answer(summary, headline));
         // Before the first planned look nothing is claimed.
@@ -74,48 +60,12 @@ fn of_study(summary: &Summary) -> Vec<String> {
         );
     }
     lines.extend(looks(summary));
-    lines.extend(failed(summary));
-    lines.extend(left_out(summary));
-    lines.extend(unsolved(summary));
+    lines.extend(grown(&summary.study.grown));
+    lines.extend(trainings::without_success(summary));
     let costs = summary.costs.iter();
     lines.extend(costs.flat_map(|costs| costs.sentences(|part| place(summary, part))));
-    lines.push(tuned(summary));
+    lines.push(trainings::tuned(summary));
     lines
-}
-
-/// Which learning rates were tried, or that none were.
-fn tuned(summary: &Summary) -> String {
-    let study = &summary.study;
-    match &study.tune {
-        None => format!(
-            "No scheme was tuned: all were trained with the learning rate {}.",
-            in_words(&[study.recipe.learning_rate])
-        ),
-        Some(tune) => format!(
-            "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
-             training examples at seed {}, which is not reported.{}",
-            tune.rates.len(),
-            in_words(&tune.rates),
-            tune.seed,
-            at_an_end(tune)
-        ),
-    }
-}
-
-/// For which schemes and tasks the lowest or the highest rate was chosen.
-fn at_an_end(tune: &Tuned) -> String {
-    let ends = [tune.rates.first(), tune.rates.last()];
-    let chosen = tune.chosen.iter();
-    let chosen = chosen.filter(|of| tune.rates.len() > 1 && ends.contains(&Some(&of.rate)));
-    let names: Vec<String> = chosen
-        .map(|of| format!("{} on {}", spoken(&of.scheme), of.task))
-        .collect();
-    let which = match names.len() {
-        0 => return String::new(),
-        1..=3 => list(&names),
-        count => format!("{count} of {} choices", tune.chosen.len()),
-    };
-    format!(" For {which} the lowest or the highest was chosen: a rate beyond them may be better.")
 }
 
 /// Which scheme is best inside, or beyond.
@@ -163,53 +113,60 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
     };
     let leader = spoken(leader);
     let count = number(headline.order.len());
-    if headline.best {
-        return format!(
-            "{place}: {leader} is best of the {count} {subject} ({}).",
-            evidence(nearest, &pairs)
-        );
-    }
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
     if headline.p.is_none() {
-        let unknown = pairs.iter().filter(|pair| pair.p.is_none());
-        let unknown: Vec<String> = unknown.map(|pair| spoken(&pair.lower)).collect();
-        let whose = match unknown.len() < pairs.len() {
-            true => format!("One seed of {}", list(&unknown)),
-            false => "One seed".into(),
-        };
         let next = difference(nearest);
-        return format!("{highest}; next: {next}). {whose} cannot tell that from chance.");
+        return format!(
+            "{highest}; next: {next}). {} cannot tell that from chance.",
+            few_seeds(&pairs)
+        );
     }
-    let of = |findings: &[Finding]| -> Vec<String> {
-        let pairs = pairs.iter().filter(|pair| findings.contains(&pair.finding));
-        pairs.map(|pair| difference(pair)).collect()
-    };
-    let names = |finding: Finding| -> Vec<String> {
-        let pairs = pairs.iter().filter(|pair| pair.finding == finding);
-        pairs.map(|pair| spoken(&pair.lower)).collect()
-    };
-    let mut text = match headline.decided {
-        true => format!("{highest}), and it shares the top."),
-        false => format!(
+    let mut text = match (headline.best, headline.decided) {
+        (true, _) => format!(
+            "{place}: {leader} is best of the {count} {subject} ({}).",
+            evidence(nearest, &pairs)
+        ),
+        (false, true) => format!("{highest}), and it shares the top."),
+        (false, false) => format!(
             "{highest}), but that it is best is not established ({}).",
             evidence(nearest, &pairs)
         ),
     };
-    let margin = fixed(summary.margin, 2);
-    for (what, names) in [
-        ("Proven below it".to_string(), of(&[Finding::Proven])),
-        (
-            "Undecided".to_string(),
-            of(&[Finding::Undecided, Finding::OneSeed]),
-        ),
-        (format!("Level within {margin}"), names(Finding::Level)),
-        ("Equal in every run".to_string(), names(Finding::Same)),
-    ] {
+    for (finding, _, what) in FINDINGS {
+        // Beside the best, only what its own test says and the pairs do not is worth a sentence.
+        if headline.best && finding != Finding::Best {
+            continue;
+        }
+        let found = pairs.iter().filter(|pair| pair.finding == finding);
+        let names: Vec<String> = found
+            .map(|pair| match finding {
+                Finding::Level | Finding::Same | Finding::Best => spoken(&pair.lower),
+                _ => difference(pair),
+            })
+            .collect();
+        let within = match finding {
+            Finding::Level => format!(" within {}", fixed(summary.margin, 2)),
+            _ => String::new(),
+        };
         if !names.is_empty() {
-            text.push_str(&format!(" {what}: {}.", list(&names)));
+            text.push_str(&format!(" {what}{within}: {}.", list(&names)));
         }
     }
     text
+}
+
+/// Whose seeds are too few: `One seed`, or `Fewer than 3 seeds of alibi` where others have enough.
+fn few_seeds(pairs: &[&Comparison]) -> String {
+    let unknown: Vec<&Comparison> = pairs.iter().filter(|of| of.p.is_none()).copied().collect();
+    let fewest = unknown.iter().flat_map(|pair| pair.seeds).min();
+    match (unknown.len() < pairs.len(), fewest) {
+        (true, _) => {
+            let names: Vec<String> = unknown.iter().map(|pair| spoken(&pair.lower)).collect();
+            format!("Fewer than {FEWEST_SEEDS} seeds of {}", list(&names))
+        }
+        (false, Some(1)) => "One seed".into(),
+        (false, _) => "Two seeds".into(),
+    }
 }
 
 /// `alibi (+0.09)`.
@@ -248,10 +205,6 @@ fn against(pair: &Comparison) -> String {
     )
 }
 
-fn range(interval: Interval) -> String {
-    format!("{} to {}", fixed(interval.low, 2), fixed(interval.high, 2))
-}
-
 /// For ordering: the pair that keeps the leader from being best comes last.
 fn p_of(pair: &Comparison) -> f64 {
     pair.p.unwrap_or(1.0)
@@ -285,7 +238,9 @@ fn subject(summary: &Summary, headline: &Headline) -> String {
 
 /// Whether other rows of a person's data would say the same. Every seed is tested on the same ones.
 fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
-    let data = summary.study.data.as_ref()?;
+    let Some(data) = &summary.study.data else {
+        return rows_of_the_laboratory(summary, headline.part);
+    };
     // The parts of the data, each of which is the test of a task of its own, or one test for all.
     let of_tasks = summary.tasks.iter();
     let tested: usize = of_tasks
@@ -321,9 +276,7 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let all = match (headline.part, data.folds) {
         (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
-            data.test
-                .as_ref()
-                .map_or(file_title(data), |test| &test.file)
+            data.test.as_ref().map_or(file_title(data), |test| &test.file)
         ),
         (Part::Inside, Some(folds)) => format!(
             "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",
@@ -347,7 +300,7 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     };
     let [for_leader, against] = rows.rows;
     let evidence = format!(
-        "{} against {}: {}{}; {for_leader} rows for it, {against} against, sign test p {}",
+        "{} against {}: {}{}; it is right more often on {for_leader} rows, and less often on {against}",
         leader,
         spoken(&pair.lower),
         fixed(rows.difference, 2),
@@ -359,8 +312,7 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
                 fixed(percent, digits),
                 range(interval)
             )
-        }),
-        p_text(rows.p)
+        })
     );
     Some(match rows.established() {
         true => format!("{all}; other rows like these would also put {leader} first ({evidence})."),
@@ -370,78 +322,41 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     })
 }
 
-/// The schemes whose loss still fell at the end in more than half of their runs on a task that was trained for
-/// a number of steps. Said first: the study then ranks speed.
-fn not_converged(summary: &Summary) -> Option<String> {
-    let fixed_steps = |task: &&TaskSummary| task.auto_from.is_none();
-    let which = runs_on(summary, fixed_steps, |scheme| {
-        let falling = &scheme.not_converged;
-        let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
-        let seeds = tested.iter().flat_map(|group| &group.seeds);
-        match 2 * falling.len() > seeds.filter(|seed| !seed.failed).count() {
-            true => falling.clone(),
-            false => Vec::new(),
-        }
-    });
-    let mut tasks = summary.tasks.iter().filter(fixed_steps);
-    let first = tasks.next()?;
-    let steps = match tasks.all(|task| task.steps == first.steps) {
-        true => format!("at {} steps", first.steps),
-        false => "at these numbers of steps".into(),
-    };
-    (!which.is_empty()).then(|| {
+/// The tasks of the laboratory with real data: no run of them tells what other rows would say.
+fn rows_of_the_laboratory(summary: &Summary, part: Part) -> Option<String> {
+    let fixed = summary
+        .tasks
+        .iter()
+        .filter(|task| task.rows != TestRows::Drawn);
+    let names: Vec<&str> = fixed.map(|task| task.title.as_str()).collect();
+    (part == Part::Inside && !names.is_empty()).then(|| {
         format!(
-            "This ranks speed of learning {steps}: {} had not converged (the held-out loss still fell by more \
-             than {} % of its first value over the last quarter).",
-            list(&which),
-            fixed(STILL_FALLING * 100.0, 0)
+            "All seeds are tested on the same sequences of {}: what others would say is not known.",
+            list(&names)
         )
     })
 }
 
-/// What a study ranks whose trainings went on until they had converged, and which of them met the limit before.
-fn until_converged(summary: &Summary) -> Option<String> {
-    let auto = |task: &&TaskSummary| task.auto_from.is_some();
-    let tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(auto).collect();
-    let first = tasks.first()?;
-    let on = match tasks.len() == summary.tasks.len() {
-        true => String::new(),
-        false => {
-            let names: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
-            format!("On {}: ", list(&names))
-        }
+/// What a study had before something was added to it.
+fn grown(before: &[Grown]) -> Option<String> {
+    let had = |of: &Grown| {
+        let of = [
+            (of.seeds, "seed"),
+            (of.schemes, "scheme"),
+            (of.tasks, "task"),
+        ];
+        let of = of.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+        list(&of)
     };
-    let limits = match tasks.iter().all(|task| task.steps == first.steps) {
-        true => format!("the limit of {} steps", first.steps),
-        false => "the limit of their task".into(),
-    };
-    let which = runs_on(summary, auto, |scheme| scheme.not_converged.clone());
-    let at_floor = runs_on(summary, auto, |scheme| {
-        let seeds = scheme.inside.iter().flat_map(|group| &group.seeds);
-        let low = seeds.filter(|seed| !seed.failed && seed.normalized < ABOVE_THE_FLOOR);
-        let low = low.map(|seed| seed.seed);
-        low.filter(|seed| !scheme.not_converged.contains(seed))
-            .collect()
-    });
-    let at_floor = match at_floor.is_empty() {
-        true => String::new(),
-        false => format!(
-            " {} stayed at the floor: a flat loss does not tell whether more steps would change that.",
-            list(&at_floor)
-        ),
-    };
-    let said = match which.is_empty() {
-        true => format!(
-            "{on}Trainings went on until they had converged, within {limits}: this ranks what the schemes reach, \
-             not how fast they learn."
-        ),
-        false => format!(
-            "{on}Trainings went on until they had converged, or to {limits}. {} had not converged there: for them \
-             this still ranks speed of learning, for the others what they reach.",
-            list(&which)
-        ),
-    };
-    Some(said + &at_floor)
+    let had: Vec<String> = before.iter().map(had).collect();
+    (!had.is_empty()).then(|| {
+        format!(
+            "The study was added to after it had begun, when it had {}. The errors are those of a study that is \
+             looked at once. If it was added to because of what it showed, its claims are false more often; \
+             --until decided plans such looks.",
+            had.join("; then ")
+        )
+    })
 }
 
 /// How far a study is that stops when it is decided.
@@ -468,136 +383,6 @@ fn looks(summary: &Summary) -> Option<String> {
         }
         (Some(look), false) => format!("Not decided after {look} of up to {most} seeds; {shared}."),
     })
-}
-
-/// The trainings that failed.
-fn failed(summary: &Summary) -> Option<String> {
-    let count: usize = summary.schemes.iter().map(|scheme| scheme.failed).sum();
-    let which = runs(summary, |scheme| {
-        scheme.failed.iter().map(|of| of.0).collect()
-    });
-    (count > 0).then(|| {
-        format!(
-            "{count} of {} trainings failed: {}. A failed training scores the floor, or the lowest \
-             score of any scheme on the task if that is below it.",
-            summary.trials,
-            list(&which)
-        )
-    })
-}
-
-/// The trials without a result.
-fn left_out(summary: &Summary) -> Option<String> {
-    let lost: usize = summary.schemes.iter().map(|scheme| scheme.lost).sum();
-    let have = |n: usize| if n == 1 { "has" } else { "have" };
-    let mut parts = Vec::new();
-    if summary.not_run > 0 {
-        let n = summary.not_run;
-        parts.push(format!(
-            "{n} of {} trials {} not been run yet",
-            summary.trials,
-            have(n)
-        ));
-    }
-    if lost > 0 {
-        let which = runs(summary, |scheme| {
-            scheme.lost.iter().map(|of| of.0).collect()
-        });
-        parts.push(format!(
-            "{lost} of {} trials ended without a result: {}",
-            summary.trials,
-            list(&which)
-        ));
-    }
-    (!parts.is_empty()).then(|| {
-        format!(
-            "{}. Of a scheme, only seeds with a score on every task count.",
-            parts.join("; ")
-        )
-    })
-}
-
-/// The runs that did not even solve the task inside the training lengths.
-fn unsolved(summary: &Summary) -> Option<String> {
-    let which = runs(summary, |scheme| scheme.unsolved_inside.clone());
-    (!which.is_empty()).then(|| {
-        format!(
-            "Not solved even inside the training lengths: {}. The scores of these runs beyond say nothing \
-             about the encoding.",
-            list(&which)
-        )
-    })
-}
-
-/// Runs in words, such as `none on reverse (seed 2)`: those at the seeds that `pick` names.
-fn runs(summary: &Summary, pick: impl Fn(&SchemeSummary) -> Vec<u64>) -> Vec<String> {
-    runs_on(summary, |_| true, pick)
-}
-
-/// The same of some of the tasks.
-fn runs_on(
-    summary: &Summary,
-    on: impl Fn(&&TaskSummary) -> bool,
-    pick: impl Fn(&SchemeSummary) -> Vec<u64>,
-) -> Vec<String> {
-    let of_task = |task: &TaskSummary| {
-        let named = task.schemes.iter().filter_map(|scheme| {
-            let seeds = pick(scheme);
-            let which = match seeds.len() {
-                0 => return None,
-                n if n == summary.seeds.len() => "every seed".into(),
-                _ => seeds_text(&seeds),
-            };
-            Some(format!(
-                "{} on {} ({which})",
-                spoken(&scheme.scheme),
-                task.title
-            ))
-        });
-        named.collect::<Vec<_>>()
-    };
-    summary.tasks.iter().filter(on).flat_map(of_task).collect()
-}
-
-/// `seed 3`, or `seeds 1, 2`.
-pub fn seeds_text(seeds: &[u64]) -> String {
-    let numbers: Vec<String> = seeds.iter().map(u64::to_string).collect();
-    let noun = if seeds.len() == 1 { "seed" } else { "seeds" };
-    format!("{noun} {}", numbers.join(", "))
-}
-
-/// A p value with up to four decimals.
-pub fn p_text(p: f64) -> String {
-    if p < 0.0001 {
-        return "< 0.0001".into();
-    }
-    let text = format!("{p:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-/// A small number as a word.
-fn number(n: usize) -> String {
-    let words = [
-        "none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    ];
-    words
-        .get(n)
-        .map_or_else(|| n.to_string(), |word| word.to_string())
-}
-
-/// For example `a, b and c`. A long list ends with a count.
-fn list<T: AsRef<str>>(names: &[T]) -> String {
-    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let (shown, rest) = match names.len() {
-        n if n > NAMED + 1 => (&names[..NAMED], Some(format!("{} more", n - NAMED))),
-        _ => (&names[..], None),
-    };
-    let parts: Vec<&str> = shown.iter().copied().chain(rest.as_deref()).collect();
-    match parts.split_last() {
-        Some((last, [])) => last.to_string(),
-        Some((last, first)) => format!("{} and {last}", first.join(", ")),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]
@@ -664,7 +449,7 @@ mod tests {
         assert!(
             said[0].starts_with(
                 "On held-out data: a is highest of the three on mine (0.91 of 1), but that it is best is not \
-                 established (nearest: near, +0.01, 95 % -0.01 to 0.03, p 0.3"
+                 established (nearest: near, +0.01, 95 % -0.02 to 0.04, p 0.4"
             ),
             "{said:?}"
         );
@@ -672,6 +457,68 @@ mod tests {
             said[0].ends_with("5 seeds). Proven below it: low (+0.41). Undecided: near (+0.01)."),
             "{said:?}"
         );
+    }
+
+    #[test]
+    fn the_best_is_said_with_the_pairs_that_are_not_proven() {
+        let near: Vec<f64> = HIGH.iter().rev().map(|score| score - 0.036).collect();
+        let low = ["c", "d", "e", "f"].map(|name| (name, LOW));
+        let study = study(&[&[("a", HIGH), ("near", &near)], &low[..]].concat());
+        let said = verdict(&study);
+        assert!(
+            said[0].contains("a is best of the six on mine (nearest: near"),
+            "{said:?}"
+        );
+        assert!(
+            said[0].ends_with("). Not proven below it as single pairs: near."),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_training_within_the_warm_up_is_too_short_to_tell() {
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
+        study.spec.recipe.warmup_steps = 1_500;
+        let said = verdict(&study);
+        assert!(
+            said[0].starts_with(
+                "Too short to tell: every training ended within the warm-up of 1500 steps,"
+            ),
+            "{said:?}"
+        );
+        study.spec.recipe.warmup_steps = 1_499;
+        assert!(!verdict(&study)[0].contains("Too short"));
+    }
+
+    #[test]
+    fn what_was_added_is_said() {
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
+        let grown = |seeds, schemes| Grown {
+            seeds,
+            schemes,
+            tasks: 1,
+        };
+        study.spec.grown = vec![grown(3, 1), grown(4, 2)];
+        let said = verdict(&study);
+        assert!(
+            said[1].starts_with(
+                "The study was added to after it had begun, when it had 3 seeds, 1 scheme and 1 task; then 4 seeds, \
+                 2 schemes and 1 task."
+            ),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn real_data_of_the_laboratory_have_one_set_of_rows() {
+        let of = |task| {
+            let study = Synthetic::new(&["reverse", task], &["a"], 1);
+            let study = study.score("reverse", "a", 1, &[(10, 0.9)]);
+            verdict(&study.score(task, "a", 1, &[(10, 0.9)]))
+        };
+        let rows = "All seeds are tested on the same sequences of digits: what others would say is not known.";
+        assert_eq!(of("digits")[1], rows);
+        assert!(!of("shift3").iter().any(|said| said.contains("All seeds")));
     }
 
     #[test]
@@ -687,16 +534,31 @@ mod tests {
     }
 
     #[test]
-    fn level_and_equal_are_told_apart_and_level_decides() {
-        let a = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
-        let b = [0.9002, 0.9011, 0.9004, 0.9001, 0.9006];
-        let said = verdict(&study(&[("a", &a), ("b", &b), ("low", LOW)]));
+    fn level_and_equal_are_told_apart_and_level_decides_from_eight_seeds_on() {
+        let a = [
+            0.9000, 0.9010, 0.9005, 0.9002, 0.9008, 0.9003, 0.9007, 0.9004,
+        ];
+        let b = a.map(|score| 1.8008 - score);
+        let low = a.map(|score| score - 0.4);
+        let said = |seeds| {
+            verdict(&study(&[
+                ("a", &a[..seeds]),
+                ("b", &b[..seeds]),
+                ("low", &low[..seeds]),
+            ]))
+        };
+        let names = "Proven below it: low (+0.40). Level within 0.02: b.";
+        let eight = said(8);
         assert_eq!(
-            said,
-            [
-                "On held-out data: a is highest of the three on mine (0.90 of 1), and it shares the top. \
-              Proven below it: low (+0.40). Level within 0.02: b."
-            ]
+            eight,
+            [format!(
+                "On held-out data: a is highest of the three on mine (0.90 of 1), and it shares the top. {names}"
+            )]
+        );
+        let five = said(5);
+        assert!(
+            five[0].contains("that it is best is not established") && five[0].ends_with(names),
+            "{five:?}"
         );
         let said = verdict(&study(&[("a", &[1.0; 5]), ("b", &[1.0; 5])]));
         assert!(said[0].ends_with("Equal in every run: b."), "{said:?}");
@@ -711,6 +573,11 @@ mod tests {
                 "On held-out data: a is highest of the two on mine (0.90 of 1; next: b (+0.40)). One seed cannot \
               tell that from chance."
             ]
+        );
+        let two = verdict(&study(&[("a", &[0.9, 0.91]), ("b", &[0.1, 0.11])]));
+        assert!(
+            two[0].ends_with("Two seeds cannot tell that from chance."),
+            "{two:?}"
         );
         let only_a =
             Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.925)]);
@@ -759,21 +626,21 @@ mod tests {
 
     #[test]
     fn a_task_that_is_not_finished_leaves_its_seeds_out() {
-        let mut study = Synthetic::new(&["x", "y"], &["a", "b"], 3);
-        for seed in 1..=3 {
+        let mut study = Synthetic::new(&["x", "y"], &["a", "b"], 4);
+        for seed in 1..=4 {
             for (scheme, normalized) in [("a", 0.9), ("b", 0.5)] {
                 let accuracy = 0.25 + 0.75 * (normalized + seed as f64 / 100.0);
                 study = study.score("x", scheme, seed, &[(10, accuracy)]);
-                if (scheme, seed) != ("a", 3) {
+                if (scheme, seed) != ("a", 4) {
                     study = study.score("y", scheme, seed, &[(10, accuracy)]);
                 }
             }
         }
         let said = verdict(&study);
-        assert!(said[0].contains("2 and 3 seeds"), "{said:?}");
+        assert!(said[0].contains("3 and 4 seeds"), "{said:?}");
         assert_eq!(
             said[1],
-            "1 of 12 trials has not been run yet. Of a scheme, only seeds with a score on every task count."
+            "1 of 16 trials has not been run yet. Of a scheme, only seeds with a score on every task count."
         );
     }
 
@@ -855,7 +722,12 @@ mod tests {
              not converged there: for them this still ranks speed of learning, for the others what they reach."
         );
         study.spec.tasks[0].auto_from = None;
-        assert!(verdict(&study)[0].contains("a is best"), "two runs of five");
+        let said = verdict(&study);
+        assert!(
+            said[0].starts_with("Too short to tell: b on mine (seed 4) ended"),
+            "{said:?}"
+        );
+        assert!(said[1].contains("a is best"), "two runs of five");
     }
 
     #[test]
@@ -887,7 +759,7 @@ mod tests {
             .find(|said| said.contains("is highest of the"))
             .unwrap();
         assert!(
-            said.contains("One seed of c cannot tell that from chance"),
+            said.contains("Fewer than 3 seeds of c cannot tell that from chance"),
             "{said}"
         );
     }
@@ -1002,19 +874,19 @@ mod tests {
             clear[1].starts_with(
                 "All seeds are tested on the same 100 rows of reviews.csv; other rows like these would also put \
                  a first (a against b: 0.37"
-            ) && clear[1].contains("30 rows for it, 2 against"),
+            ) && clear[1].contains("on 30 rows, and less often on 2)"),
             "{clear:?}"
         );
         let parts = said(2, Some(2));
         assert!(
             parts[1].starts_with("Every seed is tested once on each of 100 rows of reviews.csv, in 2 parts; other rows")
-                && parts[1].contains("30 rows for it, 2 against"),
+                && parts[1].contains("on 30 rows, and less often on 2)"),
             "{parts:?}"
         );
         let close = said(24, None);
         assert!(
             close[1].contains("rows of reviews.csv: that other rows like these would put a first is not established")
-                && close[1].contains("30 rows for it, 24 against, sign test p 0.49"),
+                && close[1].contains("on 30 rows, and less often on 24)"),
             "{close:?}"
         );
     }
@@ -1047,20 +919,5 @@ mod tests {
         );
         let failed = Synthetic::new(&["mine"], &["a"], 2).fail("mine", "a", 1, "diverged");
         assert_eq!(verdict(&failed), nothing);
-    }
-
-    #[test]
-    fn lists_and_p_values_read_well() {
-        assert_eq!(list(&["a"]), "a");
-        assert_eq!(list(&["a", "b"]), "a and b");
-        assert_eq!(list(&["a", "b", "c", "d", "e"]), "a, b, c, d and e");
-        assert_eq!(
-            list(&["a", "b", "c", "d", "e", "f"]),
-            "a, b, c, d and 2 more"
-        );
-        assert_eq!(p_text(0.5), "0.5");
-        assert_eq!(p_text(0.0625), "0.0625");
-        assert_eq!(p_text(1.0), "1");
-        assert_eq!(p_text(0.00001), "< 0.0001");
     }
 }

@@ -5,12 +5,10 @@ use std::str::FromStr;
 use super::estimate::{TrialTimes, in_words};
 use crate::ask::{StudySpec, Tasks, TrialSpec, Tuned};
 use crate::error::LabError;
+use crate::stats::FEWEST_SEEDS;
 
 /// The most seeds that a budget buys: those of the preset `full`.
 const MOST_SEEDS: u64 = 12;
-
-/// The fewest: one seed has no interval.
-const FEWEST_SEEDS: u64 = 2;
 
 /// The shares of a task's own steps that are tried. With fewer a study would only tell which scheme learns
 /// fastest.
@@ -71,8 +69,8 @@ impl FromStr for Budget {
 }
 
 impl Budget {
-    /// The study with the most seeds that fits at every task's own steps, or if not even two seeds do, that
-    /// with two seeds and the largest share of the steps: more steps come before more seeds, since a training
+    /// The study with the most seeds that fits at every task's own steps, or if not even three seeds do, that
+    /// with three seeds and the largest share of the steps: more steps come before more seeds, since a training
     /// that was cut short says nothing about its end.
     ///
     /// `jobs` is how many trials run at a time, of so many in all.
@@ -89,7 +87,7 @@ impl Budget {
         jobs: impl Fn(usize) -> usize,
     ) -> Result<Fitting, LabError> {
         let full = Open::Seeds == open || Open::Both == open;
-        let most_seeds = (FEWEST_SEEDS..=MOST_SEEDS).rev();
+        let most_seeds = (FEWEST_SEEDS as u64..=MOST_SEEDS).rev();
         let seeds: Vec<Vec<u64>> = match full {
             true => most_seeds.map(|count| (1..=count).collect()).collect(),
             false => vec![spec.seeds.clone()],
@@ -198,33 +196,33 @@ mod tests {
         // Four trials of 5 s for every seed, two at a time: 10 s a seed.
         assert_eq!(fit(1000.0, Open::Both, None), Ok((12, 1.0, 120.0)));
         assert_eq!(fit(59.0, Open::Both, None), Ok((5, 1.0, 50.0)));
-        assert_eq!(fit(20.0, Open::Both, None), Ok((2, 1.0, 20.0)));
-        assert_eq!(fit(19.0, Open::Both, None), Ok((2, 0.75, 16.0)));
-        assert_eq!(fit(8.0, Open::Both, None), Ok((2, 0.25, 8.0)));
+        assert_eq!(fit(30.0, Open::Both, None), Ok((3, 1.0, 30.0)));
+        assert_eq!(fit(29.0, Open::Both, None), Ok((3, 0.75, 24.0)));
+        assert_eq!(fit(12.0, Open::Both, None), Ok((3, 0.25, 12.0)));
         // What the command line fixes stays.
         assert_eq!(fit(59.0, Open::Steps, None), Ok((5, 1.0, 50.0)));
         assert_eq!(fit(30.0, Open::Steps, None), Ok((5, 0.5, 30.0)));
-        assert_eq!(fit(20.0, Open::Seeds, None), Ok((2, 1.0, 20.0)));
+        assert_eq!(fit(30.0, Open::Seeds, None), Ok((3, 1.0, 30.0)));
     }
 
     #[test]
     fn tuning_is_paid_from_the_budget() {
         // Three rates are three more seeds.
-        assert_eq!(fit(59.0, Open::Both, Some(3)), Ok((2, 1.0, 50.0)));
+        assert_eq!(fit(69.0, Open::Both, Some(3)), Ok((3, 1.0, 60.0)));
     }
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_least() {
         for (seconds, open, least) in [
             (
-                7.0,
+                11.0,
                 Open::Both,
-                ["2 seeds and 25 % of the steps", "8 seconds"],
+                ["3 seeds and 25 % of the steps", "12 seconds"],
             ),
             (
-                19.0,
+                29.0,
                 Open::Seeds,
-                ["2 seeds and 100 % of the steps", "20 seconds"],
+                ["3 seeds and 100 % of the steps", "30 seconds"],
             ),
             (
                 19.0,

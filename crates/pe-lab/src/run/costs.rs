@@ -1,7 +1,7 @@
 //! What the schemes of a study cost, measured one at a time.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -161,22 +161,12 @@ fn rounds(
         lengths.len()
     ));
     progress.start((ROUNDS * schemes.len() * lengths.len()) as u64);
-    let stopped =
-        || LabError::Trial("stopped before all costs were measured; none were kept".into());
     let begin = Instant::now();
     let mut measured = vec![vec![Vec::new(); lengths.len()]; schemes.len()];
     for round in 0..ROUNDS {
         for (nth, place) in schemes.iter().enumerate() {
             for (at, length) in lengths.iter().enumerate() {
-                if stop.asked() {
-                    return Err(stopped());
-                }
-                let cost = measured_apart(program, place, *length);
-                // What stops this program stops the one that measures too.
-                measured[nth][at].push(match stop.asked() {
-                    true => return Err(stopped()),
-                    false => cost?,
-                });
+                measured[nth][at].push(measured_apart(program, place, *length, stop)?);
                 progress.advance(1);
             }
             // The first scheme, and then the first round, tell how long the others will take.
@@ -192,13 +182,21 @@ fn rounds(
 }
 
 /// The cost of a trial's scheme, measured by a process of its own, so that its memory is its own.
-fn measured_apart(program: &Path, place: &TrialFolder, length: usize) -> Result<Cost, LabError> {
-    let output = Command::new(program)
+fn measured_apart(
+    program: &Path,
+    place: &TrialFolder,
+    length: usize,
+    stop: &Stop,
+) -> Result<Cost, LabError> {
+    let mut command = Command::new(program);
+    command
         .args(["trial", "--cost", &length.to_string(), "--"])
-        .arg(place.path())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(LabError::file(program))?;
+        .arg(place.path());
+    let Some(output) = stop.output(&mut command).map_err(LabError::file(program))? else {
+        return Err(LabError::Trial(
+            "stopped before all costs were measured; none were kept".into(),
+        ));
+    };
     let said = || String::from_utf8_lossy(&output.stderr).trim().to_string();
     if !output.status.success() {
         return Err(LabError::Trial(format!(

@@ -8,9 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -66,6 +66,42 @@ impl Stop {
     fn ended(&self, id: u32) -> Option<Child> {
         lock(&self.0).children.remove(&id)
     }
+
+    /// Runs a command to its end and returns what it wrote, or `None` if it was stopped before.
+    pub(super) fn output(&self, command: &mut Command) -> io::Result<Option<Output>> {
+        let mut child = apart(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (out, errors) = (child.stdout.take(), child.stderr.take());
+        let id = self.started(child);
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        // Both at once: a process whose one pipe is full does not end while the other is read.
+        let read = thread::scope(|scope| {
+            let errors = scope.spawn(|| errors.map(|mut pipe| pipe.read_to_end(&mut stderr)));
+            let out = out.map(|mut pipe| pipe.read_to_end(&mut stdout));
+            out.into_iter()
+                .chain(errors.join().ok().flatten())
+                .collect::<io::Result<Vec<_>>>()
+        });
+        let status = self.ended(id).map(|mut child| child.wait()).transpose()?;
+        read?;
+        let ended = status.filter(|_| !self.asked());
+        Ok(ended.map(|status| Output {
+            status,
+            stdout,
+            stderr,
+        }))
+    }
+}
+
+/// The command in a group of processes of its own. Ctrl-C goes to all processes of a group; who started it ends it,
+/// and its end is then no failure.
+fn apart(command: &mut Command) -> &mut Command {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -180,10 +216,7 @@ impl Crew<'_> {
         let errors = create(&log)?;
         let threads = (cores() / self.jobs.max(1)).max(1).to_string();
         let mut command = Command::new(self.program);
-        // Ctrl-C goes to all processes of a group. The study ends its trials itself, and no failure is stored.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command
+        let mut child = apart(&mut command)
             .args(["trial", "--"])
             .arg(folder.path())
             .env("RAYON_NUM_THREADS", &threads)

@@ -3,11 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::holm::holm;
-use super::welch::{Difference, compare};
+use super::welch::{Difference, Pooled, compare};
 
 /// Two schemes are level if their means differ by less than this normalized score. It is fixed before any
 /// study is run.
 pub const MARGIN: f64 = 0.02;
+
+/// A pair that is level ends a study that stops when it is decided only from this number of seeds on: with fewer,
+/// a scheme that fails now and then has often not failed yet.
+pub const LEVEL_SEEDS: usize = 8;
 
 /// The largest shares of studies that make a false claim.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,14 +54,16 @@ impl Errors {
 pub enum Finding {
     /// The higher one is better, after the correction for all pairs.
     Proven,
+    /// The higher one is best of all, by the test of the headline; among all pairs this one is not proven.
+    Best,
     /// They differ by less than the margin, after the correction for all pairs.
     Level,
     /// Every run of both has the same score.
     Same,
     /// Neither is established.
     Undecided,
-    /// One of them has fewer than two seeds, so nothing is known about chance.
-    OneSeed,
+    /// One of them has fewer than [`FEWEST_SEEDS`](super::FEWEST_SEEDS), which prove nothing.
+    FewSeeds,
 }
 
 /// A pair of schemes. They are numbered as they were given.
@@ -104,10 +110,14 @@ impl Answer {
         })
     }
 
-    /// Whether the top is known: the leader is best, or every other scheme is proven below it or level with
-    /// it.
+    /// Whether the top is known: the leader is best, or every other scheme is proven below it or, at
+    /// [`LEVEL_SEEDS`] or more, level with it.
     pub fn decided(&self) -> bool {
-        let known = |pair: &Pair| matches!(pair.finding, Finding::Proven | Finding::Level);
+        let known = |pair: &Pair| match pair.finding {
+            Finding::Proven => true,
+            Finding::Level => pair.difference.seeds.iter().all(|n| *n >= LEVEL_SEEDS),
+            Finding::Best | Finding::Same | Finding::Undecided | Finding::FewSeeds => false,
+        };
         self.best || (self.order.len() > 1 && self.of_leader().all(known))
     }
 }
@@ -137,7 +147,7 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
             pair.p_level = pair.p_level.and_then(|_| level.next());
             let below = |p: Option<f64>, error: f64| p.is_some_and(|p| p < error);
             pair.finding = match pair.p {
-                None => Finding::OneSeed,
+                None => Finding::FewSeeds,
                 _ if below(pair.p_holm, errors.pairs) => Finding::Proven,
                 _ if pair.difference.is_same() => Finding::Same,
                 _ if below(pair.p_level, errors.level) => Finding::Level,
@@ -150,15 +160,22 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
         let is_proven = |pair: &Pair| pair.finding == Finding::Proven;
         let proven = answer.p.is_some() && answer.of_leader().all(is_proven);
         answer.best = below || proven;
+        let leader = answer.order.first().filter(|_| answer.best).copied();
+        for pair in &mut answer.pairs {
+            if Some(pair.higher) == leader && pair.finding == Finding::Undecided {
+                pair.finding = Finding::Best;
+            }
+        }
     }
     answers
 }
 
 fn unjudged(schemes: &[Vec<Vec<f64>>]) -> Answer {
     let mut pairs = Vec::new();
+    let pooled = Pooled::of(schemes);
     for (a, of_a) in schemes.iter().enumerate() {
         for (b, of_b) in schemes.iter().enumerate().skip(a + 1) {
-            let difference = compare(of_a, of_b);
+            let difference = compare(of_a, of_b, &pooled);
             let (higher, lower, difference) = match difference.value >= 0.0 {
                 true => (a, b, difference),
                 false => (b, a, difference.reversed()),
@@ -170,7 +187,7 @@ fn unjudged(schemes: &[Vec<Vec<f64>>]) -> Answer {
                 difference,
                 p_holm: None,
                 p_level: None,
-                finding: Finding::OneSeed,
+                finding: Finding::FewSeeds,
             });
         }
     }
@@ -230,6 +247,40 @@ mod tests {
     }
 
     #[test]
+    fn the_best_of_all_is_undecided_against_none() {
+        // p is 0.0070: below the headline's 0.0125. Among all pairs it is seven times that, and 0.025 is needed.
+        let near: Vec<f64> = HIGH.iter().rev().map(|score| score - 0.036).collect();
+        let answer = judged(&[HIGH, &near, LOW, LOW, LOW, LOW]);
+        assert!(answer.best, "{answer:?}");
+        let findings: Vec<Finding> = answer.of_leader().map(|pair| pair.finding).collect();
+        assert_eq!(findings[..2], [Finding::Best, Finding::Proven]);
+    }
+
+    #[test]
+    fn level_decides_from_eight_seeds_on() {
+        let a = [
+            0.9000, 0.9010, 0.9005, 0.9002, 0.9008, 0.9003, 0.9007, 0.9004,
+        ];
+        let b: Vec<f64> = a.iter().rev().map(|score| score - 0.0001).collect();
+        for (seeds, decided) in [(5, false), (8, true)] {
+            let answer = judged(&[&a[..seeds], &b[..seeds]]);
+            assert_eq!(answer.pairs[0].finding, Finding::Level);
+            assert_eq!(answer.decided(), decided);
+        }
+    }
+
+    #[test]
+    fn runs_that_are_alike_by_chance_prove_nothing_where_those_of_others_are_not() {
+        // Each run is solved or not. Two schemes alone look sure; the others show that it is luck.
+        let (solved, failed) = ([0.98, 0.97, 0.99], [0.05, 0.06, 0.04]);
+        let mixed = [0.98, 0.05, 0.97];
+        assert!(judged(&[&solved, &failed]).best);
+        let answer = judged(&[&solved, &failed, &mixed, &mixed, &mixed, &mixed]);
+        let undecided = |pair: &Pair| pair.finding == Finding::Undecided;
+        assert!(answer.pairs.iter().all(undecided), "{answer:?}");
+    }
+
+    #[test]
     fn level_takes_a_proof_and_the_same_is_not_one() {
         let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
         let other = [0.9020, 0.9015, 0.9012, 0.9018, 0.9011];
@@ -269,11 +320,13 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_says_nothing_and_one_scheme_has_no_rival() {
-        let answer = judged(&[&[0.9], &[0.1]]);
-        assert_eq!(answer.order, [0, 1]);
-        assert_eq!((answer.p, answer.best), (None, false));
-        assert_eq!(answer.pairs[0].finding, Finding::OneSeed);
+    fn two_seeds_say_nothing_and_one_scheme_has_no_rival() {
+        for seeds in [1, 2] {
+            let answer = judged(&[&HIGH[..seeds], &LOW[..seeds]]);
+            assert_eq!(answer.order, [0, 1]);
+            assert_eq!((answer.p, answer.best), (None, false));
+            assert_eq!(answer.pairs[0].finding, Finding::FewSeeds);
+        }
         let alone = judged(&[HIGH]);
         assert_eq!((alone.p, alone.best, alone.decided()), (None, false, false));
         assert!(

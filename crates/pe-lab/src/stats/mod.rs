@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `describe` | means, variances, the interquartile mean |
 //! | `student` | Student's t: its tails and its quantiles |
-//! | `welch` | two schemes compared: Welch's test on the means of seeds, and over task × seed |
+//! | `welch` | two schemes compared: Welch's test on the means of seeds, over task × seed, and with pooled variances |
 //! | `holm` | the correction for many tests |
 //! | `judge` | the procedure: the headline, the table of pairs, what is level |
 //! | `looks` | a study that stops when it is decided: the error at each planned look |
@@ -26,11 +26,13 @@ use serde::Serialize;
 
 pub use describe::{interquartile_mean, mean, variance};
 pub use holm::holm;
-pub use judge::{Answer, Errors, Finding, MARGIN, Pair, judge};
+pub use judge::{Answer, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};
 pub use looks::Looks;
-pub use rows::{OtherRows, RowScores, other_rows, sign_test};
+pub use rows::{OtherRows, RowScores, other_rows};
 pub use student::{quantile, two_sided};
-pub use welch::{Difference, Estimate, compare, mean_interval, overall_interval};
+pub use welch::{
+    Difference, Estimate, FEWEST_SEEDS, Pooled, compare, mean_interval, overall_interval,
+};
 
 /// A 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

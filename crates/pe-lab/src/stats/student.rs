@@ -94,7 +94,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
 
 /// The logarithm of the gamma function for `x > 0`: Stirling's series, after `Γ(x + 1) = x Γ(x)` has made
 /// its argument large (Abramowitz and Stegun 6.1.41).
-pub(super) fn ln_gamma(x: f64) -> f64 {
+fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut product) = (x, 1.0);
     while x < 10.0 {
         product *= x;

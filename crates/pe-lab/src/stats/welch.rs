@@ -59,6 +59,10 @@ impl Estimate {
     }
 }
 
+/// Fewer seeds than this prove nothing. Where a run is solved or not, two runs of each scheme are alike in one
+/// comparison of four, whatever the truth is.
+pub const FEWEST_SEEDS: usize = 3;
+
 /// What the runs of two schemes say about the difference of their means over tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
@@ -66,41 +70,86 @@ pub struct Difference {
     pub value: f64,
     /// The number of seeds of each.
     pub seeds: [usize; 2],
-    /// Welch's estimate from the means over tasks at each seed. `None` with fewer than two seeds.
-    pub by_seed: Option<Estimate>,
-    /// The stratified estimate over task × seed. `None` with fewer than two seeds.
-    pub by_task: Option<Estimate>,
+    /// Welch's estimate from the means over tasks at each seed; the stratified one over task × seed; and both again
+    /// with the variances that all schemes share. `None` with fewer than [`FEWEST_SEEDS`] of either.
+    pub estimates: Option<[Estimate; 4]>,
+}
+
+/// Variances over seeds that are pooled over schemes, each with its degrees of freedom. The variance is `None`
+/// where no scheme has two seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pooled {
+    /// Of the means over tasks.
+    by_seed: Option<(f64, f64)>,
+    /// Of every task.
+    by_task: Option<Vec<(f64, f64)>>,
+}
+
+impl Pooled {
+    /// Those of all schemes of a question, as `scores[task][seed]` of each.
+    pub fn of(schemes: &[Vec<Vec<f64>>]) -> Self {
+        let means: Vec<Vec<f64>> = schemes.iter().map(|scores| seed_means(scores)).collect();
+        let tasks = schemes.first().map_or(0, Vec::len);
+        let task = |task: usize| pool(schemes.iter().map(|scores| &scores[task][..]));
+        Self {
+            by_seed: pool(means.iter().map(|means| &means[..])),
+            by_task: (0..tasks).map(task).collect(),
+        }
+    }
+}
+
+/// The variance that several samples share, `Σ (n − 1) S² / Σ (n − 1)`, and its degrees of freedom.
+fn pool<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Option<(f64, f64)> {
+    let parts = samples.filter_map(|runs| Some((variance(runs)?, runs.len() as f64 - 1.0)));
+    let (squares, df) = parts.fold((0.0, 0.0), |sum, (variance, df)| {
+        (sum.0 + df * variance, sum.1 + df)
+    });
+    (df > 0.0).then(|| (squares / df, df))
 }
 
 /// Compares two schemes. `a` and `b` hold the scores of every task, one per seed: `a[task][seed]`. They have
-/// the same tasks, and every task of a scheme has the same seeds.
+/// the same tasks, and every task of a scheme has the same seeds. `pooled` is that of all schemes of the question.
 ///
 /// With `s` the mean over tasks at a seed, the first estimate is Welch's (1947) on `s`. The second adds the
 /// variances of every task, `V = Σ_t (S²_ta / n_a + S²_tb / n_b) / T²`. The first is right if tasks depend
-/// on each other at a seed; the second has more degrees of freedom. Both have Satterthwaite's.
+/// on each other at a seed; the second has more degrees of freedom. Two more take each variance from all schemes:
+/// a few runs of two schemes may be alike by chance where those of the others are not. All have Satterthwaite's
+/// degrees of freedom.
 ///
 /// # Panics
 ///
-/// When the two do not have the same number of tasks.
-pub fn compare(a: &[Vec<f64>], b: &[Vec<f64>]) -> Difference {
-    assert_eq!(
-        a.len(),
-        b.len(),
+/// When the two, or the schemes of `pooled`, do not have the same number of tasks.
+pub fn compare(a: &[Vec<f64>], b: &[Vec<f64>], pooled: &Pooled) -> Difference {
+    let tasks = pooled.by_task.as_ref().map_or(a.len(), Vec::len);
+    assert!(
+        a.len() == b.len() && a.len() == tasks,
         "the schemes are compared on the same tasks"
     );
     let (of_a, of_b) = (seed_means(a), seed_means(b));
     let value =
         mean(of_a.iter().copied()).unwrap_or(0.0) - mean(of_b.iter().copied()).unwrap_or(0.0);
     let seeds = [of_a.len(), of_b.len()];
-    let estimate =
-        |parts: Option<Vec<(f64, f64)>>| parts.map(|parts| Estimate::new(value, parts.into_iter()));
-    let by_seed = [&of_a, &of_b].iter().map(|s| part(s, 1)).collect();
-    let by_task = a.iter().chain(b).map(|runs| part(runs, a.len())).collect();
+    let estimate = |parts: Vec<(f64, f64)>| Estimate::new(value, parts.into_iter());
+    let shared = |of: &(f64, f64), tasks: usize| {
+        let runs: f64 = seeds.iter().map(|n| 1.0 / *n as f64).sum();
+        (of.0 * runs / (tasks * tasks) as f64, of.1)
+    };
+    let estimates = || {
+        let by_seed: Option<_> = [&of_a, &of_b].iter().map(|s| part(s, 1)).collect();
+        let by_task: Option<_> = a.iter().chain(b).map(|runs| part(runs, tasks)).collect();
+        let of_all = pooled.by_task.as_ref()?.iter();
+        Some([
+            estimate(by_seed?),
+            estimate(by_task?),
+            estimate(vec![shared(pooled.by_seed.as_ref()?, 1)]),
+            estimate(of_all.map(|of| shared(of, tasks)).collect()),
+        ])
+    };
+    let enough = seeds.iter().all(|n| *n >= FEWEST_SEEDS);
     Difference {
         value,
         seeds,
-        by_seed: estimate(by_seed),
-        by_task: estimate(by_task),
+        estimates: enough.then(estimates).flatten(),
     }
 }
 
@@ -108,6 +157,14 @@ pub fn compare(a: &[Vec<f64>], b: &[Vec<f64>]) -> Difference {
 fn part(runs: &[f64], tasks: usize) -> Option<(f64, f64)> {
     let n = runs.len() as f64;
     Some((variance(runs)? / n / (tasks * tasks) as f64, n - 1.0))
+}
+
+/// The degrees of freedom of Welch's test on two samples. `None` if one has fewer than two values, or if neither
+/// varies.
+pub(super) fn welch_df(a: &[f64], b: &[f64]) -> Option<f64> {
+    let parts = [part(a, 1)?, part(b, 1)?];
+    let estimate = Estimate::new(0.0, parts.into_iter());
+    estimate.varies().then_some(estimate.df)
 }
 
 /// The mean over tasks at each seed.
@@ -118,24 +175,19 @@ fn seed_means(scores: &[Vec<f64>]) -> Vec<f64> {
 }
 
 impl Difference {
-    fn estimates(&self) -> Option<[Estimate; 2]> {
-        Some([self.by_seed?, self.by_task?])
-    }
-
-    /// The two-sided p of "the schemes are equally good": the larger of the two tests' p.
+    /// The two-sided p of "the schemes are equally good": the largest of the four tests' p.
     ///
     /// If no run varies between seeds, there is no variance to compare the difference with. Then p is that
     /// of a permutation test, `2 / C(n_a + n_b, n_a)`: if the schemes were equally good, every division of
     /// the runs among them would be as likely, and two of them are as extreme as this one. Equal means have
-    /// p = 1. `None` with fewer than two seeds.
+    /// p = 1. `None` with fewer than [`FEWEST_SEEDS`].
     pub fn p(&self) -> Option<f64> {
-        let estimates = self.estimates()?;
         let p = |estimate: &Estimate| match (estimate.varies(), self.value.abs() > ROUNDING) {
             (true, _) => estimate.p(),
             (false, true) => self.smallest_p(),
             (false, false) => 1.0,
         };
-        Some(estimates.iter().map(p).fold(0.0, f64::max))
+        Some(self.estimates?.iter().map(p).fold(0.0, f64::max))
     }
 
     /// `2 / C(n_a + n_b, n_a)`.
@@ -145,50 +197,43 @@ impl Difference {
         (2.0 / ways).min(1.0)
     }
 
-    /// The p of "the schemes differ by `margin` or more": the larger of the two tests'. Below α the two are
-    /// level. `None` with fewer than two seeds, and if no run varies: then nothing is known about how far
+    /// The p of "the schemes differ by `margin` or more": the largest of the four tests'. Below α the two are
+    /// level. `None` with fewer than [`FEWEST_SEEDS`], and if no run varies: then nothing is known about how far
     /// other runs would lie from these.
     pub fn p_level(&self, margin: f64) -> Option<f64> {
-        let estimates = self.estimates()?;
+        let estimates = self.estimates?;
         let varies = estimates.iter().all(Estimate::varies);
         let p = estimates.iter().map(|estimate| estimate.p_level(margin));
         varies.then(|| p.fold(0.0, f64::max))
     }
 
-    /// The 95 % interval of the difference: the wider of the two tests'. `None` with fewer than two seeds,
-    /// and if no run varies.
+    /// The 95 % interval of the difference: the widest of the four tests'. `None` with fewer than
+    /// [`FEWEST_SEEDS`], and if no run varies.
     pub fn interval(&self) -> Option<Interval> {
-        wider(&self.estimates()?)
+        self.own_varies().then(|| wider(&self.estimates?)).flatten()
+    }
+
+    /// Whether a run of one of the two varies between seeds.
+    fn own_varies(&self) -> bool {
+        let own = |estimates: [Estimate; 4]| estimates[..2].iter().any(Estimate::varies);
+        self.estimates.is_some_and(own)
     }
 
     /// Whether no run varies between seeds and the means are equal.
     pub fn is_same(&self) -> bool {
-        let still = |estimates: [Estimate; 2]| !estimates.iter().any(Estimate::varies);
-        self.value.abs() <= ROUNDING && self.estimates().is_some_and(still)
-    }
-
-    /// The degrees of freedom of the test with the larger p. `None` as for [`interval`](Self::interval).
-    pub fn df(&self) -> Option<f64> {
-        let estimates = self.estimates()?;
-        let varying = estimates.iter().filter(|estimate| estimate.varies());
-        varying
-            .max_by(|a, b| a.p().total_cmp(&b.p()))
-            .map(|of| of.df)
+        self.value.abs() <= ROUNDING && self.estimates.is_some() && !self.own_varies()
     }
 
     /// The other scheme minus this one.
     pub fn reversed(self) -> Self {
-        let reversed = |estimate: Option<Estimate>| {
-            estimate.map(|estimate| Estimate {
-                value: -estimate.value,
-                ..estimate
-            })
+        let reversed = |estimate: Estimate| Estimate {
+            value: -estimate.value,
+            ..estimate
         };
         Self {
             value: -self.value,
             seeds: [self.seeds[1], self.seeds[0]],
-            by_seed: reversed(self.by_seed),
-            by_task: reversed(self.by_task),
+            estimates: self.estimates.map(|all| all.map(reversed)),
         }
     }
 }

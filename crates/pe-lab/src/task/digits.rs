@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use flate2::read::GzDecoder;
 use pe_burn::Grid;
 
-use super::{Answer, Readout, Sample, Task};
+use super::{Answer, Readout, Sample, Task, TestRows};
 use crate::rng::{generator, permutation};
 
 const FILE: &[u8] = include_bytes!("../../data/digits.csv.gz");
@@ -142,6 +142,10 @@ impl Task for Digits {
         } else {
             Vec::new()
         }
+    }
+
+    fn test_rows(&self) -> TestRows {
+        TestRows::Independent
     }
 
     fn grid(&self) -> Option<Grid> {

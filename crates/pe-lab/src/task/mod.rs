@@ -66,8 +66,10 @@ pub enum Readout {
 /// How the rows of the test sets of a task hang together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TestRows {
-    /// Every length has rows of its own, drawn independently.
+    /// The task makes them up, and could make others.
     #[default]
+    Drawn,
+    /// They are real, and every length has rows of its own, drawn independently.
     Independent,
     /// The same rows are tested at every length, in the same order, as images at several resolutions.
     Repeated,
@@ -217,7 +219,7 @@ pub trait Task: Send + Sync {
 
     /// How the rows of the test sets hang together.
     fn test_rows(&self) -> TestRows {
-        TestRows::Independent
+        TestRows::Drawn
     }
 
     /// Whether inputs have times.

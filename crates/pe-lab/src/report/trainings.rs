@@ -1,0 +1,239 @@
+//! What the verdict says of the trainings: which had not converged, failed or did not learn, and how their learning
+//! rates were chosen.
+
+use super::number::fixed;
+use super::summary::{SchemeSummary, Summary, TaskSummary};
+use super::words::{list, seeds_text, spoken};
+use crate::ask::{Tuned, in_words};
+use crate::learn::STILL_FALLING;
+
+/// A normalized score below this counts as not above the floor.
+pub const ABOVE_THE_FLOOR: f64 = 0.05;
+
+/// What is to be known before the scores: for how long was trained, and was that enough?
+pub fn how_long(summary: &Summary) -> Vec<String> {
+    let said = [too_short, not_converged, until_converged];
+    said.iter().filter_map(|of| of(summary)).collect()
+}
+
+/// Which trainings failed, are missing, or did not learn their task.
+pub fn without_success(summary: &Summary) -> Vec<String> {
+    let said = [failed, left_out, unsolved];
+    said.iter().filter_map(|of| of(summary)).collect()
+}
+
+/// Which learning rates were tried, or that none were.
+pub fn tuned(summary: &Summary) -> String {
+    let study = &summary.study;
+    match &study.tune {
+        None => format!(
+            "No scheme was tuned: all were trained with the learning rate {}.",
+            in_words(&[study.recipe.learning_rate])
+        ),
+        Some(tune) => format!(
+            "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
+             training examples at seed {}, which is not reported.{}",
+            tune.rates.len(),
+            in_words(&tune.rates),
+            tune.seed,
+            at_an_end(tune)
+        ),
+    }
+}
+
+/// For which schemes and tasks the lowest or the highest rate was chosen.
+fn at_an_end(tune: &Tuned) -> String {
+    let ends = [tune.rates.first(), tune.rates.last()];
+    let chosen = tune.chosen.iter();
+    let chosen = chosen.filter(|of| tune.rates.len() > 1 && ends.contains(&Some(&of.rate)));
+    let names: Vec<String> = chosen
+        .map(|of| format!("{} on {}", spoken(&of.scheme), of.task))
+        .collect();
+    let which = match names.len() {
+        0 => return String::new(),
+        1..=3 => list(&names),
+        count => format!("{count} of {} choices", tune.chosen.len()),
+    };
+    format!(" For {which} the lowest or the highest was chosen: a rate beyond them may be better.")
+}
+
+/// The trainings that are too short to say anything of what a scheme can do.
+fn too_short(summary: &Summary) -> Option<String> {
+    let which = runs(summary, |scheme| scheme.too_short.clone());
+    let of_tasks = summary.tasks.iter().flat_map(|task| &task.schemes);
+    let count: usize = of_tasks.map(|scheme| scheme.too_short.len()).sum();
+    let which = match count == summary.finished {
+        true => "every training".to_string(),
+        false => list(&which),
+    };
+    (count > 0).then(|| {
+        format!(
+            "Too short to tell: {which} ended within the warm-up of {} steps, or before its loss was measured often \
+             enough to say whether it had converged. Such scores tell how a training begins, and no more.",
+            summary.study.recipe.warmup_steps
+        )
+    })
+}
+
+/// The schemes whose loss still fell at the end in more than half of their runs on a task that was trained for
+/// a number of steps. Said first: the study then ranks speed.
+fn not_converged(summary: &Summary) -> Option<String> {
+    let fixed_steps = |task: &&TaskSummary| task.auto_from.is_none();
+    let which = runs_on(summary, fixed_steps, |scheme| {
+        let falling = &scheme.not_converged;
+        let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
+        let seeds = tested.iter().flat_map(|group| &group.seeds);
+        match 2 * falling.len() > seeds.filter(|seed| !seed.failed).count() {
+            true => falling.clone(),
+            false => Vec::new(),
+        }
+    });
+    let mut tasks = summary.tasks.iter().filter(fixed_steps);
+    let first = tasks.next()?;
+    let steps = match tasks.all(|task| task.steps == first.steps) {
+        true => format!("at {} steps", first.steps),
+        false => "at these numbers of steps".into(),
+    };
+    (!which.is_empty()).then(|| {
+        format!(
+            "This ranks speed of learning {steps}: {} had not converged (the held-out loss still fell by more \
+             than {} % of its first value over the last quarter).",
+            list(&which),
+            fixed(STILL_FALLING * 100.0, 0)
+        )
+    })
+}
+
+/// What a study ranks whose trainings went on until they had converged, and which of them met the limit before.
+fn until_converged(summary: &Summary) -> Option<String> {
+    let auto = |task: &&TaskSummary| task.auto_from.is_some();
+    let tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(auto).collect();
+    let first = tasks.first()?;
+    let on = match tasks.len() == summary.tasks.len() {
+        true => String::new(),
+        false => {
+            let names: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
+            format!("On {}: ", list(&names))
+        }
+    };
+    let limits = match tasks.iter().all(|task| task.steps == first.steps) {
+        true => format!("the limit of {} steps", first.steps),
+        false => "the limit of their task".into(),
+    };
+    let which = runs_on(summary, auto, |scheme| scheme.not_converged.clone());
+    let at_floor = runs_on(summary, auto, |scheme| {
+        let seeds = scheme.inside.iter().flat_map(|group| &group.seeds);
+        let low = seeds.filter(|seed| !seed.failed && seed.normalized < ABOVE_THE_FLOOR);
+        let low = low.map(|seed| seed.seed);
+        low.filter(|seed| !scheme.not_converged.contains(seed))
+            .collect()
+    });
+    let at_floor = match at_floor.is_empty() {
+        true => String::new(),
+        false => format!(
+            " {} stayed at the floor: a flat loss does not tell whether more steps would change that.",
+            list(&at_floor)
+        ),
+    };
+    let said = match which.is_empty() {
+        true => format!(
+            "{on}Trainings went on until they had converged, within {limits}: this ranks what the schemes reach, \
+             not how fast they learn."
+        ),
+        false => format!(
+            "{on}Trainings went on until they had converged, or to {limits}. {} had not converged there: for them \
+             this still ranks speed of learning, for the others what they reach.",
+            list(&which)
+        ),
+    };
+    Some(said + &at_floor)
+}
+
+/// The trainings that failed.
+fn failed(summary: &Summary) -> Option<String> {
+    let count: usize = summary.schemes.iter().map(|scheme| scheme.failed).sum();
+    let which = runs(summary, |scheme| {
+        scheme.failed.iter().map(|of| of.0).collect()
+    });
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} trainings failed: {}. A failed training scores the floor, or the lowest \
+             score of any scheme on the task if that is below it.",
+            summary.trials,
+            list(&which)
+        )
+    })
+}
+
+/// The trials without a result.
+fn left_out(summary: &Summary) -> Option<String> {
+    let lost: usize = summary.schemes.iter().map(|scheme| scheme.lost).sum();
+    let have = |n: usize| if n == 1 { "has" } else { "have" };
+    let mut parts = Vec::new();
+    if summary.not_run > 0 {
+        let n = summary.not_run;
+        parts.push(format!(
+            "{n} of {} trials {} not been run yet",
+            summary.trials,
+            have(n)
+        ));
+    }
+    if lost > 0 {
+        let which = runs(summary, |scheme| {
+            scheme.lost.iter().map(|of| of.0).collect()
+        });
+        parts.push(format!(
+            "{lost} of {} trials ended without a result: {}",
+            summary.trials,
+            list(&which)
+        ));
+    }
+    (!parts.is_empty()).then(|| {
+        format!(
+            "{}. Of a scheme, only seeds with a score on every task count.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// The runs that did not even solve the task inside the training lengths.
+fn unsolved(summary: &Summary) -> Option<String> {
+    let which = runs(summary, |scheme| scheme.unsolved_inside.clone());
+    (!which.is_empty()).then(|| {
+        format!(
+            "Not solved even inside the training lengths: {}. The scores of these runs beyond say nothing \
+             about the encoding.",
+            list(&which)
+        )
+    })
+}
+
+/// Runs in words, such as `none on reverse (seed 2)`: those at the seeds that `pick` names.
+fn runs(summary: &Summary, pick: impl Fn(&SchemeSummary) -> Vec<u64>) -> Vec<String> {
+    runs_on(summary, |_| true, pick)
+}
+
+/// The same of some of the tasks.
+fn runs_on(
+    summary: &Summary,
+    on: impl Fn(&&TaskSummary) -> bool,
+    pick: impl Fn(&SchemeSummary) -> Vec<u64>,
+) -> Vec<String> {
+    let of_task = |task: &TaskSummary| {
+        let named = task.schemes.iter().filter_map(|scheme| {
+            let seeds = pick(scheme);
+            let which = match seeds.len() {
+                0 => return None,
+                n if n == summary.seeds.len() => "every seed".into(),
+                _ => seeds_text(&seeds),
+            };
+            Some(format!(
+                "{} on {} ({which})",
+                spoken(&scheme.scheme),
+                task.title
+            ))
+        });
+        named.collect::<Vec<_>>()
+    };
+    summary.tasks.iter().filter(on).flat_map(of_task).collect()
+}

@@ -1,0 +1,484 @@
+//! How often the laboratory's statistics claim something false, and how often they find what is true.
+//!
+//! Made-up studies go through `pe_lab::stats::judge`, the function that judges real ones. The test that always runs
+//! has few studies in a cell; this prints the tables of `docs/statistics.md`, in minutes:
+//!
+//! ```sh
+//! cargo test -p pe-lab --release --test simulation -- --ignored --nocapture --test-threads 1
+//! ```
+//!
+//! `STUDIES` in the environment changes how many studies there are in a cell.
+
+mod noise;
+
+use std::ops::{Range, RangeInclusive};
+use std::thread;
+
+use pe_lab::rng::{HostRng, generator};
+use pe_lab::stats::{
+    Answer, Errors, Finding, Looks, MARGIN, RowScores, judge, other_rows, overall_interval,
+};
+
+use noise::{NOISES, Noise, UNSEEN, noise, normal};
+
+/// The scores of one question, by scheme, task and seed.
+type Scores = Vec<Vec<Vec<f64>>>;
+
+/// Made-up studies: their noise, the number of tasks, and the true mean and the number of seeds of every scheme.
+#[derive(Clone)]
+struct Design {
+    noise: &'static Noise,
+    tasks: usize,
+    schemes: Vec<(f64, usize)>,
+}
+
+impl Design {
+    fn new(noise: &'static Noise, tasks: usize, truth: &[f64], seeds: usize) -> Self {
+        let schemes = truth.iter().map(|mean| (*mean, seeds)).collect();
+        Self {
+            noise,
+            tasks,
+            schemes,
+        }
+    }
+
+    fn question(&self, rng: &mut HostRng) -> Scores {
+        let of_scheme = |(scheme, (mean, seeds)): (usize, &(f64, usize))| {
+            let mut tasks = vec![vec![0.0; *seeds]; self.tasks];
+            for seed in 0..*seeds {
+                let shared = normal(rng);
+                for task in &mut tasks {
+                    task[seed] = (self.noise.score)(*mean, scheme, shared, rng);
+                }
+            }
+            tasks
+        };
+        self.schemes.iter().enumerate().map(of_scheme).collect()
+    }
+
+    /// Two questions, as inside and beyond.
+    fn draw(&self, name: &str, study: usize) -> Vec<Scores> {
+        let mut rng = generator(name, study as u64, self.schemes[0].1 as u64);
+        (0..2).map(|_| self.question(&mut rng)).collect()
+    }
+
+    fn judged(&self, name: &str, studies: usize) -> Counts {
+        counted(studies, |study| {
+            let scores = self.draw(name, study);
+            self.claims(&judge(&scores, Errors::default(), MARGIN))
+        })
+    }
+
+    /// Studies that stop at the first look that decides.
+    fn until_decided(&self, name: &str, studies: usize) -> Counts {
+        let looks = Looks::up_to(Looks::most());
+        let errors = Errors::default().divided(looks.seeds().len());
+        counted(studies, |study| {
+            let all = self.draw(name, study);
+            let mut end = Counts::default();
+            for seeds in looks.seeds() {
+                let answers = judge(&first_seeds(&all, *seeds), errors, MARGIN);
+                end = self.claims(&answers);
+                end.add(What::Seeds, *seeds as f64, 1.0);
+                if answers.iter().all(Answer::decided) {
+                    break;
+                }
+            }
+            end
+        })
+    }
+
+    /// Studies that are looked at after each of these numbers of seeds, with the errors of one look: those with a
+    /// false difference at any.
+    fn looked_at(&self, seeds: RangeInclusive<usize>, studies: usize) -> Counts {
+        counted(studies, |study| {
+            let all = self.draw("peek", study);
+            let claims_falsely = |seeds: usize| {
+                let answers = judge(&first_seeds(&all, seeds), Errors::default(), MARGIN);
+                self.claims(&answers).mean(What::Either) > 0.0
+            };
+            let mut counts = Counts::default();
+            counts.add(What::Either, share(seeds.clone().any(claims_falsely)), 1.0);
+            counts
+        })
+    }
+
+    /// Counts the claims of one study.
+    fn claims(&self, answers: &[Answer]) -> Counts {
+        let truth = |scheme: usize| self.schemes[scheme].0;
+        let highest = self.schemes.iter().map(|of| of.0).fold(f64::MIN, f64::max);
+        let mut counts = Counts::default();
+        let (mut headline, mut pairs, mut level) = (false, false, false);
+        for answer in answers {
+            let leader = truth(answer.order[0]);
+            // "Best" is true only of a scheme that is above all others.
+            let rivals = self.schemes.iter().filter(|of| of.0 >= leader).count();
+            headline |= answer.best && rivals > 1;
+            counts.add(What::Best, share(answer.best && rivals == 1), 1.0);
+            for pair in &answer.pairs {
+                let difference = truth(pair.higher) - truth(pair.lower);
+                let proven = pair.finding == Finding::Proven;
+                pairs |= proven && difference <= 0.0;
+                level |= pair.finding == Finding::Level && difference.abs() >= MARGIN - 1e-12;
+                if difference.abs() < 1e-12 {
+                    counts.add(What::FoundLevel, share(pair.finding == Finding::Level), 1.0);
+                } else if truth(pair.higher).max(truth(pair.lower)) == highest {
+                    counts.add(What::Proven, share(proven && difference > 0.0), 1.0);
+                }
+            }
+        }
+        for (of, claimed) in [
+            (What::Headline, headline),
+            (What::Pairs, pairs),
+            (What::Either, headline || pairs),
+            (What::Level, level),
+        ] {
+            counts.add(of, share(claimed), 1.0);
+        }
+        counts
+    }
+
+    /// How many of the 95 % intervals of pairs and of single schemes cover the truth.
+    fn cover(&self, name: &str, studies: usize) -> Counts {
+        counted(studies, |study| {
+            let mut counts = Counts::default();
+            let scores = self.draw(name, study);
+            for (answer, scores) in judge(&scores, Errors::default(), MARGIN)
+                .iter()
+                .zip(&scores)
+            {
+                for pair in &answer.pairs {
+                    let truth = self.schemes[pair.higher].0 - self.schemes[pair.lower].0;
+                    if let Some(of) = pair.difference.interval() {
+                        counts.add(What::Cover, share(of.low <= truth && truth <= of.high), 1.0);
+                    }
+                }
+                for (scores, (mean, _)) in scores.iter().zip(&self.schemes) {
+                    if let Some(of) = overall_interval(scores) {
+                        counts.add(
+                            What::CoverOwn,
+                            share(of.low <= *mean && *mean <= of.high),
+                            1.0,
+                        );
+                    }
+                }
+            }
+            counts
+        })
+    }
+}
+
+/// The scores of the first seeds alone.
+fn first_seeds(questions: &[Scores], seeds: usize) -> Vec<Scores> {
+    let first = |runs: &Vec<f64>| runs[..seeds].to_vec();
+    let of_scheme = |tasks: &Vec<Vec<f64>>| tasks.iter().map(first).collect();
+    let of_question = |schemes: &Scores| schemes.iter().map(of_scheme).collect();
+    questions.iter().map(of_question).collect()
+}
+
+fn share(of: bool) -> f64 {
+    f64::from(u8::from(of))
+}
+
+/// What is counted.
+#[derive(Clone, Copy)]
+enum What {
+    /// Studies with a false "best" in either question.
+    Headline,
+    /// Studies with a false pair in either question.
+    Pairs,
+    /// Studies with one of the two.
+    Either,
+    /// Studies that call a pair level which differs by the margin.
+    Level,
+    /// True leaders that are called best.
+    Best,
+    /// True differences from the leader that are proven.
+    Proven,
+    /// Equal pairs that are called level.
+    FoundLevel,
+    /// Intervals of pairs that cover the truth.
+    Cover,
+    /// Intervals of single schemes that cover the truth.
+    CoverOwn,
+    /// The number of seeds at the end of a study.
+    Seeds,
+}
+
+/// What happened in the studies of a cell: sums, each with the number of its terms.
+#[derive(Clone, Copy, Default)]
+struct Counts([[f64; 2]; 10]);
+
+impl Counts {
+    fn add(&mut self, what: What, sum: f64, of: f64) {
+        let count = &mut self.0[what as usize];
+        *count = [count[0] + sum, count[1] + of];
+    }
+
+    fn plus(mut self, other: Self) -> Self {
+        for (count, other) in self.0.iter_mut().zip(other.0) {
+            *count = [count[0] + other[0], count[1] + other[1]];
+        }
+        self
+    }
+
+    fn mean(&self, what: What) -> f64 {
+        let [sum, of] = self.0[what as usize];
+        sum / of.max(1.0)
+    }
+
+    fn percent(&self, what: What) -> f64 {
+        100.0 * self.mean(what)
+    }
+}
+
+/// The counts of all studies, on all cores.
+fn counted(studies: usize, of: impl Fn(usize) -> Counts + Sync) -> Counts {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let part = studies.div_ceil(cores);
+    let part = |core: usize| core * part..((core + 1) * part).min(studies);
+    let sum = |studies: Range<usize>| studies.map(&of).fold(Counts::default(), Counts::plus);
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..cores)
+            .map(|core| scope.spawn(move || sum(part(core))))
+            .collect();
+        let parts = parts.into_iter().map(|part| part.join().unwrap());
+        parts.fold(Counts::default(), Counts::plus)
+    })
+}
+
+/// The share of intervals over seeds and rows that cover the true difference of two schemes: a run is right on a
+/// row if the sum of what the scheme, the run, the row and both together bring is above zero.
+fn rows_cover(seeds: usize, rows: usize, studies: usize) -> Counts {
+    counted(studies, |study| {
+        let mut rng = generator("rows", study as u64, (seeds * 100_000 + rows) as u64);
+        // What a row brings to one scheme and not to the other does not go away with more seeds.
+        let ease: Vec<[f64; 3]> = (0..rows)
+            .map(|_| [(); 3].map(|()| normal(&mut rng)))
+            .collect();
+        let mut scheme = |own: usize| -> RowScores {
+            let run = |rng: &mut HostRng| {
+                let luck = 0.3 * normal(rng);
+                let ease = ease.iter();
+                ease.map(|row| share(row[0] + 0.7 * row[own] + luck + normal(rng) > -0.5))
+                    .collect()
+            };
+            (0..seeds).map(|_| run(&mut rng)).collect()
+        };
+        let (a, b) = (scheme(1), scheme(2));
+        // Both schemes are drawn alike, so the true difference is zero.
+        let interval = other_rows(&a, &b, 0.05).interval;
+        let covers = interval.is_some_and(|i| i.low <= 0.0 && 0.0 <= i.high);
+        let mut counts = Counts::default();
+        counts.add(What::Cover, share(covers), 1.0);
+        counts
+    })
+}
+
+const EQUAL: [f64; 8] = [0.85; 8];
+/// Two schemes share the top, which is the hardest case for the headline.
+const TOP: [f64; 8] = [0.85, 0.85, 0.55, 0.55, 0.55, 0.55, 0.55, 0.55];
+/// One scheme leads.
+const AHEAD: [f64; 8] = [0.95, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85];
+/// Pairs that differ by exactly the margin.
+const APART: [f64; 8] = [0.87, 0.83, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85];
+
+/// The percentage of studies with any false claim of a difference: of those whose schemes are all equal, or of those
+/// of which two share the top, whichever is larger.
+fn false_differences(
+    noise: &'static Noise,
+    tasks: usize,
+    schemes: usize,
+    seeds: usize,
+    studies: usize,
+) -> f64 {
+    let of = |name, truth: &[f64]| {
+        Design::new(noise, tasks, &truth[..schemes], seeds).judged(name, studies)
+    };
+    let (equal, top) = (of("null", &EQUAL), of("top", &TOP));
+    equal.percent(What::Either).max(top.percent(What::Either))
+}
+
+/// The promise, in cells of few studies: at most 5 % of them claim a difference that is not there.
+#[test]
+fn few_studies_claim_a_difference_that_is_not_there() {
+    for (name, tasks, schemes, seeds, most) in [
+        ("Gaussian", 1, 4, 3, 5.0),
+        ("Gaussian", 8, 4, 5, 5.0),
+        ("unequal", 1, 4, 5, 5.0),
+        ("rare failures", 1, 8, 5, 5.0),
+        // Without the pooled variances, 65 and 9 % of these.
+        ("solved or not", 1, 8, 3, 5.0),
+        ("solved or not", 1, 8, 5, 5.0),
+        ("solved or not", 3, 8, 3, 5.0),
+        // What the page says of these cells is no promise kept.
+        ("solved or not", 1, 2, 3, 10.0),
+        ("unequal laws", 1, 8, 3, 20.0),
+        ("unequal laws", 1, 8, 5, 5.0),
+    ] {
+        let said = false_differences(noise(name), tasks, schemes, seeds, 200);
+        assert!(
+            said <= most,
+            "{name}, {schemes} schemes, {tasks} tasks, {seeds} seeds: {said} %"
+        );
+    }
+}
+
+#[test]
+fn two_seeds_prove_nothing() {
+    for name in ["Gaussian", "solved or not"] {
+        let design = Design::new(noise(name), 8, &AHEAD, 2);
+        let counts = design.judged("two", 50);
+        for what in [
+            What::Headline,
+            What::Pairs,
+            What::Level,
+            What::Best,
+            What::Proven,
+            What::FoundLevel,
+        ] {
+            assert_eq!(counts.percent(what), 0.0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn level_does_not_end_a_study_before_a_rare_failure_has_been_seen() {
+    let design = Design::new(&UNSEEN, 1, &[0.9, 0.84], 12);
+    let counts = design.until_decided("unseen", 200);
+    assert!(
+        counts.mean(What::Seeds) >= 8.0,
+        "{}",
+        counts.mean(What::Seeds)
+    );
+    assert!(
+        counts.percent(What::Level) < 50.0,
+        "{}",
+        counts.percent(What::Level)
+    );
+}
+
+const SEED_COUNTS: [usize; 4] = [3, 5, 8, 12];
+
+fn row(first: &str, numbers: impl IntoIterator<Item = f64>) {
+    let numbers: Vec<String> = numbers.into_iter().map(|n| format!("{n:.1}")).collect();
+    println!("| {first} | {} |", numbers.join(" | "));
+}
+
+fn studies() -> usize {
+    std::env::var("STUDIES").map_or(1_000, |count| count.parse().unwrap())
+}
+
+#[test]
+#[ignore = "a table of docs/statistics.md"]
+fn table_of_false_differences() {
+    println!("\nFalse differences of eight schemes: 1, 3 and 8 tasks; 3, 5, 8 and 12 seeds each\n");
+    for noise in &NOISES {
+        let of = |tasks, seeds| false_differences(noise, tasks, 8, seeds, studies());
+        let cells = [1, 3, 8].map(|tasks| SEED_COUNTS.map(|seeds| of(tasks, seeds)));
+        row(noise.name, cells.concat());
+    }
+    println!("\nFalse differences on one task: 2 and 3 schemes; 3, 5, 8 and 12 seeds each\n");
+    for noise in &NOISES {
+        let of = |schemes, seeds| false_differences(noise, 1, schemes, seeds, studies());
+        let cells = [2, 3].map(|schemes| SEED_COUNTS.map(|seeds| of(schemes, seeds)));
+        row(noise.name, cells.concat());
+    }
+}
+
+#[test]
+#[ignore = "a table of docs/statistics.md"]
+fn table_of_few_seeds_against_many() {
+    println!("\nFalse differences of two schemes on one task: 3 and 12, 5 and 12, 3 and 5 seeds\n");
+    for noise in &NOISES {
+        let of = |a, b| {
+            let mut design = Design::new(noise, 1, &EQUAL[..2], a);
+            design.schemes[1].1 = b;
+            design.judged("few against many", studies())
+        };
+        // Either scheme may be the one with few.
+        let cells = [(3, 12), (5, 12), (3, 5)].map(|(few, many)| {
+            let both = [of(few, many), of(many, few)].map(|of| of.percent(What::Either));
+            both[0].max(both[1])
+        });
+        row(noise.name, cells);
+    }
+}
+
+#[test]
+#[ignore = "a table of docs/statistics.md"]
+fn table_of_levels_intervals_and_power() {
+    for tasks in [1, 8] {
+        println!(
+            "\n{tasks} tasks: false level, cover of pairs and of schemes, best, proven, found level\n"
+        );
+        for noise in &NOISES {
+            for seeds in SEED_COUNTS {
+                let of = |truth| Design::new(noise, tasks, truth, seeds);
+                let apart = of(&APART).judged("margin", studies());
+                let cover = of(&EQUAL).cover("null", studies());
+                let ahead = of(&AHEAD).judged("power", studies());
+                let equal = of(&EQUAL).judged("null", studies());
+                let cells = [
+                    apart.percent(What::Level),
+                    cover.percent(What::Cover),
+                    cover.percent(What::CoverOwn),
+                    ahead.percent(What::Best),
+                    ahead.percent(What::Proven),
+                    equal.percent(What::FoundLevel),
+                ];
+                row(&format!("{} | {seeds}", noise.name), cells);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "a table of docs/statistics.md"]
+fn table_of_looks() {
+    for tasks in [1, 8] {
+        println!("\nUntil decided, {tasks} tasks: false, seeds if equal, best, seeds if ahead\n");
+        for noise in &NOISES {
+            let of = |truth| Design::new(noise, tasks, truth, 12).until_decided("until", studies());
+            let (equal, top, ahead) = (of(&EQUAL), of(&TOP), of(&AHEAD));
+            let cells = [
+                equal.percent(What::Either).max(top.percent(What::Either)),
+                equal.mean(What::Seeds),
+                ahead.percent(What::Best),
+                ahead.mean(What::Seeds),
+            ];
+            row(noise.name, cells);
+        }
+    }
+    println!("\nLooking after every seed from 3 to 12: 1 and 8 tasks; 2 and 8 schemes each\n");
+    for noise in &NOISES {
+        let of = |tasks, schemes| {
+            let peeked = |truth: &[f64]| {
+                let design = Design::new(noise, tasks, &truth[..schemes], 12);
+                design.looked_at(3..=12, studies()).percent(What::Either)
+            };
+            peeked(&EQUAL).max(peeked(&TOP))
+        };
+        row(noise.name, [of(1, 2), of(1, 8), of(8, 2), of(8, 8)]);
+    }
+    println!("\nA rare failure that is called level: 3, 5, 8 and 12 seeds, and until decided\n");
+    let unseen = |seeds| Design::new(&UNSEEN, 1, &[0.9, 0.84], seeds);
+    let once = SEED_COUNTS.map(|seeds| unseen(seeds).judged("unseen", studies()));
+    let until = unseen(12).until_decided("unseen", studies());
+    row(
+        "level",
+        once.iter()
+            .chain([&until])
+            .map(|of| of.percent(What::Level)),
+    );
+}
+
+#[test]
+#[ignore = "a table of docs/statistics.md"]
+fn table_of_rows() {
+    println!("\nCover of the 95 % interval over seeds and rows: 50 and 400 rows\n");
+    for seeds in [2, 3, 5, 12] {
+        let of = |rows| rows_cover(seeds, rows, studies()).percent(What::Cover);
+        row(&seeds.to_string(), [of(50), of(400)]);
+    }
+}
