@@ -21,6 +21,8 @@
 mod csv;
 mod epochs;
 mod error;
+#[cfg(test)]
+mod held_out_tests;
 mod images;
 mod jsonl;
 mod labelled;
