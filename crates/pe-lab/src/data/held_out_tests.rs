@@ -142,3 +142,20 @@ fn a_window_lies_between_what_is_trained_on_and_what_is_held_out() {
         assert_eq!(held_out.len(), (to_train / 10).max(2 * window));
     }
 }
+#[test]
+fn a_part_that_would_leave_no_window_to_train_on_cannot_be_held_out() {
+    let numbers = (0..126).map(|row| format!("{}\n", row * row));
+    let text = format!("y\n{}", numbers.collect::<String>());
+    let of = |max_len| {
+        let reading = Reading {
+            target: Some("y".into()),
+            max_len,
+            ..Reading::default()
+        };
+        let task = task("a.csv", &text, reading);
+        let is_possible = Tuning::is_possible(task.as_ref());
+        assert_eq!(is_possible, Tuning::of(task).is_some());
+        is_possible
+    };
+    assert_eq!([of(Some(32)), of(Some(16)), of(None)], [false, true, true]);
+}

@@ -85,13 +85,14 @@ impl Series {
         let rows = table.rows();
         let every = (rows - first).div_ceil(MAX_TESTED).max(1);
         let (about, steps) = (about(&table), steps_of(&table));
+        let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         Self {
             name: NAME.into(),
             about,
             source: format!("{file}, {} rows", grouped(rows)),
             scale: scale(&table, to_train, window),
             tested: (first..rows).step_by(every).collect(),
-            step: steps,
+            step,
             to_train,
             window,
             lengths,
@@ -161,7 +162,6 @@ impl Series {
             values: values.chunks(rows).map(<[f64]>::to_vec).collect(),
             times,
             to_predict,
-            left_out: Vec::new(),
         };
         let (to_train, window) = (about.to_train, about.window);
         let task = Self::new(table, file, to_train, window, about.lengths);
@@ -336,14 +336,12 @@ fn about(table: &Table) -> String {
     }
 }
 
-/// The middle one of the steps from one time to the next, or 1 without times.
-fn steps_of(table: &Table) -> f64 {
-    let Some(times) = &table.times else {
-        return 1.0;
-    };
+/// The steps from one time to the next, the shortest first. None without times.
+pub(super) fn steps_of(table: &Table) -> Vec<f64> {
+    let times = table.times.as_deref().unwrap_or_default();
     let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     steps.sort_unstable_by(f64::total_cmp);
-    steps.get(steps.len() / 2).copied().unwrap_or(1.0)
+    steps
 }
 
 /// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.
