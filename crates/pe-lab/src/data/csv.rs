@@ -523,7 +523,7 @@ fn label_column(
         labels: named.len(),
         columns: list(names),
         likely: likely.cloned(),
-        series: series_in(text, delimiter, names)?,
+        series: series_in(text, delimiter, names)?.map(Box::new),
     })
 }
 

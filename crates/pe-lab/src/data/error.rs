@@ -115,7 +115,7 @@ pub enum Problem {
          are: {columns}",
         if *labels == 0 { "no".to_string() } else { labels.to_string() },
         likely.as_deref().unwrap_or("COLUMN"),
-        as_series(series.as_ref())
+        as_series(series.as_deref())
     )]
     Header {
         /// Where the header is.
@@ -127,7 +127,7 @@ pub enum Problem {
         /// A column that is likely to be the label.
         likely: Option<String>,
         /// A column of times and one of numbers.
-        series: Option<(String, String)>,
+        series: Option<Box<(String, String)>>,
     },
     /// A table without a header, and no word about the label.
     #[error(
