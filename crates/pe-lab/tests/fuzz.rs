@@ -123,9 +123,14 @@ fn series() {
             max_len,
             ..Reading::default()
         };
+        let two_columns = Reading {
+            time: Some("year,quarter".into()),
+            ..of("value", None)
+        };
         data(file, of("value", Some(9)))
             | data(file, of("value", None))
             | data(file, of("class", None))
+            | data(file, two_columns)
     });
 }
 

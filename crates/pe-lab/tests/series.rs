@@ -292,7 +292,7 @@ fn what_is_missing_or_out_of_order_is_named_by_its_line() {
         ),
         (
             "soon,1,0.5",
-            "line 11: `t` is `soon`, which is neither a number nor a date",
+            "line 11: `t` is `soon`, and the other times are numbers",
         ),
         ("9,1,0.5,4", "line 11: 4 fields"),
     ] {
@@ -317,9 +317,9 @@ fn what_is_missing_or_out_of_order_is_named_by_its_line() {
 fn what_cannot_be_a_series_is_refused() {
     for (rows, change, said) in [
         (
-            100,
+            55,
             (|_| ()) as fn(&mut Reading),
-            "has 100 rows, too few for windows of 32: it takes at least 260",
+            "has 55 rows, too few for a series: it takes at least 56",
         ),
         (
             400,

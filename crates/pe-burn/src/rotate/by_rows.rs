@@ -4,11 +4,11 @@ use alloc::format;
 
 use burn::tensor::{Device, Tensor};
 
-use super::turn::{Turn, rotate, rotate_both, rotate_heads};
+use super::turn::{rotate, rotate_both, rotate_heads};
 use super::{Rotate, each_side, packed};
 use crate::backend::Addend;
 use crate::error::PositionError;
-use crate::layout::Layout;
+use crate::layout::{Layout, Turn};
 use crate::positions::Positions;
 use crate::tensor::{cast, check_float, compute_dtype};
 

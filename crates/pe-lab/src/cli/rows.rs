@@ -35,7 +35,8 @@ pub(super) struct Rows {
     #[arg(long)]
     no_header: bool,
     /// Cut sequences after this many tokens, and say how many were cut [default: a row of more than 512
-    /// tokens is an error]. Series: the longest window of the training [default: 32]
+    /// tokens is an error]. Series: the longest window of the training [default: 32, or a
+    /// seventh of the rows of a short series]
     #[arg(long, value_name = "N")]
     max_len: Option<usize>,
     /// Leave out up to this many lines or images that cannot be used, and say which [default: 0]
@@ -58,7 +59,8 @@ pub(super) struct Rows {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
     /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
-    /// positions [default: the rows are at 0, 1, 2, …]
+    /// positions; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or the
+    /// rows are at 0, 1, 2, …]
     #[arg(long, value_name = "COLUMN", requires = "target")]
     time: Option<String>,
     /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its

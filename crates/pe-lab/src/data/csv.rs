@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use csv::{ReaderBuilder, StringRecord};
 
+use super::dates::Seen;
 use super::error::Problem;
 use super::limits::{MAX_COLUMNS, MAX_LINE};
 use super::quote::{grouped, shorten};
@@ -35,6 +36,9 @@ const NOT_TOKENS: [&str; 16] = [
     "fold",
     "unnamed: 0",
 ];
+
+/// Names of columns of times, if they hold numbers.
+const TIMES: [&str; 5] = ["date", "time", "datetime", "timestamp", "year"];
 
 /// A column with more than this share of cells that hold several words is a text.
 const TEXT_SHARE: f64 = 0.1;
@@ -300,8 +304,8 @@ fn layout(
 ) -> Result<Layout, Problem> {
     let (names, line) = names_of(text, delimiter, reading.no_header)?;
     let label = match labels {
-        Labels::Needed => Some(label_column(&names, reading, line)?),
-        Labels::IfAny => label_column(&names, reading, line).ok(),
+        Labels::Needed => Some(label_column(text, delimiter, &names, reading, line)?),
+        Labels::IfAny => label_column(text, delimiter, &names, reading, line).ok(),
     };
     let others: Vec<usize> = (0..names.len()).filter(|c| Some(*c) != label).collect();
     if let ([], Some(label)) = (&others[..], label) {
@@ -315,31 +319,19 @@ fn layout(
             shorten(name)
         ))),
         Some(found) => Ok(found),
-        None => Err(unknown_column(flag, name, &names)),
+        None => Err(unknown_column(flag, name, &names, reading.no_header)),
     };
     let columns = || columns_of(text, delimiter, reading.no_header, names.len());
     let (tokens, kind) = if let Some(name) = &reading.text {
         let column = find("--text", name)?;
         (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
     } else if let Some(named) = &reading.columns {
-        let mut tokens = Vec::new();
-        for name in named {
-            match (column(&names, name), name.split_once("..")) {
-                (None, Some((from, to))) => {
-                    let ends = [find("--columns", from)?, find("--columns", to)?];
-                    if ends[0] > ends[1] {
-                        return Err(Problem::Reading(format!(
-                            "--columns names {}, but {} comes after {} in the file",
-                            shorten(name),
-                            shorten(from),
-                            shorten(to)
-                        )));
-                    }
-                    tokens.extend((ends[0]..=ends[1]).filter(|column| Some(*column) != label));
-                }
-                _ => tokens.push(find("--columns", name)?),
-            }
-        }
+        let tokens = ranges(
+            &names,
+            named,
+            |name| find("--columns", name),
+            |column| Some(column) == label,
+        )?;
         let kind = match (reading.tokens, &tokens[..]) {
             (Some(kind), _) => kind,
             (None, [_]) => TokenKind::Words,
@@ -386,6 +378,34 @@ fn layout(
 
 fn is_text(column: &Column) -> bool {
     column.texts as f64 > TEXT_SHARE * column.filled as f64
+}
+
+/// The columns that `--columns` names: one by one, or as `FIRST..LAST` without those that `hides` says.
+pub(super) fn ranges(
+    names: &[String],
+    named: &[String],
+    find: impl Fn(&str) -> Result<usize, Problem>,
+    hides: impl Fn(usize) -> bool,
+) -> Result<Vec<usize>, Problem> {
+    let mut columns = Vec::new();
+    for name in named {
+        match (column(names, name), name.split_once("..")) {
+            (None, Some((from, to))) => {
+                let ends = [find(from)?, find(to)?];
+                if ends[0] > ends[1] {
+                    return Err(Problem::Reading(format!(
+                        "--columns names {}, but {} comes after {} in the file",
+                        shorten(name),
+                        shorten(from),
+                        shorten(to)
+                    )));
+                }
+                columns.extend((ends[0]..=ends[1]).filter(|column| !hides(*column)));
+            }
+            _ => columns.push(find(name)?),
+        }
+    }
+    Ok(columns)
 }
 
 /// Why some columns may not hold tokens.
@@ -439,9 +459,14 @@ pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
     })
 }
 
-pub(super) fn unknown_column(flag: &'static str, name: &str, names: &[String]) -> Problem {
+pub(super) fn unknown_column(
+    flag: &'static str,
+    name: &str,
+    names: &[String],
+    no_header: bool,
+) -> Problem {
     let mut columns = list(names);
-    if name.parse::<usize>().is_ok() {
+    if name.parse::<usize>().is_ok() && !no_header {
         columns.push_str("; if the first line is a row like the others, say --no-header");
     }
     Problem::NoColumn {
@@ -461,9 +486,16 @@ fn list(names: &[String]) -> String {
     columns.join(", ")
 }
 
-fn label_column(names: &[String], reading: &Reading, line: usize) -> Result<usize, Problem> {
+fn label_column(
+    text: &str,
+    delimiter: char,
+    names: &[String],
+    reading: &Reading,
+    line: usize,
+) -> Result<usize, Problem> {
     if let Some(name) = &reading.label {
-        return column(names, name).ok_or_else(|| unknown_column("--label", name, names));
+        let unknown = || unknown_column("--label", name, names, reading.no_header);
+        return column(names, name).ok_or_else(unknown);
     }
     if reading.no_header {
         return Err(Problem::NoHeader {
@@ -485,7 +517,41 @@ fn label_column(names: &[String], reading: &Reading, line: usize) -> Result<usiz
         labels: named.len(),
         columns: list(names),
         likely: likely.cloned(),
+        series: series_in(text, delimiter, names)?.map(Box::new),
     })
+}
+
+/// The column of the times and one of numbers, if a table has both.
+fn series_in(
+    text: &str,
+    delimiter: char,
+    names: &[String],
+) -> Result<Option<(String, String)>, Problem> {
+    let mut cells = vec![Seen::default(); names.len()];
+    let mut header = true;
+    each_record(text, delimiter, |record, _| {
+        if !std::mem::take(&mut header) {
+            let filled = cells
+                .iter_mut()
+                .zip(record)
+                .filter(|(_, cell)| !cell.trim().is_empty());
+            filled.for_each(|(seen, cell)| seen.add(cell.trim()));
+        }
+        Ok(())
+    })?;
+    let is_time = |at: &usize| {
+        let name = names[*at].to_ascii_lowercase();
+        cells[*at].is_dates() || (TIMES.contains(&name.as_str()) && cells[*at].is_numbers())
+    };
+    let all = || 0..names.len();
+    let time = all()
+        .find(|at| cells[*at].is_dates())
+        .or_else(|| all().find(is_time));
+    let numbers = all().rfind(|at| Some(*at) != time && cells[*at].is_numbers());
+    let name = |at: usize| names[at].clone();
+    Ok(time
+        .zip(numbers)
+        .map(|(time, numbers)| (name(time), name(numbers))))
 }
 
 impl Layout {

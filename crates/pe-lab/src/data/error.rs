@@ -34,9 +34,18 @@ pub enum Problem {
     #[error(
         "cannot tell what is in this file from its name; the names of data files end in .csv, .tsv \
          or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .txt or .log \
-         (plain text), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label"
+         (plain text), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
+         series is to be predicted"
     )]
     Extension,
+    /// A file that is no text.
+    #[error("is {what}, which is not read; {advice}")]
+    Binary {
+        /// What it is.
+        what: &'static str,
+        /// How a text is made of it.
+        advice: &'static str,
+    },
     /// A JSON file that is not one object per line.
     #[error(
         "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \
@@ -102,10 +111,11 @@ pub enum Problem {
     /// The header of a table has no column `label`, or more than one.
     #[error(
         "{} columns of the header (line {line}) are called `label`, and it takes exactly one; name it \
-         with --label {}, or say --no-header if the first line is a row like the others; the columns \
+         with --label {}, or say --no-header if the first line is a row like the others{}; the columns \
          are: {columns}",
         if *labels == 0 { "no".to_string() } else { labels.to_string() },
-        likely.as_deref().unwrap_or("COLUMN")
+        likely.as_deref().unwrap_or("COLUMN"),
+        as_series(series.as_deref())
     )]
     Header {
         /// Where the header is.
@@ -116,6 +126,8 @@ pub enum Problem {
         columns: String,
         /// A column that is likely to be the label.
         likely: Option<String>,
+        /// A column of times and one of numbers.
+        series: Option<Box<(String, String)>>,
     },
     /// A table without a header, and no word about the label.
     #[error(
@@ -391,6 +403,19 @@ fn list<T: fmt::Display>(headline: String, count: usize, shown: &[T]) -> String 
         text.push_str(&format!("\n  and {} more", grouped(count - shown.len())));
     }
     text
+}
+
+/// What to do with a table of times and numbers.
+fn as_series(series: Option<&(String, String)>) -> String {
+    match series {
+        None => String::new(),
+        Some((time, target)) => format!(
+            "; if the rows are measurements in the order of time, say what is to be predicted and where the times are, \
+             such as --target {} --time {}",
+            shorten(target),
+            shorten(time)
+        ),
+    }
 }
 
 fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {

@@ -1,12 +1,15 @@
-//! JSON lines: an object with a label and a sequence on every line.
+//! JSON lines: an object with a label and a sequence on every line, or with the numbers of a series.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
+use csv::StringRecord;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::error::Problem;
+use super::csv::check_lines;
+use super::error::{BadLine, Problem, SHOWN};
+use super::limits::MAX_COLUMNS;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Tokens};
@@ -35,17 +38,11 @@ pub(super) fn read(
     labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    for (set, flag) in [
-        (reading.columns.is_some(), "--columns"),
-        (reading.delimiter.is_some(), "--delimiter"),
-        (reading.no_header, "--no-header"),
-    ] {
-        if set {
-            return Err(Problem::Reading(format!(
-                "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
-                 with --text and that of the label with --label"
-            )));
-        }
+    if let Some(flag) = for_tables(reading, reading.columns.is_some()) {
+        return Err(Problem::Reading(format!(
+            "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
+             with --text and that of the label with --label"
+        )));
     }
     let keys = Keys {
         label: reading.label.as_deref().unwrap_or(LABEL),
@@ -72,7 +69,7 @@ pub(super) fn read(
         let read = read.and_then(|line| parser.end().map(|()| line));
         let found = match read {
             Err(error) => {
-                rows.reject(line, || explain(&error, text));
+                rows.reject(line, || explain(&error, text, EXAMPLE));
                 continue;
             }
             Ok(found) => found,
@@ -150,15 +147,145 @@ pub(super) fn read(
 }
 
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
+const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
+
+/// The first setting that is for tables and not for JSON lines.
+fn for_tables(reading: &Reading, columns: bool) -> Option<&'static str> {
+    let set = [
+        (columns, "--columns"),
+        (reading.delimiter.is_some(), "--delimiter"),
+        (reading.no_header, "--no-header"),
+    ];
+    set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+}
+
+/// The keys of all objects of a series, in the order in which they first occur.
+///
+/// # Errors
+///
+/// [`Problem::Reading`] for a setting that is for tables, [`Problem::Lines`] where no line is an object,
+/// [`Problem::TooManyColumns`].
+pub(super) fn keys(text: &str, reading: &Reading) -> Result<Vec<String>, Problem> {
+    if let Some(flag) = for_tables(reading, false) {
+        return Err(Problem::Reading(format!(
+            "{flag} is for tables, and this file holds JSON lines"
+        )));
+    }
+    check_lines(text)?;
+    let (mut keys, mut known) = (Vec::new(), HashSet::new());
+    let (mut bad, mut shown) = (0, Vec::new());
+    for (line, text) in lines(text) {
+        match cells(text) {
+            Ok(cells) => {
+                let new = cells.into_iter().map(|(key, _)| key);
+                keys.extend(new.filter(|key| known.insert(key.clone())));
+            }
+            Err(what) => {
+                bad += 1;
+                shown.extend((bad <= SHOWN).then_some(BadLine { line, what }));
+            }
+        }
+        if keys.len() > MAX_COLUMNS {
+            let columns = keys.len();
+            return Err(Problem::TooManyColumns { line, columns });
+        }
+    }
+    match keys.is_empty() {
+        true => Err(Problem::Lines {
+            count: bad,
+            shown,
+            can_skip: false,
+        }),
+        false => Ok(keys),
+    }
+}
+
+/// Calls `each` for every line of a series that is not blank, with its number and the cells under these keys, or with what is wrong with it.
+/// A key that a line lacks has an empty cell.
+pub(super) fn each_row(
+    text: &str,
+    keys: &[String],
+    mut each: impl FnMut(usize, Result<&StringRecord, String>) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let places: HashMap<&str, usize> = keys.iter().map(String::as_str).zip(0..).collect();
+    for (line, text) in lines(text) {
+        let record = cells(text).map(|cells| {
+            let mut row = vec![""; keys.len()];
+            for (key, cell) in &cells {
+                row[places[key.as_str()]] = cell;
+            }
+            StringRecord::from(row)
+        });
+        each(line, record.as_ref().map_err(String::clone))?;
+    }
+    Ok(())
+}
+
+/// The lines that are not blank, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    lines.filter(|(_, line)| !line.is_empty())
+}
+
+/// The keys of an object, each with its number, text or truth value as a text; of `null` it is empty.
+fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
+    struct Cells(Vec<(String, String)>);
+
+    impl<'de> Deserialize<'de> for Cells {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Object).map(Cells)
+        }
+    }
+
+    struct Object;
+
+    impl<'de> Visitor<'de> for Object {
+        type Value = Vec<(String, String)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of numbers and texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut known = HashSet::new();
+            let mut cells = Vec::new();
+            while let Some((key, value)) = map.next_entry::<String, Json>()? {
+                if !known.insert(key.clone()) {
+                    return Err(A::Error::custom(format!(
+                        "duplicate field {}",
+                        shorten(&key)
+                    )));
+                }
+                let cell = match value {
+                    Json::Boolean(value) => Ok(value.to_string()),
+                    Json::Other(serde_json::Value::Null) => Ok(String::new()),
+                    other => other.token(),
+                };
+                let wrong = |kind| {
+                    let key = shorten(&key);
+                    A::Error::custom(format!("{key} is a {kind}, expected a number or a text"))
+                };
+                let cell = cell.map_err(wrong)?;
+                cells.push((key, cell));
+            }
+            Ok(cells)
+        }
+    }
+
+    let cells: Result<Cells, _> = serde_json::from_str(line);
+    cells
+        .map(|Cells(cells)| cells)
+        .map_err(|error| explain(&error, line, EXAMPLE_OF_SERIES))
+}
 
 /// What the parser says, without its line number: it sees one line only, so that is always 1.
-fn explain(error: &serde_json::Error, line: &str) -> String {
+fn explain(error: &serde_json::Error, line: &str, example: &str) -> String {
     let text = error.to_string();
     let reason = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(reason, _)| reason);
     format!(
-        "{reason} (column {} of {}); a line looks like {EXAMPLE}",
+        "{reason} (column {} of {}); a line looks like {example}",
         error.column(),
         shorten(line)
     )

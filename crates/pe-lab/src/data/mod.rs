@@ -18,9 +18,13 @@
 //! [`Reading::skip_bad`] allows for it; a column that may not hold tokens is asked about; an empty cell is a
 //! token of its own, and empty cells at the end of a row end it.
 
+mod binary;
 mod csv;
+mod dates;
 mod epochs;
 mod error;
+#[cfg(test)]
+mod held_out_tests;
 mod images;
 mod jsonl;
 mod labelled;
@@ -67,7 +71,7 @@ use images::Images;
 use labelled::Labelled;
 use rows::{Collector, Labels, Rows};
 use sequences::Sequences;
-use series::Series;
+use series::{Form, Series};
 use split::HeldOut;
 use text::MaskedText;
 
@@ -97,14 +101,11 @@ impl Format {
                 "{flag} is about images; name their folder with --data FOLDER"
             )));
         }
-        if reading.target.is_some() {
-            return Ok(Self::Series);
-        }
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
-        match extension.to_ascii_lowercase().as_str() {
+        match extension(path).as_str() {
+            "json" => Err(Problem::Json),
+            _ if reading.target.is_some() => Ok(Self::Series),
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
-            "json" => Err(Problem::Json),
             "npy" | "bin" if !reading.names_columns() => match reading.about_lines() {
                 _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
                     "holds token ids, of which the next one is predicted; --objective masked is for a text"
@@ -134,15 +135,24 @@ impl Format {
 
 /// Whether the next token is predicted in a file of this name, if nothing else is said.
 pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     let of_text = ["txt", "log", "npy", "bin"];
-    of_text.contains(&extension.to_ascii_lowercase().as_str()) && !reading.names_columns()
+    of_text.contains(&extension(path).as_str()) && !reading.names_columns()
+}
+
+/// The end of the name of a file in small letters.
+fn extension(path: &Path) -> String {
+    let extension = path.extension().and_then(|end| end.to_str());
+    extension.unwrap_or("").to_ascii_lowercase()
+}
+
+/// Whether a file of this name holds JSON lines.
+fn is_json_lines(path: &Path) -> bool {
+    ["jsonl", "ndjson"].contains(&extension(path).as_str())
 }
 
 /// What separates the columns in a file of this name, if its name says so.
 fn delimiter(path: &Path) -> Option<char> {
-    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-    matches!(extension.as_str(), "tsv" | "tab").then_some('\t')
+    matches!(extension(path).as_str(), "tsv" | "tab").then_some('\t')
 }
 
 /// The files of the user's data, and how they are read.
@@ -415,7 +425,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
-        let made = series::read(&text, reading, delimiter(file), &spec.file);
+        let made = series::read(&text, reading, Form::of(file), &spec.file);
         let (task, description) = made.map_err(of(file))?;
         (Made::Series(Arc::new(task)), description)
     } else if format == Format::Text && reading.is_next() {
@@ -588,7 +598,13 @@ fn checked_format(path: &Path, reading: &Reading) -> Result<Format, Problem> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(Problem::NotAFile);
     }
-    let format = Format::of(path, reading)?;
+    let format = Format::of(path, reading).or_else(|problem| {
+        let mut head = Vec::new();
+        File::open(path)?
+            .take(binary::HEAD)
+            .read_to_end(&mut head)?;
+        Err(binary::problem(&head).unwrap_or(problem))
+    })?;
     match (format, reading.about_text()) {
         (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
             "{flag} is about a text or token ids, and this file holds labelled rows"
@@ -725,6 +741,9 @@ pub fn digest_of(path: &Path) -> std::io::Result<String> {
 fn decode(bytes: Vec<u8>) -> Result<String, Problem> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(Problem::Utf16);
+    }
+    if let Some(problem) = binary::problem(&bytes) {
+        return Err(problem);
     }
     match String::from_utf8(bytes) {
         Ok(mut text) => {

@@ -108,6 +108,8 @@ pub(super) struct Collector {
     labels: Numbers,
     bad: Vec<BadLine>,
     bad_count: usize,
+    /// The rows of the files before.
+    before: usize,
     /// Longer sequences are cut after this many tokens.
     max_len: Option<usize>,
     cut: usize,
@@ -212,9 +214,10 @@ impl Collector {
             return Err(Problem::Lines {
                 count,
                 shown,
-                can_skip: true,
+                can_skip: self.rows.len() > self.before,
             });
         }
+        self.before = self.rows.len();
         let rows = |count: usize| match count {
             1 => "1 row".to_string(),
             _ => format!("{} rows", grouped(count)),

@@ -1,13 +1,13 @@
 //! Plain text as a task: predict the masked characters.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::grouped;
 use crate::rng::{HostRng, RngExt, generator, permutation};
-use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows};
+use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows, Windows};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
 /// Two lengths inside and three beyond. The longest fits into the last tenth of a text with
@@ -254,6 +254,23 @@ pub(super) fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
         .collect()
 }
 
+impl Windows for MaskedText {
+    fn rows(&self) -> usize {
+        self.train
+    }
+
+    fn batch_within(&self, part: Range<usize>, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator("data/text/train", seed, step as u64);
+        let length = rng.random_range(TRAIN_LENGTHS);
+        (0..size)
+            .map(|_| {
+                let start = rng.random_range(part.start..=part.end - length);
+                self.sample(start, length, &mut rng)
+            })
+            .collect()
+    }
+}
+
 impl Task for MaskedText {
     fn name(&self) -> &str {
         super::limits::NAME
@@ -293,14 +310,11 @@ impl Task for MaskedText {
     }
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        let mut rng = generator("data/text/train", seed, step as u64);
-        let length = rng.random_range(TRAIN_LENGTHS);
-        (0..size)
-            .map(|_| {
-                let start = rng.random_range(0..=self.train - length);
-                self.sample(start, length, &mut rng)
-            })
-            .collect()
+        self.batch_within(0..self.train, seed, step, size)
+    }
+
+    fn windows(&self) -> Option<&dyn Windows> {
+        Some(self)
     }
 
     fn test_set(&self, length: usize) -> Vec<Sample> {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use pe_burn::PositionalConfig;
 use serde::{Deserialize, Serialize};
 
 use super::batch::TensorBatch;
@@ -105,7 +104,7 @@ pub fn measure_cost(
             task.test_lengths()
         )));
     };
-    let scheme = &of_length(scheme, task, length);
+    let scheme = &of_length(scheme, sizes, task, length)?;
     let batch_size = batch_size(recipe, task, length);
     let samples = tested.iter().cycle().take(batch_size);
     let samples: Vec<Sample> = samples
@@ -168,18 +167,20 @@ fn batch_size(recipe: &Recipe, task: &dyn Task, length: usize) -> usize {
 
 /// The scheme as a training on inputs of this length has it. Images of another resolution have a grid of their own,
 /// and a trained table has a row for each of its patches.
-fn of_length(scheme: &Scheme, task: &dyn Task, length: usize) -> Scheme {
-    let mut scheme = scheme.clone();
+fn of_length(
+    scheme: &Scheme,
+    sizes: &ModelSpec,
+    task: &dyn Task,
+    length: usize,
+) -> Result<Scheme, LabError> {
     let Some(grid) = task.grid_at(length) else {
-        return scheme;
+        return Ok(scheme.clone());
     };
-    if scheme.grid.is_some() {
-        scheme.grid = Some(grid);
-    }
-    if let PositionalConfig::Learned(table) = &mut scheme.encoding {
-        table.max_len = table.max_len.max(grid.tokens());
-    }
-    scheme
+    let positions = grid.tokens().max(task.positions());
+    Ok(Scheme {
+        grid: scheme.grid.map(|_| grid),
+        ..Scheme::by_name(&scheme.name, sizes, positions)?
+    })
 }
 
 /// The sample as it is in training, where a causal task asks for an answer at every token.
@@ -386,13 +387,14 @@ mod tests {
             d_model: 16,
             heads: 2,
             d_ff: 16,
+            ..ModelSpec::default()
         };
         let text = text_with(16).unwrap();
         let (images, series) = (digits_32(), co2());
         let tasks: [&dyn Task; 5] = [&Reverse, &Digits, &*images, &*series, &*text];
         for task in tasks {
             let fits = |name: &&str| {
-                let scheme = Scheme::by_name(name, 16, 2, 1).unwrap();
+                let scheme = Scheme::by_name(name, &sizes, 1).unwrap();
                 scheme.on(task).is_ok()
             };
             let lengths = cost_lengths(task);

@@ -276,7 +276,9 @@ fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
     let all = match (headline.part, data.folds) {
         (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
-            data.test.as_ref().map_or(file_title(data), |test| &test.file)
+            data.test
+                .as_ref()
+                .map_or(file_title(data), |test| &test.file)
         ),
         (Part::Inside, Some(folds)) => format!(
             "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",

@@ -28,7 +28,7 @@ mod text;
 mod toy;
 mod tuning;
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
@@ -174,6 +174,11 @@ pub trait Task: Send + Sync {
     /// The fixed test set of one length.
     fn test_set(&self, length: usize) -> Vec<Sample>;
 
+    /// The data from which its training examples are cut, if they are windows of one long row.
+    fn windows(&self) -> Option<&dyn Windows> {
+        None
+    }
+
     /// What its scores are measured in.
     fn measure(&self) -> Measure {
         Measure::Accuracy
@@ -249,6 +254,17 @@ pub trait Task: Send + Sync {
         let tested = self.test_lengths().into_iter().max().unwrap_or(0);
         tested.max(*self.train_lengths().end()) + self.framing()
     }
+}
+
+/// Training examples that are windows of one long row of data, such as a series or a text. Windows overlap, so none of them
+/// can be held out without a part of the data.
+pub trait Windows {
+    /// How many rows of data are trained on: those of a series, or the tokens of a text.
+    fn rows(&self) -> usize;
+
+    /// [`Task::train_batch`] with windows that lie in a part of these rows, and so does all that is predicted. The part is
+    /// longer than the longest window of the training.
+    fn batch_within(&self, part: Range<usize>, seed: u64, step: usize, size: usize) -> Vec<Sample>;
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 use std::io::{Error, ErrorKind, Result, Write};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use super::{Answer, Language, Measure, Readout, Sample, Stream, Task, TestRows};
+use super::{Answer, Language, Measure, Readout, Sample, Stream, Task, TestRows, Windows};
 use crate::rng::{RngExt, generator};
 
 /// The tested lengths in training lengths.
@@ -311,6 +311,23 @@ impl Language for NextToken {
     }
 }
 
+impl Windows for NextToken {
+    fn rows(&self) -> usize {
+        self.train
+    }
+
+    fn batch_within(&self, part: Range<usize>, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator("next token/train", seed, step as u64);
+        let length = self.train_length;
+        (0..size)
+            .map(|_| {
+                let end = rng.random_range(part.start + length..part.end);
+                self.sample(end, length, length)
+            })
+            .collect()
+    }
+}
+
 impl Task for NextToken {
     fn name(&self) -> &str {
         &self.about.name
@@ -364,14 +381,11 @@ impl Task for NextToken {
     }
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        let mut rng = generator("next token/train", seed, step as u64);
-        let length = self.train_length;
-        (0..size)
-            .map(|_| {
-                let end = rng.random_range(length..self.train);
-                self.sample(end, length, length)
-            })
-            .collect()
+        self.batch_within(0..self.train, seed, step, size)
+    }
+
+    fn windows(&self) -> Option<&dyn Windows> {
+        Some(self)
     }
 
     fn test_set(&self, length: usize) -> Vec<Sample> {

@@ -2,15 +2,15 @@
 //! training data.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::{Input, Measure, Readout, Sample, Task, TestRows};
+use super::{Input, Measure, Readout, Sample, Task, TestRows, Windows};
 
-/// One in this many different examples is held out.
-const HELD_OUT: u64 = 10;
+/// One in this many different examples is held out, or of the rows from which windows are cut.
+const HELD_OUT: usize = 10;
 
 /// The seed of the training batches among which held-out examples are looked for.
 const SEED: u64 = u64::MAX;
@@ -20,55 +20,84 @@ const SAMPLES: usize = 256;
 const BATCHES: usize = 2_000;
 const BATCH: usize = 64;
 
-/// Another task, trained on nine tenths of its different training examples and tested on the rest. Its test sets
-/// are used nowhere, so a choice that is made here says nothing about them.
+/// Another task, trained on nine tenths of the training data and tested on the rest. Its test sets are used nowhere, so a
+/// choice that is made here says nothing about them.
 ///
-/// Whether an example is held out depends on its input alone. So it is held out in every training batch, of a
-/// generated task and of rows alike. Windows of one text overlap, though: those held out share characters with
-/// those trained on.
+/// Of separate examples, a tenth of the different ones is held out. Whether an example is depends on its input alone, so it
+/// is held out in every training batch, of a generated task and of rows alike.
+///
+/// Windows of one series or text overlap, so a part of the data is held out: the last tenth of what is trained on, and at least two
+/// of the longest windows. A gap of one window before it belongs to neither. So no row of the data that is read or predicted in a
+/// held-out window is trained on.
 pub struct Tuning {
     task: Arc<dyn Task>,
-    /// The held-out examples of each length.
-    sets: Vec<(usize, Vec<Sample>)>,
+    /// The rows that are trained on, where examples are windows of one row of data.
+    to_train: Option<Range<usize>>,
+    sets: Sets,
 }
 
 impl Tuning {
     /// The task for tuning. `None` if its training data have too few different examples to hold any out.
     pub fn of(task: Arc<dyn Task>) -> Option<Self> {
-        let sets = held_out(task.as_ref(), SAMPLES)?;
-        Some(Self { task, sets })
+        let (to_train, sets) = divided(task.as_ref(), SAMPLES)?;
+        Some(Self {
+            task,
+            to_train,
+            sets,
+        })
     }
 
     /// Whether there is such a task. One example of each length is enough to tell, so it takes less time.
     pub fn is_possible(task: &dyn Task) -> bool {
-        held_out(task, 1).is_some()
+        divided(task, 1).is_some()
     }
 }
 
-/// Up to so many held-out examples of each length. `None` if there are none, or none that train.
-fn held_out(task: &dyn Task, enough: usize) -> Option<Vec<(usize, Vec<Sample>)>> {
+/// The held-out examples of each length.
+type Sets = Vec<(usize, Vec<Sample>)>;
+
+/// Which rows train and which are held out, of the data from which windows of up to `longest` rows are cut. `None` if no window is
+/// left to train on.
+fn parts(windows: &dyn Windows, longest: usize) -> Option<[Range<usize>; 2]> {
+    let rows = windows.rows();
+    let held_out = rows.checked_sub((rows / HELD_OUT).max(2 * longest))?;
+    let to_train = held_out.checked_sub(longest).filter(|end| *end > longest)?;
+    Some([0..to_train, held_out..rows])
+}
+
+/// The rows to train on, where examples are windows, and up to so many held-out examples of each length. `None` if there are
+/// none, or none that train.
+fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets)> {
     let trained = task.train_lengths();
+    let parts = match task.windows() {
+        Some(windows) => Some((windows, parts(windows, *trained.end())?)),
+        None => None,
+    };
     let mut lengths = task.test_lengths();
     lengths.retain(|length| trained.contains(length));
     if task.mixes_lengths() {
         lengths = lengths.pop().into_iter().collect();
     }
-    let mut sets: Vec<(usize, Vec<Sample>)> =
-        lengths.into_iter().map(|n| (n, Vec::new())).collect();
+    let mut sets: Sets = lengths.into_iter().map(|n| (n, Vec::new())).collect();
     let mut seen = BTreeSet::new();
-    let mut trains = false;
+    let mut trains = parts.is_some();
     for step in 0..BATCHES {
         if trains && sets.iter().all(|(_, set)| set.len() >= enough) {
             break;
         }
-        for sample in task.train_batch(SEED, step, BATCH) {
+        let batch = match &parts {
+            Some((windows, [_, part])) => windows.batch_within(part.clone(), SEED, step, BATCH),
+            None => task.train_batch(SEED, step, BATCH),
+        };
+        for sample in batch {
             let length = sample.input.len() - task.framing();
             let hash = hash(&sample);
+            let is_held_out = parts.is_some() || is_held_out(hash);
             let fits = |of: usize| of == length || task.mixes_lengths();
             let set = sets.iter_mut().find(|(of, _)| fits(*of));
-            trains |= !is_held_out(hash);
+            trains |= !is_held_out;
             if let Some((_, set)) = set
-                && is_held_out(hash)
+                && is_held_out
                 && set.len() < enough
                 && seen.insert(hash)
             {
@@ -77,7 +106,8 @@ fn held_out(task: &dyn Task, enough: usize) -> Option<Vec<(usize, Vec<Sample>)>>
         }
     }
     sets.retain(|(_, set)| !set.is_empty());
-    (trains && !sets.is_empty()).then_some(sets)
+    let to_train = parts.map(|(_, [to_train, _])| to_train);
+    (trains && !sets.is_empty()).then_some((to_train, sets))
 }
 
 /// The FNV-1a hash of the input of an example.
@@ -95,11 +125,14 @@ fn hash(sample: &Sample) -> u64 {
 /// Whether an example with this hash is one of those that are held out. The low bits of the hash depend on
 /// little of the input.
 fn is_held_out(hash: u64) -> bool {
-    (hash >> 32).is_multiple_of(HELD_OUT)
+    (hash >> 32).is_multiple_of(HELD_OUT as u64)
 }
 
 impl Task for Tuning {
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        if let (Some(windows), Some(part)) = (self.task.windows(), &self.to_train) {
+            return windows.batch_within(part.clone(), seed, step, size);
+        }
         let mut left = Vec::new();
         // A larger batch has more of the same kind, so that enough are left.
         for times in [2, 8, 32, 128] {

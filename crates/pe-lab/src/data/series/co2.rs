@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use flate2::read::GzDecoder;
 
 use super::super::reading::Reading;
-use super::Series;
+use super::{Form, Series};
 use crate::task::Task;
 
 const FILE: &[u8] = include_bytes!("../../../data/co2.csv.gz");
@@ -21,7 +21,7 @@ static CO2: LazyLock<Arc<Series>> = LazyLock::new(|| {
         time: Some("month".into()),
         ..Reading::default()
     };
-    let read = super::read(&text, &reading, None, "co2.csv");
+    let read = super::read(&text, &reading, Form::Table(None), "co2.csv");
     let (series, _) = read.expect("the embedded series is a series");
     Arc::new(series.named(
         "co2",

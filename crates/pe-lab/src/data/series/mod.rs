@@ -2,36 +2,49 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `table` | the rows of a table: numbers, times, and what is to be predicted |
-//! | `time` | times as a column writes them |
+//! | `rows` | the rows of a table or of JSON lines |
+//! | `column` | what the cells of a column are |
+//! | `table` | numbers, times, and what is to be predicted |
 //! | `co2` | the series of the laboratory |
 //! | `task` | the task |
 //! | `predict` | another table, for the best model of a study |
 
 mod co2;
+mod column;
 mod predict;
+mod rows;
 mod table;
 mod task;
-mod time;
+#[cfg(test)]
+mod tests;
 
 pub use co2::co2;
 pub(super) use predict::to_predict;
+pub(super) use rows::Form;
 pub(super) use task::{About, Series};
 
-use super::error::Problem;
+use super::dates::Clock;
+use super::error::{Problem, SHOWN};
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
-use table::{Table, Target};
+use table::{How, Table, Target};
 use task::is_forecast;
 
 use crate::task::Task;
 
-/// The window of the training, unless `--max-len` says otherwise.
+/// The longest window of the training, unless `--max-len` says otherwise. A short series has one of a seventh of its rows.
 const WINDOW: usize = 32;
-/// One row in this many, at the end, is kept for the test.
+const SEVENTH: usize = 7;
+/// The shortest window that is chosen.
+const MIN_WINDOW: usize = 8;
+/// The fewest rows of a series.
+const MIN_ROWS: usize = SEVENTH * MIN_WINDOW;
+/// One row in this many, at the end, is kept for the test; of a short series up to one in three.
 const HELD_OUT: usize = 5;
-/// The fewest rows that are predicted in the training and in the test.
-const MIN_WINDOWS: usize = 20;
+const MOST_HELD_OUT: usize = 3;
+/// As many rows as should be predicted in the test of each length, and the fewest that may be.
+const WINDOWS: usize = 20;
+const MIN_WINDOWS: usize = 10;
 /// The description names this many columns.
 const NAMED: usize = 10;
 
@@ -43,7 +56,7 @@ const NAMED: usize = 10;
 pub(super) fn read(
     text: &str,
     reading: &Reading,
-    delimiter: Option<char>,
+    form: Form,
     file: &str,
 ) -> Result<(Series, Vec<String>), Problem> {
     let wrong = |reason: String| Err(Problem::Series(reason));
@@ -52,26 +65,26 @@ pub(super) fn read(
             "{flag} is not about a series, which --target asks for"
         ));
     }
-    let window = reading.max_len.unwrap_or(WINDOW);
-    let table = table::read(text, reading, delimiter)?;
+    let (table, how) = table::read(text, reading, form)?;
     let rows = table.rows();
-    let to_train = rows - rows / HELD_OUT;
-    let least = HELD_OUT * (window + MIN_WINDOWS);
-    if rows < least {
-        return wrong(format!(
-            "has {} rows, too few for windows of {window}: it takes at least {}, of which the last fifth is the \
-             test; say a smaller --max-len",
-            grouped(rows),
-            grouped(least)
-        ));
-    }
+    let window = window(rows, reading.max_len)?;
+    // A fifth, or as much more of a short series as enough windows take.
+    let held_out = (window + WINDOWS)
+        .min(rows / MOST_HELD_OUT)
+        .max(rows / HELD_OUT);
+    let to_train = rows - held_out;
     // As long as enough rows of the test have so many before them.
-    let fits = |length: &usize| rows - to_train >= length + MIN_WINDOWS;
+    let fits = |length: &usize| held_out >= length + WINDOWS;
     let beyond = [window * 3 / 2, window * 2].into_iter().filter(fits);
     let inside = [window / 2, window];
     let mut lengths: Vec<usize> = inside.into_iter().chain(beyond).collect();
     lengths.dedup();
-    let mut notes = describe(&table, to_train, window);
+    let mut notes = describe(&table, &how, to_train, window);
+    if reading.max_len.is_none() && window < WINDOW {
+        notes.push(format!(
+            "the longest window of the training has {window} rows, a seventh of so short a series; --max-len says otherwise"
+        ));
+    }
     let task = Series::new(table, file, to_train, window, lengths);
     task.check_range(task.table()).map_err(Problem::Series)?;
     let floor = task.floor(window);
@@ -102,8 +115,46 @@ pub(super) fn read(
     Ok((task, notes))
 }
 
+/// The longest window of the training of a series of so many rows.
+///
+/// # Errors
+///
+/// [`Problem::Series`] for too few rows for any window, or for the one that was asked for.
+fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
+    let wrong = |reason: String| Err(Problem::Series(reason));
+    if rows < MIN_ROWS {
+        return wrong(format!(
+            "has {rows} rows, too few for a series: it takes at least {MIN_ROWS}"
+        ));
+    }
+    let longest = rows / MOST_HELD_OUT - MIN_WINDOWS;
+    match asked {
+        None => Ok((rows / SEVENTH).min(WINDOW)),
+        Some(window) if window <= longest => Ok(window),
+        Some(window) => wrong(format!(
+            "has {} rows, too few for windows of {window}: they take at least {}; with so few rows, --max-len is at most {longest}",
+            grouped(rows),
+            grouped(MOST_HELD_OUT * (window + MIN_WINDOWS))
+        )),
+    }
+}
+
+/// The steps of the times in words: the middle one, and how much they differ.
+fn steps_in_words(table: &Table, clock: Clock) -> String {
+    let steps = task::steps_of(table);
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+        return String::new();
+    };
+    let [first, middle, last] =
+        [*first, steps[steps.len() / 2], *last].map(|step| clock.step(step));
+    match first == last {
+        true => format!("each of {middle}"),
+        false => format!("{middle} (the shortest {first}, the longest {last})"),
+    }
+}
+
 /// What was found, in lines for a person.
-fn describe(table: &Table, to_train: usize, window: usize) -> Vec<String> {
+fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<String> {
     let rows = table.rows();
     let named: Vec<String> = table
         .columns
@@ -143,18 +194,29 @@ fn describe(table: &Table, to_train: usize, window: usize) -> Vec<String> {
             grouped(rows - to_train)
         ),
     ];
-    if let Some(time) = &table.time {
+    if let (Some(time), Some(clock)) = (&table.time, how.clock) {
         lines.push(format!(
             "positions are the times of {}, in units of the middle one of its steps; schemes that take whole \
              numbers alone get 0, 1, 2, …",
             shorten(time)
         ));
+        lines.push(format!(
+            "times are {clock}; steps of time: {}",
+            steps_in_words(table, clock)
+        ));
     }
-    if !table.left_out.is_empty() {
+    lines.extend(how.notes.iter().cloned());
+    if !how.left_out.is_empty() {
+        let named: Vec<String> = how
+            .left_out
+            .iter()
+            .take(SHOWN)
+            .map(ToString::to_string)
+            .collect();
         lines.push(format!(
             "lines left out: {}, such as {}; the rows around them count as neighbours{}",
-            grouped(table.left_out.len()),
-            table.left_out[0],
+            grouped(how.left_out.len()),
+            named.join("; "),
             match &table.time {
                 Some(_) => ", and their times tell how far apart they are",
                 None => "",

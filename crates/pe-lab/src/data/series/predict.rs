@@ -6,7 +6,8 @@ use super::super::error::Problem;
 use super::super::predict::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::super::reading::Reading;
-use super::super::{delimiter, open, text};
+use super::super::{open, text};
+use super::rows::Form;
 use super::table;
 use super::task::Series;
 
@@ -18,7 +19,7 @@ pub(in super::super) fn to_predict(
     file: &Path,
 ) -> Result<ToPredict, Problem> {
     let text = text(open(file, reading)?.1)?;
-    let table = table::read_like(&text, reading, delimiter(file), task.table())?;
+    let table = table::read_like(&text, reading, Form::of(file), task.table())?;
     task.check_range(&table).map_err(Problem::Series)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);

@@ -1,16 +1,20 @@
 //! Reads the rows of a series from a table.
 
-use super::super::csv::{column, each_record, names_of, sniffed, unknown_column};
+use std::borrow::Cow;
+
+use csv::StringRecord;
+
+use super::super::csv::ranges;
+use super::super::dates::{Clock, SUCH_AS, Seen};
 use super::super::error::{BadLine, Problem, SHOWN};
 use super::super::limits::{MAX_CLASSES, MAX_ROWS};
 use super::super::quote::{grouped, shorten};
 use super::super::reading::Reading;
-use super::time;
+use super::column::{Column, is_missing, number};
+use super::rows::{Form, Rows};
 
 /// The most columns that are read at each time.
 const MAX_COLUMNS: usize = 256;
-/// How a missing value is written.
-const MISSING: [&str; 6] = ["", "na", "nan", "n/a", "null", "?"];
 
 /// What is to be predicted.
 #[derive(Debug, PartialEq)]
@@ -28,7 +32,7 @@ pub(super) enum Target {
 /// A series: numbers at each of its rows.
 #[derive(Debug, PartialEq)]
 pub(super) struct Table {
-    /// The name of the target, and of the column of times.
+    /// The name of the target, and of the column of times: of several, with commas between them.
     pub target: String,
     pub time: Option<String>,
     /// The columns that are read. The target of a forecast comes first.
@@ -37,6 +41,15 @@ pub(super) struct Table {
     pub values: Vec<Vec<f64>>,
     pub times: Option<Vec<f64>>,
     pub to_predict: Target,
+}
+
+/// How a table was read.
+#[derive(Debug, Default)]
+pub(super) struct How {
+    /// How its times are written.
+    pub clock: Option<Clock>,
+    /// What else is to be said of it.
+    pub notes: Vec<String>,
     /// Lines that were left out.
     pub left_out: Vec<BadLine>,
 }
@@ -47,65 +60,212 @@ impl Table {
     }
 }
 
-/// Reads a table.
+/// Reads a table, and returns how.
 ///
 /// # Errors
 ///
-/// A [`Problem`] that names the flag for columns that are not there; [`Problem::Lines`] for missing values and for
-/// times that do not go forward, if they are more than [`Reading::skip_bad`].
-pub(super) fn read(
-    text: &str,
-    reading: &Reading,
-    delimiter: Option<char>,
-) -> Result<Table, Problem> {
-    let delimiter = reading
-        .delimiter
-        .or(delimiter)
-        .unwrap_or_else(|| sniffed(text));
-    let (names, _) = names_of(text, delimiter, reading.no_header)?;
-    let find = |flag: &'static str, name: &str| {
-        column(&names, name).ok_or_else(|| unknown_column(flag, name, &names))
-    };
-    let target = find("--target", reading.target.as_deref().unwrap_or_default())?;
+/// A [`Problem`] that names the flag for columns that are not there or that hold something else; [`Problem::Lines`] for missing
+/// values and for times that do not go forward, if they are more than [`Reading::skip_bad`].
+pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, How), Problem> {
+    let rows = Rows::of(text, reading, form)?;
+    let target = rows.find("--target", reading.target.as_deref().unwrap_or_default())?;
     let time = reading.time.as_deref();
-    let time = time.map(|name| find("--time", name)).transpose()?;
-    if time == Some(target) {
+    let time = time.map(|name| Time::find(&rows, name)).transpose()?;
+    if let Some(time) = &time
+        && time.columns.contains(&target)
+    {
         return Err(Problem::Reading(format!(
             "--time and --target both name {}",
-            shorten(&names[target])
+            shorten(&rows.names[target])
         )));
     }
-    let is_number = |cell: &str| cell.parse::<f64>().is_ok_and(f64::is_finite);
-    let mut is_forecast = true;
-    let mut header = !reading.no_header;
-    each_record(text, delimiter, |record, _| {
-        if !std::mem::take(&mut header) {
-            let cell = record.get(target).unwrap_or("").trim();
-            is_forecast &= is_missing(cell) || is_number(cell);
+    let named = match &reading.columns {
+        Some(named) => {
+            let find = |name: &str| rows.find("--columns", name);
+            let hides = |column| column == target || has(&time, column);
+            Some(ranges(&rows.names, named, find, hides)?)
         }
-        Ok(())
-    })?;
-
-    let mut read: Vec<usize> = match &reading.columns {
-        Some(named) => named
-            .iter()
-            .map(|name| find("--columns", name))
-            .collect::<Result<_, _>>()?,
-        None => (0..names.len())
-            .filter(|column| Some(*column) != time && *column != target)
-            .collect(),
+        None => None,
     };
-    if let Some(wrong) = read
-        .iter()
-        .find(|column| Some(**column) == time || (!is_forecast && **column == target))
-    {
+    let seen = Survey::of(&rows, time.as_ref())?;
+    let mut how = How::default();
+    let time = match (time, &named) {
+        (None, None) => found_time(&rows, &seen.columns, target, &mut how)?,
+        (time, _) => time,
+    };
+    let is_forecast = !seen.columns[target].is_classes();
+    let read = columns_read(&rows.names, target, named, &time, is_forecast)?;
+    if !is_forecast && seen.columns[target].has_numbers() {
+        how.notes.push(format!(
+            "{} holds fewer numbers than words, such as {}, so each of its different cells is a class",
+            shorten(&rows.names[target]),
+            seen.columns[target].word().unwrap_or_default()
+        ));
+    }
+    let class = (!is_forecast).then_some(target);
+    let found = Wanted::of(&rows, &seen, read, time, class, &mut how)?;
+    let (table, left_out) = found.rows(&rows, Some(reading.skip_bad), target)?;
+    how.left_out = left_out;
+    Ok((table, how))
+}
+
+/// Reads a table for the model of a study, from the columns of the same names as its table. Classes are not read.
+///
+/// # Errors
+///
+/// As [`read`]; every line that cannot be used is an error.
+pub(super) fn read_like(
+    text: &str,
+    reading: &Reading,
+    form: Form,
+    like: &Table,
+) -> Result<Table, Problem> {
+    let rows = Rows::of(text, reading, form)?;
+    let missing = |problem, name: &str| match problem {
+        Problem::NoColumn { columns, .. } => Problem::Series(format!(
+            "has no column {}, which the study reads; its columns are {columns}",
+            shorten(name)
+        )),
+        other => other,
+    };
+    let find = |name: &String| {
+        rows.find("--columns", name)
+            .map_err(|why| missing(why, name))
+    };
+    let read: Vec<usize> = like.columns.iter().map(find).collect::<Result<_, _>>()?;
+    let time = like.time.as_ref();
+    let time = time.map(|name| Time::find(&rows, name).map_err(|why| missing(why, name)));
+    let time = time.transpose()?;
+    let seen = Survey::of(&rows, time.as_ref())?;
+    let target = read[0];
+    let wanted = Wanted::of(&rows, &seen, read, time, None, &mut How::default())?;
+    Ok(wanted.rows(&rows, None, target)?.0)
+}
+
+/// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
+struct Time {
+    name: String,
+    columns: Vec<usize>,
+}
+
+impl Time {
+    fn find(rows: &Rows<'_>, name: &str) -> Result<Self, Problem> {
+        let columns = match rows.find("--time", name) {
+            Ok(column) => vec![column],
+            Err(_) if name.contains(',') => {
+                let parts = name.split(',').map(|part| rows.find("--time", part));
+                parts.collect::<Result<_, _>>()?
+            }
+            Err(problem) => return Err(problem),
+        };
+        let name = name.to_string();
+        Ok(Self { name, columns })
+    }
+
+    /// The time of a row as its cells write it: those of several columns with spaces between them, and the number of a quarter with
+    /// a Q.
+    fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
+        if let [column] = self.columns[..] {
+            return cell(row, column).into();
+        }
+        let part = |column: &usize| {
+            let cell = cell(row, *column);
+            let whole = cell.strip_suffix(".0").unwrap_or(cell);
+            match names[*column].trim().starts_with(['q', 'Q']) && whole.len() == 1 {
+                true => format!("Q{whole}"),
+                false => whole.to_string(),
+            }
+        };
+        let parts: Vec<String> = self.columns.iter().map(part).collect();
+        parts.join(" ").into()
+    }
+}
+
+fn has(time: &Option<Time>, column: usize) -> bool {
+    time.as_ref()
+        .is_some_and(|time| time.columns.contains(&column))
+}
+
+fn cell(row: &StringRecord, column: usize) -> &str {
+    row.get(column).unwrap_or("").trim()
+}
+
+/// What all columns hold, and the times of several columns.
+struct Survey {
+    columns: Vec<Column>,
+    times: Seen,
+}
+
+impl Survey {
+    fn of(rows: &Rows<'_>, time: Option<&Time>) -> Result<Self, Problem> {
+        let mut seen = Self {
+            columns: vec![Column::default(); rows.names.len()],
+            times: Seen::default(),
+        };
+        rows.each(|line, row| {
+            // Lines that are no rows are told when they are read.
+            let Ok(row) = row else { return Ok(()) };
+            for (place, column) in seen.columns.iter_mut().enumerate() {
+                column.add(line, cell(row, place));
+            }
+            if let Some(time) = time.filter(|time| time.columns.len() > 1) {
+                seen.times.add(&time.cell(&rows.names, row));
+            }
+            Ok(())
+        })?;
+        Ok(seen)
+    }
+}
+
+/// The one column beside the target whose cells are all dates, which is taken for the time.
+fn found_time(
+    rows: &Rows<'_>,
+    columns: &[Column],
+    target: usize,
+    how: &mut How,
+) -> Result<Option<Time>, Problem> {
+    let of_dates = (0..columns.len()).filter(|at| *at != target && columns[*at].dates.is_dates());
+    let of_dates: Vec<usize> = of_dates.collect();
+    match of_dates[..] {
+        [] => Ok(None),
+        [column] => {
+            let name = rows.names[column].clone();
+            how.notes.push(format!(
+                "every cell of {} is a date, so it is the time; --time and --columns say otherwise",
+                shorten(&name)
+            ));
+            let columns = vec![column];
+            Ok(Some(Time { name, columns }))
+        }
+        [one, other, ..] => Err(Problem::Reading(format!(
+            "the cells of {} and of {} are dates; say which are the times with --time, and which columns are read with --columns",
+            shorten(&rows.names[one]),
+            shorten(&rows.names[other])
+        ))),
+    }
+}
+
+/// The columns that are read: those that are named, or all but the target of classes and the times. The target of a forecast
+/// comes first.
+fn columns_read(
+    names: &[String],
+    target: usize,
+    named: Option<Vec<usize>>,
+    time: &Option<Time>,
+    is_forecast: bool,
+) -> Result<Vec<usize>, Problem> {
+    let mut read: Vec<usize> = named.unwrap_or_else(|| {
+        let others = (0..names.len()).filter(|column| *column != target && !has(time, *column));
+        others.collect()
+    });
+    let is_wrong = |column: &&usize| has(time, **column) || (!is_forecast && **column == target);
+    if let Some(wrong) = read.iter().find(is_wrong) {
         return Err(Problem::Reading(format!(
             "--columns names {}, which is the column of the {}",
             shorten(&names[*wrong]),
-            if Some(*wrong) == time {
-                "times"
-            } else {
-                "classes"
+            match has(time, *wrong) {
+                true => "times",
+                false => "classes",
             }
         )));
     }
@@ -126,71 +286,14 @@ pub(super) fn read(
             grouped(read.len())
         )));
     }
-
-    let columns = Columns {
-        names,
-        read,
-        time,
-        class: (!is_forecast).then_some(target),
-    };
-    let found = rows(text, reading, delimiter, &columns, Some(reading.skip_bad))?;
-    let to_predict = match is_forecast {
-        true => Target::Next,
-        false => classes_of(&found.classes)?,
-    };
-    Ok(columns.table(target, found, to_predict))
+    Ok(read)
 }
 
-/// Reads a table for the model of a study, from the columns of the same names as its table. Classes are not read.
-///
-/// # Errors
-///
-/// As [`read`]; every line that cannot be used is an error.
-pub(super) fn read_like(
-    text: &str,
-    reading: &Reading,
-    delimiter: Option<char>,
-    like: &Table,
-) -> Result<Table, Problem> {
-    let delimiter = reading
-        .delimiter
-        .or(delimiter)
-        .unwrap_or_else(|| sniffed(text));
-    let (names, _) = names_of(text, delimiter, reading.no_header)?;
-    let find = |name: &str| {
-        column(&names, name).ok_or_else(|| {
-            Problem::Series(format!(
-                "has no column {}, which the study reads; its columns are {}",
-                shorten(name),
-                names
-                    .iter()
-                    .take(SHOWN)
-                    .map(|name| shorten(name))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ))
-        })
-    };
-    let read = like.columns.iter().map(|name| find(name));
-    let read: Vec<usize> = read.collect::<Result<_, _>>()?;
-    let time = like.time.as_deref().map(find).transpose()?;
-    let columns = Columns {
-        names,
-        read,
-        time,
-        class: None,
-    };
-    let found = rows(text, reading, delimiter, &columns, None)?;
-    let target = columns.read[0];
-    Ok(columns.table(target, found, Target::Next))
-}
-
-/// The columns of a table that are read.
-struct Columns {
-    names: Vec<String>,
-    /// Those of the numbers.
-    read: Vec<usize>,
-    time: Option<usize>,
+/// The columns of a table that are read, and how.
+struct Wanted {
+    /// Those of the numbers, and whether they have decimal commas.
+    read: Vec<(usize, bool)>,
+    time: Option<(Time, Clock)>,
     /// That of the classes, if they are to be predicted.
     class: Option<usize>,
 }
@@ -204,119 +307,188 @@ struct Found {
     bad: Vec<BadLine>,
 }
 
-impl Columns {
-    fn table(self, target: usize, found: Found, to_predict: Target) -> Table {
-        let name = |column: &usize| self.names[*column].clone();
-        Table {
-            target: name(&target),
-            time: self.time.as_ref().map(name),
-            columns: self.read.iter().map(name).collect(),
-            values: found.values,
-            times: self.time.map(|_| found.times),
-            to_predict,
-            left_out: found.bad,
+impl Wanted {
+    /// How the cells of the columns are written, which is the same in all rows.
+    fn of(
+        rows: &Rows<'_>,
+        seen: &Survey,
+        read: Vec<usize>,
+        time: Option<Time>,
+        class: Option<usize>,
+        how: &mut How,
+    ) -> Result<Self, Problem> {
+        let (names, columns) = (&rows.names, &seen.columns);
+        let without = |at: &&usize| !columns[**at].has_numbers() && columns[**at].word().is_some();
+        if let Some(without) = read.iter().find(without) {
+            return Err(Problem::Series(format!(
+                "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns",
+                shorten(&names[*without]),
+                columns[*without].word().unwrap_or_default()
+            )));
         }
-    }
-}
-
-/// Reads the rows of a table. Up to `skip_bad` lines that cannot be used are left out and returned; `None` if none
-/// may be left out.
-fn rows(
-    text: &str,
-    reading: &Reading,
-    delimiter: char,
-    columns: &Columns,
-    skip_bad: Option<usize>,
-) -> Result<Found, Problem> {
-    let (allowed, can_skip) = (skip_bad.unwrap_or(0), skip_bad.is_some());
-    let Columns {
-        names,
-        read,
-        time,
-        class,
-    } = columns;
-    let mut found = Found {
-        values: vec![Vec::new(); read.len()],
-        ..Found::default()
-    };
-    let mut header = !reading.no_header;
-    each_record(text, delimiter, |record, place| {
-        if std::mem::take(&mut header) {
-            return Ok(());
-        }
-        let cell = |column: usize| record.get(column).unwrap_or("").trim();
-        let row = || {
-            if record.len() > names.len() {
-                return Err(format!(
-                    "{} fields, and the header has {}",
-                    record.len(),
-                    names.len()
-                ));
+        how.notes.extend(decimal_commas(names, columns, &read)?);
+        let time = match time {
+            None => None,
+            Some(time) => {
+                let times = match time.columns[..] {
+                    [column] => &columns[column].dates,
+                    _ => &seen.times,
+                };
+                let clock = clock(&time, times)?;
+                how.clock = Some(clock);
+                Some((time, clock))
             }
-            let mut numbers = Vec::with_capacity(read.len());
-            for column in read {
-                numbers.push(number(&names[*column], cell(*column))?);
-            }
-            if let Some(class) = class
-                && is_missing(cell(*class))
-            {
-                return Err(format!("{} is missing", shorten(&names[*class])));
-            }
-            let at = match time {
-                None => None,
-                Some(column) => Some(later(&names[*column], cell(*column), found.times.last())?),
-            };
-            Ok((numbers, at))
         };
-        match row() {
-            Err(what) => found.bad.push(BadLine {
-                line: place.first,
-                what,
-            }),
-            Ok((numbers, at)) => {
-                for (column, number) in found.values.iter_mut().zip(numbers) {
-                    column.push(number);
-                }
-                found.times.extend(at);
-                found
-                    .classes
-                    .extend(class.map(|class| cell(class).to_string()));
+        let read = read.into_iter().map(|at| (at, columns[at].has_comma()));
+        Ok(Self {
+            read: read.collect(),
+            time,
+            class,
+        })
+    }
+
+    /// Reads the rows. Up to `skip_bad` lines that cannot be used are left out and returned; `None` if none may be left out.
+    fn rows(
+        self,
+        rows: &Rows<'_>,
+        skip_bad: Option<usize>,
+        target: usize,
+    ) -> Result<(Table, Vec<BadLine>), Problem> {
+        let (allowed, can_skip) = (skip_bad.unwrap_or(0), skip_bad.is_some());
+        let mut found = Found {
+            values: vec![Vec::new(); self.read.len()],
+            ..Found::default()
+        };
+        rows.each(|line, row| {
+            if let Err(what) = row.and_then(|row| self.take(&rows.names, row, &mut found)) {
+                found.bad.push(BadLine { line, what });
             }
+            match found.values[0].len() > MAX_ROWS {
+                true => Err(Problem::TooManyRows),
+                false => Ok(()),
+            }
+        })?;
+        let is_empty = found.values[0].is_empty();
+        if found.bad.len() > allowed {
+            return Err(Problem::Lines {
+                count: found.bad.len(),
+                shown: found.bad.into_iter().take(SHOWN).collect(),
+                can_skip: can_skip && !is_empty,
+            });
         }
-        match found.values[0].len() > MAX_ROWS {
-            true => Err(Problem::TooManyRows),
-            false => Ok(()),
+        if is_empty {
+            return Err(Problem::NoRow);
         }
-    })?;
-    if found.bad.len() > allowed {
-        return Err(Problem::Lines {
-            count: found.bad.len(),
-            shown: found.bad.into_iter().take(SHOWN).collect(),
-            can_skip,
-        });
+        let name = |column: &usize| rows.names[*column].clone();
+        let table = Table {
+            target: name(&target),
+            columns: self.read.iter().map(|(column, _)| name(column)).collect(),
+            values: found.values,
+            times: self.time.is_some().then_some(found.times),
+            time: self.time.map(|(time, _)| time.name),
+            to_predict: match self.class {
+                None => Target::Next,
+                Some(_) => classes_of(&found.classes)?,
+            },
+        };
+        Ok((table, found.bad))
     }
-    match found.values[0].is_empty() {
-        true => Err(Problem::NoRow),
-        false => Ok(found),
+
+    /// Adds a row, or says what is wrong with it.
+    fn take(&self, names: &[String], row: &StringRecord, found: &mut Found) -> Result<(), String> {
+        let mut numbers = Vec::with_capacity(self.read.len());
+        for (column, has_comma) in &self.read {
+            numbers.push(number_in(&names[*column], cell(row, *column), *has_comma)?);
+        }
+        let class = self.class.map(|class| (class, cell(row, class)));
+        if let Some((column, class)) = class
+            && is_missing(class)
+        {
+            return Err(format!("{} is missing", shorten(&names[column])));
+        }
+        let at = match &self.time {
+            None => None,
+            Some((time, clock)) => {
+                let cell = time.cell(names, row);
+                Some(later(&time.name, &cell, *clock, found.times.last())?)
+            }
+        };
+        for (column, number) in found.values.iter_mut().zip(numbers) {
+            column.push(number);
+        }
+        found.times.extend(at);
+        found
+            .classes
+            .extend(class.map(|(_, class)| class.to_string()));
+        Ok(())
     }
 }
 
-fn is_missing(cell: &str) -> bool {
-    MISSING.contains(&cell.to_ascii_lowercase().as_str())
+/// What is to be said of columns that are read with decimal commas.
+fn decimal_commas(
+    names: &[String],
+    columns: &[Column],
+    read: &[usize],
+) -> Result<Option<String>, Problem> {
+    let commas = read
+        .iter()
+        .filter_map(|at| Some((*at, columns[*at].comma()?)));
+    let commas: Vec<_> = commas.collect();
+    let Some((at, ((line, cell), _))) = commas.first() else {
+        return Ok(None);
+    };
+    if commas
+        .iter()
+        .all(|(_, (_, may_be_thousands))| *may_be_thousands)
+    {
+        return Err(Problem::Series(format!(
+            "line {line}: {} is {}, whose comma may be a decimal comma or mark thousands, and no other number tells; write numbers \
+             with a decimal point and without marks of thousands",
+            shorten(&names[*at]),
+            shorten(cell)
+        )));
+    }
+    let named: Vec<String> = commas
+        .iter()
+        .take(SHOWN)
+        .map(|(at, _)| shorten(&names[*at]))
+        .collect();
+    let more = match commas.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {} more", grouped(more)),
+    };
+    Ok(Some(format!(
+        "numbers with decimal commas, such as {} in line {line}: in {}{more}",
+        shorten(cell),
+        named.join(", ")
+    )))
 }
 
-fn number(column: &str, cell: &str) -> Result<f64, String> {
+fn clock(time: &Time, seen: &Seen) -> Result<Clock, Problem> {
+    let name = shorten(&time.name);
+    match seen.clock() {
+        Ok(Some(clock)) => Ok(clock),
+        Ok(None) => Err(Problem::Series(format!(
+            "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}"
+        ))),
+        Err(date) => Err(Problem::Series(format!(
+            "{name} holds dates such as {}, which may begin with the day or with the month, and no other date tells; write the year \
+             first, such as 2024-05-17",
+            shorten(&date)
+        ))),
+    }
+}
+
+fn number_in(column: &str, cell: &str, has_comma: bool) -> Result<f64, String> {
     if is_missing(cell) {
         return Err(match cell {
             "" => format!("{} is missing", shorten(column)),
             _ => format!("{} is missing: it is {}", shorten(column), shorten(cell)),
         });
     }
-    let number = cell.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| {
+    number(cell, has_comma).ok_or_else(|| {
         format!(
-            "{} is {}, and series are made of numbers; if no cell of this column is one, name the others with \
-             --columns",
+            "{} is {}, and series are made of numbers, as other cells of this column are",
             shorten(column),
             shorten(cell)
         )
@@ -324,10 +496,10 @@ fn number(column: &str, cell: &str) -> Result<f64, String> {
 }
 
 /// A time, if it is later than the one before.
-fn later(column: &str, cell: &str, before: Option<&f64>) -> Result<f64, String> {
-    let time = time::parse(cell).ok_or_else(|| {
+fn later(column: &str, cell: &str, clock: Clock, before: Option<&f64>) -> Result<f64, String> {
+    let time = clock.parse(cell).ok_or_else(|| {
         format!(
-            "{} is {}, which is neither a number nor a date such as 2024-05-17 or 2024-05-17T12:30",
+            "{} is {}, and the other times are {clock}",
             shorten(column),
             shorten(cell)
         )

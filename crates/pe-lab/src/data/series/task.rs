@@ -1,6 +1,6 @@
 //! A series as a task: predict the next number, or the class, from the rows before.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::super::predict::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
-use crate::task::{Answer, Input, Measure, Readout, Sample, Task, TestRows};
+use crate::task::{Answer, Input, Measure, Readout, Sample, Task, TestRows, Windows};
 
 /// The fewest steps of a training, unless a flag says otherwise. After 150 steps a forecast of `co2.csv` still
 /// improved.
@@ -85,13 +85,14 @@ impl Series {
         let rows = table.rows();
         let every = (rows - first).div_ceil(MAX_TESTED).max(1);
         let (about, steps) = (about(&table), steps_of(&table));
+        let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         Self {
             name: NAME.into(),
             about,
             source: format!("{file}, {} rows", grouped(rows)),
             scale: scale(&table, to_train, window),
             tested: (first..rows).step_by(every).collect(),
-            step: steps,
+            step,
             to_train,
             window,
             lengths,
@@ -161,7 +162,6 @@ impl Series {
             values: values.chunks(rows).map(<[f64]>::to_vec).collect(),
             times,
             to_predict,
-            left_out: Vec::new(),
         };
         let (to_train, window) = (about.to_train, about.window);
         let task = Self::new(table, file, to_train, window, about.lengths);
@@ -241,7 +241,7 @@ impl Series {
     }
 
     /// The window of `length` rows from which a row is predicted: those before it, or those up to it.
-    fn window_of(&self, row: usize, length: usize) -> std::ops::Range<usize> {
+    fn window_of(&self, row: usize, length: usize) -> Range<usize> {
         let end = row + usize::from(!is_forecast(&self.table));
         end - length..end
     }
@@ -283,14 +283,14 @@ impl Series {
 
     /// In a table of so many rows, those that can be predicted, each with the longest window of the training that it
     /// has. Of a forecast the row after the last is one of them.
-    pub(super) fn windows_of(&self, rows: usize) -> Vec<(usize, std::ops::Range<usize>)> {
+    pub(super) fn windows_of(&self, rows: usize) -> Vec<(usize, Range<usize>)> {
         let next = usize::from(is_forecast(&self.table));
         let of_row = |end: usize| (end - 1 + next, end - self.window.min(end)..end);
         (self.shortest().max(1)..=rows).map(of_row).collect()
     }
 
     /// What a model reads of a window of a table with the columns of this one, with an answer to fill in.
-    pub(super) fn read_window(&self, table: &Table, window: std::ops::Range<usize>) -> Sample {
+    pub(super) fn read_window(&self, table: &Table, window: Range<usize>) -> Sample {
         let last = window.end - 1;
         let width = table.values.len();
         let mut values = Vec::with_capacity(window.len() * width);
@@ -336,14 +336,12 @@ fn about(table: &Table) -> String {
     }
 }
 
-/// The middle one of the steps from one time to the next, or 1 without times.
-fn steps_of(table: &Table) -> f64 {
-    let Some(times) = &table.times else {
-        return 1.0;
-    };
+/// The steps from one time to the next, the shortest first. None without times.
+pub(super) fn steps_of(table: &Table) -> Vec<f64> {
+    let times = table.times.as_deref().unwrap_or_default();
     let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     steps.sort_unstable_by(f64::total_cmp);
-    steps.get(steps.len() / 2).copied().unwrap_or(1.0)
+    steps
 }
 
 /// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.
@@ -370,6 +368,20 @@ fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
         (mean, or_one(variance.sqrt()))
     };
     table.values.iter().enumerate().map(of).collect()
+}
+
+impl Windows for Series {
+    fn rows(&self) -> usize {
+        self.to_train
+    }
+
+    fn batch_within(&self, part: Range<usize>, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        let mut rng = generator("data/series/train", seed, step as u64);
+        let length = rng.random_range(self.train_lengths());
+        let first = part.start + length - usize::from(!is_forecast(&self.table));
+        let row = |_| self.sample(rng.random_range(first..part.end), length);
+        (0..size).map(row).collect()
+    }
 }
 
 impl Task for Series {
@@ -411,11 +423,11 @@ impl Task for Series {
     }
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        let mut rng = generator("data/series/train", seed, step as u64);
-        let length = rng.random_range(self.train_lengths());
-        let first = length - usize::from(!is_forecast(&self.table));
-        let row = |_| self.sample(rng.random_range(first..self.to_train), length);
-        (0..size).map(row).collect()
+        self.batch_within(0..self.to_train, seed, step, size)
+    }
+
+    fn windows(&self) -> Option<&dyn Windows> {
+        Some(self)
     }
 
     fn test_set(&self, length: usize) -> Vec<Sample> {

@@ -1,0 +1,82 @@
+//! Files that people have and that are no text: what they are, and how a text is made of them.
+
+use super::error::Problem;
+
+/// The bytes at the beginning of a file that tell what it is.
+pub(super) const HEAD: u64 = 32;
+
+const BY_PANDAS: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1])\
+    .to_csv(sys.argv[2], index=False)\" FILE.parquet FILE.csv";
+const BY_ARROW: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_feather(sys.argv[1])\
+    .to_csv(sys.argv[2], index=False)\" FILE.feather FILE.csv";
+const BY_OFFICE: &str = "open it in a spreadsheet and save the sheet as CSV in UTF-8";
+const UNPACK: &str = "unpack it and name the file that was in it";
+
+/// How files of a kind begin, what they are, and what to do.
+const KINDS: [(&[u8], &str, &str); 16] = [
+    (b"PAR1", "a Parquet file", BY_PANDAS),
+    (b"ARROW1", "an Arrow or Feather file", BY_ARROW),
+    (b"FEA1", "a Feather file", BY_ARROW),
+    (
+        b"PK\x03\x04",
+        "a ZIP archive or a spreadsheet (.xlsx, .ods)",
+        "of a spreadsheet, save the sheet as CSV in UTF-8; of an archive, unpack it and name the file that was in it",
+    ),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "a spreadsheet of Excel (.xls)",
+        BY_OFFICE,
+    ),
+    (
+        b"\x1f\x8b",
+        "packed by gzip",
+        "unpack it with gunzip --keep FILE.gz and name the file that was in it",
+    ),
+    (b"BZh", "packed by bzip2", UNPACK),
+    (b"\xfd7zXZ\0", "packed by xz", UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd", UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
+    (
+        b"\x89HDF",
+        "an HDF5 file",
+        "write what it holds as a table of text (.csv)",
+    ),
+    (
+        b"SQLite format 3",
+        "a database of SQLite",
+        "write a table of it as text: sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > FILE.csv",
+    ),
+    (
+        b"\x93NUMPY",
+        "an array of NumPy",
+        "of token ids, call it NAME.npy and leave out flags of tables; of numbers, write it with numpy.savetxt",
+    ),
+    (
+        b"\x89PNG",
+        "an image",
+        "name the folder of images with --data FOLDER",
+    ),
+    (
+        b"\xff\xd8\xff",
+        "an image",
+        "name the folder of images with --data FOLDER",
+    ),
+    (b"%PDF", "a PDF", "write the table in it as text (.csv)"),
+];
+
+/// What is wrong with a file that begins with these bytes, if it is known and no text: a table may begin with a column `PAR1`.
+pub(super) fn problem(bytes: &[u8]) -> Option<Problem> {
+    let head = &bytes[..bytes.len().min(HEAD as usize)];
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    let is_utf8 = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        // The last character may be cut.
+        Err(error) => error.error_len().is_none(),
+    };
+    if is_utf8 && !head.iter().any(is_control) {
+        return None;
+    }
+    let known = KINDS.iter().find(|(begin, ..)| bytes.starts_with(begin))?;
+    let (_, what, advice) = *known;
+    Some(Problem::Binary { what, advice })
+}

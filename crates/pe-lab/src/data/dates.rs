@@ -1,0 +1,407 @@
+//! Times as a column writes them: numbers, or dates.
+
+use std::fmt;
+
+use time::{Date, Month};
+
+/// Formats of dates that a message names.
+pub(super) const SUCH_AS: &str =
+    "2024-05-17, 2024-05-17T12:30+02:00, 2024/05/17, 17-May-2024 or 2024 Q2";
+
+/// How a column writes its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    Numbers,
+    /// Dates that say themselves which part is the month.
+    Dates,
+    /// Dates of eight digits: year, month and day.
+    EightDigits,
+    /// Dates such as `17/5/2024`.
+    DayFirst,
+    /// Dates such as `5/17/2024`.
+    MonthFirst,
+}
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Numbers => "numbers",
+            Self::Dates => "dates",
+            Self::EightDigits => "dates of eight digits: year, month and day",
+            Self::DayFirst => "dates, the day before the month",
+            Self::MonthFirst => "dates, the month before the day",
+        })
+    }
+}
+
+impl Clock {
+    /// The time that a cell holds: a number as it is, a date in days since 1970-01-01 (UTC where it has a zone). A month or a quarter is its
+    /// first day. `None` for anything else.
+    pub fn parse(self, cell: &str) -> Option<f64> {
+        match self {
+            Self::Numbers => number(cell),
+            Self::EightDigits => {
+                let digits = Some(cell).filter(|cell| cell.len() == 8 && cell.is_ascii())?;
+                let (year, rest) = digits.split_at(4);
+                let (month, day) = rest.split_at(2);
+                day_of(year, month, day)
+            }
+            Self::Dates | Self::DayFirst | Self::MonthFirst => {
+                date(cell, self == Self::MonthFirst).map(|date| date.0)
+            }
+        }
+    }
+
+    /// A step between two times.
+    pub fn step(self, step: f64) -> String {
+        if self == Self::Numbers {
+            return step.to_string();
+        }
+        let units = [(1.0, "day"), (24.0, "hour"), (1_440.0, "minute")];
+        let fits = units
+            .into_iter()
+            .find(|(in_a_day, _)| step * in_a_day > 0.999);
+        let (in_a_day, unit) = fits.unwrap_or((86_400.0, "second"));
+        let count = (step * in_a_day * 1e3).round() / 1e3;
+        format!("{count} {unit}{}", if count == 1.0 { "" } else { "s" })
+    }
+}
+
+/// What the cells of a column are, to tell how it writes times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    cells: usize,
+    numbers: usize,
+    eight_digits: usize,
+    /// Dates if the day comes before the month, and if it comes after.
+    dates: [usize; 2],
+    /// A date that is another one then.
+    either: Option<String>,
+}
+
+impl Seen {
+    /// Looks at a cell that is not missing.
+    pub fn add(&mut self, cell: &str) {
+        self.cells += 1;
+        if number(cell).is_some() {
+            self.numbers += 1;
+            self.eight_digits += usize::from(Clock::EightDigits.parse(cell).is_some());
+            return;
+        }
+        let both = [date(cell, false), date(cell, true)];
+        for (count, date) in self.dates.iter_mut().zip(&both) {
+            *count += usize::from(date.is_some());
+        }
+        if let ([Some((_, true)), _] | [_, Some((_, true))], None) = (&both, &self.either) {
+            self.either = Some(cell.to_string());
+        }
+    }
+
+    /// Whether every cell is a date.
+    pub fn is_dates(&self) -> bool {
+        let most = self.dates[0].max(self.dates[1]).max(self.eight_digits);
+        self.cells > 0 && most == self.cells
+    }
+
+    /// Whether every cell is a number.
+    pub fn is_numbers(&self) -> bool {
+        self.cells > 0 && self.numbers == self.cells
+    }
+
+    /// How the column writes times: as most of its cells do. `None` if no cell is a time.
+    ///
+    /// # Errors
+    ///
+    /// With a date that may begin with the day or with the month, where no other date tells which.
+    pub fn clock(&self) -> Result<Option<Clock>, String> {
+        let [day_first, month_first] = self.dates;
+        Ok(match (&self.either, day_first.max(month_first)) {
+            (_, dates) if self.numbers > dates => Some(match self.eight_digits == self.numbers {
+                true => Clock::EightDigits,
+                false => Clock::Numbers,
+            }),
+            (_, 0) => None,
+            (None, _) => Some(Clock::Dates),
+            (Some(_), _) if day_first > month_first => Some(Clock::DayFirst),
+            (Some(_), _) if day_first < month_first => Some(Clock::MonthFirst),
+            (Some(date), _) => return Err(date.clone()),
+        })
+    }
+}
+
+fn number(cell: &str) -> Option<f64> {
+    cell.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// A date in days since 1970-01-01, with or without a clock, and whether it is another date if day and month change places.
+fn date(cell: &str, month_first: bool) -> Option<(f64, bool)> {
+    // The clock begins behind the last `T` or space before its first colon.
+    let colon = cell.find(':').unwrap_or(0);
+    let (date, clock) = match cell[..colon].rfind(['T', ' ']) {
+        Some(at) => (cell[..at].trim_end(), Some(&cell[at + 1..])),
+        None => (cell, None),
+    };
+    let date = date.replace(", ", " ");
+    let fields: Vec<&str> = date.split(['-', '/', '.', ' ']).collect();
+    let is_year = |text: &str| digits(text, 4..=4).is_some();
+    let (day, is_either) = match fields[..] {
+        [year, month, day] if is_year(year) => (day_of(year, month, day)?, false),
+        [first, second, year] if digits(first, 1..=2).is_none() => {
+            (day_of(year, first, second)?, false)
+        }
+        [first, second, year] if digits(second, 1..=2).is_none() || date.contains('.') => {
+            (day_of(year, second, first)?, false)
+        }
+        [first, second, year] => match month_first {
+            true => (day_of(year, first, second)?, first != second),
+            false => (day_of(year, second, first)?, first != second),
+        },
+        _ if clock.is_some() => return None,
+        [year, part] if is_year(year) => (month_or_quarter(year, part)?, false),
+        [part, year] => (month_or_quarter(year, part)?, false),
+        [both] => {
+            let (year, part) = both.split_at_checked(4)?;
+            let quarter = part.starts_with(['Q', 'q']).then_some(part)?;
+            (month_or_quarter(year, quarter)?, false)
+        }
+        _ => return None,
+    };
+    let seconds = clock.map_or(Some(0.0), seconds)?;
+    Some((day + seconds / 86_400.0, is_either))
+}
+
+/// The first day of a month or of a quarter.
+fn month_or_quarter(year: &str, part: &str) -> Option<f64> {
+    match part.strip_prefix(['Q', 'q']) {
+        Some(quarter) => {
+            let quarter = digits(quarter, 1..=1).filter(|quarter| (1..=4).contains(quarter))?;
+            day_of(year, &(3 * quarter - 2).to_string(), "1")
+        }
+        None => day_of(year, part, "1"),
+    }
+}
+
+/// A day of the Gregorian calendar, counted from 1970-01-01.
+fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
+    const OF_1970: i32 = 2_440_588;
+    let named = || {
+        let month = month.to_ascii_lowercase();
+        let known = MONTHS
+            .iter()
+            .position(|name| month.len() >= 3 && name.starts_with(&month));
+        known.map(|place| place as u32 + 1)
+    };
+    let month = digits(month, 1..=2).or_else(named)?;
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let (year, day) = (digits(year, 4..=4)?, digits(day, 1..=2)?);
+    let date = Date::from_calendar_date(year as i32, month, day as u8).ok()?;
+    Some(f64::from(date.to_julian_day() - OF_1970))
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// A number of so many digits.
+fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<u32> {
+    let all = count.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    all.then(|| text.parse().ok()).flatten()
+}
+
+/// The seconds since midnight in UTC that a clock shows, such as `12:30`, `12:30:15.5`, `12:30Z` or `12:30+02:00`.
+fn seconds(clock: &str) -> Option<f64> {
+    let end = clock.find(['Z', '+', '-', ' ']).unwrap_or(clock.len());
+    let (clock, zone) = clock.split_at(end);
+    let mut parts = clock.splitn(3, ':');
+    let hour = digits(parts.next()?, 1..=2)?;
+    let minute = digits(parts.next()?, 2..=2)?;
+    let second = match parts.next() {
+        None => 0.0,
+        Some(second) => {
+            digits(second.split('.').next()?, 2..=2)?;
+            second.parse::<f64>().ok().filter(|second| *second < 60.0)?
+        }
+    };
+    let is_clock = hour < 24 && minute < 60;
+    let since_midnight = f64::from(hour * 3_600 + minute * 60) + second;
+    is_clock.then_some(since_midnight - ahead(zone.trim())?)
+}
+
+/// The seconds by which the clocks of a zone are ahead of UTC.
+fn ahead(zone: &str) -> Option<f64> {
+    if ["", "Z", "UTC", "GMT"].contains(&zone) {
+        return Some(0.0);
+    }
+    let (sign, time) = match zone.strip_prefix('+') {
+        Some(time) => (1.0, time),
+        None => (-1.0, zone.strip_prefix('-')?),
+    };
+    let time = time.replacen(':', "", 1);
+    let (hours, minutes) = match time.len() {
+        2 => (digits(&time, 2..=2)?, 0),
+        _ => {
+            let both = digits(&time, 4..=4)?;
+            (both / 100, both % 100)
+        }
+    };
+    (hours < 24 && minutes < 60).then_some(sign * f64::from(hours * 3_600 + minutes * 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_days_since_1970() {
+        // By Python: (datetime.date(...) - datetime.date(1970, 1, 1)).days
+        for (cell, days) in [
+            ("1970-01-01", 0.0),
+            ("1969-12-31", -1.0),
+            ("1958-03", -4324.0),
+            ("2000-02-29", 11_016.0),
+            ("2024-12-31", 20_088.0),
+            ("1900-03-01", -25_508.0),
+            ("0001-01-01", -719_162.0),
+            ("1970-01-02T12:00", 1.5),
+            ("1970-01-01 06:00:00Z", 0.25),
+            ("1970-01-01T00:00:21.6", 0.000_25),
+            // As pandas, R, Excel and statistical offices write them.
+            ("1970-01-01 06:00:00+00:00", 0.25),
+            ("1970-01-01 06:00:00+06:00", 0.0),
+            ("1970-01-01T06:00:00.000-0600", 0.5),
+            ("1970-01-01T06:00-06", 0.5),
+            ("1970-01-01 06:00 UTC", 0.25),
+            ("1970-01-01 6:00", 0.25),
+            ("2010/01/01 00:00", 14_610.0),
+            ("2012/01/01", 15_340.0),
+            ("2012/1/1", 15_340.0),
+            ("Jan-1-1995", 9_131.0),
+            ("1-Jan-1995", 9_131.0),
+            ("1 January 1995", 9_131.0),
+            ("January 1, 1995", 9_131.0),
+            ("Sept 1 1995", 9_374.0),
+            ("01.02.1970", 31.0),
+            ("Jan 1995", 9_131.0),
+            ("1995-Jan", 9_131.0),
+            ("01/1995", 9_131.0),
+            ("1970 Q1", 0.0),
+            ("1970Q2", 90.0),
+            ("1970-Q3", 181.0),
+            ("Q4 1970", 273.0),
+            ("1970 3", 59.0),
+        ] {
+            let parsed = Clock::Dates.parse(cell);
+            let parsed = parsed.unwrap_or_else(|| panic!("{cell}"));
+            assert!((parsed - days).abs() < 1e-12, "{cell}: {parsed}");
+        }
+        for wrong in [
+            "",
+            "x",
+            "17",
+            "2023-02-29",
+            "1900-02-29",
+            "2023-13-01",
+            "2023-00-01",
+            "2023-04-31",
+            "23-04-01",
+            "2023-04-01T24:00",
+            "2023-04-01T12",
+            "2023-04T12:00",
+            "2023-04-01-05",
+            "2023--04",
+            "inf",
+            "2023-04-01T12:00:61",
+            "2023-04-01T12:00:00+2",
+            "2023-04-01T12:00:00+02:60",
+            "Ja-1-1995",
+            "Jan-32-1995",
+            "1970 Q5",
+            "1970 Q",
+            "Q1",
+            ":",
+            " :",
+            "T:0",
+            "é:é",
+            "2023-04-01T:00",
+        ] {
+            assert_eq!(Clock::Dates.parse(wrong), None, "{wrong}");
+        }
+        let numbers = ["17", "-1.5e2", "2024", "inf", "NaN", "2024-01"];
+        let numbers = numbers.map(|cell| Clock::Numbers.parse(cell));
+        let some = [17.0, -150.0, 2024.0].map(Some);
+        assert_eq!(numbers[..], [&some[..], &[None; 3]].concat());
+    }
+
+    #[test]
+    fn a_column_says_how_it_writes_times() {
+        let seen = |cells: &[&str]| {
+            let mut seen = Seen::default();
+            cells.iter().for_each(|cell| seen.add(cell));
+            seen
+        };
+        for (cells, clock, is_dates) in [
+            (&["1", "2", "3"][..], Some(Clock::Numbers), false),
+            (&["20240131", "20240201"], Some(Clock::EightDigits), true),
+            // One of them is no date, so they are numbers.
+            (&["20240131", "20240232"], Some(Clock::Numbers), false),
+            (&["20240131", "2024020"], Some(Clock::Numbers), false),
+            (&["20240131", "soon"], Some(Clock::EightDigits), false),
+            (&["2024-01-31", "2024-02-01"], Some(Clock::Dates), true),
+            (
+                &["2024-01-31", "7", "2024-02-01"],
+                Some(Clock::Dates),
+                false,
+            ),
+            (&["12/01/2024", "13/01/2024"], Some(Clock::DayFirst), true),
+            (&["01/12/2024", "01/13/2024"], Some(Clock::MonthFirst), true),
+            (&["12.01.2024", "11.01.2024"], Some(Clock::Dates), true),
+            (&["soon", "later"], None, false),
+            (&[], None, false),
+        ] {
+            let seen = seen(cells);
+            assert_eq!(seen.clock(), Ok(clock), "{cells:?}");
+            assert_eq!(seen.is_dates(), is_dates, "{cells:?}");
+        }
+        let doubtful = seen(&["01/01/2024", "01/02/2024"]);
+        assert_eq!(doubtful.clock(), Err("01/02/2024".to_string()));
+        assert_eq!(Clock::DayFirst.parse("01/02/1970"), Some(31.0));
+        assert_eq!(Clock::MonthFirst.parse("01/02/1970"), Some(1.0));
+        assert_eq!(Clock::EightDigits.parse("19700102"), Some(1.0));
+        assert_eq!(Clock::EightDigits.parse("1970012é"), None);
+    }
+
+    #[test]
+    fn a_step_is_told_in_its_unit() {
+        let days = |step| Clock::Dates.step(step);
+        assert_eq!(
+            [
+                days(7.0),
+                days(1.0),
+                days(1.0 / 24.0),
+                days(1.5),
+                days(1.0 / 96.0),
+                days(1e-4)
+            ],
+            [
+                "7 days",
+                "1 day",
+                "1 hour",
+                "1.5 days",
+                "15 minutes",
+                "8.64 seconds"
+            ]
+        );
+        assert_eq!(Clock::Numbers.step(0.25), "0.25");
+    }
+}

@@ -1,0 +1,161 @@
+//! What `--tune` and `--steps auto` hold out of the training of a series or a text says nothing that was trained on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::Arc;
+
+use super::{DataTask, Objective, Reading, Source};
+use crate::rng::{RngExt, generator};
+use crate::task::{Input, Sample, Task, Tuning};
+
+/// How many inputs before an answer are known by heart. In random data no other place has the same.
+const KNOWN: usize = 5;
+
+fn task(name: &str, text: &str, reading: Reading) -> Arc<dyn Task> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(name);
+    fs::write(&file, text).unwrap();
+    let source = Source {
+        file,
+        reading,
+        ..Source::default()
+    };
+    DataTask::read(&source).unwrap().task()
+}
+
+/// What stands before each answer of a sample, and the answer.
+fn lessons(sample: &Sample) -> Vec<(Vec<u64>, u64)> {
+    let inputs: Vec<u64> = match &sample.input {
+        Input::Tokens(tokens) => tokens.iter().map(|token| *token as u64).collect(),
+        Input::Vectors { values, .. } => values.iter().map(|x| u64::from(x.to_bits())).collect(),
+    };
+    let answers = sample.answers.iter().enumerate();
+    let lesson = answers.filter_map(|(nth, answer)| {
+        let before = inputs.get(answer.position.checked_sub(KNOWN)?..answer.position)?;
+        let number = sample.numbers.get(nth);
+        let said = number.map_or(answer.class as u64, |number| u64::from(number.to_bits()));
+        Some((before.to_vec(), said))
+    });
+    lesson.collect()
+}
+
+/// The share of the answers that who knows the training by heart gives, and nobody else: the data are random.
+fn share_known(by_heart: &BTreeMap<Vec<u64>, u64>, samples: &[Sample]) -> f64 {
+    let asked: Vec<_> = samples.iter().flat_map(lessons).collect();
+    let right = asked
+        .iter()
+        .filter(|(before, said)| by_heart.get(before) == Some(said));
+    right.count() as f64 / asked.len() as f64
+}
+
+#[test]
+fn memory_of_the_training_is_no_help_with_what_is_held_out_of_it() {
+    let mut rng = generator("held out", 1, 0);
+    let mut random = |count: u32| rng.random_range(0..count);
+    let mut numbers = String::from("y,z\n");
+    let mut classes = String::from("y,z\n");
+    let mut letters = String::new();
+    for _ in 0..400 {
+        writeln!(numbers, "{},{}", random(1_000_000), random(1_000_000)).unwrap();
+        let class = ["a", "b", "c", "d"][random(4) as usize];
+        writeln!(classes, "{class},{}", random(1_000_000)).unwrap();
+    }
+    for _ in 0..8_000 {
+        letters.push(char::from(b'a' + random(26) as u8));
+    }
+    let series = |columns: &[&str]| Reading {
+        target: Some("y".into()),
+        columns: Some(columns.iter().map(ToString::to_string).collect()),
+        ..Reading::default()
+    };
+    let next = Reading {
+        objective: Some(Objective::Next),
+        train_length: Some(16),
+        ..Reading::default()
+    };
+    for (what, task) in [
+        ("a forecast", task("a.csv", &numbers, series(&["y"]))),
+        ("classes", task("a.csv", &classes, series(&["z"]))),
+        ("the next character", task("a.txt", &letters, next)),
+        (
+            "masked characters",
+            task("a.txt", &letters, Reading::default()),
+        ),
+    ] {
+        assert!(Tuning::is_possible(task.as_ref()), "{what}");
+        let tuning = Tuning::of(task).unwrap();
+        let trained: Vec<Sample> = (0..400)
+            .flat_map(|step| tuning.train_batch(1, step, 64))
+            .collect();
+        let by_heart: BTreeMap<_, _> = trained.iter().flat_map(lessons).collect();
+        assert!(share_known(&by_heart, &trained) > 0.99, "{what}");
+        assert!(!tuning.test_lengths().is_empty(), "{what}");
+        for length in tuning.test_lengths() {
+            let set = tuning.test_set(length);
+            let known = share_known(&by_heart, &set);
+            assert!(set.len() > 30, "{what}: {} held out", set.len());
+            assert!(
+                known < 0.01,
+                "{what}: {known} of length {length} is known by heart"
+            );
+        }
+    }
+}
+
+/// The number of each row is its own square, so what is to be predicted tells its row.
+#[test]
+fn a_window_lies_between_what_is_trained_on_and_what_is_held_out() {
+    for (rows, window) in [(500, 32), (2_000, 32), (400, 10)] {
+        let numbers = (0..rows).map(|row: u64| format!("{}\n", row * row));
+        let text = format!("y\n{}", numbers.collect::<String>());
+        let reading = Reading {
+            target: Some("y".into()),
+            max_len: Some(window),
+            ..Reading::default()
+        };
+        let task = task("a.csv", &text, reading);
+        let unit = task.unit();
+        let tuning = Tuning::of(task).unwrap();
+        // The rows of a window and the one that is predicted, whose difference from the one before is 2 row − 1.
+        let rows_of = |sample: &Sample| {
+            let row = (f64::from(sample.numbers[0]) * unit + 1.0) / 2.0;
+            let row = row.round() as usize;
+            row - sample.input.len()..=row
+        };
+        let trained: BTreeSet<usize> = (0..400)
+            .flat_map(|step| tuning.train_batch(1, step, 64))
+            .flat_map(|sample| rows_of(&sample))
+            .collect();
+        let held_out: BTreeSet<usize> = tuning
+            .test_lengths()
+            .into_iter()
+            .flat_map(|length| tuning.test_set(length))
+            .flat_map(|sample| rows_of(&sample))
+            .collect();
+        let (last, first) = (*trained.last().unwrap(), *held_out.first().unwrap());
+        assert!(first > last + window, "{last} {first}");
+        assert_eq!(*trained.first().unwrap(), 0);
+        // A tenth of the rows that train, or two windows.
+        let to_train = rows as usize * 4 / 5;
+        assert_eq!(*held_out.last().unwrap(), to_train - 1);
+        assert_eq!(held_out.len(), (to_train / 10).max(2 * window));
+    }
+}
+#[test]
+fn a_part_that_would_leave_no_window_to_train_on_cannot_be_held_out() {
+    let numbers = (0..126).map(|row| format!("{}\n", row * row));
+    let text = format!("y\n{}", numbers.collect::<String>());
+    let of = |max_len| {
+        let reading = Reading {
+            target: Some("y".into()),
+            max_len,
+            ..Reading::default()
+        };
+        let task = task("a.csv", &text, reading);
+        let is_possible = Tuning::is_possible(task.as_ref());
+        assert_eq!(is_possible, Tuning::of(task).is_some());
+        is_possible
+    };
+    assert_eq!([of(Some(32)), of(Some(16)), of(None)], [false, true, true]);
+}

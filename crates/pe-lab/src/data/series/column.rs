@@ -1,0 +1,92 @@
+//! What the cells of a column of a series are.
+
+use super::super::dates::Seen;
+use super::super::quote::shorten;
+
+/// How a missing value is written.
+const MISSING: [&str; 8] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a"];
+
+pub(super) fn is_missing(cell: &str) -> bool {
+    MISSING.contains(&cell.to_ascii_lowercase().as_str())
+}
+
+/// The number that a cell holds, with a decimal comma or a decimal point.
+pub(super) fn number(cell: &str, has_comma: bool) -> Option<f64> {
+    let number = match has_comma && cell.contains(',') {
+        false => cell.parse::<f64>(),
+        true if cell.contains('.') => return None,
+        true => cell.replacen(',', ".", 1).parse(),
+    };
+    number.ok().filter(|number| number.is_finite())
+}
+
+/// What the cells of a column are, but for those that are missing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Column {
+    /// Numbers as programs write them, and how many of them have a decimal point.
+    plain: usize,
+    with_point: usize,
+    /// Numbers with a comma in them, and one of them. In threes if three digits follow the comma of each, as they do if it marks
+    /// thousands.
+    with_comma: usize,
+    comma: Option<(usize, String)>,
+    beyond_threes: bool,
+    /// Cells that are no numbers, the first with its line, and whether there is a different one.
+    words: usize,
+    word: Option<(usize, String)>,
+    words_differ: bool,
+    pub dates: Seen,
+}
+
+impl Column {
+    pub fn add(&mut self, line: usize, cell: &str) {
+        if is_missing(cell) {
+            return;
+        }
+        self.dates.add(cell);
+        let first = || Some((line, cell.to_string()));
+        if number(cell, false).is_some() {
+            self.plain += 1;
+            self.with_point += usize::from(cell.contains('.'));
+        } else if number(cell, true).is_some() {
+            self.with_comma += 1;
+            self.comma = self.comma.take().or_else(first);
+            let (before, after) = cell.split_once(',').unwrap_or((cell, ""));
+            let before = before.trim_start_matches(['-', '+']).len();
+            self.beyond_threes |= after.len() != 3 || !(1..=3).contains(&before);
+        } else {
+            self.words += 1;
+            self.word = self.word.take().or_else(first);
+            self.words_differ |= self.word.as_ref().is_some_and(|(_, word)| word != cell);
+        }
+    }
+
+    /// Whether it holds any number.
+    pub fn has_numbers(&self) -> bool {
+        self.plain + self.with_comma > 0
+    }
+
+    /// Whether its numbers have decimal commas.
+    pub fn has_comma(&self) -> bool {
+        self.with_comma > 0 && self.with_point == 0
+    }
+
+    /// A number with a comma, and whether none shows that the comma does not mark thousands.
+    pub fn comma(&self) -> Option<(&(usize, String), bool)> {
+        let comma = self.comma.as_ref().filter(|_| self.has_comma());
+        comma.map(|comma| (comma, !self.beyond_threes))
+    }
+
+    /// Whether it holds the names of classes: no numbers, or several words and fewer numbers. A single word among numbers, such
+    /// as `-`, stands for a missing number however often it occurs.
+    pub fn is_classes(&self) -> bool {
+        let numbers = self.plain + self.with_comma;
+        self.words > 0 && (numbers == 0 || (self.words_differ && numbers < self.words))
+    }
+
+    /// The first cell that is no number, with its line.
+    pub fn word(&self) -> Option<String> {
+        let (line, word) = self.word.as_ref()?;
+        Some(format!("{} in line {line}", shorten(word)))
+    }
+}

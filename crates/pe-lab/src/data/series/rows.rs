@@ -1,0 +1,90 @@
+//! The rows of a table or of JSON lines, cell by cell.
+
+use std::path::Path;
+
+use csv::StringRecord;
+
+use super::super::csv::{column, each_record, names_of, sniffed, unknown_column};
+use super::super::error::Problem;
+use super::super::reading::Reading;
+use super::super::{delimiter, is_json_lines, jsonl};
+
+/// What a file of a series holds, as the end of its name says.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Form {
+    /// A table, and what separates its columns if the name says it.
+    Table(Option<char>),
+    JsonLines,
+}
+
+impl Form {
+    pub fn of(path: &Path) -> Self {
+        match is_json_lines(path) {
+            true => Self::JsonLines,
+            false => Self::Table(delimiter(path)),
+        }
+    }
+}
+
+/// The rows of a file.
+pub(super) struct Rows<'a> {
+    text: &'a str,
+    /// What separates the columns. `None` for JSON lines.
+    delimiter: Option<char>,
+    no_header: bool,
+    /// The names of the columns, or the keys of all lines in the order in which they first occur.
+    pub names: Vec<String>,
+}
+
+impl<'a> Rows<'a> {
+    /// # Errors
+    ///
+    /// A [`Problem`] for a file without rows or with too many columns, and for flags that are for tables alone.
+    pub fn of(text: &'a str, reading: &Reading, form: Form) -> Result<Self, Problem> {
+        let (delimiter, names) = match form {
+            Form::JsonLines => (None, jsonl::keys(text, reading)?),
+            Form::Table(delimiter) => {
+                let delimiter = reading.delimiter.or(delimiter);
+                let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
+                let (names, _) = names_of(text, delimiter, reading.no_header)?;
+                (Some(delimiter), names)
+            }
+        };
+        Ok(Self {
+            text,
+            delimiter,
+            no_header: reading.no_header,
+            names,
+        })
+    }
+
+    /// The column that a flag names.
+    pub fn find(&self, flag: &'static str, name: &str) -> Result<usize, Problem> {
+        let found = column(&self.names, name);
+        found.ok_or_else(|| unknown_column(flag, name, &self.names, self.no_header))
+    }
+
+    /// Calls `each` for every row with the number of its line and its cells, or why it has none.
+    pub fn each(
+        &self,
+        mut each: impl FnMut(usize, Result<&StringRecord, String>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let Some(delimiter) = self.delimiter else {
+            return jsonl::each_row(self.text, &self.names, each);
+        };
+        let mut header = !self.no_header;
+        each_record(self.text, delimiter, |record, place| {
+            if std::mem::take(&mut header) {
+                return Ok(());
+            }
+            let (fields, columns) = (record.len(), self.names.len());
+            each(
+                place.first,
+                match fields > columns {
+                    true => Err(format!("{fields} fields, and the header has {columns}")),
+                    false => Ok(record),
+                },
+            )
+        })
+    }
+}

@@ -1,0 +1,528 @@
+//! Tables as programs and people write them.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use super::super::{DataTask, Reading, Source};
+use crate::task::{Input, Measure};
+
+fn read_as(name: &str, text: &[u8], change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(name);
+    fs::write(&file, text).unwrap();
+    let mut reading = Reading {
+        target: Some("y".into()),
+        ..Reading::default()
+    };
+    change(&mut reading);
+    let source = Source {
+        file,
+        reading,
+        ..Source::default()
+    };
+    DataTask::read(&source).map_err(|error| error.to_string())
+}
+
+fn read(text: &str, change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
+    read_as("a.csv", text.as_bytes(), change)
+}
+
+fn timed(reading: &mut Reading) {
+    reading.time = Some("t".into());
+}
+
+fn said(data: &DataTask) -> String {
+    data.describe().join("\n")
+}
+
+#[track_caller]
+fn assert_says(text: &str, words: &str) {
+    assert!(text.contains(words), "{words}: {text}");
+}
+
+/// A table of these times and of numbers.
+fn at(times: &[String]) -> String {
+    let rows = times.iter().enumerate();
+    let rows = rows.map(|(row, time)| format!("{time};{}\n", row * row % 17));
+    format!("t;y\n{}", rows.collect::<String>())
+}
+
+/// Days, months and years of so many rows from 1999-12-29 on, a week apart.
+fn weeks(rows: u32) -> impl Iterator<Item = (u32, u32, u32)> {
+    let days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut date = (29, 12, 1999);
+    (0..rows).map(move |_| {
+        let now = date;
+        let (mut day, mut month, mut year) = date;
+        day += 7;
+        let leap = u32::from(month == 2 && year % 4 == 0);
+        let last = days[month as usize - 1] + leap;
+        if day > last {
+            (day, month) = (day - last, month + 1);
+        }
+        if month > 12 {
+            (month, year) = (1, year + 1);
+        }
+        date = (day, month, year);
+        now
+    })
+}
+
+#[test]
+fn dates_as_others_write_them_are_days_and_the_step_is_told() {
+    type Write = fn((u32, u32, u32)) -> String;
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let formats: [(Write, &str); 9] = [
+        (
+            |(d, m, y)| format!("{y}{m:02}{d:02}"),
+            "dates of eight digits: year, month and day",
+        ),
+        (|(d, m, y)| format!("{y}-{m:02}-{d:02}"), "times are dates;"),
+        (|(d, m, y)| format!("{y}/{m:02}/{d:02}"), "times are dates;"),
+        (
+            |(d, m, y)| format!("{y}/{m:02}/{d:02} 00:00"),
+            "times are dates;",
+        ),
+        (
+            |(d, m, y)| format!("{y}-{m:02}-{d:02} 00:00:00+00:00"),
+            "times are dates;",
+        ),
+        (
+            |(d, m, y)| format!("{y}-{m:02}-{d:02}T01:00:00.000+01:00"),
+            "times are dates;",
+        ),
+        (
+            |(d, m, y)| format!("{}-{d}-{y}", MONTHS[m as usize - 1]),
+            "times are dates;",
+        ),
+        (
+            |(d, m, y)| format!("{d}/{m}/{y}"),
+            "dates, the day before the month",
+        ),
+        (
+            |(d, m, y)| format!("{m}/{d}/{y}"),
+            "dates, the month before the day",
+        ),
+    ];
+    let mut batches = Vec::new();
+    for (write, how) in formats {
+        let times: Vec<String> = weeks(300).map(write).collect();
+        let data = read(&at(&times), timed).unwrap_or_else(|why| panic!("{}: {why}", times[0]));
+        let said = said(&data);
+        assert_says(&said, how);
+        assert_says(&said, "steps of time: each of 7 days");
+        batches.push(data.task().train_batch(1, 2, 8));
+    }
+    assert!(batches.iter().all(|batch| *batch == batches[0]));
+    let times = batches[0][0].times.as_ref().unwrap();
+    assert!(
+        times
+            .windows(2)
+            .all(|pair| (pair[1] - pair[0] - 1.0).abs() < 1e-9)
+    );
+}
+
+#[test]
+fn months_and_quarters_in_one_column_or_two_are_the_same_times() {
+    let quarters = |write: fn(usize, usize) -> String| -> Vec<String> {
+        (0..280)
+            .map(|nth| write(1950 + nth / 4, nth % 4 + 1))
+            .collect()
+    };
+    let one = at(&quarters(|year, quarter| format!("{year} Q{quarter}")));
+    let one = read(&one, timed).unwrap();
+    assert_says(
+        &said(&one),
+        "steps of time: 91 days (the shortest 90 days, the longest 92 days)",
+    );
+    for (name, write) in [
+        (
+            "t",
+            (|year, quarter| format!("{year}Q{quarter}")) as fn(usize, usize) -> String,
+        ),
+        ("t", |year, quarter| {
+            format!("{year}-{:02}", 3 * quarter - 2)
+        }),
+        ("year,quarter", |year, quarter| format!("{year};{quarter}")),
+        ("year,Q", |year, quarter| format!("{year}.0;{quarter}.0")),
+        ("year,month", |year, quarter| {
+            format!("{year};{}", 3 * quarter - 2)
+        }),
+    ] {
+        let text = at(&quarters(write)).replacen('t', &name.replace(',', ";"), 1);
+        let data = read(&text, |reading| reading.time = Some(name.into())).unwrap();
+        assert_says(
+            &said(&data),
+            &format!("positions are the times of `{name}`"),
+        );
+        assert_eq!(
+            data.task().train_batch(1, 2, 8),
+            one.task().train_batch(1, 2, 8),
+            "{name}"
+        );
+        // The columns of the time are not read as numbers.
+        assert_eq!(data.task().vector_width(), Some(1), "{name}");
+    }
+    let text =
+        at(&quarters(|year, quarter| format!("{year};{quarter}"))).replacen('t', "year;quarter", 1);
+    let wrong = read(&text, |reading| reading.time = Some("year,month".into())).unwrap_err();
+    assert_says(&wrong, "--time names `month`, and there is no such column");
+    let times: Vec<String> = (0..300)
+        .map(|nth| format!("{}/1/{}", nth % 12 + 1, 1950 + nth / 12))
+        .collect();
+    let wrong = read(&at(&times), timed).unwrap_err();
+    assert_says(
+        &wrong,
+        "dates such as `2/1/1950`, which may begin with the day or with the month",
+    );
+}
+
+#[test]
+fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
+    let mut text = String::from("when,x,y\n");
+    let mut two = String::from("when,then,y\n");
+    for (row, (day, month, year)) in weeks(300).enumerate() {
+        writeln!(text, "{year}-{month:02}-{day:02},{},{}", row % 5, row % 7).unwrap();
+        writeln!(
+            two,
+            "{year}-{month:02}-{day:02},{year}{month:02}{day:02},{}",
+            row % 7
+        )
+        .unwrap();
+    }
+    let data = read(&text, |_| ()).unwrap();
+    assert_says(
+        &said(&data),
+        "every cell of `when` is a date, so it is the time",
+    );
+    assert!(data.task().has_times());
+    assert_eq!(data.task().vector_width(), Some(2));
+    // Whoever names the columns says that no time is wanted.
+    let named = read(&text, |reading| reading.columns = Some(vec!["x".into()])).unwrap();
+    assert!(!named.task().has_times());
+    let asked = read(&two, |_| ()).unwrap_err();
+    assert_says(
+        &asked,
+        "the cells of `when` and of `then` are dates; say which are the times with --time",
+    );
+}
+
+/// Rows of a number and of a target that the function writes.
+fn target(write: impl Fn(usize) -> String) -> String {
+    let rows = (0..300).map(|row| format!("{};{}\n", row % 5, write(row)));
+    format!("x;y\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn a_dash_among_numbers_makes_no_classes() {
+    for dashes in [1, 2, 200] {
+        let text = target(|row| match row % 300 < dashes {
+            true => "-".into(),
+            false => (row % 40).to_string(),
+        });
+        let wrong = read(&text, |_| ()).unwrap_err();
+        assert_says(&wrong, "line 2: `y` is `-`, and series are made of numbers");
+        assert_says(&wrong, &format!("--skip-bad {dashes}"));
+        if dashes < 200 {
+            let data = read(&text, |reading| reading.skip_bad = dashes).unwrap();
+            assert!(matches!(data.task().measure(), Measure::Error { .. }));
+            assert_says(&said(&data), "lines left out: ");
+            assert_says(&said(&data), &format!("line {}: `y` is `-`", dashes + 1));
+        }
+    }
+    // Words that differ, and more of them than numbers, are classes, and the numbers among them are told.
+    let text = target(|row| ["a", "b", "7", "c"][row / 3 % 4].to_string());
+    let data = read(&text, |_| ()).unwrap();
+    assert_eq!(data.labels(), ["7", "a", "b", "c"]);
+    assert_says(
+        &said(&data),
+        "`y` holds fewer numbers than words, such as `a` in line 2",
+    );
+    // A column that is no series at all.
+    let words = target(|row| format!("{row}")).replace("x;y\n0;", "x;y\none;");
+    let words = words.lines().map(|line| match line.split_once(';') {
+        Some(("x", _)) | None => format!("{line}\n"),
+        Some((_, y)) => format!("word;{y}\n"),
+    });
+    let wrong = read(&words.collect::<String>(), |_| ()).unwrap_err();
+    assert_says(
+        &wrong,
+        "`x` holds no number, and series are made of numbers: it is `word` in line 2",
+    );
+}
+
+#[test]
+fn decimal_commas_are_numbers_and_that_is_told() {
+    let point = target(|row| format!("{}.{}", row % 40, row % 7));
+    let comma = point.replace('.', ",");
+    let [point, comma] = [point, comma].map(|text| read(&text, |_| ()).unwrap());
+    assert_eq!(comma.task().test_set(16), point.task().test_set(16));
+    assert!(comma.labels().is_empty());
+    assert_says(
+        &said(&comma),
+        "numbers with decimal commas, such as `0,0` in line 2: in `y`",
+    );
+    assert!(!said(&point).contains("decimal"));
+    let quoted = target(|row| format!("\"{},{}\"", row % 40, row % 7)).replace(';', ",");
+    assert_eq!(
+        read(&quoted, |_| ()).unwrap().task().test_set(16),
+        point.task().test_set(16)
+    );
+    // 1,234 may be one and a bit, or more than a thousand.
+    let thousands = target(|row| format!("1,{}", 100 + row));
+    let wrong = read(&thousands, |_| ()).unwrap_err();
+    assert_says(
+        &wrong,
+        "line 2: `y` is `1,100`, whose comma may be a decimal comma or mark thousands",
+    );
+    // Both in one column: the ones that are not as the others are bad.
+    let both = target(|row| {
+        if row == 7 {
+            "1,5".into()
+        } else {
+            format!("{row}.5")
+        }
+    });
+    let wrong = read(&both, |_| ()).unwrap_err();
+    assert_says(&wrong, "line 9: `y` is `1,5`");
+}
+
+#[test]
+fn short_series_have_shorter_windows_down_to_eight() {
+    let rows = |rows: usize| {
+        let rows = (0..rows).map(|row| format!("{}\n", row * row % 17));
+        format!("y\n{}", rows.collect::<String>())
+    };
+    for (count, window, held_out, tested) in [
+        (56, 8, 18, 10),
+        (60, 8, 20, 12),
+        (100, 14, 33, 19),
+        (144, 20, 40, 20),
+        (224, 32, 52, 20),
+        (260, 32, 52, 20),
+    ] {
+        let data = read(&rows(count), |_| ()).unwrap();
+        let task = data.task();
+        assert_eq!(task.train_lengths(), window / 2..=window, "{count}");
+        assert_eq!(task.test_lengths(), [window / 2, window], "{count}");
+        assert_eq!(task.test_set(window).len(), tested, "{count}");
+        let said = said(&data);
+        assert_says(&said, &format!("the last {held_out} are the test"));
+        let is_told = said.contains(&format!(
+            "has {window} rows, a seventh of so short a series"
+        ));
+        assert_eq!(is_told, window < 32, "{said}");
+        for sample in task.test_set(window) {
+            let Input::Vectors { values, .. } = sample.input else {
+                panic!()
+            };
+            assert_eq!(values.len(), window);
+        }
+    }
+    let wrong = read(&rows(55), |_| ()).unwrap_err();
+    assert_says(
+        &wrong,
+        "has 55 rows, too few for a series: it takes at least 56",
+    );
+    assert!(!wrong.contains("--max-len"), "{wrong}");
+    let of = |max_len| read(&rows(100), move |reading| reading.max_len = Some(max_len));
+    let wrong = of(24).unwrap_err();
+    assert_says(
+        &wrong,
+        "has 100 rows, too few for windows of 24: they take at least 102",
+    );
+    assert_says(&wrong, "--max-len is at most 23");
+    assert_eq!(of(23).unwrap().task().test_set(23).len(), 10);
+}
+
+#[test]
+fn json_lines_are_read_as_a_table_is() {
+    let mut table = String::from("t,x,y\n");
+    let mut lines = String::new();
+    for row in 0..300 {
+        let (x, y) = (row % 5, row * row % 17);
+        writeln!(table, "{row},{x}.5,{y}").unwrap();
+        writeln!(lines, r#"{{"t": {row}, "x": {x}.5, "y": {y}}}"#).unwrap();
+        writeln!(lines).unwrap();
+    }
+    let json = |text: &str, change: fn(&mut Reading)| read_as("a.jsonl", text.as_bytes(), change);
+    let data = json(&lines, timed).unwrap();
+    let table = read(&table, timed).unwrap();
+    assert_eq!(data.task().test_set(16), table.task().test_set(16));
+    assert_says(&said(&data), "a token is a row: `y`, `x`");
+    for (line, words) in [
+        (
+            "[1, 2]",
+            "line 3: invalid type: sequence, expected an object of numbers and texts",
+        ),
+        (
+            r#"{"t": 1, "x": [1], "y": 2}"#,
+            "line 3: `x` is a sequence, expected a number or a text",
+        ),
+        (
+            r#"{"t": 1, "x": 1, "x": 2, "y": 2}"#,
+            "line 3: duplicate field `x`",
+        ),
+        (r#"{"t": 1, "x": null, "y": 2}"#, "line 3: `x` is missing"),
+        (r#"{"t": 1, "y": 2}"#, "line 3: `x` is missing"),
+    ] {
+        let second = r#"{"t": 1, "x": 1.5, "y": 1}"#;
+        let wrong = json(&lines.replacen(second, line, 1), timed).unwrap_err();
+        assert_says(&wrong, words);
+        assert_says(&wrong, "--skip-bad 1");
+    }
+    let wrong = json("x,y\n1,2\n", |_| ()).unwrap_err();
+    assert_says(
+        &wrong,
+        r#"a line looks like {"date": "2024-05-17", "sales": 12.5}"#,
+    );
+    assert!(!wrong.contains("--skip-bad"), "{wrong}");
+    let wrong = json(&lines, |reading| reading.no_header = true).unwrap_err();
+    assert_says(
+        &wrong,
+        "--no-header is for tables, and this file holds JSON lines",
+    );
+    let wrong = json(&lines, |reading| reading.target = Some("z".into())).unwrap_err();
+    assert_says(
+        &wrong,
+        "--target names `z`, and there is no such column; the columns are: `t`, `x`, `y`",
+    );
+    let wrong = read_as("a.json", lines.as_bytes(), |_| ()).unwrap_err();
+    assert_says(&wrong, "one object per line");
+}
+
+#[test]
+fn a_range_of_columns_leaves_the_target_and_the_time_out() {
+    let rows = (0..300).map(|row| {
+        format!(
+            "{},{row},{},{},{}\n",
+            row % 3,
+            row % 5,
+            row * row % 17,
+            row % 7
+        )
+    });
+    let text = format!("a,t,b,y,c\n{}", rows.collect::<String>());
+    let of = |columns: &'static str| {
+        read(&text, move |reading| {
+            timed(reading);
+            reading.columns = Some(columns.split(',').map(String::from).collect());
+        })
+    };
+    assert_says(
+        &said(&of("a..c").unwrap()),
+        "a token is a row: `y`, `a`, `b`, `c`",
+    );
+    assert_says(
+        &said(&of("b..y,a").unwrap()),
+        "a token is a row: `y`, `b`, `a`",
+    );
+    assert_says(&of("c..a").unwrap_err(), "`c` comes after `a` in the file");
+    assert_says(&of("a..z").unwrap_err(), "--columns names `z`");
+    assert_says(&of("a,t").unwrap_err(), "which is the column of the times");
+}
+
+#[test]
+fn no_advice_is_given_that_cannot_help() {
+    // All rows are bad.
+    let text = target(|_| String::new());
+    let wrong = read(&text, |_| ()).unwrap_err();
+    assert_says(&wrong, "300 bad lines");
+    assert!(!wrong.contains("--skip-bad"), "{wrong}");
+    let text = target(|row| row.to_string());
+    let wrong = read(&text, |reading| {
+        reading.target = Some("7".into());
+        reading.no_header = true;
+    });
+    let wrong = wrong.unwrap_err();
+    assert!(!wrong.contains("--no-header"), "{wrong}");
+    // Times that are none.
+    let wrong = read(
+        &target(|row| row.to_string())
+            .replace("x;y", "t;y")
+            .replace("\n0;", "\nsoon;"),
+        |_| (),
+    );
+    assert_says(
+        &wrong.unwrap_err(),
+        "line 2: `t` is `soon`, and series are made of numbers",
+    );
+    let words = at(&vec!["soon".to_string(); 300]);
+    let wrong = read(&words, timed).unwrap_err();
+    assert_says(
+        &wrong,
+        "--time names `t`, which holds neither numbers nor dates such as 2024-05-17",
+    );
+}
+
+#[test]
+fn a_table_of_times_without_labels_is_told_how_series_are_read() {
+    let asked = |text: &str| read(text, |reading| reading.target = None).unwrap_err();
+    let dates: Vec<String> = weeks(300)
+        .map(|(d, m, y)| format!("{y}-{m:02}-{d:02}"))
+        .collect();
+    assert_says(&asked(&at(&dates)), "such as --target `y` --time `t`");
+    let years = at(&(0..300).map(|year| year.to_string()).collect::<Vec<_>>());
+    assert_says(
+        &asked(&years.replacen('t', "Year", 1)),
+        "such as --target `y` --time `Year`",
+    );
+    assert!(!asked(&years).contains("--target"));
+}
+
+#[test]
+fn files_that_are_no_text_are_told_what_they_are() {
+    let of = |name: &str, bytes: &[u8]| {
+        let mut of = Vec::new();
+        for change in [(|_| ()) as fn(&mut Reading), |reading| {
+            reading.target = None;
+            reading.label = Some("y".into());
+        }] {
+            of.push(read_as(name, bytes, change).unwrap_err());
+        }
+        of.join("\n")
+    };
+    for (name, bytes, what) in [
+        (
+            "a.parquet",
+            &b"PAR1\x15\x04\x15\x20"[..],
+            "is a Parquet file, which is not read; write it as a table",
+        ),
+        (
+            "a.feather",
+            b"ARROW1\0\0\xff\xff",
+            "is an Arrow or Feather file",
+        ),
+        (
+            "a.xlsx",
+            b"PK\x03\x04\x14\0\x06",
+            "is a ZIP archive or a spreadsheet",
+        ),
+        (
+            "a.xls",
+            b"\xd0\xcf\x11\xe0\xa1\xb1",
+            "is a spreadsheet of Excel",
+        ),
+        (
+            "a.csv.gz",
+            b"\x1f\x8b\x08\0\0",
+            "is packed by gzip, which is not read; unpack it with gunzip",
+        ),
+        ("a.csv", b"\x1f\x8b\x08\0\0", "is packed by gzip"),
+        ("a.npy", b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),
+    ] {
+        let said = of(name, bytes);
+        assert_eq!(said.matches(what).count(), 2, "{name}: {said}");
+    }
+    // Without a flag too.
+    let said = read_as("a.parquet", b"PAR1\x15\x04", |reading| {
+        reading.target = None
+    });
+    assert_says(&said.unwrap_err(), "is a Parquet file");
+    // A column may be called so.
+    let rows = (0..300).map(|row| format!("{},{}\n", row % 5, row * row % 17));
+    let text = format!("PAR1,y\n{}", rows.collect::<String>());
+    assert!(read(&text, |_| ()).is_ok());
+}
