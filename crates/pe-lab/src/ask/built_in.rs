@@ -30,7 +30,7 @@ impl Lab {
                 ENCODER,
                 "a pre-norm transformer encoder, or decoder where a task is causal",
             )
-            .as_built_in()
+            .all_built_in()
     }
 
     fn with_schemes(self) -> Self {

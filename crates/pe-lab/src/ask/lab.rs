@@ -162,11 +162,13 @@ impl Debug for TaskEntry {
     }
 }
 
+type InitNetwork = fn(&EncoderConfig, &Device) -> Result<Erased<dyn Network>, String>;
+
 /// A network that a study can name.
 pub(super) struct NetworkEntry {
     pub name: String,
     pub about: String,
-    pub init: fn(&EncoderConfig, &Device) -> Result<Erased<dyn Network>, String>,
+    pub init: InitNetwork,
 }
 
 impl Debug for NetworkEntry {
@@ -271,7 +273,7 @@ impl Lab {
     }
 
     /// The same laboratory, all of which is built in.
-    pub(super) fn as_built_in(mut self) -> Self {
+    pub(super) fn all_built_in(mut self) -> Self {
         self.is_extended = false;
         self
     }
