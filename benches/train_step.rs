@@ -91,7 +91,7 @@ impl Setup {
 
 fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     let task = setup.task;
-    let scheme = Scheme::by_name("sinusoidal", 64, 4, 64).expect("a known name");
+    let scheme = Scheme::by_name("sinusoidal", &ModelSpec::default(), 64).expect("a known name");
     let model = Model::init(&ModelSpec::default(), task, &scheme, 1, device).expect("known sizes");
     let adam = Adam {
         beta_1: 0.9,

@@ -140,7 +140,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cloze = Arc::new(Cloze::new(TEXT));
     let device = Device::flex().autodiff();
     let spec = ModelSpec::default();
-    let scheme = Scheme::by_name("sinusoidal", spec.d_model, spec.heads, 7)?;
+    let scheme = Scheme::by_name("sinusoidal", &spec, 7)?;
     let model = Model::init(&spec, cloze.as_ref(), &scheme, 1, &device)?;
     let folder = tempfile::tempdir()?;
     let job = Job {

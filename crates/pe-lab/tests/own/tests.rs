@@ -211,7 +211,7 @@ fn the_page_shows_it_and_predict_uses_it() {
             nth % 3,
             nth % 5,
             nth % 7,
-            if nth % 3 == 0 { "a" } else { "b" }
+            ["a", "b", "b"][nth % 3]
         )
     };
     let rows: String = (0..300).map(row).collect();
