@@ -103,6 +103,11 @@ impl Seen {
         self.cells > 0 && most == self.cells
     }
 
+    /// Whether there is no cell that is not missing.
+    pub fn is_empty(&self) -> bool {
+        self.cells == 0
+    }
+
     /// Whether every cell is a number.
     pub fn is_numbers(&self) -> bool {
         self.cells > 0 && self.numbers == self.cells

@@ -468,6 +468,8 @@ fn clock(time: &Time, seen: &Seen) -> Result<Clock, Problem> {
     let name = shorten(&time.name);
     match seen.clock() {
         Ok(Some(clock)) => Ok(clock),
+        // Rows without a time are told by their lines, and a table without rows as such.
+        Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
         Ok(None) => Err(Problem::Series(format!(
             "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}"
         ))),

@@ -438,6 +438,11 @@ fn no_advice_is_given_that_cannot_help() {
     });
     let wrong = wrong.unwrap_err();
     assert!(!wrong.contains("--no-header"), "{wrong}");
+    // No rows, and rows without times.
+    let wrong = read("t,y\n", timed).unwrap_err();
+    assert_says(&wrong, "has no row of data");
+    let wrong = read("t,y\n,1\n,2\n", timed).unwrap_err();
+    assert_says(&wrong, "line 2: `t` is ``");
     // Times that are none.
     let wrong = read(
         &target(|row| row.to_string())
