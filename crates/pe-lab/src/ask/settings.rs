@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_description_names_the_settings() {
-        let about = Scheme::description("rotary(nope_every=4,base=500)");
+        let about = Scheme::description("rotary(base=500,nope_every=4)");
         assert!(about.contains("RoPE"), "{about}");
         assert!(
             about.ends_with("; with base 500 in place of 10000, every 4th layer has no positions"),
