@@ -8,9 +8,8 @@ use std::sync::Arc;
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Device;
-use pe_burn::RopeScaling;
-use pe_burn::{Axes, PositionError, Positional};
-use serde::{Serialize, Serializer};
+use pe_burn::{Axes, NoPositions, PositionError, Positional, RopeScaling};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::erased::Erased;
@@ -166,6 +165,11 @@ impl Encoding {
         Ok(Self::new(config))
     }
 
+    /// The data of a scheme that this program does not have.
+    pub(super) fn unknown(data: Value) -> Self {
+        Self::new(Unknown(data))
+    }
+
     /// The configuration, if it is of this type.
     pub fn downcast<C: 'static>(&self) -> Option<&C> {
         self.0.as_any().downcast_ref()
@@ -238,6 +242,23 @@ impl Encoding {
 
     fn data(&self) -> Value {
         self.0.data()
+    }
+}
+
+/// The data of a scheme that this program does not have, as in a study of another program. It is kept, and compared, but
+/// makes no scheme.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Unknown(Value);
+
+impl Config for Unknown {}
+
+impl SchemeConfig for Unknown {
+    type Scheme = NoPositions;
+
+    fn init(&self, _: &Device) -> Result<NoPositions, PositionError> {
+        Err(PositionError::Config {
+            reason: "this program does not have the scheme".into(),
+        })
     }
 }
 

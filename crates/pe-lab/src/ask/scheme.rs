@@ -68,9 +68,13 @@ impl TryFrom<Stored> for Scheme {
     type Error = LabError;
 
     fn try_from(stored: Stored) -> Result<Self, LabError> {
-        let entry = scheme_entry(Named::read(&stored.name)?.name)?;
+        let encoding = match scheme_entry(Named::read(&stored.name)?.name) {
+            Ok(entry) => entry.read(stored.encoding)?,
+            // That there is none is said where it is used, which is not always.
+            Err(_) => Encoding::unknown(stored.encoding),
+        };
         Ok(Self {
-            encoding: entry.read(stored.encoding)?,
+            encoding,
             name: stored.name,
             max_position: stored.max_position,
             grid: stored.grid,

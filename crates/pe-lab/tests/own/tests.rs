@@ -446,17 +446,39 @@ fn a_network_takes_the_place_of_the_encoder() {
 fn another_program_does_not_know_its_names() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    good(at, &with(&["--steps", "3", "--out", "s"]));
-    let mut other = std::process::Command::new(env!("CARGO_BIN_EXE_pe-lab"));
-    let output = other
-        .args(["report", "s"])
-        .current_dir(at)
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(
-        stderr.contains("`copy`") || stderr.contains("`slope`"),
-        "{stderr}"
-    );
+    for (task, scheme, unknown) in [
+        ("copy", "none", "no task `copy`"),
+        ("reverse", "slope", "no scheme `slope`"),
+    ] {
+        good(
+            at,
+            &[
+                "compare",
+                "--tasks",
+                task,
+                "--schemes",
+                scheme,
+                "--seeds",
+                "1",
+                "--steps",
+                "2",
+                "--out",
+                task,
+            ],
+        );
+        let before = fs::read(at.join(task).join("results.csv")).unwrap();
+        let mut other = std::process::Command::new(env!("CARGO_BIN_EXE_pe-lab"));
+        let output = other
+            .args(["report", task])
+            .current_dir(at)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(
+            stderr.contains(unknown) && !stderr.contains("delete"),
+            "{stderr}"
+        );
+        assert_eq!(fs::read(at.join(task).join("results.csv")).unwrap(), before);
+    }
 }
