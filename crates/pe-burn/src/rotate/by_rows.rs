@@ -161,7 +161,7 @@ fn rows<R: RotateByRows + ?Sized>(
     if width == 0 || !width.is_multiple_of(2) || width > d_head {
         let name = "the number of sines and cosines of a token";
         let bound = format!("even, and from 2 to the width of a head, {d_head}");
-        return Err(PositionError::number(name, width as f64, bound));
+        return Err(PositionError::number(name, width, bound));
     }
     let own = rows.device().without_autodiff();
     if own != device {
