@@ -22,10 +22,11 @@ const POLICY_OF_REPORT: &str = "sandbox allow-scripts; default-src 'none'; style
                                 form-action 'none'; frame-ancestors 'none'";
 
 /// The files of the page: address, media type, content.
-const FILES: [(&str, &str, &str); 11] = [
+const FILES: [(&str, &str, &str); 12] = [
     ("/", HTML, include_str!("page/explorer.html")),
     ("/study", HTML, include_str!("page/study.html")),
     ("/style.css", CSS, include_str!("page/style.css")),
+    ("/address.js", SCRIPT, include_str!("page/address.js")),
     ("/explorer.js", SCRIPT, include_str!("page/explorer.js")),
     ("/panel.js", SCRIPT, include_str!("page/panel.js")),
     ("/pictures.js", SCRIPT, include_str!("page/pictures.js")),

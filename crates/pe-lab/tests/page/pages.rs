@@ -47,7 +47,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
         assert!(
             browser
                 .text(&tab, counts)
-                .starts_with("11 of 12 trials done, 1 failed, 0 begun, 0 waiting.")
+                .starts_with("The study has finished: 11 of 12 trials done, 1 failed.")
         );
         let table = browser.text(&tab, "document.querySelector('#failed').textContent");
         assert_eq!(table, "reversenone2the disk was full");

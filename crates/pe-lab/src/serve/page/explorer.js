@@ -1,5 +1,6 @@
 // The explorer: one scheme, or two side by side. The fragment of the address holds the settings.
 
+import "./address.js";
 import { Panel, look } from "./panel.js";
 
 const main = document.querySelector("main");

@@ -1,5 +1,6 @@
 // The live pictures of the guide, each made when it comes near the screen.
 
+import "./address.js";
 import { Panel, look } from "./panel.js";
 
 const schemes = await look;

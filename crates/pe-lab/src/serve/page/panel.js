@@ -3,13 +3,6 @@
 import { Control } from "./controls.js";
 import { Pictures } from "./pictures.js";
 
-// The token of the link has become a cookie. Who copies the address from here on copies no token.
-const query = new URLSearchParams(location.search);
-if (query.has("token")) {
-  query.delete("token");
-  history.replaceState(null, "", location.pathname + (query.size ? `?${query}` : "") + location.hash);
-}
-
 /** What the server can compute, asked for once. */
 export const look = fetch("/api/schemes").then((answer) => answer.json());
 

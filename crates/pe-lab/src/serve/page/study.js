@@ -1,5 +1,6 @@
 // A study, while it runs and after it: asks every few seconds, and shows what is there. Nothing here can change it.
 
+import "./address.js";
 import { Figure, axes, ends, rgb, shown } from "./chart.js";
 
 const EVERY = 3000;
