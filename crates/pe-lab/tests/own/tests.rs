@@ -244,7 +244,7 @@ fn the_page_shows_it_and_predict_uses_it() {
 
 fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let schemes = "none,broken,broken(way=2),broken(way=3)";
+    let schemes = "none,broken,broken(way=2),broken(way=3),broken(way=4)";
     let arguments = [
         "compare",
         "--schemes",
@@ -270,6 +270,10 @@ fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
         (
             "copy-broken(way=3)-1",
             "the shape of embeddings with the scheme broken(way=3)",
+        ),
+        (
+            "copy-broken(way=4)-1",
+            "the device of embeddings with the scheme broken(way=4)",
         ),
     ] {
         assert!(
