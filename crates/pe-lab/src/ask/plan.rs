@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
+use super::scaling::TestScaling;
 use super::settings::whole_names;
 use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
@@ -45,6 +46,9 @@ pub struct Plan {
     pub schemes: Option<Names>,
     /// The tasks.
     pub tasks: Option<Names>,
+    /// Whether the tasks are a decoder's, which writes each answer token by token ([`Causal`](crate::task::Causal)). Of data of
+    /// one's own it is an [`Objective`].
+    pub causal: Option<bool>,
     /// A file of the user's own data, in place of the tasks.
     pub data: Option<PathBuf>,
     /// A file of rows to test on, beside `data`.
@@ -69,6 +73,8 @@ pub struct Plan {
     pub recipe: Option<Recipe>,
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
+    /// The scalings of RoPE that language models are tested with and not trained with, such as `"yarn(factor=4)"`.
+    pub test_scalings: Option<Vec<TestScaling>>,
 }
 
 /// When a study stops before every seed is run.
@@ -305,9 +311,19 @@ impl Plan {
             };
         };
         let mut reading = self.reading.clone().unwrap_or_default();
-        if reading.objective.is_none() && data::predicts_next(&file, &reading) {
-            reading.objective = Some(Objective::Next);
-        }
+        let is_next = data::predicts_next(&file, &reading);
+        reading.objective = match (reading.objective, self.causal) {
+            (None, _) if is_next => Some(Objective::Next),
+            (None, Some(true)) => Some(Objective::Answer),
+            (Some(Objective::Masked), Some(true)) => {
+                return Err(LabError::Usage(
+                    "masked characters are predicted from both sides, and --causal is for a model that sees one: leave out \
+                     one of --causal and --objective masked"
+                        .into(),
+                ));
+            }
+            (objective, _) => objective,
+        };
         Ok(Some(Source {
             file,
             test: self.test.clone(),
@@ -376,6 +392,7 @@ impl Plan {
             } else {
                 self.tasks
             },
+            causal: over.causal.or(self.causal),
             data: if data_or_tasks { over.data } else { self.data },
             test: over.test.or(kept.test),
             folds: over.folds.or(kept.folds),
@@ -388,6 +405,7 @@ impl Plan {
             device: over.device.or(self.device),
             recipe: over.recipe.or(self.recipe),
             model: over.model.or(self.model),
+            test_scalings: over.test_scalings.or(self.test_scalings),
         }
     }
 }
