@@ -424,6 +424,69 @@ mod tests {
         assert!(message.contains("quick, standard, full, lm"), "{message}");
     }
 
+    /// A field at its default is not written, so that specs that are there stay what they are; one that does not exist lists all.
+    #[test]
+    fn model_and_recipe_have_these_fields_in_a_file() {
+        let read = |text: &str| Plan::parse(text).map_err(|error| error.to_string());
+        let plan = read(
+            "[model]\nnorm = \"post\"\nactivation = \"silu\"\ndropout = 0.1\n\
+             [recipe]\nschedule = \"constant\"\nweight_decay = 0.01\nwarmup_steps = 5",
+        )
+        .unwrap();
+        let again = read(&toml::to_string(&plan).unwrap()).unwrap();
+        assert_eq!(again, plan);
+        let written = |plan: &Plan| serde_json::to_value(plan).unwrap();
+        let usual = Plan {
+            model: Some(ModelSpec::default()),
+            recipe: Some(Recipe::default()),
+            ..Plan::default()
+        };
+        let names = |part: &str, plan: &Plan| -> Vec<String> {
+            written(plan)[part]
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect()
+        };
+        assert_eq!(
+            names("model", &usual),
+            ["d_ff", "d_model", "heads", "layers"]
+        );
+        let recipe = [
+            "batch_size",
+            "beta_2",
+            "clip_norm",
+            "learning_rate",
+            "warmup_steps",
+        ];
+        assert_eq!(names("recipe", &usual), recipe);
+        for (part, added) in [
+            ("model", &["network", "norm", "activation", "dropout"][..]),
+            ("recipe", &["schedule", "weight_decay"]),
+        ] {
+            let said = read(&format!("[{part}]\nweights = 3")).unwrap_err();
+            let known = names(part, &usual).into_iter();
+            for name in known.chain(added.iter().map(|name| name.to_string())) {
+                assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+            }
+        }
+        let said = read("[model]\nnorm = \"first\"").unwrap_err();
+        assert!(said.contains("`pre`") && said.contains("`post`"), "{said}");
+        // And of the plan itself.
+        let said = read("weights = 3").unwrap_err();
+        for name in [
+            "schemes",
+            "causal",
+            "data",
+            "test_scalings",
+            "recipe",
+            "model",
+        ] {
+            assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (text, said) in [

@@ -246,6 +246,9 @@ impl Scheme {
         let kinds = kinds.map(|(positions, window)| LayerKind { positions, window });
         let config = EncoderConfig::new(model.d_model, model.d_ff, model.heads, model.layers)
             .with_causal(causal)
+            .with_norm(model.norm)
+            .with_activation(model.activation)
+            .with_dropout(model.dropout)
             .with_kinds(kinds.collect());
         let network = network(&model.network, &config, device)?;
         network.takes(weights).map_err(|reason| {
