@@ -17,8 +17,9 @@ use super::network::ENCODER;
 use super::scaling::{Lengths, SCALINGS, with_factor, with_original};
 use crate::data::{co2, digits_32};
 use crate::task::{
-    Addition, AdditionReversed, BucketSort, Digits, FirstEqLast, Majority, MissingDuplicate, Mqar,
-    OddsFirst, Passkey, PosMod4, PrevOccurrence, Reverse, Shift3, text,
+    Addition, AdditionReversed, BucketSort, Counting, Digits, FirstEqLast, IndirectIndexing,
+    Majority, MissingDuplicate, ModularArithmetic, Mqar, OddsFirst, Passkey, PosMod4,
+    PrevOccurrence, Reverse, SelectiveCopy, Shift3, Sort50, text,
 };
 
 impl Lab {
@@ -171,6 +172,11 @@ impl Lab {
             .task(Addition)
             .task(AdditionReversed)
             .task(OddsFirst)
+            .task(SelectiveCopy)
+            .task(Counting)
+            .task(IndirectIndexing)
+            .task(ModularArithmetic)
+            .task(Sort50)
             .task_apart("text", text)
             .task_apart("co2", co2)
             .task_apart("digits_32", digits_32)

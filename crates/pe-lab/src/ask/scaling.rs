@@ -108,7 +108,7 @@ pub(super) fn with_factor(mut scaling: RopeScaling, value: f64) -> Result<RopeSc
 ///
 /// Which values it takes.
 pub(super) fn with_original(mut scaling: RopeScaling, value: f64) -> Result<RopeScaling, String> {
-    let fits = value >= 2.0 && value <= 1e9 && value.fract() == 0.0;
+    let fits = (2.0..=1e9).contains(&value) && value.fract() == 0.0;
     match &mut scaling {
         RopeScaling::Dynamic(Dynamic {
             original_max_position_embeddings: original,

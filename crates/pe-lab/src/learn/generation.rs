@@ -251,8 +251,9 @@ mod tests {
             assert_eq!(together.len(), 4);
             assert_eq!(together[1], together[3]);
             for (prompt, written) in prompts.iter().zip(&together) {
-                let alone = generate(&model, task.as_ref(), &[prompt.clone()], &device).unwrap();
-                assert_eq!(alone, [written.clone()], "{scheme}");
+                let alone =
+                    generate(&model, task.as_ref(), std::slice::from_ref(prompt), &device).unwrap();
+                assert_eq!(alone, std::slice::from_ref(written), "{scheme}");
                 // It stops where the longest input of the task would end.
                 let tokens = prompt.len() + written.answer.len();
                 assert!(

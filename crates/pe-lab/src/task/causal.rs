@@ -442,6 +442,11 @@ mod tests {
             "addition",
             "addition_reversed",
             "odds_first",
+            "selective_copy",
+            "counting",
+            "indirect_indexing",
+            "modular_arithmetic",
+            "sort50",
         ];
         assert_eq!(names, expected.map(causal_name));
     }

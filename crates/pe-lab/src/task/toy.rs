@@ -108,7 +108,7 @@ pub(super) fn at_bos(class: usize) -> Vec<Answer> {
 }
 
 /// BOS and EOS around the tokens, and the answers.
-fn sample<T: Toy>(tokens: &[usize]) -> Sample {
+pub(super) fn sample<T: Toy>(tokens: &[usize]) -> Sample {
     let (bos, eos) = (T::TOKENS, T::TOKENS + 1);
     Sample::new([&[bos], tokens, &[eos]].concat(), T::answers(tokens))
 }
