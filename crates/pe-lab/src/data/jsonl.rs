@@ -14,8 +14,8 @@ use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Tokens};
 
-/// The key of the label, unless another is named.
-const LABEL: &str = "label";
+/// The key of the prompt, where answers are written, unless another is named.
+const PROMPT: &str = "prompt";
 /// The keys of a list of tokens, and those of a text, unless another is named.
 const LISTS: [&str; 2] = ["tokens", "input_ids"];
 const TEXTS: [&str; 2] = ["text", "sentence"];
@@ -45,10 +45,21 @@ pub(super) fn read(
         )));
     }
     let keys = Keys {
-        label: reading.label.as_deref().unwrap_or(LABEL),
-        text: reading.text.as_deref(),
+        label: reading.label.as_deref().unwrap_or(reading.usual_label()),
+        text: reading
+            .text
+            .as_deref()
+            .or(reading.is_answer().then_some(PROMPT)),
+    };
+    let what = reading.usual_label();
+    let example = match reading.is_answer() {
+        true => EXAMPLE_OF_ANSWERS,
+        false => EXAMPLE,
     };
     let kind = reading.tokens.unwrap_or(TokenKind::Words);
+    if reading.is_answer() {
+        rows.write_labels(kind);
+    }
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
@@ -58,7 +69,7 @@ pub(super) fn read(
         if !text.starts_with('{') {
             rows.reject(line, || {
                 format!(
-                    "{} is no JSON object; a line looks like {EXAMPLE}",
+                    "{} is no JSON object; a line looks like {example}",
                     shorten(text)
                 )
             });
@@ -69,7 +80,7 @@ pub(super) fn read(
         let read = read.and_then(|line| parser.end().map(|()| line));
         let found = match read {
             Err(error) => {
-                rows.reject(line, || explain(&error, text, EXAMPLE));
+                rows.reject(line, || explain(&error, text, example));
                 continue;
             }
             Ok(found) => found,
@@ -89,7 +100,7 @@ pub(super) fn read(
         if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
             rows.reject(line, || {
                 format!(
-                    "has no label: no key is called {}; {}; name it with --label KEY",
+                    "has no {what}: no key is called {}; {}; name it with --label KEY",
                     shorten(keys.label),
                     others()
                 )
@@ -130,7 +141,7 @@ pub(super) fn read(
         names.join(", ")
     };
     let mut lines = vec![format!(
-        "label from key {}; tokens from {}; of a text, a token is a {}",
+        "{what} from key {}; tokens from {}; of a text, a token is a {}",
         shorten(keys.label),
         names(&used),
         match kind {
@@ -147,6 +158,7 @@ pub(super) fn read(
 }
 
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
+const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
 
 /// The first setting that is for tables and not for JSON lines.

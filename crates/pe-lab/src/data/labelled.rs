@@ -1,6 +1,6 @@
-//! Labelled token sequences as a task: predict the label of a sequence.
+//! Labelled token sequences as a task: predict the label of a sequence, or write it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::iter;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use super::epochs::{Epochs, USUAL_BATCH, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
-use super::rows::{Row, Rows, shown};
+use super::reading::{Reading, TokenKind};
+use super::rows::{Rows, shown};
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split};
-use crate::task::{Answer, Readout, Sample, Task, TestRows};
+use crate::task::{Answer, Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
 
 /// The token that stands for every token outside of the vocabulary.
 const UNKNOWN: u32 = 0;
@@ -31,6 +32,10 @@ const SHOWN_TOKENS: [usize; 2] = [16, 4];
 /// The vocabulary holds the tokens of the training rows, the most frequent first. A batch mixes lengths.
 /// BOS and EOS stand around each row: without them an encoding that only sees distances could not tell a
 /// row from its mirror image. Each epoch goes through all training rows in a new order.
+///
+/// Where labels are answers that are written, it is a decoder's task: the model reads a row with BOS and EOS, and writes the
+/// tokens of its label and an end. Lengths are still those of the rows. The vocabulary holds every token of the answers in
+/// training.
 #[derive(Debug)]
 pub(super) struct Labelled {
     /// The rows of the file, which the tasks of all folds share.
@@ -40,6 +45,8 @@ pub(super) struct Labelled {
     numbers: Vec<u32>,
     /// The same of every word of the vocabulary. Empty where only the prepared form of the data was read.
     vocabulary: HashMap<String, u32>,
+    /// What a token of an answer is, where answers are written.
+    kind: TokenKind,
     division: Division,
     /// The rows to train on, in the order of the file.
     train: Vec<usize>,
@@ -81,6 +88,7 @@ impl Labelled {
     ) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(data, held_out, no_beyond)?;
         let (numbers, words) = vocabulary(data, &split.train);
+        check_answers(data, &split.train, &numbers)?;
         check_unknown(data, &split, &numbers)?;
         let description = describe(data, &split, &numbers, words);
         let known = data.words.iter().zip(&numbers);
@@ -97,6 +105,7 @@ impl Labelled {
         };
         let task = Self {
             vocabulary,
+            kind: data.written.unwrap_or(TokenKind::Words),
             ..Self::of(
                 sequences.clone(),
                 data.labels.clone(),
@@ -120,13 +129,17 @@ impl Labelled {
         train: Vec<usize>,
     ) -> Self {
         Self {
-            about: format!(
-                "your data: which of {} labels a sequence has",
-                grouped(labels.len())
-            ),
+            about: match sequences.answers {
+                None => format!(
+                    "your data: which of {} labels a sequence has",
+                    grouped(labels.len())
+                ),
+                Some(_) => "your data: a decoder writes the answer to each prompt".into(),
+            },
             source: format!("{file}, {} rows", grouped(sequences.count())),
             epochs: Epochs::over(train.len()),
             vocabulary: HashMap::new(),
+            kind: TokenKind::Words,
             labels,
             numbers,
             division,
@@ -215,31 +228,112 @@ impl Labelled {
         };
         let tokens = self.sequences.tokens(row).into_iter();
         let tokens = self.framed(tokens.map(number));
-        let answer = Answer {
-            position: 0,
-            class: self.sequences.label(row),
+        let class = self.sequences.label(row);
+        match &self.sequences.answers {
+            None => Sample::new(tokens, vec![Answer { position: 0, class }]),
+            Some(answers) => Prompted {
+                prompt: tokens,
+                answer: answers[class]
+                    .iter()
+                    .map(|of| number(u64::from(*of)))
+                    .collect(),
+            }
+            .sample(self),
+        }
+    }
+
+    /// The tokens of the longest answer; 0 where labels are classes.
+    fn longest_answer(&self) -> usize {
+        let answers = self.sequences.answers.iter().flatten();
+        answers.map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// An answer that a file has, as [`Generation::text`] would write it.
+    pub fn as_written(&self, answer: &str) -> String {
+        let mut tokens = Vec::new();
+        Reading::split(self.kind, answer, |token| tokens.push(token.to_string()));
+        self.joined(&tokens)
+    }
+
+    fn joined(&self, tokens: &[String]) -> String {
+        match self.kind {
+            TokenKind::Characters => tokens.concat(),
+            _ => tokens.join(" "),
+        }
+    }
+}
+
+impl Generation for Labelled {
+    /// The class after those of all tokens of the vocabulary.
+    fn end(&self) -> usize {
+        self.division.words
+    }
+
+    fn token(&self, class: usize) -> usize {
+        class
+    }
+
+    fn text(&self, answer: &[usize]) -> String {
+        let known: HashMap<u32, &String> = self
+            .vocabulary
+            .iter()
+            .map(|(word, number)| (*number, word))
+            .collect();
+        let word = |class: &usize| {
+            known
+                .get(&(*class as u32))
+                .map_or("?".into(), |word| word.to_string())
         };
-        Sample::new(tokens, vec![answer])
+        let words: Vec<String> = answer.iter().map(word).collect();
+        self.joined(&words)
+    }
+
+    fn unknown(&self) -> Option<usize> {
+        Some(UNKNOWN as usize)
     }
 }
 
 /// The index in the vocabulary for every word of the data, and the number of different words in training.
 /// The most frequent word of the training rows gets index 1. Of equally frequent words, the first in the
-/// file comes first.
+/// file comes first. Words of answers come before all others.
 fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
     let mut counts = vec![0_usize; data.words.len()];
+    let mut written = vec![false; data.words.len()];
     for row in train {
-        for token in &data.rows[*row].tokens {
+        let answer = data
+            .answers
+            .iter()
+            .flat_map(|all| &all[data.rows[*row].label]);
+        for token in answer.clone() {
+            written[*token as usize] = true;
+        }
+        for token in data.rows[*row].tokens.iter().chain(answer) {
             counts[*token as usize] += 1;
         }
     }
     let mut words: Vec<usize> = (0..counts.len()).filter(|word| counts[*word] > 0).collect();
-    words.sort_by_key(|word| std::cmp::Reverse(counts[*word]));
+    words.sort_by_key(|word| std::cmp::Reverse((written[*word], counts[*word])));
     let mut numbers = vec![UNKNOWN; counts.len()];
     for (number, word) in (1..).zip(words.iter().take(MAX_VOCABULARY)) {
         numbers[*word] = number;
     }
     (numbers, words.len())
+}
+
+/// Checks that every token of the answers in training has a number of its own, so that a model can learn to write it.
+fn check_answers(data: &Rows, train: &[usize], numbers: &[u32]) -> Result<(), Problem> {
+    let answers = || {
+        let of_row = |row: &usize| data.answers.as_ref().map(|all| &all[data.rows[*row].label]);
+        train.iter().filter_map(of_row).flatten()
+    };
+    match answers().any(|token| numbers[*token as usize] == UNKNOWN) {
+        false => Ok(()),
+        true => Err(Problem::Reading(format!(
+            "the answers have {} different tokens, and a model writes at most {}; take characters with --tokens characters",
+            grouped(answers().collect::<HashSet<_>>().len()),
+            grouped(MAX_VOCABULARY)
+        ))),
+    }
 }
 
 /// The number of rows in some bins, and how many of them have the most frequent label.
@@ -301,12 +395,49 @@ fn first_rows(data: &Rows) -> Vec<String> {
             ),
         };
         format!(
-            "row {number} as read: BOS {text} EOS ({} tokens), label {}",
+            "row {number} as read: BOS {text} EOS ({} tokens), {} {}",
             words.len(),
+            noun(data),
             shorten(&data.labels[row.label])
         )
     });
     each.collect()
+}
+
+/// What the last thing of a row is called.
+fn noun(data: &Rows) -> &'static str {
+    match data.answers {
+        None => "label",
+        Some(_) => "answer",
+    }
+}
+
+/// What is to be said of answers that are written.
+fn describe_answers(
+    data: &Rows,
+    answers: &[Vec<u32>],
+    split: &Split,
+    numbers: &[u32],
+) -> Vec<String> {
+    let longest = answers.iter().map(Vec::len).max().unwrap_or(0);
+    let is_unknown = |row: &&usize| {
+        let answer = &answers[data.rows[**row].label];
+        answer
+            .iter()
+            .any(|token| numbers[*token as usize] == UNKNOWN)
+    };
+    let unknown = tested(split).filter(is_unknown).count();
+    let mut lines = vec![format!(
+        "{} different answers of up to {longest} tokens; a decoder writes them, and one is right if all of it is, with its end",
+        grouped(answers.len())
+    )];
+    if unknown > 0 {
+        lines.push(format!(
+            "{} of the tested answers hold a token that training does not have, so they cannot be right",
+            grouped(unknown)
+        ));
+    }
+    lines
 }
 
 fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
@@ -339,9 +470,22 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     let (unknown, _) = unknown(data, split, numbers);
     let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
 
-    let mut lines = vec![
-        format!("{} rows of labelled sequences", grouped(rows.len())),
-        format!("{} labels: {}", grouped(labels.len()), named.join(", ")),
+    let (what, mut lines) = match &data.answers {
+        None => (
+            "labelled sequences",
+            vec![format!(
+                "{} labels: {}",
+                grouped(labels.len()),
+                named.join(", ")
+            )],
+        ),
+        Some(answers) => (
+            "prompts and answers",
+            describe_answers(data, answers, split, numbers),
+        ),
+    };
+    lines.insert(0, format!("{} rows of {what}", grouped(rows.len())));
+    lines.extend([
         if shortest == longest {
             format!("all sequences have {longest} tokens")
         } else {
@@ -388,8 +532,8 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
             ),
             Err(why) => format!("no test beyond the training lengths: {why}"),
         },
-        floors(rows, split),
-    ];
+        floors(data, split),
+    ]);
     if tested < FEW {
         lines.push(format!(
             "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
@@ -398,10 +542,11 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     }
     if tested - most < FEW / 5 {
         lines.push(format!(
-            "few rows: {} of the {} held-out rows have another label than most; one of them is {:.0} % \
+            "few rows: {} of the {} held-out rows have another {} than most; one of them is {:.0} % \
              of the normalized score inside, at every seed",
             tested - most,
             grouped(tested),
+            noun(data),
             100.0 / (tested - most) as f64
         ));
     }
@@ -424,7 +569,8 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
     }
     if split.contradictory > 0 {
         lines.push(format!(
-            "sequences under more than one label: {}; not all of their answers can be correct",
+            "sequences under more than one {}: {}; not all of their answers can be correct",
+            noun(data),
             grouped(split.contradictory)
         ));
     }
@@ -433,7 +579,8 @@ fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<St
 }
 
 /// The floors in words.
-fn floors(rows: &[Row], split: &Split) -> String {
+fn floors(data: &Rows, split: &Split) -> String {
+    let (rows, noun) = (&data.rows, noun(data));
     let share = |bins: &[Bin]| {
         let (tested, most) = most_frequent(|row| rows[row].label, bins);
         format!("{:.3}", most as f64 / tested as f64)
@@ -441,10 +588,10 @@ fn floors(rows: &[Row], split: &Split) -> String {
     let inside = share(&split.inside);
     match &split.beyond {
         Ok(beyond) => format!(
-            "floor, the share of the most frequent label: {inside} inside, {} beyond",
+            "floor, the share of the most frequent {noun}: {inside} inside, {} beyond",
             share(beyond)
         ),
-        Err(_) => format!("floor, the share of the most frequent label: {inside}"),
+        Err(_) => format!("floor, the share of the most frequent {noun}: {inside}"),
     }
 }
 
@@ -476,12 +623,38 @@ impl Task for Labelled {
         self.division.words + self.framing()
     }
 
+    /// The labels; of answers that are written, every token of the vocabulary and the end.
     fn classes(&self) -> usize {
-        self.labels.len()
+        match self.causal() {
+            false => self.labels.len(),
+            true => self.division.words + 1,
+        }
     }
 
     fn readout(&self) -> Readout {
-        Readout::MeanPooled
+        match self.causal() {
+            false => Readout::MeanPooled,
+            true => Readout::PerToken,
+        }
+    }
+
+    fn measure(&self) -> Measure {
+        match self.causal() {
+            false => Measure::Accuracy,
+            true => Measure::ExactMatch,
+        }
+    }
+
+    fn causal(&self) -> bool {
+        self.sequences.answers.is_some()
+    }
+
+    fn generation(&self) -> Option<&dyn Generation> {
+        self.causal().then_some(self)
+    }
+
+    fn tokens_of(&self, length: usize) -> usize {
+        length + self.framing() + self.longest_answer()
     }
 
     /// From the shortest row to the longest row that may be in training.
@@ -495,8 +668,10 @@ impl Task for Labelled {
     }
 
     fn mixes_lengths(&self) -> bool {
-        self.bins()
-            .any(|bin| self.sequences.length(bin.rows[0]) < bin.length)
+        self.causal()
+            || self
+                .bins()
+                .any(|bin| self.sequences.length(bin.rows[0]) < bin.length)
     }
 
     fn framing(&self) -> usize {
@@ -528,7 +703,10 @@ impl Task for Labelled {
     }
 
     fn floor_about(&self) -> &str {
-        "always the most frequent label"
+        match self.causal() {
+            false => "always the most frequent label",
+            true => "always the most frequent answer",
+        }
     }
 
     fn test_rows(&self) -> TestRows {
@@ -546,6 +724,7 @@ impl Task for Labelled {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Row;
     use super::*;
     use crate::rng::{generator, permutation};
 
@@ -567,6 +746,8 @@ mod tests {
                 .collect(),
             words: (0..words).map(|word| format!("w{word}")).collect(),
             labels: vec!["no".into(), "yes".into()],
+            answers: None,
+            written: None,
         }
     }
 

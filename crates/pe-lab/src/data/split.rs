@@ -98,7 +98,7 @@ impl Split {
                 let label = data.labels[0].clone();
                 return Err(Problem::OneClass { rows, label });
             }
-            (_, classes) if classes > MAX_CLASSES => {
+            (_, classes) if classes > MAX_CLASSES && data.answers.is_none() => {
                 return Err(Problem::TooManyClasses { classes });
             }
             _ => {}
@@ -123,7 +123,10 @@ impl Split {
         lengths.sort_unstable();
         let longest = lengths[lengths.len() - 1];
         let (groups, contradictory) = groups(rows);
-        check_classes(data, &groups)?;
+        let is_written = data.answers.is_some();
+        if !is_written {
+            check_classes(data, &groups)?;
+        }
         let limit = match part {
             _ if no_beyond => Err("--no-beyond keeps the longest rows in training".to_string()),
             HeldOut::Fold { .. } => {
@@ -134,9 +137,11 @@ impl Split {
 
         let train_limit = *limit.as_ref().unwrap_or(&longest);
         let (mut train, mut held_out) = (Vec::new(), Vec::new());
-        let mut by_class: Vec<Vec<&Group>> = vec![Vec::new(); data.labels.len()];
+        let classes = if is_written { 1 } else { data.labels.len() };
+        let mut by_class: Vec<Vec<&Group>> = vec![Vec::new(); classes];
         for group in groups.iter().filter(|group| group.length <= train_limit) {
-            by_class[group.label].push(group);
+            // Answers that are written are no classes: all rows are divided as one.
+            by_class[if is_written { 0 } else { group.label }].push(group);
         }
         for (class, groups) in by_class.iter().enumerate() {
             let is_held_out = match part {
@@ -192,7 +197,8 @@ impl Split {
         for row in &rows[..first] {
             known[row.label] = true;
         }
-        if let Some(row) = tested.iter().find(|row| !known[rows[**row].label]) {
+        let unknown = tested.iter().find(|row| !known[rows[**row].label]);
+        if let Some(row) = unknown.filter(|_| data.answers.is_none()) {
             return Err(Problem::Test(format!(
                 "the label {} is only in the test file, so no model can have learned it",
                 shorten(&data.labels[rows[*row].label])
@@ -338,7 +344,8 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
         ));
     }
     let inside = groups_by_class(data.labels.len(), groups, limit);
-    if let Some(class) = inside.iter().position(|groups| *groups < 2) {
+    let few = inside.iter().position(|groups| *groups < 2);
+    if let Some(class) = few.filter(|_| data.answers.is_none()) {
         return Err(format!(
             "without the rows longer than {limit} tokens, too few are left of the label {}",
             shorten(&data.labels[class])
@@ -458,6 +465,8 @@ mod tests {
             rows,
             words: Vec::new(),
             labels: (0..labels).map(|label| format!("label {label}")).collect(),
+            answers: None,
+            written: None,
         }
     }
 
