@@ -29,7 +29,8 @@ pub const OUT: &str = "pe-lab-results";
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
+    /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores; with --data a first
+    /// look in two minutes, as --budget 2m),
     /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
     /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
     /// minutes) [default: the study in the folder of --out if there is one, standard with
@@ -105,6 +106,9 @@ pub struct Args {
     rows: Rows,
 }
 
+/// A study of own data that takes longer than this, in seconds, is told that there is a shorter one.
+const LONG: f64 = 300.0;
+
 /// The time of a study with fewer training steps than this in all is not worth measuring.
 const SHORT: usize = 1_000;
 
@@ -168,6 +172,19 @@ impl Args {
             spec = grown;
         }
         Study::new(spec, tasks, &self.out)
+    }
+
+    /// The time that the study may take, if any: a first look at own data, the preset `quick`, takes two minutes unless
+    /// something else says how much to run.
+    fn budget(&self) -> Option<Budget> {
+        let is_open = self.seeds.is_none() && self.steps.is_none() && self.until.is_none();
+        let is_new = !StudyFolder::at(&self.out).spec().exists();
+        let first_look = self.data.is_some()
+            && self.preset.as_deref() == Some("quick")
+            && self.shard.is_none()
+            && is_open
+            && is_new;
+        self.budget.or(first_look.then_some(Budget::FIRST_LOOK))
     }
 
     /// How many trials of so many run at the same time, and why.
@@ -255,7 +272,7 @@ impl Args {
                 tell(line);
             }
         };
-        if let Some(budget) = self.budget {
+        if let Some(budget) = self.budget() {
             let all = study.spec().trials(study.tasks())?.len();
             let crew = Crew {
                 program: &program,
@@ -338,6 +355,14 @@ impl Args {
             match self.dry_run {
                 true => print_line(&line),
                 false => say(&line),
+            }
+            if let (Some(estimate), None, Some(_)) = (estimate, &self.preset, &self.data)
+                && self.budget.is_none()
+                && estimate.least > LONG
+            {
+                say(
+                    "a first look at these data takes two minutes: --preset quick; --budget TIME fits a study into any time",
+                );
             }
         }
         if self.dry_run {

@@ -63,6 +63,7 @@ pub use limits::{
 pub use next::check_train_length;
 pub use predict::{ToPredict, Truth};
 pub use prepared::{digest as prepared_digest, task as prepared_task};
+pub(crate) use quote::shorten;
 pub use reading::{Objective, Reading, TokenKind};
 pub use series::co2;
 

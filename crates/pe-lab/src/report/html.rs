@@ -131,6 +131,8 @@ struct TaskPart<'a> {
     better: &'static str,
     /// How a score is normalized, as a formula.
     normalized: &'static str,
+    /// Whether it is known which score takes no skill.
+    has_floor: bool,
 }
 
 /// A trial without a score.
@@ -157,11 +159,7 @@ pub fn render(
 ) -> Result<String, LabError> {
     let summary = &summary.by_score();
     let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
-    let names = match (two_parts, summary.resolutions()) {
-        (true, true) => ["trained size", "other sizes"],
-        (true, false) => ["inside", "beyond"],
-        (false, _) => ["held-out", ""],
-    };
+    let names = summary.part_names();
     let parts = summary.tasks.iter().zip(&charts.tasks);
     let parts: Vec<TaskPart<'_>> = parts
         .map(|(task, figures)| TaskPart {
@@ -174,14 +172,15 @@ pub fn render(
             steps: steps_in_words(task.auto_from, task.steps),
             has_exact: !task.has_one_answer(),
             measure: task.measure.name(),
-            better: match task.measure.is_accuracy() {
-                true => "",
-                false => ", lower is better",
+            better: match task.measure.is_loss() {
+                false => "",
+                true => ", lower is better",
             },
-            normalized: match task.measure.is_accuracy() {
-                true => "",
-                false => " (1 \u{2212} value / floor)",
+            normalized: match task.measure.is_loss() {
+                false => "",
+                true => " (1 \u{2212} value / floor)",
             },
+            has_floor: task.has_floor(),
         })
         .collect();
     let failures: Vec<Failure<'_>> = data
@@ -189,7 +188,7 @@ pub fn render(
         .iter()
         .filter_map(|run| {
             Some(Failure {
-                task: title(run.task, data.spec.data.as_ref()),
+                task: title(run.task, data.origin.own_data()),
                 scheme: run.scheme,
                 seed: run.seed,
                 reason: run.outcome.err()?.reason,
@@ -200,7 +199,7 @@ pub fn render(
             })
         })
         .collect();
-    let schemes = summary.study.schemes.iter();
+    let schemes = summary.origin.schemes().iter();
     let schemes: Vec<(&str, String)> = schemes
         .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
         .collect();
@@ -211,7 +210,7 @@ pub fn render(
         "parts": parts,
         "comparisons": rows(&summary.comparisons, names),
         "leaders": summary.leaders(),
-        "file": summary.study.data.as_ref().map(file_title),
+        "file": summary.origin.own_data().map(file_title),
         "resolutions": summary.resolutions(),
         "two_parts": two_parts,
         "failures": failures,
@@ -221,6 +220,8 @@ pub fn render(
         "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
         "figures": Shown::all(&encodings.figures),
         "damaged": encodings.damaged,
+        // A study names the version that planned it.
+        "version": summary.study().map_or(env!("CARGO_PKG_VERSION"), |study| &study.versions.pe_lab),
         "versions": data.versions,
         "tests": tests,
         "until_converged": summary.tasks.iter().any(|task| task.auto_from.is_some()),
@@ -274,7 +275,9 @@ pub fn render(
     });
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
-        ["accuracy", "bits", "error"].into_iter().find_map(of)
+        ["accuracy", "bits", "error", "score"]
+            .into_iter()
+            .find_map(of)
     });
     page.add_filter("span", |value: Value| match value.kind() {
         ValueKind::Seq => {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::comparison::{Comparison, Headline, Part};
 use super::costs::CostSummary;
-use super::data::{Data, TaskFacts, title};
+use super::data::{Data, Origin, TaskFacts, title};
 use super::language::LanguageSummary;
 use crate::ask::StudySpec;
 use crate::learn::{LengthScore, has_converged};
@@ -20,8 +20,9 @@ use crate::task::{Measure, Score, TestRows};
 /// A study in numbers, with the sentences about them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// What was run.
-    pub study: StudySpec,
+    /// What was run, or where else the scores are from.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// What the numbers show, one sentence per line, the answer first. Empty until the verdict is made.
     pub verdict: Vec<String>,
     /// The seeds that are reported: those of the study, or those up to the last complete look.
@@ -124,7 +125,8 @@ pub struct TaskSummary {
     pub source: String,
     /// What its scores are measured in.
     pub measure: Measure,
-    /// Training steps; with `auto_from` the most of one training.
+    /// Training steps; with `auto_from` the most of one training. 0 where they are not known.
+    #[serde(skip_serializing_if = "is_zero")]
     pub steps: usize,
     /// The steps of the first training, if trials went on until they had converged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +207,10 @@ pub struct StepsTaken {
     pub most: usize,
 }
 
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 impl StepsTaken {
     fn of(steps: &[usize]) -> Option<Self> {
         Some(Self {
@@ -256,7 +262,7 @@ impl Summary {
             .iter()
             .map(|facts| TaskSummary::of(data, facts))
             .collect();
-        let schemes = &data.spec.schemes;
+        let schemes = data.origin.schemes();
         let overall = schemes
             .iter()
             .map(|scheme| SchemeOverall::of(data, scheme, &tasks));
@@ -280,7 +286,7 @@ impl Summary {
             answered().flat_map(|(question, answer)| question.comparisons(data, answer));
         let trials = tasks.len() * schemes.len() * data.seeds.len();
         Self {
-            study: data.spec.clone(),
+            origin: data.origin.clone(),
             verdict: Vec::new(),
             seeds: data.seeds.clone(),
             looks: data.look.as_ref().map(|look| look.planned.clone()),
@@ -292,7 +298,7 @@ impl Summary {
             data: data.description.clone(),
             finished: data.runs.iter().filter(|run| run.outcome.is_ok()).count(),
             costs: data.costs.map(|costs| CostSummary {
-                task: title(&costs.task, data.spec.data.as_ref()),
+                task: title(&costs.task, data.origin.own_data()),
                 ..CostSummary::of(costs, &overall)
             }),
             schemes: overall,
@@ -311,10 +317,14 @@ const UNLEARNED: f64 = 0.2;
 
 /// The normalized score from which on a scheme can lead on some tasks.
 pub fn least_to_lead<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> f64 {
-    let is_open = |task: &TaskSummary| {
+    let tasks: Vec<&TaskSummary> = tasks.into_iter().collect();
+    if !tasks.iter().any(|task| task.has_floor()) {
+        return f64::NEG_INFINITY;
+    }
+    let is_open = |task: &&TaskSummary| {
         task.solved_at.is_none() && !matches!(task.measure, Measure::Error { .. })
     };
-    match tasks.into_iter().all(is_open) {
+    match tasks.iter().all(is_open) {
         true => UNLEARNED,
         false => FLOOR,
     }
@@ -331,6 +341,22 @@ fn leaders<'a>(scores: &[(&'a str, f64)], least: f64) -> Vec<&'a str> {
 }
 
 impl Summary {
+    /// What was run, if it was run here.
+    pub fn study(&self) -> Option<&StudySpec> {
+        self.origin.study()
+    }
+
+    /// The names of the two parts in a table.
+    pub fn part_names(&self) -> [&'static str; 2] {
+        let two_parts = self.tasks.iter().any(|task| task.has(Part::Beyond));
+        match (two_parts, self.resolutions()) {
+            (true, true) => ["trained size", "other sizes"],
+            (true, false) => ["inside", "beyond"],
+            (false, _) if self.study().is_none() => ["score", ""],
+            (false, _) => ["held-out", ""],
+        }
+    }
+
     /// Whether all that is tested beyond training is images of other resolutions.
     pub fn resolutions(&self) -> bool {
         let mut beyond = self.tasks.iter().filter(|task| task.has(Part::Beyond));
@@ -404,7 +430,7 @@ impl<'a> Question<'a> {
 
     fn comparisons(&self, data: &Data<'_>, answer: &Answer) -> Vec<Comparison> {
         let rows = |scheme: &str| {
-            data.spec.data.as_ref()?;
+            data.origin.own_data()?;
             row_scores(data, &self.tasks, scheme, self.part)
         };
         let leader = answer
@@ -515,7 +541,11 @@ impl SchemeOverall {
             .iter()
             .filter(|run| run.scheme == scheme)
             .collect();
-        let measured: Vec<&Measures> = runs.iter().filter_map(|run| run.outcome.ok()).collect();
+        let finished = runs.iter().filter(|run| run.outcome.is_ok()).count();
+        let trained = tasks
+            .iter()
+            .flat_map(|task| data.trained(&task.task, scheme));
+        let measured: Vec<&Measures> = trained.map(|run| run.1).collect();
         let failed = runs.iter().filter_map(|run| run.outcome.err());
         let failed = failed.filter(|loss| loss.failed).count();
         let range = |part: fn(&Measures) -> usize| {
@@ -532,9 +562,9 @@ impl SchemeOverall {
             position_parameters: range(|measures| measures.position_parameters),
             ms_per_step: cost(data, measured.iter().map(|m| m.timing.ms_per_step)),
             tokens_per_second: cost(data, measured.iter().map(|m| m.timing.tokens_per_second)),
-            finished: measured.len(),
+            finished,
             failed,
-            lost: runs.len() - measured.len() - failed,
+            lost: runs.len() - finished - failed,
         }
     }
 
@@ -584,7 +614,7 @@ impl Aggregate {
 
 impl TaskSummary {
     fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
-        let schemes = data.spec.schemes.iter();
+        let schemes = data.origin.schemes().iter();
         let schemes: Vec<SchemeSummary> = schemes
             .map(|scheme| SchemeSummary::of(data, facts, scheme))
             .collect();
@@ -608,6 +638,16 @@ impl TaskSummary {
             language: LanguageSummary::of(data, facts, &schemes),
             schemes,
         }
+    }
+
+    /// Whether the tested lengths are known.
+    pub fn has_lengths(&self) -> bool {
+        self.lengths.iter().flatten().any(|length| *length > 0)
+    }
+
+    /// Whether it is known which score takes no skill.
+    pub fn has_floor(&self) -> bool {
+        self.floors.iter().any(Option::is_some)
     }
 
     /// Whether any test of the task is in this part.
@@ -673,7 +713,7 @@ impl SchemeSummary {
                 Err(loss) => loss.failed.then_some((run.seed, None)),
             })
             .collect();
-        let measured: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
+        let measured: Vec<(u64, &Measures)> = data.trained(&task.name, scheme).collect();
         let [floor, floor_beyond] = task.floors;
         let all: Vec<&Measures> = data.of_task(&task.name).collect();
         let inside = Group::of(&runs, &all, &task.measure, floor, |score| score.inside);
@@ -700,8 +740,12 @@ impl SchemeSummary {
                 .map(|(seed, loss)| (seed, loss.reason.to_string()))
                 .collect()
         };
+        let warm_up = data
+            .origin
+            .study()
+            .map_or(0, |study| study.recipe.warmup_steps);
         let is_short = |m: &Measures| {
-            let in_warm_up = m.steps() <= data.spec.recipe.warmup_steps;
+            let in_warm_up = m.steps() <= warm_up;
             task.auto_from.is_none() && (in_warm_up || has_converged(&m.held_out).is_none())
         };
         // Too few losses do not show that a limit was enough. Below the limit the steps were chosen by examples held
@@ -847,6 +891,7 @@ mod tests {
                 machine: None,
             },
             language: None,
+            predicted: Vec::new(),
         };
         let rows = |part, repeated| rows_of(&measures, part, repeated).unwrap();
         // Normalized, a right answer is 1 and a wrong one −1.

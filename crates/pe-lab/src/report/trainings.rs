@@ -1,10 +1,11 @@
 //! What the verdict says of the trainings: which had not converged, failed or did not learn, and how their learning
 //! rates were chosen.
 
+use super::data::Origin;
 use super::number::fixed;
 use super::summary::{SchemeSummary, Summary, TaskSummary};
 use super::words::{list, seeds_text, spoken};
-use crate::ask::{Tuned, in_words};
+use crate::ask::{StudySpec, Tuned, in_words};
 use crate::learn::STILL_FALLING;
 
 /// A normalized score below this counts as not above the floor.
@@ -23,8 +24,7 @@ pub fn without_success(summary: &Summary) -> Vec<String> {
 }
 
 /// Which learning rates were tried, or that none were.
-pub fn tuned(summary: &Summary) -> String {
-    let study = &summary.study;
+pub fn tuned(study: &StudySpec) -> String {
     match &study.tune {
         None => format!(
             "No scheme was tuned: all were trained with the learning rate {}.",
@@ -70,7 +70,7 @@ fn too_short(summary: &Summary) -> Option<String> {
         format!(
             "Too short to tell: {which} ended within the warm-up of {} steps, or before its loss was measured often \
              enough to say whether it had converged. Such scores tell how a training begins, and no more.",
-            summary.study.recipe.warmup_steps
+            summary.study().map_or(0, |study| study.recipe.warmup_steps)
         )
     })
 }
@@ -172,11 +172,19 @@ fn left_out(summary: &Summary) -> Option<String> {
     let mut parts = Vec::new();
     if summary.not_run > 0 {
         let n = summary.not_run;
-        parts.push(format!(
-            "{n} of {} trials {} not been run yet",
-            summary.trials,
-            have(n)
-        ));
+        parts.push(match &summary.origin {
+            Origin::Study(_) => format!(
+                "{n} of {} trials {} not been run yet",
+                summary.trials,
+                have(n)
+            ),
+            Origin::Results(file) => format!(
+                "{n} of {} combinations of scheme, task and seed {} no score in {}",
+                summary.trials,
+                have(n),
+                file.file
+            ),
+        });
     }
     if lost > 0 {
         let which = runs(summary, |scheme| {

@@ -2,7 +2,7 @@
 //! `summary.json` all take them from here.
 
 use super::comparison::{Comparison, FINDINGS, Headline, Part};
-use super::data::file_title;
+use super::data::{Origin, file_title};
 use super::number::fixed;
 use super::summary::{SchemeOverall, Summary, TaskSummary, least_to_lead};
 use super::trainings::{self, ABOVE_THE_FLOOR};
@@ -46,7 +46,11 @@ fn of_study(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return vec!["No trial has a score, so nothing can be said.".into()];
     }
-    let mut lines = trainings::how_long(summary);
+    let study = summary.study();
+    let mut lines = match study {
+        Some(_) => trainings::how_long(summary),
+        None => Vec::new(),
+    };
     for headline in &summary.headlines {
         lines.push(answer(summary, headline));
         // Before the first planned look nothing is claimed.
@@ -60,12 +64,22 @@ fn of_study(summary: &Summary) -> Vec<String> {
         );
     }
     lines.extend(looks(summary));
-    lines.extend(grown(&summary.study.grown));
+    lines.extend(study.and_then(|study| grown(&study.grown)));
     lines.extend(trainings::without_success(summary));
     let costs = summary.costs.iter();
     lines.extend(costs.flat_map(|costs| costs.sentences(|part| place(summary, part))));
-    lines.push(trainings::tuned(summary));
+    lines.push(match &summary.origin {
+        Origin::Study(study) => trainings::tuned(study),
+        Origin::Results(file) => unknown(&file.file),
+    });
     lines
+}
+
+/// What cannot be told from scores alone.
+fn unknown(file: &str) -> String {
+    format!(
+        "The scores are taken as they are in {file}, where 1 is the highest and which score takes no skill is not known. Nor is it          known whether the trainings had converged, whether learning rates were chosen alike, or on which rows was tested."
+    )
 }
 
 /// Which scheme is best inside, or beyond.
@@ -79,10 +93,13 @@ fn answer(summary: &Summary, headline: &Headline) -> String {
         .schemes
         .iter()
         .filter_map(|of| part(of, headline.part));
-    if means.clone().all(|score| score < ABOVE_THE_FLOOR) {
+    let least = least_to_lead(tasks_of(summary, headline));
+    if means
+        .clone()
+        .all(|score| score < ABOVE_THE_FLOOR.min(least))
+    {
         return format!("{place}: no scheme got above the floor {subject}.");
     }
-    let least = least_to_lead(tasks_of(summary, headline));
     if means.clone().all(|score| score < least) {
         let highest = fixed(means.fold(0.0, f64::max), 2);
         let loss = loss(summary, headline, leader);
@@ -220,6 +237,7 @@ fn place(summary: &Summary, part: Part) -> &'static str {
     match (part, two_parts, summary.resolutions()) {
         (Part::Inside, true, false) => "Inside the training lengths",
         (Part::Inside, true, true) => "At the resolution of the training",
+        (Part::Inside, false, _) if summary.study().is_none() => "By these scores",
         (Part::Inside, false, _) => "On held-out data",
         (Part::Beyond, _, false) => "Beyond",
         (Part::Beyond, _, true) => "At other resolutions",
@@ -228,7 +246,7 @@ fn place(summary: &Summary, part: Part) -> &'static str {
 
 /// Over what the mean is taken.
 fn subject(summary: &Summary, headline: &Headline) -> String {
-    match (&summary.study.data, &headline.tasks[..]) {
+    match (summary.origin.own_data(), &headline.tasks[..]) {
         (Some(data), _) => format!("on {}", file_title(data)),
         (None, [task]) => format!("on {task}"),
         (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
@@ -238,7 +256,7 @@ fn subject(summary: &Summary, headline: &Headline) -> String {
 
 /// Whether other rows of a person's data would say the same. Every seed is tested on the same ones.
 fn rows(summary: &Summary, headline: &Headline) -> Option<String> {
-    let Some(data) = &summary.study.data else {
+    let Some(data) = summary.origin.own_data() else {
         return rows_of_the_laboratory(summary, headline.part);
     };
     // The parts of the data, each of which is the test of a task of its own, or one test for all.

@@ -69,6 +69,9 @@ impl FromStr for Budget {
 }
 
 impl Budget {
+    /// The time of a first look at own data.
+    pub const FIRST_LOOK: Self = Self { seconds: 120.0 };
+
     /// The study with the most seeds that fits at every task's own steps, or if not even three seeds do, that
     /// with three seeds and the largest share of the steps: more steps come before more seeds, since a training
     /// that was cut short says nothing about its end.
@@ -98,43 +101,63 @@ impl Budget {
         if open != Open::Seeds {
             variants.extend(SHARES[1..].iter().map(|share| (fewest.clone(), *share)));
         }
-        let mut least = None;
-        for (seeds, share) in variants {
-            let mut variant = spec.clone();
-            variant.seeds = seeds;
-            for task in &mut variant.tasks {
-                task.steps = ((task.steps as f64 * share).round() as usize).max(1);
-                task.auto_from = task.auto_from.map(|first| first.min(task.steps));
-            }
-            let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
-            // Every rate that is tried is one more seed of every scheme and task.
-            let rates = spec
-                .tune
-                .as_ref()
-                .map_or(0, |tune: &Tuned| tune.rates.len());
-            let once: Vec<TrialSpec> = trials
-                .iter()
-                .filter(|trial| variant.seeds.first() == Some(&trial.seed))
-                .cloned()
-                .collect();
-            trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
-            let seconds = costs.total(&trials, jobs(trials.len()));
+        let time_of =
+            |seeds: &[u64], share: f64, schemes: usize| -> Result<(StudySpec, f64), LabError> {
+                let mut variant = spec.clone();
+                variant.seeds = seeds.to_vec();
+                variant.schemes.truncate(schemes);
+                for task in &mut variant.tasks {
+                    task.steps = ((task.steps as f64 * share).round() as usize).max(1);
+                    task.auto_from = task.auto_from.map(|first| first.min(task.steps));
+                }
+                let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
+                // Every rate that is tried is one more seed of every scheme and task.
+                let rates = spec
+                    .tune
+                    .as_ref()
+                    .map_or(0, |tune: &Tuned| tune.rates.len());
+                let once: Vec<TrialSpec> = trials
+                    .iter()
+                    .filter(|trial| variant.seeds.first() == Some(&trial.seed))
+                    .cloned()
+                    .collect();
+                trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
+                let seconds = costs.total(&trials, jobs(trials.len()));
+                Ok((variant, seconds))
+            };
+        let mut least = (0, 0.0, 0.0);
+        for (seeds, share) in &variants {
+            let (variant, seconds) = time_of(seeds, *share, spec.schemes.len())?;
             if seconds <= self.seconds {
                 return Ok(Fitting {
                     spec: variant,
-                    share,
+                    share: *share,
                     seconds,
                 });
             }
-            least = Some((variant.seeds.len(), share, seconds));
+            least = (seeds.len(), *share, seconds);
         }
-        let (seeds, share, seconds) = least.unwrap_or((0, 0.0, 0.0));
+        let (seeds, share, seconds) = least;
+        // Two schemes are the fewest of a comparison.
+        let mut fewer = None;
+        if let Some((seeds, share)) = variants.last() {
+            for count in (2..spec.schemes.len()).rev() {
+                if fewer.is_none() && time_of(seeds, *share, count)?.1 <= self.seconds {
+                    fewer = Some(spec.schemes[..count].join(","));
+                }
+            }
+        }
+        let fewer = match fewer {
+            Some(names) => format!("; so much of {names} alone fits: --schemes \"{names}\""),
+            None => String::new(),
+        };
         Err(LabError::Usage(format!(
             "the budget is too small: {} of it are left after a few short trials, and the least that says anything, \
-             {seeds} seeds and {:.0} % of the steps, takes about {}; give more time, or fewer schemes or tasks",
+             {seeds} seeds and {:.0} % of the steps, takes about {}; give {} more{fewer}",
             in_words(self.seconds.max(0.0)),
             share * 100.0,
-            in_words(seconds)
+            in_words(seconds),
+            in_words(seconds - self.seconds)
         )))
     }
 }
@@ -233,5 +256,34 @@ mod tests {
             let message = fit(seconds, open, None).unwrap_err();
             assert!(least.iter().all(|word| message.contains(word)), "{message}");
         }
+    }
+
+    #[test]
+    fn what_would_fit_is_said() {
+        // Two tasks and three schemes at 25 % of 400 steps: 2 s a trial, so 18 s for three seeds, two at a time.
+        let names = ["none", "rotary", "alibi"].map(String::from).to_vec();
+        let plan = Plan {
+            schemes: Some(Names::These(names)),
+            tasks: Some(Names::These(vec!["reverse".into(), "majority".into()])),
+            steps: Some(Steps::All(400.into())),
+            ..Plan::default()
+        };
+        let (spec, tasks) = StudySpec::of(plan).unwrap();
+        let costs = TrialTimes::flat(&spec.trials(&tasks).unwrap(), 1.0, 0.01);
+        let said = |seconds: f64| {
+            let budget = Budget { seconds };
+            let fitting = budget.fit(&spec, &tasks, &costs, Open::Both, |_| 2);
+            fitting.unwrap_err().to_string()
+        };
+        let message = said(13.0);
+        assert!(
+            message.contains("takes about 18 seconds; give 5 seconds more"),
+            "{message}"
+        );
+        assert!(
+            message.ends_with("so much of none,rotary alone fits: --schemes \"none,rotary\""),
+            "{message}"
+        );
+        assert!(said(10.0).ends_with("give 8 seconds more"));
     }
 }

@@ -30,9 +30,11 @@ pub enum Measure {
         /// The unit of the number.
         unit: String,
     },
+    /// A score that another program computed, of which nothing else is known: higher is better, and 1 is the highest.
+    Given,
 }
 
-/// A score with what it measures. In a result file it is the field `accuracy`, `bits` or `error`.
+/// A score with what it measures. In a file it is the field `accuracy`, `bits`, `error` or `score`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
@@ -42,6 +44,9 @@ pub enum Score {
     Bits(f64),
     /// The mean absolute error, in the unit of the data.
     Error(f64),
+    /// A score of another program.
+    #[serde(rename = "score")]
+    Given(f64),
 }
 
 impl Measure {
@@ -51,6 +56,7 @@ impl Measure {
             Self::Accuracy => "accuracy".into(),
             Self::Bits { token } => format!("bits per {token}"),
             Self::Error { unit } => format!("error in {unit}"),
+            Self::Given => "score".into(),
         }
     }
 
@@ -58,6 +64,7 @@ impl Measure {
     pub fn axis(&self) -> String {
         match self {
             Self::Accuracy => "accuracy (share correct)".into(),
+            Self::Given => "score (higher is better)".into(),
             _ => format!("{} (lower is better)", self.name()),
         }
     }
@@ -68,6 +75,7 @@ impl Measure {
             Self::Accuracy => "all correct",
             Self::Bits { .. } => "no bit needed",
             Self::Error { .. } => "no error",
+            Self::Given => "the highest score",
         }
     }
 
@@ -76,12 +84,18 @@ impl Measure {
         *self == Self::Accuracy
     }
 
+    /// Whether lower is better.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Bits { .. } | Self::Error { .. })
+    }
+
     /// A value of this measure.
     pub fn score(&self, value: f64) -> Score {
         match self {
             Self::Accuracy => Score::Accuracy(value),
             Self::Bits { .. } => Score::Bits(value),
             Self::Error { .. } => Score::Error(value),
+            Self::Given => Score::Given(value),
         }
     }
 }
@@ -90,7 +104,9 @@ impl Score {
     /// The number alone.
     pub fn value(self) -> f64 {
         match self {
-            Self::Accuracy(value) | Self::Bits(value) | Self::Error(value) => value,
+            Self::Accuracy(value) | Self::Bits(value) | Self::Error(value) | Self::Given(value) => {
+                value
+            }
         }
     }
 
@@ -100,6 +116,7 @@ impl Score {
             Self::Accuracy(_) => Self::Accuracy(value),
             Self::Bits(_) => Self::Bits(value),
             Self::Error(_) => Self::Error(value),
+            Self::Given(_) => Self::Given(value),
         }
     }
 
@@ -113,15 +130,17 @@ impl Score {
             Self::Error(_) => Measure::Error {
                 unit: "the unit of the data".into(),
             },
+            Self::Given(_) => Measure::Given,
         }
     }
 
     /// The skill: 0 at the floor and 1 for a perfect score, so higher is better for every measure. It is
-    /// (accuracy − floor) / (1 − floor), and 1 − value / floor for a loss.
+    /// (accuracy − floor) / (1 − floor), and 1 − value / floor for a loss. A score of another program stays as it is.
     pub fn over(self, floor: f64) -> f64 {
         match self {
             Self::Accuracy(share) => (share - floor) / (1.0 - floor),
             Self::Bits(loss) | Self::Error(loss) => 1.0 - loss / floor,
+            Self::Given(score) => score,
         }
     }
 
@@ -135,6 +154,7 @@ impl Score {
                         "the accuracy {value} and the floor {floor}; both are shares from 0 to 1"
                     )
                 }),
+            Self::Given(_) => Some("a score of another program, and a study has none".into()),
             Self::Bits(_) | Self::Error(_) => {
                 let fits = value >= 0.0 && value.is_finite() && floor > 0.0 && floor.is_finite();
                 (!fits).then(|| {

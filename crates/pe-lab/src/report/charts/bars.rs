@@ -59,10 +59,11 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         false => Part::ALL[part].in_words(task.resolutions),
     };
     let x = scale(task, where_tested, &all, 0.12);
-    let entries = [floor_key(format!("floor: {}", task.floor_about))];
+    let entries = floor.map(|_| floor_key(format!("floor: {}", task.floor_about)));
+    let entries: Vec<_> = entries.into_iter().collect();
     figure(
         stem("bars", &task.name),
-        format!("{}: {} after {}", task.title, task.measure.name(), task.steps_in_words()),
+        format!("{}: {}{}", task.title, task.measure.name(), task.after_steps()),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),

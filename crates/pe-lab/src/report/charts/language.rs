@@ -2,6 +2,7 @@
 
 use super::panel::{figure, panel, stem, trained_key};
 use super::series::{Series, legend, lines, series};
+use crate::ask::steps_in_words;
 use crate::draw::colour::REFERENCE;
 use crate::draw::{Axis, Key, Look, Page, Stroke, line};
 use crate::error::LabError;
@@ -47,7 +48,7 @@ fn by_length(
         rows.iter()
             .any(|row| row.scheme == scheme && row.name != scheme)
     };
-    let schemes = &data.spec.schemes;
+    let schemes = data.origin.schemes();
     let panels: Vec<(&str, Vec<&LanguageRow>)> = match scaled {
         false => vec![(
             "",
@@ -135,7 +136,7 @@ fn by_length(
             "Trained on windows of {trained} for {}. Scored on the last {} {}s of each window, which are the \
              same at every length. Line: the mean over seeds. Band, if there are few lines: its 95 % interval over \
              seeds. Small markers: every seed.",
-            task.steps_in_words(),
+            steps_in_words(task.auto_from, task.steps),
             language.scored,
             token(task)
         ),

@@ -17,7 +17,9 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
     let name = &task.name;
     // Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of the data.
     let (loss, unit) = match &task.measure {
-        Measure::Accuracy | Measure::Bits { .. } => ("cross-entropy", "nats per answer"),
+        Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
+            ("cross-entropy", "nats per answer")
+        }
         Measure::Error { unit } => ("mean absolute error", unit.as_str()),
     };
     let training = chart(

@@ -8,7 +8,7 @@ use crate::task::Measure;
 /// The largest value that a score can have.
 pub fn most(measure: &Measure) -> f64 {
     match measure {
-        Measure::Accuracy => 1.0,
+        Measure::Accuracy | Measure::Given => 1.0,
         Measure::Bits { .. } | Measure::Error { .. } => f64::INFINITY,
     }
 }
@@ -17,7 +17,7 @@ pub fn most(measure: &Measure) -> f64 {
 /// value or floor that is drawn for a loss. `tested` says in words where the scores are from.
 pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axis {
     let most = match &task.measure {
-        Measure::Accuracy => 1.0,
+        Measure::Accuracy | Measure::Given => 1.0,
         _ => {
             let drawn = all.iter().flat_map(|series| {
                 let points = series.points.iter().map(|at| at.1);
@@ -31,6 +31,7 @@ pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axi
     let name = match (&task.measure, tested) {
         (measure, "") => measure.axis(),
         (Measure::Accuracy, _) => format!("accuracy {tested} (share correct)"),
+        (Measure::Given, _) => format!("score {tested} (higher is better)"),
         (measure, _) => format!("{} {tested} (lower is better)", measure.name()),
     };
     Axis::round(&name, 0.0..most * (1.0 + beyond), 6)

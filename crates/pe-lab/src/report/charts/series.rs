@@ -31,7 +31,7 @@ pub fn series(
     most: f64,
     curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
-    let schemes = data.spec.schemes.iter();
+    let schemes = data.origin.schemes().iter();
     let own: Vec<(String, String)> = schemes.map(|of| (of.clone(), of.clone())).collect();
     lines(data, task, most, &own, |_, _, measures| curve(measures))
 }
@@ -50,7 +50,7 @@ pub fn lines(
         Some(rest) if !rest.is_empty() => rest.trim().to_string(),
         _ => name.clone(),
     };
-    let schemes = data.spec.schemes.iter().cloned();
+    let schemes = data.origin.schemes().iter().cloned();
     let others = of.iter().filter(|(name, scheme)| name != scheme);
     let names: Vec<String> = schemes.chain(others.map(drawn_as)).collect();
     let all = of.iter().map(|line| {
