@@ -68,8 +68,8 @@ fn too_short(summary: &Summary) -> Option<String> {
     };
     (count > 0).then(|| {
         format!(
-            "Too short to tell: {which} ended within the warm-up of {} steps, or before its loss was measured often \
-             enough to say whether it had converged. Such scores tell how a training begins, and no more.",
+            "Too short to tell: {which} ended within {} steps, the warm-up of a longer training, or before its loss was \
+             measured often enough to say whether it had converged. Such scores tell how a training begins, and no more.",
             summary.study().map_or(0, |study| study.recipe.warmup_steps)
         )
     })

@@ -78,7 +78,8 @@ fn of_study(summary: &Summary) -> Vec<String> {
 /// What cannot be told from scores alone.
 fn unknown(file: &str) -> String {
     format!(
-        "The scores are taken as they are in {file}, where 1 is the highest and which score takes no skill is not known. Nor is it          known whether the trainings had converged, whether learning rates were chosen alike, or on which rows was tested."
+        "The scores are taken as they are in {file}, where 1 is the highest and which score takes no skill is not known. Nor is it \
+         known whether the trainings had converged, whether learning rates were chosen alike, or on which rows was tested."
     )
 }
 
@@ -502,7 +503,7 @@ mod tests {
         let said = verdict(&study);
         assert!(
             said[0].starts_with(
-                "Too short to tell: every training ended within the warm-up of 1500 steps,"
+                "Too short to tell: every training ended within 1500 steps, the warm-up of a longer training,"
             ),
             "{said:?}"
         );

@@ -57,6 +57,7 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         |page, mut top| {
             for (part, height) in parts.iter().zip(heights) {
                 let name = match (part, two_parts) {
+                    (Part::Inside, true) if !has_floors => "inside the training lengths",
                     (Part::Inside, true) => "inside the training lengths, or held-out data",
                     (Part::Inside, false) if !has_floors => "as given",
                     (Part::Inside, false) => "on held-out data",

@@ -2,6 +2,7 @@
 
 use super::grid::{latex, markdown};
 use super::references::named_in;
+use super::tables::about;
 use crate::ask::{ModelSpec, Recipe, StudySpec, Tuned};
 use crate::learn::STILL_FALLING;
 use crate::report::comparison::Part;
@@ -112,10 +113,6 @@ fn compared(summary: &Summary, study: &StudySpec) -> Option<String> {
 
 /// A task: what it asks, at which lengths it was trained, and on what it was tested.
 fn task(task: &TaskSummary) -> String {
-    let about = match task.about.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", task.about),
-    };
     let lengths = |of: &[usize]| all(of.iter().map(usize::to_string));
     let unit = if task.resolutions {
         "patches"
@@ -142,7 +139,12 @@ fn task(task: &TaskSummary) -> String {
             )
         });
     let tested: Vec<String> = tested.collect();
-    format!("{}{about}{trained} and tested {}", task.title, all(&tested))
+    format!(
+        "{}{}{trained} and tested {}",
+        task.title,
+        about(task),
+        all(&tested)
+    )
 }
 
 fn model(model: &ModelSpec) -> String {
@@ -173,7 +175,7 @@ fn recipe(recipe: &Recipe) -> String {
         clip_norm,
     } = recipe;
     format!(
-        "It was trained with Adam [@kingma2015] (beta2 {beta_2}) on batches of {}; the learning rate rises linearly over \
+        "It was trained with Adam [@kingma2015], with a beta2 of {beta_2}, on batches of {}; the learning rate rises linearly over \
          {}, at most half of a training, to {learning_rate} and falls along half a cosine [@loshchilov2017] to a \
          hundredth of it; the gradient of each parameter is scaled down to a norm of at most {clip_norm}.",
         count(*batch_size, "sequence"),

@@ -190,15 +190,19 @@ impl Reference {
 
     /// The entry of a list, in words.
     pub fn in_words(&self) -> String {
-        let values = self
-            .fields
-            .iter()
-            .filter(|of| of.0 != "volume")
-            .map(|of| of.1);
-        let text = values.collect::<Vec<_>>().join(". ");
-        text.replace(" and ", ", ")
-            .replace("{\\L}", "Ł")
-            .replace('`', "‘")
-            + "."
+        let mut text = String::new();
+        for (name, value) in self.fields.iter().filter(|of| of.0 != "volume") {
+            let value = match *name {
+                "author" => value.replace(" and ", "; ").replace("{\\L}", "Ł"),
+                _ => value.replace(['`', '\''], "’"),
+            };
+            let end = if value.ends_with(['.', '?']) {
+                " "
+            } else {
+                ". "
+            };
+            text.push_str(&format!("{value}{end}"));
+        }
+        text.trim_end().to_string()
     }
 }

@@ -30,7 +30,9 @@ fn overall(summary: &Summary) -> Grid {
     for part in &parts {
         header.extend([summary.part_names()[*part as usize].into(), "95 %".into()]);
     }
-    header.extend(["Seeds", "Failed"].map(String::from));
+    header.push("Seeds".into());
+    let ran_here = summary.study().is_some();
+    header.extend(ran_here.then(|| "Failed".to_string()));
     let leaders = summary.leaders();
     let rows = summary.schemes.iter().map(|scheme| {
         let mut cells = vec![scheme.scheme.clone()];
@@ -38,7 +40,8 @@ fn overall(summary: &Summary) -> Grid {
             cells.extend(mean_of(scheme.part(*part)));
         }
         let seeds = scheme.part(parts[0]).map_or(0, |of| of.seeds.len());
-        cells.extend([seeds.to_string(), scheme.failed.to_string()]);
+        cells.push(seeds.to_string());
+        cells.extend(ran_here.then(|| scheme.failed.to_string()));
         Row {
             bold: leaders.contains(&scheme.scheme.as_str()),
             cells,
@@ -47,7 +50,7 @@ fn overall(summary: &Summary) -> Grid {
     Grid {
         name: "all".into(),
         caption: format!(
-            "All {} tasks: the mean over tasks and seeds of the {}, with its 95 % interval over seeds.{}",
+            "The mean over {} tasks and all seeds of the {}, with its 95 % interval over seeds.{}",
             summary.tasks.len(),
             match summary.tasks.iter().all(TaskSummary::has_floor) {
                 true =>
@@ -88,10 +91,7 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
         caption: format!(
             "{}{}: means over {seeds} seed{}{}.{}",
             task.title,
-            match task.about.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", task.about),
-            },
+            about(task),
             if seeds == 1 { "" } else { "s" },
             match normalizes {
                 true => format!(
@@ -105,6 +105,18 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
         ),
         header,
         rows,
+    }
+}
+
+/// What a task asks for, in brackets, in the words of a paper.
+pub(super) fn about(task: &TaskSummary) -> String {
+    let about = task
+        .about
+        .trim_start_matches("your data: ")
+        .replace('`', "");
+    match about.is_empty() {
+        true => about,
+        false => format!(" ({about})"),
     }
 }
 

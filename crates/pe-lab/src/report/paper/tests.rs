@@ -87,7 +87,7 @@ fn the_methods_say_what_was_done_and_name_their_sources() {
         "trained at 4 to 20 tokens and tested on 512 sequences of 20 tokens at the training lengths and on 512 sequences of 40 tokens \
          beyond the training lengths",
         "a pre-norm transformer without dropout with 2 layers, a width of 64, 4 heads and a feed-forward width of 256",
-        "Adam [@kingma2015] (beta2 0.98) on batches of 64 sequences",
+        "Adam [@kingma2015], with a beta2 of 0.98, on batches of 64 sequences",
         "over 100 steps, at most half of a training, to 0.0015",
         "reverse for 1500 steps and mine for 1500 steps",
         "with 3 seeds (1, 2 and 3)",
@@ -137,6 +137,12 @@ fn every_source_that_is_named_is_listed() {
     );
     assert!(
         text.contains("\n- Welch, Bernard Lewis. The generalization of"),
+        "{text}"
+    );
+    let gutmann = "\n- Gutmann, Sam; Maymin, Zakhar. Is the selected population the best? Annals of Statistics. 1987.\n";
+    assert!(text.contains(gutmann), "{text}");
+    assert!(
+        text.contains("Journal of Pharmacokinetics and Biopharmaceutics. 1987."),
         "{text}"
     );
     assert!(
