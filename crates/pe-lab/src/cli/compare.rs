@@ -232,7 +232,8 @@ impl Args {
             ));
         };
         let left = Budget {
-            seconds: budget.seconds - started.elapsed().as_secs_f64(),
+            spent: started.elapsed().as_secs_f64(),
+            ..budget
         };
         let jobs = |trials| self.jobs(spec, trials).map_or(1, |(jobs, _)| jobs);
         let fitting = left.fit(spec, tasks, &costs, open, jobs)?;
@@ -272,7 +273,8 @@ impl Args {
                 tell(line);
             }
         };
-        if let Some(budget) = self.budget() {
+        let budget = self.budget();
+        if let Some(budget) = budget {
             let all = study.spec().trials(study.tasks())?.len();
             let crew = Crew {
                 program: &program,
@@ -282,7 +284,10 @@ impl Args {
             };
             let (within, line) = self.within(budget, study, &crew)?;
             study = within;
-            say(&line);
+            match self.dry_run {
+                true => print_line(&line),
+                false => say(&line),
+            }
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
@@ -336,7 +341,8 @@ impl Args {
         let waiting = [waiting, tuning].concat();
         study.check_choices(&waiting)?;
         let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
-        if self.dry_run || (steps >= SHORT && !self.show.quiet) {
+        // A budget says how long it takes, and has no time to be measured once more.
+        if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
             let line = match estimate {
                 Some(estimate) => format!(
@@ -357,7 +363,6 @@ impl Args {
                 false => say(&line),
             }
             if let (Some(estimate), None, Some(_)) = (estimate, &self.preset, &self.data)
-                && self.budget.is_none()
                 && estimate.least > LONG
             {
                 say(

@@ -89,9 +89,13 @@ pub(super) fn read(
         if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
             rows.reject(line, || {
                 format!(
-                    "has no label: no key is called {}; {}; name it with --label KEY",
+                    "has no label: no key is called {}; {}; name it with --label KEY{}",
                     shorten(keys.label),
-                    others()
+                    others(),
+                    match found.sequences.is_empty() {
+                        true => "; lines that are measurements in the order of time take --target KEY, and --time KEY",
+                        false => "",
+                    }
                 )
             });
             continue;

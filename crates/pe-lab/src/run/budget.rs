@@ -19,7 +19,12 @@ const SHARES: [f64; 4] = [1.0, 0.75, 0.5, 0.25];
 pub struct Budget {
     /// The time.
     pub seconds: f64,
+    /// What was spent of it already.
+    pub spent: f64,
 }
+
+/// The share of a budget that is kept for what a few short trials cannot tell.
+const KEPT: f64 = 0.1;
 
 /// What a budget may choose. The command line can fix one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +67,7 @@ impl FromStr for Budget {
         match number > 0.0 && number.is_finite() {
             true => Ok(Self {
                 seconds: number * unit,
+                spent: 0.0,
             }),
             false => Err(wrong()),
         }
@@ -70,7 +76,25 @@ impl FromStr for Budget {
 
 impl Budget {
     /// The time of a first look at own data.
-    pub const FIRST_LOOK: Self = Self { seconds: 120.0 };
+    pub const FIRST_LOOK: Self = Self {
+        seconds: 120.0,
+        spent: 0.0,
+    };
+
+    /// The time that is left for a study.
+    fn left(&self) -> f64 {
+        self.seconds * (1.0 - KEPT) - self.spent
+    }
+
+    /// The least budget that has time for a study of so many seconds, as a person writes it.
+    fn for_a_study(&self, seconds: f64) -> String {
+        let needed = (seconds + self.spent) / (1.0 - KEPT);
+        match needed {
+            s if s < 90.0 => format!("{}s", s.ceil()),
+            s if s < 5_400.0 => format!("{}m", (s / 60.0).ceil()),
+            s => format!("{}h", (s / 360.0).ceil() / 10.0),
+        }
+    }
 
     /// The study with the most seeds that fits at every task's own steps, or if not even three seeds do, that
     /// with three seeds and the largest share of the steps: more steps come before more seeds, since a training
@@ -128,7 +152,7 @@ impl Budget {
         let mut least = (0, 0.0, 0.0);
         for (seeds, share) in &variants {
             let (variant, seconds) = time_of(seeds, *share, spec.schemes.len())?;
-            if seconds <= self.seconds {
+            if seconds <= self.left() {
                 return Ok(Fitting {
                     spec: variant,
                     share: *share,
@@ -142,22 +166,24 @@ impl Budget {
         let mut fewer = None;
         if let Some((seeds, share)) = variants.last() {
             for count in (2..spec.schemes.len()).rev() {
-                if fewer.is_none() && time_of(seeds, *share, count)?.1 <= self.seconds {
+                if fewer.is_none() && time_of(seeds, *share, count)?.1 <= self.left() {
                     fewer = Some(spec.schemes[..count].join(","));
                 }
             }
         }
         let fewer = match fewer {
-            Some(names) => format!("; so much of {names} alone fits: --schemes \"{names}\""),
+            Some(names) => {
+                format!(", and so much of {names} alone fits into this one: --schemes \"{names}\"")
+            }
             None => String::new(),
         };
         Err(LabError::Usage(format!(
-            "the budget is too small: {} of it are left after a few short trials, and the least that says anything, \
-             {seeds} seeds and {:.0} % of the steps, takes about {}; give {} more{fewer}",
-            in_words(self.seconds.max(0.0)),
+            "the budget is too small: {} of it are left, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes \
+             about {}; --budget {} has time for it{fewer}",
+            in_words(self.left().max(0.0)),
             share * 100.0,
             in_words(seconds),
-            in_words(seconds - self.seconds)
+            self.for_a_study(seconds)
         )))
     }
 }
@@ -175,7 +201,11 @@ mod tests {
             (" 1.5h ", 5400.0),
             ("2 m", 120.0),
         ] {
-            assert_eq!(text.parse(), Ok(Budget { seconds }), "{text}");
+            let read = Budget {
+                seconds,
+                spent: 0.0,
+            };
+            assert_eq!(text.parse(), Ok(read), "{text}");
         }
         for text in ["", "30", "m", "-5m", "0s", "infh", "NaNs", "5d", "5µ"] {
             let message = text.parse::<Budget>().unwrap_err();
@@ -203,10 +233,17 @@ mod tests {
         (spec, tasks, costs)
     }
 
+    /// A budget of which so many seconds are left.
+    fn with_left(seconds: f64) -> Budget {
+        Budget {
+            seconds: (seconds + 1e-9) / (1.0 - KEPT),
+            spent: 0.0,
+        }
+    }
+
     fn fit(seconds: f64, open: Open, tune: Option<usize>) -> Result<(usize, f64, f64), String> {
         let (spec, tasks, costs) = study(tune);
-        let budget = Budget { seconds };
-        let fitting = budget.fit(&spec, &tasks, &costs, open, |_| 2);
+        let fitting = with_left(seconds).fit(&spec, &tasks, &costs, open, |_| 2);
         let fitting = fitting.map_err(|error| error.to_string())?;
         assert!(fitting.seconds <= seconds);
         let steps = (400.0 * fitting.share) as usize;
@@ -271,19 +308,25 @@ mod tests {
         let (spec, tasks) = StudySpec::of(plan).unwrap();
         let costs = TrialTimes::flat(&spec.trials(&tasks).unwrap(), 1.0, 0.01);
         let said = |seconds: f64| {
-            let budget = Budget { seconds };
-            let fitting = budget.fit(&spec, &tasks, &costs, Open::Both, |_| 2);
+            let fitting = with_left(seconds).fit(&spec, &tasks, &costs, Open::Both, |_| 2);
             fitting.unwrap_err().to_string()
         };
         let message = said(13.0);
         assert!(
-            message.contains("takes about 18 seconds; give 5 seconds more"),
+            message
+                .contains("takes about 18 seconds; --budget 20s has time for it, and so much of"),
             "{message}"
         );
         assert!(
-            message.ends_with("so much of none,rotary alone fits: --schemes \"none,rotary\""),
+            message.ends_with("none,rotary alone fits into this one: --schemes \"none,rotary\""),
             "{message}"
         );
-        assert!(said(10.0).ends_with("give 8 seconds more"));
+        assert!(said(10.0).ends_with("--budget 20s has time for it"));
+        let spent = Budget {
+            seconds: 1.0,
+            spent: 90.0,
+        };
+        let flags = [0.0, 600.0, 7_000.0].map(|seconds| spent.for_a_study(seconds));
+        assert_eq!(flags, ["2m", "13m", "2.2h"]);
     }
 }
