@@ -11,12 +11,18 @@ use crate::folder::StudyFolder;
 use crate::report::Report;
 use crate::run::{Outcomes, Study, provenance};
 
+/// The most lines of a report without `--details`, with the one that says where its files are.
+const LINES: usize = 25;
+
 /// How a report is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Show {
     /// Print the numbers and sentences of the report as JSON, in place of the table
     #[arg(long)]
     json: bool,
+    /// Print every sentence and every table of the report, and not only the answer
+    #[arg(long, conflicts_with = "json")]
+    details: bool,
     /// Print the report and errors, and nothing else: no description of the data, no progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -74,7 +80,10 @@ pub(super) fn show(
     if how.json {
         print_json(&report.json()?);
     } else {
-        print_line(&report.table());
+        match how.details {
+            true => print_line(&report.table()),
+            false => print_line(report.brief(LINES - 1).trim_end()),
+        }
         if let [page, others @ ..] = &files[..] {
             print_line(&format!(
                 "wrote {} and {} files beside it",

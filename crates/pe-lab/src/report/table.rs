@@ -10,12 +10,16 @@ use crate::ask::steps_in_words;
 use crate::stats::Interval;
 
 /// Stands for a number that does not exist.
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 /// Renders the whole summary as plain text, without colours.
 pub fn render(summary: &Summary) -> String {
     let summary = &summary.by_score();
-    let mut out = String::new();
+    let mut out = String::from("Verdict\n");
+    for line in &summary.verdict {
+        out.push_str(&format!("  {line}\n"));
+    }
+    out.push('\n');
     if summary.tasks.len() > 1 {
         out.push_str(&render_overall(summary));
         out.push('\n');
@@ -27,10 +31,6 @@ pub fn render(summary: &Summary) -> String {
     if let Some(costs) = summary.costs.as_ref().filter(|costs| costs.quiet) {
         out.push_str(&render_costs(costs));
         out.push('\n');
-    }
-    out.push_str("Verdict\n");
-    for line in &summary.verdict {
-        out.push_str(&format!("  {line}\n"));
     }
     wrapped(&out)
 }
@@ -339,7 +339,7 @@ fn group_cells(group: Option<&Group>) -> [String; 4] {
     ]
 }
 
-fn interval(interval: Option<Interval>) -> String {
+pub(super) fn interval(interval: Option<Interval>) -> String {
     interval.map_or(DASH.into(), |i| {
         format!("{}..{}", fixed(i.low, 2), fixed(i.high, 2))
     })
@@ -375,7 +375,7 @@ const WIDTH: usize = 80;
 /// Puts columns two spaces apart. The first is aligned to the left, the others to the right. Columns that do
 /// not fit into the width of a terminal come in a second table below, with the first column again, and a cell
 /// that is wider than what is left breaks at its spaces.
-fn align(rows: &[Vec<String>]) -> String {
+pub(super) fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length = |cell: &str| cell.chars().count();
     let width = |column: usize| {
@@ -451,7 +451,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
 
 /// Breaks the lines of a text that are longer than a terminal is wide. What follows a break is set in by two
 /// more spaces than the line.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         if line.chars().count() <= WIDTH {
