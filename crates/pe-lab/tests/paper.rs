@@ -128,6 +128,17 @@ fn scores_of_another_program_are_judged() {
         "{stderr}"
     );
     assert!(
+        stdout.starts_with("By these scores rope is best."),
+        "{stdout}"
+    );
+    // What a table of scores does not tell is said, and nothing of it is claimed.
+    assert!(
+        stdout.contains("- The scores are taken as they are in r.csv"),
+        "{stdout}"
+    );
+    assert!(!stdout.contains("no skill;"), "{stdout}");
+    let (_, stdout, _) = run(&["judge", "r.csv", "--details"], folder.path());
+    assert!(
         stdout.contains("rope is best of the two on sorting"),
         "{stdout}"
     );

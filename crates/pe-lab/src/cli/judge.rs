@@ -40,14 +40,14 @@ impl Args {
             }
             match self.show.json {
                 true => print_json(&report.json()?),
-                false => print_line(&report.table()),
+                false => print_line(&self.show.of(&report)),
             }
             return Ok(0);
         };
         let to = free(out, &[])?;
         let files = self.paper.write(&report, &to)?;
         self.show
-            .print(&report.json()?, &report.table(), &files, &to);
+            .print(&report.json()?, &self.show.of(&report), &files, &to);
         Ok(0)
     }
 }

@@ -11,12 +11,18 @@ use crate::folder::StudyFolder;
 use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Study, provenance};
 
+/// The most lines of a report without `--details`, with the one that says where its files are.
+const LINES: usize = 25;
+
 /// How a report is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Show {
     /// Print the numbers and sentences of the report as JSON, in place of the table
     #[arg(long)]
     pub json: bool,
+    /// Print every sentence and every table of the report, and not only the answer
+    #[arg(long, conflicts_with = "json")]
+    details: bool,
     /// Print the report and errors, and nothing else: no description of the data, no progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -129,6 +135,14 @@ pub(super) fn free(out: &Path, studies: &[&Study]) -> Result<StudyFolder, LabErr
 }
 
 impl Show {
+    /// What is printed of a report.
+    pub fn of(&self, report: &Report<'_>) -> String {
+        match self.details {
+            true => report.table(),
+            false => report.brief(LINES - 1).trim_end().to_string(),
+        }
+    }
+
     /// Prints a report, and where it was written.
     pub fn print(&self, json: &str, text: &str, files: &[PathBuf], to: &StudyFolder) {
         if self.json {
@@ -168,7 +182,7 @@ fn write_and_show(
 ) -> Result<u8, LabError> {
     let report = Report::of(study, outcomes);
     let files = paper.write(&report, to)?;
-    how.print(&report.json()?, &report.table(), &files, to);
+    how.print(&report.json()?, &how.of(&report), &files, to);
     if !how.quiet {
         provenance(&outcomes.results)
             .iter()

@@ -72,6 +72,8 @@ impl DataTask {
         let (file, reading) = (&self.source.file, &self.spec.reading);
         let reading = Reading {
             skip_bad: 0,
+            // Groups say how a study divides its rows; to predict, nothing is divided.
+            group: None,
             ..reading.clone()
         };
         match self.spec.format {
@@ -100,6 +102,7 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         rows,
         words,
         labels,
+        ..
     } = collector.finish();
     let truth = |label: usize| {
         let label = Some(&labels[label]).filter(|label| *label != UNLABELLED);

@@ -110,6 +110,8 @@ pub struct TaskFacts {
     pub samples: [usize; 2],
     /// How the tested sequences hang together.
     pub rows: TestRows,
+    /// Of a person's own data, the number of each row's unit at every tested length: see [`Task::test_units`].
+    pub units: BTreeMap<usize, Vec<usize>>,
     /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
     pub solved_at: Option<f64>,
@@ -129,6 +131,8 @@ pub struct Data<'a> {
     pub look: Option<Look>,
     /// What was found in the user's data, if the task is made of it.
     pub description: Vec<String>,
+    /// What a person is warned of about these data.
+    pub warning: Option<String>,
     /// The trials that were run, also those without a score.
     pub runs: Vec<Run<'a>>,
     /// The versions that computed the trials, each once.
@@ -214,6 +218,7 @@ impl<'a> Data<'a> {
             seeds: about.seeds.clone(),
             look: None,
             description: results.describe(),
+            warning: None,
             runs,
             versions: Vec::new(),
             codes: BTreeMap::new(),
@@ -247,6 +252,7 @@ impl<'a> Data<'a> {
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),
             look: None,
+            warning: tasks.data().and_then(|data| data.warning()).map(Into::into),
             description: {
                 let found = tasks.data().map(|data| data.describe());
                 let mut lines = found.unwrap_or_default().to_vec();
@@ -395,6 +401,13 @@ impl TaskFacts {
                 }
             }),
             rows,
+            units: match task {
+                Some(task) if own_data.is_some() && rows != TestRows::Neighbours => {
+                    let lengths = task.test_lengths().into_iter();
+                    lengths.map(|of| (of, task.test_units(of))).collect()
+                }
+                _ => BTreeMap::new(),
+            },
             floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
             near: longest * 3 / 2,
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),

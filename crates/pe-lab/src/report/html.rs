@@ -29,8 +29,12 @@ use crate::learn::{STILL_FALLING, TEMPERATURE, TOKEN_STD};
 
 const TEMPLATE: &str = include_str!("report.html");
 
+/// The sentences of evidence that follow the picture; the others are folded.
+const EVIDENCE: usize = 5;
+
 /// Every chart of a study.
 pub struct Charts {
+    overview: Vec<Figure>,
     study: Vec<Figure>,
     costs: Vec<Figure>,
     tasks: Vec<TaskFigures>,
@@ -42,6 +46,7 @@ impl Charts {
         let tasks =
             summaries.map(|(task, summary)| charts::of_task(data, task, summary.language.as_ref()));
         Ok(Self {
+            overview: charts::overview::draw(&summary.by_score())?,
             study: charts::of_study(summary)?,
             costs: charts::of_costs(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
@@ -51,7 +56,8 @@ impl Charts {
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         let of_tasks = self.tasks.iter();
         let of_tasks = of_tasks.flat_map(|task| task.scores.iter().chain(&task.losses));
-        self.study.iter().chain(&self.costs).chain(of_tasks)
+        let of_study = self.overview.iter().chain(&self.study);
+        of_study.chain(&self.costs).chain(of_tasks)
     }
 }
 
@@ -215,7 +221,9 @@ pub fn render(
         "two_parts": two_parts,
         "failures": failures,
         "schemes": schemes,
-        "overview": Shown::all(&charts.study),
+        "evidence": EVIDENCE,
+        "overview": Shown::all(&charts.overview),
+        "study_charts": Shown::all(&charts.study),
         "cost_charts": Shown::all(&charts.costs),
         "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
         "figures": Shown::all(&encodings.figures),

@@ -5,20 +5,23 @@
 //! |---|---|
 //! | `data` | the results of a study, laid out by task, scheme and seed |
 //! | `comparison` | two schemes compared, by name |
-//! | `summary` | every number of the report |
+//! | `summary/` | every number of the report |
 //! | `language` | the numbers of language models, and what they write |
 //! | `costs` | what the schemes cost, and which of them nothing beats for less |
-//! | `verdict`, `trainings` | the sentences about these numbers |
+//! | `answer`, `sentences` | the answer, as values and in plain words |
+//! | `verdict/`, `trainings` | the sentences about the numbers |
 //! | `results` | scores of trainings that were run elsewhere, which get the same report |
 //! | `words` | lists and numbers in sentences |
-//! | `table` | the report in a terminal |
+//! | `brief`, `table` | the report in a terminal: the answer, and every table |
 //! | `files` | the report as CSV and JSON |
 //! | `charts/`, `encodings` | the figures |
 //! | `html` | the report as one page |
 //! | `paper/` | the report for a paper |
 //! | `beside` | several studies beside each other |
 
+mod answer;
 mod beside;
+mod brief;
 mod charts;
 mod comparison;
 mod costs;
@@ -31,6 +34,7 @@ mod language;
 mod number;
 mod paper;
 mod results;
+mod sentences;
 mod summary;
 #[cfg(test)]
 mod synthetic;
@@ -43,8 +47,9 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
+pub use answer::{Achieved, Answer, Need, Positions, Standing, Top};
 pub use beside::Beside;
-pub use comparison::{Comparison, Headline, Part};
+pub use comparison::{Comparison, Headline, Part, Reason};
 pub use costs::{CostRow, CostSummary, Front, FrontPoint};
 pub use figure::Figure;
 pub use language::{Bits, LanguageRow, LanguageSummary, WrittenText};
@@ -102,7 +107,12 @@ impl<'a> Report<'a> {
         !headlines.is_empty() && headlines.iter().all(is_decided)
     }
 
-    /// The table for a terminal, with the verdict below it.
+    /// The answer and one small table for a terminal, in at most so many lines.
+    pub fn brief(&self, lines: usize) -> String {
+        brief::render(&self.summary, lines)
+    }
+
+    /// Every table for a terminal, with the verdict before them.
     pub fn table(&self) -> String {
         table::render(&self.summary)
     }

@@ -10,12 +10,16 @@ use crate::ask::steps_in_words;
 use crate::stats::Interval;
 
 /// Stands for a number that does not exist.
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 /// Renders the whole summary as plain text, without colours.
 pub fn render(summary: &Summary) -> String {
     let summary = &summary.by_score();
-    let mut out = String::new();
+    let mut out = String::from("Verdict\n");
+    for line in &summary.verdict {
+        out.push_str(&format!("  {line}\n"));
+    }
+    out.push('\n');
     if summary.tasks.len() > 1 {
         out.push_str(&render_overall(summary));
         out.push('\n');
@@ -27,10 +31,6 @@ pub fn render(summary: &Summary) -> String {
     if let Some(costs) = summary.costs.as_ref().filter(|costs| costs.quiet) {
         out.push_str(&render_costs(costs));
         out.push('\n');
-    }
-    out.push_str("Verdict\n");
-    for line in &summary.verdict {
-        out.push_str(&format!("  {line}\n"));
     }
     wrapped(&out)
 }
@@ -362,7 +362,7 @@ fn group_cells(group: Option<&Group>, normalizes: bool) -> Vec<String> {
     cells
 }
 
-fn interval(interval: Option<Interval>) -> String {
+pub(super) fn interval(interval: Option<Interval>) -> String {
     interval.map_or(DASH.into(), |i| {
         format!("{}..{}", fixed(i.low, 2), fixed(i.high, 2))
     })

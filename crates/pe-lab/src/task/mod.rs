@@ -247,6 +247,18 @@ pub trait Task: Send + Sync {
         None
     }
 
+    /// Which rows of the test set of one length are no further evidence of each other: the number of each row's unit.
+    /// Equal rows are one unit.
+    fn test_units(&self, length: usize) -> Vec<usize> {
+        tuning::units(&self.test_set(length))
+    }
+
+    /// Whether a training example is held out while a learning rate or a number of steps is chosen, if the task decides
+    /// that itself. Otherwise one different example in ten is.
+    fn is_apart(&self, _sample: &Sample) -> Option<bool> {
+        None
+    }
+
     /// Whether inputs have times.
     fn has_times(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
 use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor_key, stem};
-use super::scale::{most, scale};
+use super::scale::{bounds, scale};
 use super::series::series;
 use crate::draw::{Axis, Lines, Rect, Side, Stroke, Words, band, line};
 use crate::error::LabError;
@@ -27,7 +27,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     // One number per run, that of the tables: the mean over the sequences of all lengths. A task that is tested only beyond the training lengths
     // has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
-    let all = series(data, task, most(&task.measure), |measures| {
+    let all = series(data, task, bounds(&task.measure), |measures| {
         let scores = measures
             .scores
             .iter()

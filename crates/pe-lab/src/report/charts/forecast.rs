@@ -7,6 +7,7 @@ use crate::draw::{Axis, Key, Stroke, line};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
+use crate::stats::Bounds;
 use crate::task::Forecast;
 
 const HEIGHT: i32 = 330;
@@ -21,7 +22,8 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     };
     let first = forecast.at.len().saturating_sub(MOST);
     // The place of a number is that in the test.
-    let mut all = series(data, task, f64::INFINITY, |measures| {
+    // Intervals are not drawn.
+    let mut all = series(data, task, Bounds::LOSS, |measures| {
         let said = measures.predicted.iter().copied().enumerate();
         said.skip(first).collect()
     });

@@ -10,6 +10,7 @@ use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::report::language::{LanguageRow, LanguageSummary, line as line_of};
 use crate::run::Measures;
+use crate::stats::Bounds;
 
 const HEIGHT: i32 = 330;
 
@@ -85,7 +86,7 @@ fn by_length(
             Panel {
                 scheme,
                 slid: slid.collect(),
-                all: lines(data, task, f64::INFINITY, &names, curve),
+                all: lines(data, task, Bounds::LOSS, &names, curve),
             }
         })
         .collect();
@@ -208,7 +209,7 @@ fn by_position(
         return Ok(None);
     };
     let group = (trained / 4).max(1);
-    let all: Vec<Series> = series(data, task, f64::INFINITY, |measures| {
+    let all: Vec<Series> = series(data, task, Bounds::LOSS, |measures| {
         let of_length = measures
             .scores
             .iter()

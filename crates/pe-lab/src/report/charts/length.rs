@@ -1,7 +1,7 @@
 //! The score by the length of the sequence.
 
 use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
-use super::scale::{most, scale};
+use super::scale::{bounds, scale};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
@@ -11,7 +11,7 @@ use crate::report::figure::Figure;
 const HEIGHT: i32 = 330;
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, most(&task.measure), |measures| {
+    let all = series(data, task, bounds(&task.measure), |measures| {
         let scores = measures.scores.iter();
         scores.map(|of| (of.length, of.score.value())).collect()
     });

@@ -8,6 +8,7 @@ use crate::learn::CurvePoint;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::run::Measures;
+use crate::stats::Bounds;
 use crate::task::Measure;
 
 const HEIGHT: i32 = 300;
@@ -66,7 +67,7 @@ fn chart(
         .map(|point| point.loss * task.unit)
         .filter(|loss| loss.is_finite());
     let highest = highest.fold(0.0, f64::max);
-    let all = series(data, task, highest, |measures| {
+    let mut all = series(data, task, Bounds::LOSS, |measures| {
         let points: Vec<(usize, f64)> = match task.auto_from {
             None => {
                 let points = curve(measures).iter();
@@ -79,6 +80,7 @@ fn chart(
             .map(|(step, loss)| (step, loss * task.unit))
             .collect()
     });
+    all.iter_mut().for_each(|series| series.crop(highest));
     let ends = match task.auto_from {
         None => "",
         Some(_) => {

@@ -8,6 +8,7 @@ mod heat;
 mod language;
 mod length;
 mod loss;
+pub mod overview;
 mod panel;
 mod position;
 mod scale;

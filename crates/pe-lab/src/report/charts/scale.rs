@@ -3,13 +3,14 @@
 use super::series::Series;
 use crate::draw::Axis;
 use crate::report::data::TaskFacts;
+use crate::stats::Bounds;
 use crate::task::Measure;
 
-/// The largest value that a score can have.
-pub fn most(measure: &Measure) -> f64 {
+/// The values that a score can have.
+pub fn bounds(measure: &Measure) -> Bounds {
     match measure {
-        Measure::Accuracy | Measure::Given => 1.0,
-        Measure::Bits { .. } | Measure::Error { .. } => f64::INFINITY,
+        Measure::Accuracy | Measure::Given => Bounds::SHARE,
+        Measure::Bits { .. } | Measure::Error { .. } => Bounds::LOSS,
     }
 }
 

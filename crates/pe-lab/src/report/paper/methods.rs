@@ -288,7 +288,8 @@ fn scores(summary: &Summary) -> String {
 fn intervals(summary: &Summary) -> String {
     let errors = summary.errors;
     let mut text = format!(
-        "Intervals are over seeds at 95 %. Two encodings are compared by Welch's test [@welch1947] with Satterthwaite's degrees of \
+        "Intervals are over seeds at 95 %. That of a single encoding stays between the scores that are possible: it is Wilson's \
+         [@wilson1927] with the dispersion of the runs [@wedderburn1974] and Student's t. Two encodings are compared by Welch's test [@welch1947] with Satterthwaite's degrees of \
          freedom [@satterthwaite1946], on the means of seeds, stratified over task and seed, and both again with variances pooled \
          over all encodings: the largest p and the widest interval count. Fewer than {FEWEST_SEEDS} seeds prove nothing."
     );

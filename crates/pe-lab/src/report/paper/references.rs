@@ -153,6 +153,21 @@ const ALL: &[Reference] = &[
         ],
     },
     Reference {
+        key: "wedderburn1974",
+        short: "Wedderburn 1974",
+        kind: "article",
+        fields: &[
+            ("author", "Wedderburn, Robert W. M."),
+            (
+                "title",
+                "Quasi-likelihood functions, generalized linear models, and the Gauss-Newton method",
+            ),
+            ("journal", "Biometrika"),
+            ("volume", "61"),
+            ("year", "1974"),
+        ],
+    },
+    Reference {
         key: "welch1947",
         short: "Welch 1947",
         kind: "article",
@@ -165,6 +180,21 @@ const ALL: &[Reference] = &[
             ("journal", "Biometrika"),
             ("volume", "34"),
             ("year", "1947"),
+        ],
+    },
+    Reference {
+        key: "wilson1927",
+        short: "Wilson 1927",
+        kind: "article",
+        fields: &[
+            ("author", "Wilson, Edwin B."),
+            (
+                "title",
+                "Probable inference, the law of succession, and statistical inference",
+            ),
+            ("journal", "Journal of the American Statistical Association"),
+            ("volume", "22"),
+            ("year", "1927"),
         ],
     },
 ];
