@@ -146,6 +146,7 @@ fn made_up(
             curve: (1..=100).map(|i| point(15 * i, 1.0 / i as f64)).collect(),
             held_out: (1..=10).map(|i| point(150 * i, 1.0 / i as f64)).collect(),
             language: None,
+            predicted: Vec::new(),
             timing: Timing {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 
 def contrast(groups, coefficients):
@@ -88,6 +88,33 @@ def pair(a, b, others=(), margin=0.02):
     }
 
 
+def bounded(schemes, low):
+    """The interval of each scheme between `low` and 1: the means that are `t` standard errors away are found by Brent's
+    method. See `crates/pe-lab/src/stats/bounded.rs`."""
+
+    def most(mean):
+        return (mean - low) * (1 - mean)
+
+    own = []
+    for scores in schemes:
+        tasks, n = scores.shape
+        seeds = scores.mean(axis=0)
+        parts = scores.var(axis=1, ddof=1) / n / tasks**2
+        df = parts.sum() ** 2 / (parts**2 / (n - 1)).sum()
+        own.append((seeds.mean(), n, seeds.var(ddof=1) / n, parts.sum(), df))
+    df_shared = sum(n - 1 for _, n, *_ in own)
+    shared = sum((n - 1) * n * v for _, n, v, *_ in own) / sum((n - 1) * most(mean) for mean, n, *_ in own)
+    found = []
+    for mean, n, by_seed, by_task, df in own:
+        each = []
+        for dispersion, df in [(by_seed / most(mean), n - 1), (by_task / most(mean), df), (shared / n, df_shared)]:
+            t = stats.t.ppf(0.975, df)
+            f = lambda mu: (mean - mu) ** 2 - t * t * dispersion * most(mu)
+            each.append((optimize.brentq(f, low, mean, xtol=1e-14), optimize.brentq(f, mean, 1, xtol=1e-14)))
+        found.append(max(each, key=lambda ends: ends[1] - ends[0]))
+    return {"schemes": [scores.tolist() for scores in schemes], "low": low, "found": found}
+
+
 def main():
     rng = np.random.default_rng(17)
     pairs = []
@@ -114,12 +141,11 @@ def main():
         for df in [0.5, 1, 1.7, 4, 7.3, 30, 1000]
         for t in [0.01, 0.5, 1, 2.5, 6, 20, 300]
     ]
-    means = []
-    for n in [2, 3, 5, 12]:
-        x = rng.normal(0.7, 0.1, n).round(6)
-        interval = stats.ttest_1samp(x, 0).confidence_interval(0.95)
-        means.append({"x": x.tolist(), "low": interval.low, "high": interval.high})
-    values = {"pairs": pairs, "tails": tails, "means": means}
+    intervals = [
+        bounded([rng.beta(4 * n, n, (tasks, n)).round(6) for n in seeds], low)
+        for tasks, seeds, low in [(1, [5], 0.0), (1, [3, 8, 5], -0.25), (3, [5, 5, 3, 4], -1 / 3), (4, [2, 12], 0.0)]
+    ]
+    values = {"pairs": pairs, "tails": tails, "intervals": intervals}
     file = Path(__file__).parent / "values" / "statistics.json"
     file.write_text(json.dumps(values, indent=1) + "\n")
 

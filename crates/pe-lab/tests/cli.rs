@@ -184,7 +184,7 @@ fn lists_and_help_name_everything() {
 fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, stdout, stderr) = run(TINY, Some(&out));
+    let (code, stdout, stderr) = run(&[TINY, &["--details"]].concat(), Some(&out));
     assert_eq!(code, 0, "{stderr}");
     assert!(
         stdout.contains("Verdict") && stdout.contains("(floor)"),
@@ -334,7 +334,14 @@ fn results_of_other_numbers_are_never_mixed() {
 fn a_study_stops_at_the_look_that_decides_it() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let study = ["compare", "--tasks", "digits", "--until", "decided"];
+    let study = [
+        "compare",
+        "--tasks",
+        "digits",
+        "--until",
+        "decided",
+        "--details",
+    ];
     // After one step nothing is known of digits: no look decides, and every seed is run.
     let blind = [
         "--schemes",
@@ -371,7 +378,7 @@ fn a_study_stops_at_the_look_that_decides_it() {
     let (code, again, stderr) = run(&clear, Some(&out));
     assert_eq!((code, again), (0, stdout.clone()), "{stderr}");
     let name = out.to_string_lossy().into_owned();
-    let (code, report, stderr) = run(&["report", &name], None);
+    let (code, report, stderr) = run(&["report", &name, "--details"], None);
     assert_eq!(code, 0, "{stderr}");
     assert!(report.contains(verdict.lines().nth(1).unwrap()), "{report}");
     let (code, _, stderr) = run(&["compare", "--until", "bored"], Some(&out));

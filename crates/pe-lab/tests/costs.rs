@@ -69,7 +69,7 @@ fn costs_are_measured_after_the_trials_and_reported() {
     }
 
     with_others(&out, 0.0);
-    let (code, stdout, stderr) = run(&["report"], &out);
+    let (code, stdout, stderr) = run(&["report", "--details"], &out);
     assert_eq!(code, 0, "{stderr}");
     assert!(
         stdout.contains("costs on first_eq_last on flex"),
@@ -80,7 +80,7 @@ fn costs_are_measured_after_the_trials_and_reported() {
         assert!(out.join(chart).exists(), "{chart}");
     }
     with_others(&out, 1.3);
-    let (code, stdout, _) = run(&["report"], &out);
+    let (code, stdout, _) = run(&["report", "--details"], &out);
     assert_eq!(code, 0);
     let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -90,7 +90,7 @@ fn costs_are_measured_after_the_trials_and_reported() {
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();
-    let (code, _, stderr) = run(&["report"], &out);
+    let (code, _, stderr) = run(&["report", "--details"], &out);
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("costs.json cannot be read"), "{stderr}");
 }

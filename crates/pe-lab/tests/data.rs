@@ -16,7 +16,9 @@ use pe_lab::rng::{RngExt, generator};
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
     let flags = ["compare", "--schemes", "none,learned", "--seeds", "1"];
     let mut command = lab();
-    command.args(flags).args(["--steps", "2", "--data"]);
+    command
+        .args(flags)
+        .args(["--details", "--steps", "2", "--data"]);
     ended(command.arg(data).arg("--out").arg(out))
 }
 
@@ -187,6 +189,7 @@ fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String)
         "1",
         "--steps",
         "2",
+        "--details",
     ]);
     command
         .arg("--data")
@@ -257,6 +260,81 @@ fn three_real_files_go_from_file_to_answer() {
     ] {
         assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
     }
+}
+
+#[test]
+fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (
+        folder.path().join("visits.csv"),
+        folder.path().join("study"),
+    );
+    let row = |i: usize| {
+        let patient = i / 5;
+        let label = if patient.is_multiple_of(2) {
+            "ill"
+        } else {
+            "well"
+        };
+        format!(
+            "{label},p{patient},w{patient} x{patient} a b c d y{} z{i}\n",
+            i % 7
+        )
+    };
+    let rows: String = (0..200).map(row).collect();
+    fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
+    let study = |flags: &[&str]| {
+        let mut command = lab();
+        command.args([
+            "compare",
+            "--schemes",
+            "none,learned",
+            "--seeds",
+            "1",
+            "--steps",
+            "2",
+        ]);
+        command.args(["--group", "patient", "--text", "text", "--data"]);
+        ended(command.arg(&file).arg("--out").arg(&out).args(flags))
+    };
+    // Without a word about groups the program warns.
+    let mut plain = lab();
+    plain
+        .args(["compare", "--dry-run", "--text", "text", "--data"])
+        .arg(&file);
+    let (code, _, stderr) = ended(plain.arg("--out").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("nearly the same rows are trained on and tested"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("--group COLUMN"), "{stderr}");
+    let (code, _, stderr) = study(&["--dry-run"]);
+    assert_eq!(code, 0, "{stderr}");
+    for said in [
+        "groups from column `patient`",
+        "40 groups of rows, each on one side",
+    ] {
+        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
+    }
+    assert!(!stderr.contains("nearly the same"), "{stderr}");
+    let (code, _, stderr) = study(&["--folds", "2", "--tune", "2"]);
+    assert_eq!(code, 0, "{stderr}");
+    let plan = fs::read_to_string(out.join("study.toml")).unwrap();
+    assert!(plan.contains("group = \"patient\""), "{plan}");
+    let summary = fs::read_to_string(out.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let found = summary["data"].to_string();
+    assert!(found.contains("40 groups of rows"), "{found}");
+    // Rows to predict need no groups.
+    let new = folder.path().join("new.csv");
+    fs::write(&new, "text\nw1 x1 a b c d y1 z1\n").unwrap();
+    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&new).arg("--study").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stdout.lines().count(), 2, "{stdout}");
+    // Other groups are another study.
+    let (code, _, stderr) = study(&["--folds", "2", "--tune", "2", "--group", "text"]);
+    assert_eq!(code, 2, "{stderr}");
 }
 
 #[test]
@@ -481,7 +559,7 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
         command.args(["--d-model", "16", "--heads", "2", "--layers", "1"]);
         ended(command.args(flags).arg("--out").arg(&out))
     };
-    let (code, stdout, stderr) = study(&["--tasks", "text", "--train-length", "16"]);
+    let (code, stdout, stderr) = study(&["--details", "--tasks", "text", "--train-length", "16"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(
         stdout.contains("inside training: lengths 16; beyond: lengths 32, 64, 128"),

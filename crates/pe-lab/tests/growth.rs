@@ -64,7 +64,7 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
 
     // A scheme, and a task whose steps are asked for.
     good(&["--schemes", "rotary"], &out);
-    let (stdout, stderr) = good(&["--tasks", "reverse", "--steps", "2"], &out);
+    let (stdout, stderr) = good(&["--details", "--tasks", "reverse", "--steps", "2"], &out);
     assert!(
         stderr.contains("6 of them are there already and are kept; 6 are new"),
         "{stderr}"
@@ -82,7 +82,7 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
     }
 
     // What was asked for first is there: nothing runs, and the report is of the whole study.
-    let (stdout, stderr) = good(TINY, &out);
+    let (stdout, stderr) = good(&[TINY, &["--details"]].concat(), &out);
     assert!(stderr.contains("12 of them are there already"), "{stderr}");
     assert!(stdout.contains("reverse ("), "{stdout}");
     assert_eq!(results(&out), last);

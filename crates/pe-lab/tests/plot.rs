@@ -239,10 +239,10 @@ fn wrong_use_exits_with_2_names_the_value_and_writes_nothing() {
         (&["frequencies", "--bases", "100,1"], "greater than 1"),
         (&["frequencies", "--bases", "-2"], "got -2"),
         (
-            &["frequencies", "--out", "a.pdf"],
-            "a.pdf ends in neither .svg nor .png",
+            &["frequencies", "--out", "a.eps"],
+            "a.eps ends in none of .svg, .png and .pdf",
         ),
-        (&["frequencies", "--out", "svg"], "svg ends in neither"),
+        (&["frequencies", "--out", "svg"], "svg ends in none of"),
     ] {
         let (code, stdout, stderr) = plot(arguments, folder.path());
         assert_eq!(code, 2, "{arguments:?}: {stderr}");

@@ -1,14 +1,14 @@
 //! The arithmetic of the statistics is that of SciPy. The values are in `tests/peers` of the repository, with
 //! the script that wrote them.
 
-use pe_lab::stats::{Estimate, Pooled, compare, mean_interval, quantile, two_sided};
+use pe_lab::stats::{Bounds, Estimate, Pooled, compare, intervals, quantile, two_sided};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Values {
     pairs: Vec<Pair>,
     tails: Vec<Tail>,
-    means: Vec<Mean>,
+    intervals: Vec<Intervals>,
 }
 
 #[derive(Deserialize)]
@@ -42,10 +42,10 @@ struct Tail {
 }
 
 #[derive(Deserialize)]
-struct Mean {
-    x: Vec<f64>,
+struct Intervals {
+    schemes: Vec<Vec<Vec<f64>>>,
     low: f64,
-    high: f64,
+    found: Vec<(f64, f64)>,
 }
 
 fn values() -> Values {
@@ -124,11 +124,18 @@ fn students_tails_are_those_of_scipy() {
 }
 
 #[test]
-fn the_interval_of_a_mean_is_that_of_scipy() {
-    for mean in values().means {
-        let interval = mean_interval(&mean.x).unwrap();
-        close(interval.low, mean.low);
-        close(interval.high, mean.high);
+fn the_intervals_of_schemes_end_where_scipy_finds_it() {
+    let values = values().intervals;
+    assert_eq!(values.len(), 4);
+    for of in values {
+        let schemes: Vec<&[Vec<f64>]> = of.schemes.iter().map(Vec::as_slice).collect();
+        let found = intervals(&schemes, Bounds::Between(of.low, 1.0));
+        assert_eq!(found.len(), of.found.len());
+        for (interval, (low, high)) in found.into_iter().zip(of.found) {
+            let interval = interval.unwrap();
+            close(interval.low, low);
+            close(interval.high, high);
+        }
     }
 }
 
@@ -148,9 +155,4 @@ fn without_a_spread_the_smallest_p_is_that_of_a_permutation() {
     assert_eq!(p(&[1.0; 2], &[0.9; 12]), None);
     let still = compare(&[0.3; 5], &[0.1; 5]);
     assert_eq!((still.interval(), still.p_level(0.5)), (None, None));
-    assert_eq!(mean_interval(&[0.4]), None);
-    assert_eq!(
-        mean_interval(&[0.5; 3]).map(|of| (of.low, of.high)),
-        Some((0.5, 0.5))
-    );
 }

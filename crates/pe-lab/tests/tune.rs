@@ -38,7 +38,7 @@ fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     good(
-        &[TINY, &["--schemes", "none", "--tune", "2"]].concat(),
+        &[TINY, &["--details", "--schemes", "none", "--tune", "2"]].concat(),
         &out,
     );
     let study = StudyFolder::at(&out);

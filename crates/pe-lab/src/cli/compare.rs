@@ -30,7 +30,8 @@ pub const OUT: &str = "pe-lab-results";
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores),
+    /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores; with --data a first
+    /// look in two minutes, as --budget 2m),
     /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
     /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
     /// minutes) [default: the study in the folder of --out if there is one, standard with
@@ -116,6 +117,9 @@ pub struct Args {
     rows: Rows,
 }
 
+/// A study of own data that takes longer than this, in seconds, is told that there is a shorter one.
+const LONG: f64 = 300.0;
+
 /// The time of a study with fewer training steps than this in all is not worth measuring.
 const SHORT: usize = 1_000;
 
@@ -183,6 +187,19 @@ impl Args {
         Study::new(spec, tasks, &self.out)
     }
 
+    /// The time that the study may take, if any: a first look at own data, the preset `quick`, takes two minutes unless
+    /// something else says how much to run.
+    fn budget(&self) -> Option<Budget> {
+        let is_open = self.seeds.is_none() && self.steps.is_none() && self.until.is_none();
+        let is_new = !StudyFolder::at(&self.out).spec().exists();
+        let first_look = self.data.is_some()
+            && self.preset.as_deref() == Some("quick")
+            && self.shard.is_none()
+            && is_open
+            && is_new;
+        self.budget.or(first_look.then_some(Budget::FIRST_LOOK))
+    }
+
     /// How many trials of so many run at the same time, and why.
     fn jobs(&self, spec: &StudySpec, trials: usize) -> Result<(usize, String), LabError> {
         let cores = cores();
@@ -228,7 +245,8 @@ impl Args {
             ));
         };
         let left = Budget {
-            seconds: budget.seconds - started.elapsed().as_secs_f64(),
+            spent: started.elapsed().as_secs_f64(),
+            ..budget
         };
         let jobs = |trials| self.jobs(spec, trials).map_or(1, |(jobs, _)| jobs);
         let fitting = left.fit(spec, tasks, &costs, open, jobs)?;
@@ -268,7 +286,8 @@ impl Args {
                 tell(line);
             }
         };
-        if let Some(budget) = self.budget {
+        let budget = self.budget();
+        if let Some(budget) = budget {
             let all = study.spec().trials(study.tasks())?.len();
             let crew = Crew {
                 program: &program,
@@ -278,7 +297,10 @@ impl Args {
             };
             let (within, line) = self.within(budget, study, &crew)?;
             study = within;
-            say(&line);
+            match self.dry_run {
+                true => print_line(&line),
+                false => say(&line),
+            }
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
@@ -332,7 +354,8 @@ impl Args {
         let waiting = [waiting, tuning].concat();
         study.check_choices(&waiting)?;
         let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
-        if self.dry_run || (steps >= SHORT && !self.show.quiet) {
+        // A budget says how long it takes, and has no time to be measured once more.
+        if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
             let line = match estimate {
                 Some(estimate) => format!(
@@ -351,6 +374,13 @@ impl Args {
             match self.dry_run {
                 true => print_line(&line),
                 false => say(&line),
+            }
+            if let (Some(estimate), None, Some(_)) = (estimate, &self.preset, &self.data)
+                && estimate.least > LONG
+            {
+                say(
+                    "a first look at these data takes two minutes: --preset quick; --budget TIME fits a study into any time",
+                );
             }
         }
         if self.dry_run {

@@ -24,7 +24,7 @@ pub(super) struct InspectArgs {
     /// some positions, to compare other code with
     #[arg(long)]
     json: bool,
-    /// Draw the wavelengths against the context; the name ends in .svg or .png
+    /// Draw the wavelengths against the context; the name ends in .svg, .png or .pdf
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

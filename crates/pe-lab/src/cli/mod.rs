@@ -4,6 +4,7 @@ mod array;
 mod compare;
 mod costs;
 mod inspect;
+mod judge;
 mod merge;
 mod names;
 mod plot;
@@ -61,14 +62,22 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Train every scheme on every task with several seeds, and report which one did best
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     /// Train one scheme on one task and watch it
     ///
     /// On a terminal Burn's dashboard shows the loss (Ctrl-C or the key q stops the training); elsewhere a
     /// line is printed every 50 steps. A training that was stopped or killed goes on with --resume.
-    Train(train::Args),
-    /// Write the report of a study again, from its files, without training
+    Train(Box<train::Args>),
+    /// Write the report of a study again, from its files, without training; or put several studies beside each other
+    ///
+    /// With --paper it also writes what a paper takes: tables as Markdown and LaTeX, a paragraph of methods, pictures as PDF.
+    /// Several studies get one report: what differs between them, their verdicts, and the scores of every test that they have
+    /// in common.
     Report(report::Args),
+    /// Judge scores of trainings that were run elsewhere: a table of scheme, task, seed and score
+    ///
+    /// The statistics are those of a study. What only a study knows, such as whether trainings had converged, is left out.
+    Judge(judge::Args),
     /// Measure what each scheme of a study costs, one at a time, and write its report again
     ///
     /// Time per training step, tokens per second of training, of a forward pass and of decoding from a cache, and
@@ -90,7 +99,7 @@ enum Command {
     /// to it; of a forecast the number of the row and its value, which is predicted from the rows before it, the row after
     /// the last of the file included. The model is the one in winner.json of the study's folder.
     Predict(predict::Args),
-    /// Draw a picture of the sinusoidal encoding, of rotary positions or of ALiBi, as SVG or PNG
+    /// Draw a picture of the sinusoidal encoding, of rotary positions or of ALiBi, as SVG, PNG or PDF
     Plot(plot::PlotArgs),
     /// Tell what positions do in a model from Hugging Face, layer by layer, from its config.json
     ///
@@ -174,6 +183,7 @@ impl Cli {
             Some(Command::Compare(args)) => args.run(),
             Some(Command::Train(args)) => args.run(),
             Some(Command::Report(args)) => args.run(),
+            Some(Command::Judge(args)) => args.run(),
             Some(Command::Costs(args)) => args.run(),
             Some(Command::Merge(args)) => args.run(),
             Some(Command::Slurm(args)) => args.run(),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use pe_burn::{DEFAULT_BASE, Layout};
 
 use super::terminal::print_line;
-use crate::draw::{Format, write};
+use crate::draw::{Format, without_title, write};
 use crate::error::LabError;
 use crate::plot::{Encoding, clocks, curves, distance, frequencies, heatmap, similarity};
 
@@ -145,9 +145,12 @@ struct Run {
 
 #[derive(Clone, Debug, Args)]
 struct Out {
-    /// The file to write; it ends in .svg or .png [default: pe-lab-KIND.svg]
+    /// The file to write; it ends in .svg, .png or, in a build with the feature pdf, .pdf [default: pe-lab-KIND.svg]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Leave out the title, for a paper, where a caption takes its place
+    #[arg(long)]
+    no_titles: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -254,7 +257,11 @@ pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
     // Checked first, so that no work is lost: the name of the file, and whether it can be written there.
     Format::of(&file)?;
     check_place(&file)?;
-    write(&args.kind.svg()?, &file)?;
+    let svg = args.kind.svg()?;
+    match args.kind.out().no_titles {
+        true => write(&without_title(&svg), &file)?,
+        false => write(&svg, &file)?,
+    }
     print_line(&format!("wrote {}", file.display()));
     Ok(0)
 }

@@ -8,57 +8,158 @@ use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
-use crate::report::Report;
+use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Study, provenance};
+
+/// The most lines of a report without `--details`, with the one that says where its files are.
+const LINES: usize = 25;
 
 /// How a report is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Show {
     /// Print the numbers and sentences of the report as JSON, in place of the table
     #[arg(long)]
-    json: bool,
+    pub json: bool,
+    /// Print every sentence and every table of the report, and not only the answer
+    #[arg(long, conflicts_with = "json")]
+    details: bool,
     /// Print the report and errors, and nothing else: no description of the data, no progress
     #[arg(long, short)]
     pub quiet: bool,
     /// Open the page of the report in the browser
     #[arg(long)]
-    open: bool,
+    pub open: bool,
+}
+
+/// What a paper takes of a report.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct ForPaper {
+    /// Also write the folder paper/: tables as Markdown and LaTeX, a paragraph of methods with its sources, and the pictures
+    /// as PDF (as SVG in a build without the feature pdf)
+    #[arg(long)]
+    paper: bool,
+    /// Leave out the titles of the pictures, as files and for a paper, where a caption takes their place
+    #[arg(long)]
+    no_titles: bool,
+}
+
+impl ForPaper {
+    /// Whether anything of it is asked for.
+    pub fn is_asked(self) -> bool {
+        self.paper || self.no_titles
+    }
+
+    /// Writes a report, and what a paper takes of it where that is asked for.
+    pub fn write(self, report: &Report<'_>, to: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+        report.write(to, !self.no_titles, self.paper)
+    }
 }
 
 /// The flags of `report`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// The study's folder
+    /// The study's folder; with several, the studies are put beside each other, which takes --out
     #[arg(value_name = "FOLDER", default_value = super::compare::OUT)]
-    folder: PathBuf,
+    folders: Vec<PathBuf>,
     /// Write the report to another folder, and leave the study as it is
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    paper: ForPaper,
     #[command(flatten)]
     show: Show,
 }
 
 impl Args {
-    /// Writes the report of the study in a folder, and returns the exit code.
+    /// Writes the report of the study in a folder, or of several beside each other, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
-        let study = Study::load(&self.folder)?;
+        let [folder] = &self.folders[..] else {
+            return self.beside();
+        };
+        let study = Study::load(folder)?;
         keep_as_private_as(study.tasks().files())?;
         let to = match &self.out {
             None => study.folder().clone(),
-            Some(out) => {
-                std::fs::create_dir_all(out).map_err(LabError::file(out))?;
-                let to = StudyFolder::at(out);
-                // A report would take the place of that study's own.
-                if to.spec().exists() && to != *study.folder() {
-                    return Err(LabError::Usage(format!(
-                        "{} holds a study of its own; choose another folder with --out",
-                        out.display()
-                    )));
-                }
-                to
-            }
+            Some(out) => free(out, &[&study])?,
         };
-        show(&study, &study.outcomes()?, &self.show, &to)
+        write_and_show(&study, &study.outcomes()?, &self.show, self.paper, &to)
+    }
+
+    /// Puts several studies beside each other.
+    fn beside(&self) -> Result<u8, LabError> {
+        let Some(out) = &self.out else {
+            return Err(LabError::Usage(
+                "several studies are put beside each other in a folder of its own: name it with --out".into(),
+            ));
+        };
+        if self.paper.is_asked() {
+            return Err(LabError::Usage(
+                "--paper and --no-titles are about one study; of several, the tables are written as Markdown and LaTeX anyway"
+                    .into(),
+            ));
+        }
+        let studies = self.folders.iter().map(|folder| Study::load(folder));
+        let studies = studies.collect::<Result<Vec<_>, _>>()?;
+        for study in &studies {
+            keep_as_private_as(study.tasks().files())?;
+        }
+        let outcomes = studies
+            .iter()
+            .map(Study::outcomes)
+            .collect::<Result<Vec<_>, _>>()?;
+        let reports = studies.iter().zip(&outcomes);
+        let reports: Vec<Report<'_>> = reports.map(|(study, of)| Report::of(study, of)).collect();
+        let named = self.folders.iter().cloned().zip(&reports);
+        let beside = Beside::of(&named.collect::<Vec<_>>());
+        let to = free(out, &[])?;
+        let files = beside.write(&to)?;
+        self.show
+            .print(&beside.json()?, &beside.text(), &files, &to);
+        Ok(0)
+    }
+}
+
+/// The folder at a path, made if it is not there. It may hold a study only if it is the one study of the report, whose
+/// own report would otherwise be lost.
+pub(super) fn free(out: &Path, studies: &[&Study]) -> Result<StudyFolder, LabError> {
+    std::fs::create_dir_all(out).map_err(LabError::file(out))?;
+    let to = StudyFolder::at(out);
+    let own = |study: &[&Study]| matches!(study, [only] if *only.folder() == to);
+    match to.spec().exists() && !own(studies) {
+        true => Err(LabError::Usage(format!(
+            "{} holds a study of its own; choose another folder with --out",
+            out.display()
+        ))),
+        false => Ok(to),
+    }
+}
+
+impl Show {
+    /// What is printed of a report.
+    pub fn of(&self, report: &Report<'_>) -> String {
+        match self.details {
+            true => report.table(),
+            false => report.brief(LINES - 1).trim_end().to_string(),
+        }
+    }
+
+    /// Prints a report, and where it was written.
+    pub fn print(&self, json: &str, text: &str, files: &[PathBuf], to: &StudyFolder) {
+        if self.json {
+            print_json(json);
+        } else {
+            print_line(text);
+            if let [page, others @ ..] = files {
+                print_line(&format!(
+                    "wrote {} and {} files beside it",
+                    page.display(),
+                    others.len()
+                ));
+            }
+        }
+        if self.open {
+            open(&to.page());
+        }
     }
 }
 
@@ -69,20 +170,19 @@ pub(super) fn show(
     how: &Show,
     to: &StudyFolder,
 ) -> Result<u8, LabError> {
+    write_and_show(study, outcomes, how, ForPaper::default(), to)
+}
+
+fn write_and_show(
+    study: &Study,
+    outcomes: &Outcomes,
+    how: &Show,
+    paper: ForPaper,
+    to: &StudyFolder,
+) -> Result<u8, LabError> {
     let report = Report::of(study, outcomes);
-    let files = report.write(to)?;
-    if how.json {
-        print_json(&report.json()?);
-    } else {
-        print_line(&report.table());
-        if let [page, others @ ..] = &files[..] {
-            print_line(&format!(
-                "wrote {} and {} files beside it",
-                page.display(),
-                others.len()
-            ));
-        }
-    }
+    let files = paper.write(&report, to)?;
+    how.print(&report.json()?, &how.of(&report), &files, to);
     if !how.quiet {
         provenance(&outcomes.results)
             .iter()
@@ -100,9 +200,6 @@ pub(super) fn show(
     }
     if !outcomes.missing.is_empty() {
         tell("run `pe-lab compare` on this folder again to try the missing trials");
-    }
-    if how.open {
-        open(&to.page());
     }
     Ok(u8::from(outcomes.without_score() > 0))
 }

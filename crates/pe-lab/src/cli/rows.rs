@@ -21,6 +21,11 @@ pub(super) struct Rows {
     /// the label]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     columns: Option<Vec<String>>,
+    /// The column, or the key in JSON lines, whose value says which rows stay together, such as a patient: all rows of a
+    /// group are trained on, or all are held out, in every division of the rows (the test, --folds, and what --tune and
+    /// --steps auto hold out)
+    #[arg(long, value_name = "COLUMN")]
+    group: Option<String>,
     /// What a token is: a cell of a table, a word, or a character [default: cells if there are several
     /// columns, words if there is one]; of a plain text, a character or a byte [default: characters]; of a
     /// .bin of token ids, a number of two bytes (u16) or four (u32). The tokenizer.json of a model from Hugging
@@ -88,6 +93,7 @@ impl Rows {
             label: self.label.clone(),
             text: self.text.clone(),
             columns: self.columns.clone(),
+            group: self.group.clone(),
             tokens: match &self.tokens {
                 Some(Tokens::Kind(kind)) => Some(*kind),
                 _ => None,

@@ -49,6 +49,8 @@ struct Layout {
     names: Vec<String>,
     /// The column of the label. Rows to predict need none.
     label: Option<usize>,
+    /// The column of the group, if rows have groups.
+    group: Option<usize>,
     /// The columns of the tokens, in the order in which they are read.
     tokens: Vec<usize>,
     kind: TokenKind,
@@ -131,7 +133,8 @@ pub(super) fn read(
         let present = layout.tokens.iter().filter(|c| **c < record.len()).count();
         tokens.ended_by_empty = filled > 0 && filled < present;
         let label = layout.label.and_then(|label| record.get(label));
-        rows.take(line, labels.of(label), tokens)
+        let group = layout.group.map(|group| record.get(group).unwrap_or(""));
+        rows.take(line, labels.of(label), group, tokens)
     })?;
     Ok(layout.describe(reading, &separator))
 }
@@ -311,7 +314,21 @@ fn layout(
         Labels::Needed => Some(label_column(text, delimiter, &names, reading, line)?),
         Labels::IfAny => label_column(text, delimiter, &names, reading, line).ok(),
     };
-    let others: Vec<usize> = (0..names.len()).filter(|c| Some(*c) != label).collect();
+    let group = match &reading.group {
+        None => None,
+        Some(name) => Some(
+            column(&names, name)
+                .ok_or_else(|| unknown_column("--group", name, &names, reading.no_header))?,
+        ),
+    };
+    if let (Some(name), true) = (&reading.group, group.is_some() && group == label) {
+        return Err(Problem::Reading(format!(
+            "--group names {}, which is the column of the label; rows of one label are not all on one side of a split",
+            shorten(name)
+        )));
+    }
+    let is_token = |column: &usize| ![label, group].contains(&Some(*column));
+    let others: Vec<usize> = (0..names.len()).filter(is_token).collect();
     if let ([], Some(label)) = (&others[..], label) {
         let name = names[label].clone();
         return Err(Problem::NoTokenColumn { label: name });
@@ -320,6 +337,10 @@ fn layout(
         Some(found) if Some(found) == label => Err(Problem::Reading(format!(
             "{flag} names {}, which is the column of the label; say which one the label is with \
              --label",
+            shorten(name)
+        ))),
+        Some(found) if Some(found) == group => Err(Problem::Reading(format!(
+            "{flag} names {}, which is the column of the group; a group is no token",
             shorten(name)
         ))),
         Some(found) => Ok(found),
@@ -339,7 +360,7 @@ fn layout(
             &names,
             named,
             |name| find("--columns", name),
-            |column| Some(column) == label,
+            |column| !is_token(&column),
         )?;
         let kind = match (reading.tokens, &tokens[..]) {
             (Some(kind), _) => kind,
@@ -380,6 +401,7 @@ fn layout(
     Ok(Layout {
         names,
         label,
+        group,
         tokens,
         kind,
     })
@@ -596,11 +618,15 @@ impl Layout {
             TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is a number",
         };
         let mut lines = vec![format!(
-            "{} from {}; tokens from {tokens}; {kind}; columns separated by {separator}{}",
+            "{} from {}; tokens from {tokens}; {kind}{}; columns separated by {separator}{}",
             reading.usual_label(),
             match self.label {
                 Some(label) => format!("column {}", name(label)),
                 None => "nowhere".to_string(),
+            },
+            match self.group {
+                Some(group) => format!("; groups from column {}", name(group)),
+                None => String::new(),
             },
             match reading.no_header {
                 true => "; no header",
@@ -608,7 +634,8 @@ impl Layout {
             }
         )];
         let unread: Vec<String> = (0..self.names.len())
-            .filter(|column| Some(*column) != self.label && !self.tokens.contains(column))
+            .filter(|column| ![self.label, self.group].contains(&Some(*column)))
+            .filter(|column| !self.tokens.contains(column))
             .map(|column| self.names[column].clone())
             .collect();
         if !unread.is_empty() {

@@ -55,6 +55,9 @@ pub enum Problem {
     /// A setting of how to read the file is wrong.
     #[error("{0}")]
     Reading(String),
+    /// The groups of `--group` cannot be kept on one side of the division into training and test.
+    #[error("--group: {0}")]
+    Groups(String),
     /// A file of more than [`MAX_BYTES`].
     #[error(
         "has {} bytes, more than the {} that are read; take a part of it",

@@ -50,12 +50,22 @@ pub(super) fn read(
             .text
             .as_deref()
             .or(reading.is_answer().then_some(PROMPT)),
+        group: reading.group.as_deref(),
     };
     let what = reading.usual_label();
     let example = match reading.is_answer() {
         true => EXAMPLE_OF_ANSWERS,
         false => EXAMPLE,
     };
+    if let (Some(group), true) = (
+        keys.group,
+        keys.group == Some(keys.label) || keys.group == keys.text,
+    ) {
+        return Err(Problem::Reading(format!(
+            "--group names {}, which is the key of the label or of the sequence; a group is neither",
+            shorten(group)
+        )));
+    }
     let kind = reading.tokens.unwrap_or(TokenKind::Words);
     if reading.is_answer() {
         rows.write_labels(kind);
@@ -100,9 +110,13 @@ pub(super) fn read(
         if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
             rows.reject(line, || {
                 format!(
-                    "has no {what}: no key is called {}; {}; name it with --label KEY",
+                    "has no {what}: no key is called {}; {}; name it with --label KEY{}",
                     shorten(keys.label),
-                    others()
+                    others(),
+                    match found.sequences.is_empty() {
+                        true => "; lines that are measurements in the order of time take --target KEY, and --time KEY",
+                        false => "",
+                    }
                 )
             });
             continue;
@@ -123,6 +137,12 @@ pub(super) fn read(
             });
             continue;
         }
+        if let (Some(group), None) = (keys.group, &found.group) {
+            rows.reject(line, || {
+                format!("has no group: no key is called {}", shorten(group))
+            });
+            continue;
+        }
         let mut tokens = Tokens::default();
         for (key, sequence) in found.sequences {
             match sequence {
@@ -134,16 +154,21 @@ pub(super) fn read(
         if unread.len() < 1000 {
             unread.extend(found.others);
         }
-        rows.take(line, labels.of(found.label.as_deref()), tokens)?;
+        let label = labels.of(found.label.as_deref());
+        rows.take(line, label, found.group.as_deref(), tokens)?;
     }
     let names = |keys: &BTreeSet<String>| {
         let names: Vec<String> = keys.iter().take(NAMED).map(|key| shorten(key)).collect();
         names.join(", ")
     };
     let mut lines = vec![format!(
-        "{what} from key {}; tokens from {}; of a text, a token is a {}",
+        "{what} from key {}; tokens from {};{} of a text, a token is a {}",
         shorten(keys.label),
         names(&used),
+        match keys.group {
+            Some(group) => format!(" groups from {};", shorten(group)),
+            None => String::new(),
+        },
         match kind {
             TokenKind::Cells => "text",
             TokenKind::Words => "word",
@@ -308,6 +333,7 @@ fn explain(error: &serde_json::Error, line: &str, example: &str) -> String {
 struct Keys<'a> {
     label: &'a str,
     text: Option<&'a str>,
+    group: Option<&'a str>,
 }
 
 impl Keys<'_> {
@@ -329,6 +355,7 @@ enum Sequence {
 #[derive(Default)]
 struct Found {
     label: Option<String>,
+    group: Option<String>,
     /// Every sequence with its key.
     sequences: Vec<(String, Sequence)>,
     /// The keys that are not read.
@@ -364,6 +391,12 @@ impl<'de> Visitor<'de> for Keys<'_> {
                 }
                 let label: Option<Label> = map.next_value()?;
                 found.label = Some(label.map_or_else(String::new, |label| label.0));
+            } else if Some(key.as_str()) == self.group {
+                if found.group.is_some() {
+                    return twice(&key);
+                }
+                let group: Option<Label> = map.next_value()?;
+                found.group = Some(group.map_or_else(String::new, |group| group.0));
             } else if is_sequence {
                 if found.sequences.iter().any(|(known, _)| *known == key) {
                     return twice(&key);
@@ -430,7 +463,9 @@ impl TryFrom<Json> for Label {
         }
         let text = value.token();
         let wrong = |kind| {
-            format!("invalid type: {kind}, expected a label: a string, a number, true or false")
+            format!(
+                "invalid type: {kind}, expected a label or a group: a string, a number, true or false"
+            )
         };
         text.map(Self).map_err(wrong)
     }

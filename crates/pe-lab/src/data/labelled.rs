@@ -7,25 +7,22 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::epochs::{Epochs, USUAL_BATCH, steps};
+use super::alike::Alike;
+use super::describe::{check_unknown, describe, most_frequent, tested};
+use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
-use super::quote::{grouped, shorten};
+use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Rows, shown};
+use super::rows::Rows;
 use super::sequences::Sequences;
-use super::split::{Bin, HeldOut, Split};
+use super::split::{Bin, HeldOut, Split, a_part};
 use crate::task::{Answer, Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
 
 /// The token that stands for every token outside of the vocabulary.
-const UNKNOWN: u32 = 0;
-/// The description warns if fewer rows than this are tested.
-const FEW: usize = 50;
-/// The description names this many labels and counts the rest.
-const NAMED: usize = 10;
-/// The description shows this many rows as they were read, and this many tokens at each end of a row.
-const SHOWN_ROWS: usize = 2;
-const SHOWN_TOKENS: [usize; 2] = [16, 4];
+pub(super) const UNKNOWN: u32 = 0;
+/// Of rows with groups, one in this many is held out while something is chosen.
+const APART: usize = 10;
 
 /// Predict the label of a sequence, from the mean over all its tokens.
 ///
@@ -50,6 +47,12 @@ pub(super) struct Labelled {
     division: Division,
     /// The rows to train on, in the order of the file.
     train: Vec<usize>,
+    /// The inputs of the rows that are held out while something is chosen, where rows have groups.
+    apart: Option<HashSet<Vec<usize>>>,
+    /// The number of each row's unit: rows that stay together. Empty where only the prepared form of the data was read.
+    units: Vec<usize>,
+    /// What a person is to be warned of.
+    warning: Option<String>,
     about: String,
     source: String,
     epochs: Epochs,
@@ -69,6 +72,10 @@ pub(super) struct Division {
     inside: Vec<Bin>,
     /// The same of those that are longer than any in training; none without such a test.
     beyond: Vec<Bin>,
+    /// Where rows have groups: the rows to train on that are held out while something is chosen, as `--tune` does. They
+    /// are whole groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    apart: Option<Vec<usize>>,
 }
 
 impl Labelled {
@@ -90,7 +97,10 @@ impl Labelled {
         let (numbers, words) = vocabulary(data, &split.train);
         check_answers(data, &split.train, &numbers)?;
         check_unknown(data, &split, &numbers)?;
-        let description = describe(data, &split, &numbers, words);
+        let mut description = describe(data, &split, &numbers, words);
+        let tested: Vec<usize> = tested(&split).copied().collect();
+        let warning = Alike::of(data, &split.train, &tested).warning();
+        description.extend(warning.clone());
         let known = data.words.iter().zip(&numbers);
         let known = known.filter(|(_, number)| **number != UNKNOWN);
         let vocabulary = known
@@ -100,12 +110,15 @@ impl Labelled {
             name,
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             train_lengths: split.train_lengths,
+            apart: (!data.groups.is_empty()).then(|| apart(&split)),
             inside: split.inside,
             beyond: split.beyond.unwrap_or_default(),
         };
         let task = Self {
             vocabulary,
             kind: data.written.unwrap_or(TokenKind::Words),
+            units: split.of_row,
+            warning,
             ..Self::of(
                 sequences.clone(),
                 data.labels.clone(),
@@ -128,7 +141,7 @@ impl Labelled {
         numbers: Vec<u32>,
         train: Vec<usize>,
     ) -> Self {
-        Self {
+        let task = Self {
             about: match sequences.answers {
                 None => format!(
                     "your data: which of {} labels a sequence has",
@@ -140,12 +153,19 @@ impl Labelled {
             epochs: Epochs::over(train.len()),
             vocabulary: HashMap::new(),
             kind: TokenKind::Words,
+            apart: None,
+            units: Vec::new(),
+            warning: None,
             labels,
             numbers,
             division,
             train,
             sequences,
-        }
+        };
+        let input = |row: &usize| task.sample(*row).input.tokens().to_vec();
+        let inputs = |rows: &Vec<usize>| rows.iter().map(input).collect();
+        let apart = task.division.apart.as_ref().map(inputs);
+        Self { apart, ..task }
     }
 
     /// The same of parts that were read from a file.
@@ -167,7 +187,13 @@ impl Labelled {
         if train.is_empty() || division.inside.is_empty() || bins().any(|bin| bin.rows.is_empty()) {
             return Err("it has no rows to train on or to test");
         }
-        if train.iter().chain(tested()).any(|row| *row >= rows) {
+        let apart = division.apart.iter().flatten();
+        if train
+            .iter()
+            .chain(tested())
+            .chain(apart)
+            .any(|row| *row >= rows)
+        {
             return Err("it names rows that it does not have");
         }
         if numbers
@@ -193,6 +219,11 @@ impl Labelled {
     #[cfg(test)]
     pub fn tested_rows(&self) -> Vec<usize> {
         self.bins().flat_map(|bin| &bin.rows).copied().collect()
+    }
+
+    /// What a person is to be warned of, if anything.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// The labels, in the order of the classes.
@@ -293,6 +324,23 @@ impl Generation for Labelled {
     }
 }
 
+/// A tenth of the rows to train on, in whole units, drawn as the test is.
+fn apart(split: &Split) -> Vec<usize> {
+    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    for row in &split.train {
+        *sizes.entry(split.of_row[*row]).or_default() += 1;
+    }
+    let mut units: Vec<(usize, usize)> = sizes.into_iter().collect();
+    units.sort_unstable();
+    let sizes: Vec<usize> = units.iter().map(|unit| unit.1).collect();
+    let drawn = a_part(&sizes, APART, "data/apart", 0);
+    let drawn: HashSet<usize> = (units.iter().zip(drawn))
+        .filter_map(|((unit, _), is_drawn)| is_drawn.then_some(*unit))
+        .collect();
+    let is_apart = |row: &&usize| drawn.contains(&split.of_row[**row]);
+    split.train.iter().filter(is_apart).copied().collect()
+}
+
 /// The index in the vocabulary for every word of the data, and the number of different words in training.
 /// The most frequent word of the training rows gets index 1. Of equally frequent words, the first in the
 /// file comes first. Words of answers come before all others.
@@ -334,276 +382,6 @@ fn check_answers(data: &Rows, train: &[usize], numbers: &[u32]) -> Result<(), Pr
             grouped(MAX_VOCABULARY)
         ))),
     }
-}
-
-/// The number of rows in some bins, and how many of them have the most frequent label.
-fn most_frequent(label: impl Fn(usize) -> usize, bins: &[Bin]) -> (usize, usize) {
-    let mut counts = HashMap::new();
-    for row in bins.iter().flat_map(|bin| &bin.rows) {
-        *counts.entry(label(*row)).or_insert(0) += 1;
-    }
-    (
-        counts.values().sum(),
-        counts.into_values().max().unwrap_or(0),
-    )
-}
-
-/// The rows that are tested, inside the training lengths and beyond.
-fn tested(split: &Split) -> impl Iterator<Item = &usize> {
-    let bins = split.inside.iter().chain(split.beyond.iter().flatten());
-    bins.flat_map(|bin| &bin.rows)
-}
-
-/// The share of the tested tokens that are unknown, and one of them.
-fn unknown<'a>(data: &'a Rows, split: &Split, numbers: &[u32]) -> (f64, Option<&'a str>) {
-    let tokens = || tested(split).flat_map(|row| &data.rows[*row].tokens);
-    let is_unknown = |token: &&u32| numbers[**token as usize] == UNKNOWN;
-    let share = tokens().filter(is_unknown).count() as f64 / tokens().count().max(1) as f64;
-    let example = tokens().find(is_unknown);
-    (
-        share,
-        example.map(|word| data.words[*word as usize].as_str()),
-    )
-}
-
-fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Result<(), Problem> {
-    match unknown(data, split, numbers) {
-        (share, Some(example)) if share > 0.5 => Err(Problem::Unknown {
-            percent: 100.0 * share,
-            example: shown(example).to_string(),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// The first rows as they were read.
-fn first_rows(data: &Rows) -> Vec<String> {
-    let rows = data.rows.iter().take(SHOWN_ROWS).zip(1..);
-    let each = rows.map(|(row, number)| {
-        let words: Vec<&str> = row
-            .tokens
-            .iter()
-            .map(|token| shown(&data.words[*token as usize]))
-            .collect();
-        let [first, last] = SHOWN_TOKENS;
-        let text = match words.len() {
-            all if all <= first + last => words.join(" "),
-            all => format!(
-                "{} … {}",
-                words[..first].join(" "),
-                words[all - last..].join(" ")
-            ),
-        };
-        format!(
-            "row {number} as read: BOS {text} EOS ({} tokens), {} {}",
-            words.len(),
-            noun(data),
-            shorten(&data.labels[row.label])
-        )
-    });
-    each.collect()
-}
-
-/// What the last thing of a row is called.
-fn noun(data: &Rows) -> &'static str {
-    match data.answers {
-        None => "label",
-        Some(_) => "answer",
-    }
-}
-
-/// What is to be said of answers that are written.
-fn describe_answers(
-    data: &Rows,
-    answers: &[Vec<u32>],
-    split: &Split,
-    numbers: &[u32],
-) -> Vec<String> {
-    let longest = answers.iter().map(Vec::len).max().unwrap_or(0);
-    let is_unknown = |row: &&usize| {
-        let answer = &answers[data.rows[**row].label];
-        answer
-            .iter()
-            .any(|token| numbers[*token as usize] == UNKNOWN)
-    };
-    let unknown = tested(split).filter(is_unknown).count();
-    let mut lines = vec![format!(
-        "{} different answers of up to {longest} tokens; a decoder writes them, and one is right if all of it is, with its end",
-        grouped(answers.len())
-    )];
-    if unknown > 0 {
-        lines.push(format!(
-            "{} of the tested answers hold a token that training does not have, so they cannot be right",
-            grouped(unknown)
-        ));
-    }
-    lines
-}
-
-fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
-    let rows = &data.rows;
-    let mut by_label = vec![0; data.labels.len()];
-    for row in rows {
-        by_label[row.label] += 1;
-    }
-    let mut labels: Vec<usize> = (0..by_label.len()).collect();
-    labels.sort_by_key(|label| std::cmp::Reverse(by_label[*label]));
-    let mut named: Vec<String> = labels
-        .iter()
-        .take(NAMED)
-        .map(|label| {
-            format!(
-                "{} {}",
-                shorten(&data.labels[*label]),
-                grouped(by_label[*label])
-            )
-        })
-        .collect();
-    if labels.len() > NAMED {
-        named.push(format!("and {} more", grouped(labels.len() - NAMED)));
-    }
-
-    let mut lengths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
-    lengths.sort_unstable();
-    let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
-
-    let (unknown, _) = unknown(data, split, numbers);
-    let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
-
-    let (what, mut lines) = match &data.answers {
-        None => (
-            "labelled sequences",
-            vec![format!(
-                "{} labels: {}",
-                grouped(labels.len()),
-                named.join(", ")
-            )],
-        ),
-        Some(answers) => (
-            "prompts and answers",
-            describe_answers(data, answers, split, numbers),
-        ),
-    };
-    lines.insert(0, format!("{} rows of {what}", grouped(rows.len())));
-    lines.extend([
-        if shortest == longest {
-            format!("all sequences have {longest} tokens")
-        } else {
-            format!(
-                "lengths {shortest} to {longest} tokens, half of them up to {}",
-                lengths[(lengths.len() - 1) / 2]
-            )
-        },
-        format!(
-            "vocabulary: {} of the {} different tokens in training; of the tokens tested, \
-             {:.1} % are unknown",
-            if words > MAX_VOCABULARY {
-                format!("the {} most frequent", grouped(MAX_VOCABULARY))
-            } else {
-                "all".into()
-            },
-            grouped(words),
-            100.0 * unknown
-        ),
-        format!(
-            "{} rows to train on, {} held out{}",
-            grouped(split.train.len()),
-            grouped(split.held_out),
-            match &split.beyond {
-                // The rows of a test file that are longer are among those held out.
-                Err(_) if split.held_out > tested =>
-                    format!(", {} of them tested", grouped(tested)),
-                _ => String::new(),
-            }
-        ),
-        format!(
-            "{} steps of {USUAL_BATCH} go once through the rows to train on",
-            grouped(split.train.len().div_ceil(USUAL_BATCH))
-        ),
-        format!(
-            "tested inside the training lengths: {}",
-            bins(&split.inside)
-        ),
-        match &split.beyond {
-            Ok(beyond) => format!(
-                "tested beyond the training lengths, which end at {}: {}",
-                split.train_lengths.1,
-                bins(beyond)
-            ),
-            Err(why) => format!("no test beyond the training lengths: {why}"),
-        },
-        floors(data, split),
-    ]);
-    if tested < FEW {
-        lines.push(format!(
-            "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
-            100.0 / tested as f64
-        ));
-    }
-    if tested - most < FEW / 5 {
-        lines.push(format!(
-            "few rows: {} of the {} held-out rows have another {} than most; one of them is {:.0} % \
-             of the normalized score inside, at every seed",
-            tested - most,
-            grouped(tested),
-            noun(data),
-            100.0 / (tested - most) as f64
-        ));
-    }
-    if split.repeated > 0 {
-        lines.push(format!(
-            "rows with the sequence of an earlier one: {}{}",
-            grouped(split.repeated),
-            match split.leaked {
-                0 => "; equal sequences are all in training or all in the test",
-                _ => "",
-            }
-        ));
-    }
-    if split.leaked > 0 {
-        lines.push(format!(
-            "rows of the test file whose sequence is also in training: {}; a model may know their answers \
-             by heart",
-            grouped(split.leaked)
-        ));
-    }
-    if split.contradictory > 0 {
-        lines.push(format!(
-            "sequences under more than one {}: {}; not all of their answers can be correct",
-            noun(data),
-            grouped(split.contradictory)
-        ));
-    }
-    lines.extend(first_rows(data));
-    lines
-}
-
-/// The floors in words.
-fn floors(data: &Rows, split: &Split) -> String {
-    let (rows, noun) = (&data.rows, noun(data));
-    let share = |bins: &[Bin]| {
-        let (tested, most) = most_frequent(|row| rows[row].label, bins);
-        format!("{:.3}", most as f64 / tested as f64)
-    };
-    let inside = share(&split.inside);
-    match &split.beyond {
-        Ok(beyond) => format!(
-            "floor, the share of the most frequent {noun}: {inside} inside, {} beyond",
-            share(beyond)
-        ),
-        Err(_) => format!("floor, the share of the most frequent {noun}: {inside}"),
-    }
-}
-
-fn bins(bins: &[Bin]) -> String {
-    let each = bins.iter().map(|bin| {
-        format!(
-            "{} rows of up to {} tokens",
-            grouped(bin.rows.len()),
-            bin.length
-        )
-    });
-    each.collect::<Vec<_>>().join(", ")
 }
 
 impl Task for Labelled {
@@ -713,6 +491,18 @@ impl Task for Labelled {
         TestRows::Independent
     }
 
+    fn test_units(&self, length: usize) -> Vec<usize> {
+        let bin = self.bins().find(|bin| bin.length == length);
+        let rows = bin.into_iter().flat_map(|bin| &bin.rows);
+        let unit = |row: &usize| self.units.get(*row).copied();
+        rows.map(|row| unit(row).unwrap_or(*row)).collect()
+    }
+
+    fn is_apart(&self, sample: &Sample) -> Option<bool> {
+        let apart = self.apart.as_ref()?;
+        Some(apart.contains(sample.input.tokens()))
+    }
+
     fn solved_at(&self) -> Option<f64> {
         None
     }
@@ -740,6 +530,7 @@ mod tests {
 
     fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
         Rows {
+            groups: Vec::new(),
             rows: rows
                 .into_iter()
                 .map(|(label, tokens)| Row { tokens, label })

@@ -18,11 +18,15 @@
 //! [`Reading::skip_bad`] allows for it; a column that may not hold tokens is asked about; an empty cell is a
 //! token of its own, and empty cells at the end of a row end it.
 
+mod alike;
 mod binary;
 mod csv;
 mod dates;
+mod describe;
 mod epochs;
 mod error;
+#[cfg(test)]
+mod group_tests;
 #[cfg(test)]
 mod held_out_tests;
 mod images;
@@ -42,6 +46,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 mod text;
+mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
 
@@ -63,6 +68,7 @@ pub use limits::{
 pub use next::check_train_length;
 pub use predict::{ToPredict, Truth};
 pub use prepared::{digest as prepared_digest, task as prepared_task};
+pub(crate) use quote::shorten;
 pub use reading::{Objective, Reading, TokenKind};
 pub use series::co2;
 
@@ -315,6 +321,14 @@ impl DataTask {
     /// What was found in the file and how it is used, in lines for a person.
     pub fn describe(&self) -> &[String] {
         &self.description
+    }
+
+    /// What a person is to be warned of, if anything. It is a line of [`describe`](Self::describe) too.
+    pub fn warning(&self) -> Option<&str> {
+        match &self.made {
+            Made::Rows(tasks) => tasks[0].warning(),
+            Made::Text(_) | Made::Next(_) | Made::Images(_) | Made::Series(_) => None,
+        }
     }
 
     /// The task, or the first one if there are folds.

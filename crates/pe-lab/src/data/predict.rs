@@ -72,6 +72,8 @@ impl DataTask {
         let (file, reading) = (&self.source.file, &self.spec.reading);
         let reading = Reading {
             skip_bad: 0,
+            // Groups say how a study divides its rows; to predict, nothing is divided.
+            group: None,
             ..reading.clone()
         };
         match self.spec.format {

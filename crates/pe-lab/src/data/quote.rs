@@ -6,7 +6,7 @@ pub(super) fn grouped(number: usize) -> String {
 }
 
 /// A value from the file as a message quotes it: in backquotes, on one line, and cut after 40 characters.
-pub(super) fn shorten(value: &str) -> String {
+pub(crate) fn shorten(value: &str) -> String {
     const KEPT: usize = 40;
     let mut characters = value.chars();
     let mut text = String::from("`");

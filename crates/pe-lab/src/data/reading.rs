@@ -76,6 +76,10 @@ pub struct Reading {
     /// The columns that hold the tokens, in this order. `a..b` stands for all columns from `a` to `b`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// The column or the JSON key whose value says which rows stay together: those of one group are all trained on or
+    /// all held out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// What one token is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenKind>,
@@ -212,6 +216,7 @@ impl Reading {
             (self.label.is_some(), "--label"),
             (self.text.is_some(), "--text"),
             (self.columns.is_some(), "--columns"),
+            (self.group.is_some(), "--group"),
             (self.tokens.is_some(), "--tokens"),
             (self.delimiter.is_some(), "--delimiter"),
             (self.no_header, "--no-header"),
@@ -231,6 +236,7 @@ impl Reading {
         let set = [
             (self.label.is_some(), "--label"),
             (self.text.is_some(), "--text"),
+            (self.group.is_some(), "--group"),
             (self.tokens.is_some(), "--tokens"),
             (self.no_beyond, "--no-beyond"),
             (self.is_answer(), "--causal"),
@@ -257,6 +263,7 @@ impl Reading {
         let set = [
             (self.max_len.is_some(), "--max-len"),
             (self.skip_bad > 0, "--skip-bad"),
+            (self.group.is_some(), "--group"),
             (self.no_beyond, "--no-beyond"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)

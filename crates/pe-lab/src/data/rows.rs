@@ -20,6 +20,8 @@ pub(super) struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rows {
     pub rows: Vec<Row>,
+    /// The group of each row, as a number. None where rows have no groups.
+    pub groups: Vec<u32>,
     /// The different tokens, in the order of their first occurrence.
     pub words: Vec<String>,
     /// The different labels, sorted.
@@ -111,6 +113,8 @@ pub(super) struct Collector {
     rows: Vec<Row>,
     words: Numbers,
     labels: Numbers,
+    groups: Numbers,
+    of_groups: Vec<u32>,
     bad: Vec<BadLine>,
     bad_count: usize,
     /// The rows of the files before.
@@ -156,13 +160,19 @@ impl Collector {
         }
     }
 
-    /// Adds a row, or notes what is wrong with it.
+    /// Adds a row, or notes what is wrong with it. `group` is the name of its group, where rows have groups.
     ///
     /// # Errors
     ///
     /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already, [`Problem::TooManyWords`] when there are more
     /// than [`MAX_WORDS`] different tokens.
-    pub fn take(&mut self, line: usize, label: &str, mut tokens: Tokens) -> Result<(), Problem> {
+    pub fn take(
+        &mut self,
+        line: usize,
+        label: &str,
+        group: Option<&str>,
+        mut tokens: Tokens,
+    ) -> Result<(), Problem> {
         let whole = tokens.count;
         if let Some(max_len) = self.max_len {
             tokens.kept.truncate(max_len);
@@ -177,6 +187,10 @@ impl Collector {
             };
             self.reject(line, || {
                 format!("has no {what}; write one, or delete the row")
+            });
+        } else if group.is_some_and(|group| group.trim().is_empty()) {
+            self.reject(line, || {
+                "has no group; write one, or delete the row".to_string()
             });
         } else if tokens.count == 0 {
             self.reject(line, || {
@@ -214,6 +228,8 @@ impl Collector {
             self.with_empty += usize::from(tokens.empty > 0);
             self.ended_by_empty += usize::from(tokens.ended_by_empty);
             let label = self.labels.of(label) as usize;
+            let group = group.map(|group| self.groups.of(group.trim()));
+            self.of_groups.extend(group);
             let tokens = tokens.kept.iter().map(|token| self.words.of(token));
             self.rows.push(Row {
                 tokens: tokens.collect(),
@@ -310,6 +326,7 @@ impl Collector {
         });
         Rows {
             rows,
+            groups: self.of_groups,
             words: self.words.names(),
             labels,
             answers,

@@ -1,5 +1,9 @@
 //! Divides the rows into training and test, and the test into bins of similar length.
 
+mod groups;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +12,7 @@ use super::error::{Problem, SHOWN, SmallClass};
 use super::limits::{MAX_CLASSES, MIN_ROWS};
 use super::quote::{grouped, shorten};
 use super::rows::{Row, Rows};
+use super::together::{Together, Unit};
 use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
@@ -55,6 +60,12 @@ pub(super) struct Split {
     pub contradictory: usize,
     /// The number of held-out rows whose sequence is also in training. Only a test file can have such rows.
     pub leaked: usize,
+    /// The number of rows that stay together.
+    pub units: usize,
+    /// The number of each row's unit: rows of one unit are all trained on or all held out.
+    pub of_row: Vec<usize>,
+    /// The rows that are neither trained on nor tested: those of groups to train on that are longer than training.
+    pub left_out: usize,
 }
 
 /// Test rows of similar length, shortest first.
@@ -64,14 +75,6 @@ pub(super) struct Bin {
     pub length: usize,
     /// The rows.
     pub rows: Vec<usize>,
-}
-
-/// Rows with the same tokens. They stay together, so that no tested sequence is also in training.
-struct Group {
-    /// The label of the first row.
-    label: usize,
-    length: usize,
-    rows: Vec<usize>,
 }
 
 impl Split {
@@ -119,68 +122,57 @@ impl Split {
     /// Holds out a part of the rows.
     fn drawn(data: &Rows, part: HeldOut, no_beyond: bool) -> Result<Self, Problem> {
         let rows = &data.rows;
-        let mut lengths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
+        let length = |row: &usize| rows[*row].tokens.len();
+        let mut lengths: Vec<usize> = (0..rows.len()).map(|row| length(&row)).collect();
         lengths.sort_unstable();
         let longest = lengths[lengths.len() - 1];
-        let (groups, contradictory) = groups(rows);
-        let is_written = data.answers.is_some();
-        if !is_written {
-            check_classes(data, &groups)?;
+        let together = Together::of(data);
+        let has_groups = !data.groups.is_empty();
+        match (data.answers.is_some(), has_groups) {
+            (true, _) => {} // answers that are written are no classes
+            (false, true) => groups::check(data, &together)?,
+            (false, false) => check_classes(data, &together.units)?,
         }
         let limit = match part {
             _ if no_beyond => Err("--no-beyond keeps the longest rows in training".to_string()),
             HeldOut::Fold { .. } => {
                 Err("with --folds every row is tested once, the longest ones too".to_string())
             }
-            _ => limit(data, &groups, &lengths),
+            _ => limit(data, &together.units, &lengths),
         };
-
-        let train_limit = *limit.as_ref().unwrap_or(&longest);
-        let (mut train, mut held_out) = (Vec::new(), Vec::new());
-        let classes = if is_written { 1 } else { data.labels.len() };
-        let mut by_class: Vec<Vec<&Group>> = vec![Vec::new(); classes];
-        for group in groups.iter().filter(|group| group.length <= train_limit) {
-            // Answers that are written are no classes: all rows are divided as one.
-            by_class[if is_written { 0 } else { group.label }].push(group);
-        }
-        for (class, groups) in by_class.iter().enumerate() {
-            let is_held_out = match part {
-                HeldOut::Fold { fold, folds } => in_fold(groups, class, fold, folds),
-                _ => {
-                    let sizes: Vec<usize> = groups.iter().map(|group| group.rows.len()).collect();
-                    in_a_fifth(&sizes, class)
-                }
-            };
-            for (group, is_held_out) in groups.iter().zip(is_held_out) {
-                let side = if is_held_out {
-                    &mut held_out
-                } else {
-                    &mut train
-                };
-                side.extend(&group.rows);
+        // Groups have rows of all lengths, so all of them are divided; of rows alone, those that training may have.
+        let divided = limit.clone().ok().filter(|_| !has_groups);
+        let (mut train, mut held_out) = divide(data, &together.units, part, divided);
+        let limit = match limit {
+            Ok(limit) if has_groups => {
+                groups::enough_beyond(data, &train, &held_out, limit).map(|()| limit)
             }
-        }
-        train.sort_unstable();
-        if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(rows, &held_out)) {
-            return Err(Problem::Folds(format!(
-                "--folds {folds} leaves {} rows of one label in fold {}; use fewer folds",
-                held_out.len(),
-                fold + 1
-            )));
-        }
-        let beyond = limit.map(|limit| {
-            let beyond = (0..rows.len()).filter(|row| rows[*row].tokens.len() > limit);
-            bins(rows, beyond.collect(), BEYOND_BINS)
-        });
+            limit => limit,
+        };
+        let train_limit = *limit.as_ref().unwrap_or(&longest);
+        let trained = train.len();
+        train.retain(|row| length(row) <= train_limit);
+        let left_out = trained - train.len();
+        let beyond = match &limit {
+            Err(why) => Err(why.clone()),
+            Ok(limit) if has_groups => Ok(held_out
+                .extract_if(.., |row| length(row) > *limit)
+                .collect()),
+            Ok(limit) => Ok((0..rows.len()).filter(|row| length(row) > *limit).collect()),
+        };
+        check_sides(data, part, &train, &held_out)?;
         Ok(Self {
             train,
             train_lengths: (lengths[0], train_limit),
             held_out: held_out.len(),
             inside: bins(rows, held_out, INSIDE_BINS),
-            beyond,
-            repeated: rows.len() - groups.len(),
-            contradictory,
+            beyond: beyond.map(|beyond: Vec<usize>| bins(rows, beyond, BEYOND_BINS)),
+            repeated: together.repeated,
+            contradictory: together.contradictory,
             leaked: 0,
+            units: together.units.len(),
+            of_row: together.of_row,
+            left_out,
         })
     }
 
@@ -189,6 +181,7 @@ impl Split {
     fn of_a_test_file(data: &Rows, first: usize) -> Result<Self, Problem> {
         let rows = &data.rows;
         let length = |row: &usize| rows[*row].tokens.len();
+        groups::check_test_file(data, first)?;
         let tested: Vec<usize> = (first..rows.len()).collect();
         if tested.is_empty() {
             return Err(Problem::Test("the test file has no row of data".into()));
@@ -237,7 +230,7 @@ impl Split {
             .iter()
             .filter(|row| trained.contains(&row.tokens[..]));
         let leaked = leaked.count();
-        let (groups, contradictory) = groups(rows);
+        let together = Together::of(data);
         Ok(Self {
             train: (0..first).collect(),
             train_lengths: (
@@ -247,9 +240,12 @@ impl Split {
             held_out: rows.len() - first,
             inside: bins(rows, inside, INSIDE_BINS),
             beyond: beyond.map(|beyond| bins(rows, beyond, BEYOND_BINS)),
-            repeated: rows.len() - groups.len(),
-            contradictory,
+            repeated: together.repeated,
+            contradictory: together.contradictory,
             leaked,
+            units: together.units.len(),
+            of_row: together.of_row,
+            left_out: 0,
         })
     }
 }
@@ -261,31 +257,68 @@ fn has_one_label(rows: &[Row], of: &[usize]) -> bool {
     labels.all(|label| Some(label) == first)
 }
 
-/// The groups in the order of their first rows, and the number of groups with more than one label.
-fn groups(rows: &[Row]) -> (Vec<Group>, usize) {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut known: HashMap<&[u32], usize> = HashMap::new();
-    for (number, row) in rows.iter().enumerate() {
-        let next = groups.len();
-        let group = *known.entry(&row.tokens).or_insert(next);
-        if group == next {
-            groups.push(Group {
-                label: row.label,
-                length: row.tokens.len(),
-                rows: Vec::new(),
-            });
-        }
-        groups[group].rows.push(number);
+/// The rows to train on and those that are held out, of the units of up to `limit` tokens.
+fn divide(
+    data: &Rows,
+    units: &[Unit],
+    part: HeldOut,
+    limit: Option<usize>,
+) -> (Vec<usize>, Vec<usize>) {
+    let (mut train, mut held_out) = (Vec::new(), Vec::new());
+    // Answers that are written are no classes: all rows are divided as one.
+    let is_written = data.answers.is_some();
+    let classes = if is_written { 1 } else { data.labels.len() };
+    let mut by_class: Vec<Vec<&Unit>> = vec![Vec::new(); classes];
+    let fits = |unit: &&Unit| limit.is_none_or(|limit| unit.length <= limit);
+    for unit in units.iter().filter(fits) {
+        by_class[if is_written { 0 } else { unit.label }].push(unit);
     }
-    let contradictory = groups
-        .iter()
-        .filter(|group| group.rows.iter().any(|row| rows[*row].label != group.label))
-        .count();
-    (groups, contradictory)
+    for (class, units) in by_class.iter().enumerate() {
+        let is_held_out = match part {
+            HeldOut::Fold { fold, folds } => in_fold(units, class, fold, folds),
+            // The only group of a label is trained on: others may have rows of it too.
+            _ if !data.groups.is_empty() && units.len() == 1 => vec![false],
+            _ => {
+                let sizes: Vec<usize> = units.iter().map(|unit| unit.rows.len()).collect();
+                in_a_fifth(&sizes, class)
+            }
+        };
+        for (unit, is_held_out) in units.iter().zip(is_held_out) {
+            let side = if is_held_out {
+                &mut held_out
+            } else {
+                &mut train
+            };
+            side.extend(&unit.rows);
+        }
+    }
+    train.sort_unstable();
+    (train, held_out)
+}
+
+/// Checks that a division can be trained on and tested.
+fn check_sides(
+    data: &Rows,
+    part: HeldOut,
+    train: &[usize],
+    held_out: &[usize],
+) -> Result<(), Problem> {
+    let rows = &data.rows;
+    if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(rows, held_out)) {
+        return Err(Problem::Folds(format!(
+            "--folds {folds} leaves {} rows of one label in fold {}; use fewer folds",
+            held_out.len(),
+            fold + 1
+        )));
+    }
+    match data.groups.is_empty() {
+        true => Ok(()),
+        false => groups::check_division(data, train, held_out),
+    }
 }
 
 /// The number of groups of every class, among those up to a length.
-fn groups_by_class(classes: usize, groups: &[Group], limit: usize) -> Vec<usize> {
+fn groups_by_class(classes: usize, groups: &[Unit], limit: usize) -> Vec<usize> {
     let mut counts = vec![0; classes];
     for group in groups.iter().filter(|group| group.length <= limit) {
         counts[group.label] += 1;
@@ -293,7 +326,7 @@ fn groups_by_class(classes: usize, groups: &[Group], limit: usize) -> Vec<usize>
     counts
 }
 
-fn check_classes(data: &Rows, groups: &[Group]) -> Result<(), Problem> {
+fn check_classes(data: &Rows, groups: &[Unit]) -> Result<(), Problem> {
     let mut rows = vec![0; data.labels.len()];
     for row in &data.rows {
         rows[row.label] += 1;
@@ -318,7 +351,7 @@ fn check_classes(data: &Rows, groups: &[Group]) -> Result<(), Problem> {
 
 /// The largest training length if longer rows are kept for a test, which is the 90th percentile of the
 /// lengths (nearest rank); or the reason why there is no such test.
-fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, String> {
+fn limit(data: &Rows, groups: &[Unit], lengths: &[usize]) -> Result<usize, String> {
     let longest = lengths[lengths.len() - 1];
     let limit = lengths[(lengths.len() * 9).div_ceil(10) - 1];
     let longer = lengths.len() - lengths.partition_point(|length| *length <= limit);
@@ -343,6 +376,9 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
             grouped(longer)
         ));
     }
+    if !data.groups.is_empty() {
+        return Ok(limit); // what is left of groups is known when they are divided
+    }
     let inside = groups_by_class(data.labels.len(), groups, limit);
     let few = inside.iter().position(|groups| *groups < 2);
     if let Some(class) = few.filter(|_| data.answers.is_none()) {
@@ -357,9 +393,15 @@ fn limit(data: &Rows, groups: &[Group], lengths: &[usize]) -> Result<usize, Stri
 /// Draws the groups of one class that are held out: as many as fit into a fifth of its rows, but at least
 /// one.
 pub(super) fn in_a_fifth(sizes: &[usize], class: usize) -> Vec<bool> {
+    a_part(sizes, HELD_OUT, "data/split", class as u64)
+}
+
+/// Draws groups of these sizes, from a random stream of this purpose: as many as fit into one of `parts` equal parts of
+/// all their rows, but at least one.
+pub(super) fn a_part(sizes: &[usize], parts: usize, purpose: &str, stream: u64) -> Vec<bool> {
     let rows: usize = sizes.iter().sum();
-    let quota = ((rows + HELD_OUT / 2) / HELD_OUT).max(1);
-    let order = permutation(sizes.len(), &mut generator("data/split", 0, class as u64));
+    let quota = ((rows + parts / 2) / parts).max(1);
+    let order = permutation(sizes.len(), &mut generator(purpose, 0, stream));
     let mut is_held_out = vec![false; sizes.len()];
     let mut held_out = 0;
     for group in &order {
@@ -380,7 +422,7 @@ pub(super) fn in_a_fifth(sizes: &[usize], class: usize) -> Vec<bool> {
 /// The groups of one class in one of several parts. The groups are dealt in a random order, each to the part
 /// with the fewest rows so far. Which part begins differs by class, so that small classes do not all fill
 /// the same parts.
-fn in_fold(groups: &[&Group], class: usize, fold: usize, folds: usize) -> Vec<bool> {
+fn in_fold(groups: &[&Unit], class: usize, fold: usize, folds: usize) -> Vec<bool> {
     let order = permutation(groups.len(), &mut generator("data/folds", 0, class as u64));
     let mut rows = vec![0; folds];
     let mut is_in = vec![false; groups.len()];
@@ -447,234 +489,5 @@ fn thin(rows: &[Row], bin: &mut Bin) {
         .collect();
     if let Some(longest) = bin.rows.last() {
         bin.length = rows[*longest].tokens.len();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Rows of these labels and tokens.
-    fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
-        let rows: Vec<Row> = rows
-            .into_iter()
-            .map(|(label, tokens)| Row { tokens, label })
-            .collect();
-        let labels = rows.iter().map(|row| row.label).max().unwrap() + 1;
-        Rows {
-            rows,
-            words: Vec::new(),
-            labels: (0..labels).map(|label| format!("label {label}")).collect(),
-            answers: None,
-            written: None,
-        }
-    }
-
-    fn held_out(split: &Split) -> Vec<usize> {
-        let mut rows: Vec<usize> = split
-            .inside
-            .iter()
-            .flat_map(|bin| bin.rows.clone())
-            .collect();
-        rows.sort_unstable();
-        rows
-    }
-
-    #[test]
-    fn a_fifth_of_each_class_is_held_out_and_no_row_is_lost() {
-        // 100 rows of class 0, 10 of class 1, 2 of class 2; all of three tokens.
-        let labels = [vec![0; 100], vec![1; 10], vec![2; 2]].concat();
-        let rows = data((0..).zip(labels).map(|(i, label)| (label, vec![i, 0, 0])));
-        let split = Split::new(&rows, HeldOut::Fifth, false).unwrap();
-        let tested = held_out(&split);
-        let of = |class| {
-            tested
-                .iter()
-                .filter(|row| rows.rows[**row].label == class)
-                .count()
-        };
-        assert_eq!([of(0), of(1), of(2)], [20, 2, 1]);
-        let mut all = [split.train.clone(), tested].concat();
-        all.sort_unstable();
-        assert_eq!(all, (0..112).collect::<Vec<_>>());
-        assert_eq!(split, Split::new(&rows, HeldOut::Fifth, false).unwrap());
-        // A shuffle, not the last rows.
-        assert!(split.train.last() > Some(&100) && held_out(&split)[0] < 50);
-        assert_eq!(split.beyond, Err("all sequences have 3 tokens".into()));
-        assert_eq!(split.inside.len(), 1);
-    }
-
-    #[test]
-    fn equal_sequences_stay_together() {
-        // Every sequence three times, the third time under the other label.
-        let rows = (0..300).map(|row| {
-            let sequence = row / 3;
-            let label = (sequence + u32::from(row % 3 == 2)) % 2;
-            (label as usize, vec![sequence, 1])
-        });
-        let rows = data(rows);
-        let split = Split::new(&rows, HeldOut::Fifth, false).unwrap();
-        let sequence = |row: &usize| rows.rows[*row].tokens[0];
-        let trained: std::collections::HashSet<u32> = split.train.iter().map(sequence).collect();
-        let tested = held_out(&split);
-        assert!(tested.iter().all(|row| !trained.contains(&sequence(row))));
-        assert!((50..=60).contains(&tested.len()), "{}", tested.len());
-        assert_eq!((split.repeated, split.contradictory), (200, 100));
-    }
-
-    #[test]
-    fn a_class_of_one_large_and_one_small_group_has_both_sides() {
-        let large = (0..30).map(|_| (0, vec![1, 1]));
-        let small = (0..7).map(|_| (0, vec![2, 2]));
-        let others = (0..20).map(|row| (1, vec![3, row]));
-        let split = Split::new(
-            &data(large.chain(small).chain(others)),
-            HeldOut::Fifth,
-            false,
-        )
-        .unwrap();
-        // A fifth of the 37 rows is 7: the small group, and never the large one.
-        assert_eq!(held_out(&split)[..7], (30..37).collect::<Vec<_>>());
-        assert_eq!(split.train[..30], (0..30).collect::<Vec<_>>());
-        // Where no group fits into a fifth, the smallest is held out.
-        let large = (0..12).map(|_| (0, vec![1, 1]));
-        let small = (0..8).map(|_| (0, vec![2, 2]));
-        let others = (0..20).map(|row| (1, vec![3, row]));
-        let split = Split::new(
-            &data(large.chain(small).chain(others)),
-            HeldOut::Fifth,
-            false,
-        )
-        .unwrap();
-        assert_eq!(held_out(&split)[..8], (12..20).collect::<Vec<_>>());
-    }
-
-    /// 400 rows of two classes, of 1 to 20 tokens, 20 rows of each length.
-    fn mixed() -> Vec<(usize, Vec<u32>)> {
-        let row = |row: u32| (row as usize % 2, vec![row; 1 + (row as usize / 2) % 20]);
-        (0..400).map(row).collect()
-    }
-
-    #[test]
-    fn the_longest_tenth_is_beyond_and_bins_have_about_as_many_rows_each() {
-        let rows = data(mixed());
-        let split = Split::new(&rows, HeldOut::Fifth, false).unwrap();
-        assert_eq!(split.train_lengths, (1, 18));
-        let length = |row: &usize| rows.rows[*row].tokens.len();
-        assert!(split.train.iter().all(|row| length(row) <= 18));
-        let beyond = split.beyond.as_ref().unwrap();
-        // 40 rows of 19 and 20 tokens: two bins of 20.
-        let shape = |bins: &[Bin]| -> Vec<(usize, usize)> {
-            bins.iter()
-                .map(|bin| (bin.length, bin.rows.len()))
-                .collect()
-        };
-        assert_eq!(shape(beyond), [(19, 20), (20, 20)]);
-        // 72 rows inside: three bins of at least 20.
-        assert_eq!(held_out(&split).len(), 72);
-        assert_eq!(split.inside.len(), 3);
-        let mut shortest = 1;
-        for bin in &split.inside {
-            assert!(
-                (20..=28).contains(&bin.rows.len()),
-                "{:?}",
-                shape(&split.inside)
-            );
-            let lengths: Vec<usize> = bin.rows.iter().map(length).collect();
-            assert!(lengths.is_sorted() && lengths[0] >= shortest);
-            assert_eq!(lengths.last(), Some(&bin.length));
-            shortest = bin.length + 1;
-        }
-    }
-
-    #[test]
-    fn where_nothing_can_be_beyond_the_reason_is_given() {
-        let why = |rows: Vec<(usize, Vec<u32>)>| {
-            Split::new(&data(rows), HeldOut::Fifth, false)
-                .unwrap()
-                .beyond
-                .unwrap_err()
-        };
-        let few: Vec<_> = mixed().into_iter().take(150).collect();
-        assert!(why(few).contains("only "));
-        // More than a tenth of the rows are of the longest length.
-        let capped = mixed().into_iter().map(|(label, mut tokens)| {
-            tokens.truncate(17);
-            (label, tokens)
-        });
-        let message = why(capped.collect());
-        assert!(
-            message.contains("no rows are longer") && message.contains("(17)"),
-            "{message}"
-        );
-        let one_label = mixed()
-            .into_iter()
-            .map(|(label, tokens)| (if tokens.len() > 18 { 0 } else { label }, tokens));
-        assert!(why(one_label.collect()).contains("all have one label"));
-        let only_long = mixed()
-            .into_iter()
-            .map(|(label, tokens)| (if tokens.len() == 20 { 2 } else { label }, tokens));
-        assert!(why(only_long.collect()).contains("too few are left of the label `label 2`"));
-    }
-
-    #[test]
-    fn a_bin_of_few_rows_joins_its_neighbour() {
-        let shape = |lengths: &[(usize, usize)]| -> Vec<(usize, usize)> {
-            let rows: Vec<Row> = lengths
-                .iter()
-                .flat_map(|(length, count)| (0..*count).map(|_| *length))
-                .map(|length| Row {
-                    label: 0,
-                    tokens: vec![0; length],
-                })
-                .collect();
-            let bins = bins(&rows, (0..rows.len()).collect(), 4);
-            bins.iter()
-                .map(|bin| (bin.length, bin.rows.len()))
-                .collect()
-        };
-        assert_eq!(shape(&[(10, 202), (30, 1)]), [(30, 203)]);
-        assert_eq!(shape(&[(10, 50), (20, 3), (30, 50)]), [(10, 50), (30, 53)]);
-        assert_eq!(shape(&[(10, 3)]), [(10, 3)]);
-    }
-
-    #[test]
-    fn a_bin_is_thinned_over_lengths_and_labels_alike() {
-        // 40,000 rows of 1 to 100 tokens, every hundredth of class 1, and one of class 2.
-        let rows: Vec<Row> = (0..40_000)
-            .map(|i: usize| Row {
-                label: if i == 7 {
-                    2
-                } else {
-                    usize::from(i.is_multiple_of(101))
-                },
-                tokens: vec![0; 1 + i / 400],
-            })
-            .collect();
-        let all = |label| rows.iter().filter(move |row| row.label == label).count();
-        let thinned = bins(&rows, (0..rows.len()).collect(), 2);
-        assert_eq!(thinned.len(), 2);
-        let tested: Vec<usize> = thinned.iter().flat_map(|bin| bin.rows.clone()).collect();
-        assert!(
-            (10_000..=10_006).contains(&tested.len()),
-            "{}",
-            tested.len()
-        );
-        let of = |label| {
-            tested
-                .iter()
-                .filter(|row| rows[**row].label == label)
-                .count()
-        };
-        assert_eq!(of(2), 1);
-        assert!(of(1).abs_diff(all(1) / 4) <= 2, "{} of {}", of(1), all(1));
-        for bin in &thinned {
-            let lengths: Vec<usize> = bin.rows.iter().map(|row| rows[*row].tokens.len()).collect();
-            assert_eq!(lengths.last(), Some(&bin.length));
-            assert!(lengths[lengths.len() - 1] - lengths[0] >= 48, "{lengths:?}");
-        }
-        // As many as are tested at most stay as they are.
-        let few: Vec<usize> = (0..MAX_TESTED).collect();
-        assert_eq!(bins(&rows, few.clone(), 1)[0].rows, few);
     }
 }

@@ -1057,7 +1057,7 @@ fn bad_json_is_listed_with_line_and_column() {
     );
     says(
         r#"{"label": ["x"], "text": "a"}"#,
-        &["expected a label: a string, a number"],
+        &["expected a label or a group: a string, a number"],
     );
     says(r#"{"label": "x"}"#, &["has no tokens beside the label `x`"]);
     says(r#"{"label": "x", "tokens": []}"#, &["has no tokens"]);

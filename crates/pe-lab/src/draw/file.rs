@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::png;
+use super::{pdf, png};
 use crate::error::LabError;
 use crate::folder::write_whole;
 
@@ -13,6 +13,8 @@ pub enum Format {
     Svg,
     /// Pixels, two for each pixel of the page.
     Png,
+    /// As SVG, for a paper; the letters are lines.
+    Pdf,
 }
 
 impl Format {
@@ -20,14 +22,19 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] when it is neither `.svg` nor `.png`.
+    /// [`LabError::Usage`] when it is neither `.svg` nor `.png` nor `.pdf`.
     pub fn of(file: &Path) -> Result<Self, LabError> {
         let extension = file.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("svg") => Ok(Self::Svg),
             Some("png") => Ok(Self::Png),
+            Some("pdf") => match pdf::IN_BUILD {
+                true => Ok(Self::Pdf),
+                // The error of every picture as PDF.
+                false => pdf::render("").map(|_| Self::Pdf),
+            },
             _ => Err(LabError::Usage(format!(
-                "{} ends in neither .svg nor .png; the end of the name chooses the format, so choose \
+                "{} ends in none of .svg, .png and .pdf; the end of the name chooses the format, so choose \
                  another name with --out",
                 file.display()
             ))),
@@ -44,6 +51,7 @@ pub fn write(svg: &str, file: &Path) -> Result<(), LabError> {
     let bytes = match Format::of(file)? {
         Format::Svg => svg.as_bytes().to_vec(),
         Format::Png => png::render(svg)?,
+        Format::Pdf => pdf::render(svg)?,
     };
     write_whole(file, &bytes)
 }
@@ -56,7 +64,8 @@ mod tests {
     fn the_name_says_the_format() {
         assert_eq!(Format::of(Path::new("a/b.svg")).unwrap(), Format::Svg);
         assert_eq!(Format::of(Path::new("B.PNG")).unwrap(), Format::Png);
-        for wrong in ["a.pdf", "svg", "a.svg/b", ""] {
+        assert_eq!(Format::of(Path::new("c.pdf")).is_ok(), pdf::IN_BUILD);
+        for wrong in ["a.eps", "svg", "a.svg/b", ""] {
             let error = Format::of(Path::new(wrong)).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{wrong}");
         }

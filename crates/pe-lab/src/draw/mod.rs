@@ -11,6 +11,8 @@
 //! | `unit` | the unit of length, and colours and errors for `plotters` |
 //! | `raster` | a grid of values as pixels |
 //! | `png` | from SVG to PNG |
+//! | `pdf` | from SVG to PDF |
+//! | `title` | a picture without its title |
 //! | `file` | writing a picture in the format that its file name asks for |
 //!
 //! Lines, text and axes are drawn by the crate `plotters`, the colours come from `colorous`.
@@ -21,8 +23,10 @@ mod file;
 mod look;
 mod mark;
 mod page;
+mod pdf;
 mod png;
 mod raster;
+mod title;
 mod unit;
 
 pub(crate) use axis::{Axis, Side, label_width};
@@ -30,4 +34,6 @@ pub use file::{Format, write};
 pub use look::Look;
 pub(crate) use mark::{Chart, Stroke, band, dots, line, markers};
 pub(crate) use page::{Key, Lines, Page, Rect, SHARP, Words, below_subtitle, legend_height, page};
+pub use pdf::IN_BUILD as PDF_IN_BUILD;
 pub(crate) use raster::{Fit, Image, Raster};
+pub use title::without_title;

@@ -15,12 +15,7 @@ pub const SCALE: f32 = 2.0;
 /// When `svg` is not an SVG, or there is no memory for its pixels.
 pub fn render(svg: &str) -> Result<Vec<u8>, LabError> {
     let failed = |reason: String| LabError::Drawing(reason);
-    let mut options = Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_font_data(dejavu::sans::regular().to_vec());
-    fonts.load_font_data(dejavu::sans::bold().to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let tree = Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
+    let tree = Tree::from_str(svg, &options()).map_err(|error| failed(error.to_string()))?;
     let size = tree.size().to_int_size();
     let (width, height) = (size.width() as f32 * SCALE, size.height() as f32 * SCALE);
     let mut pixmap = Pixmap::new(width as u32, height as u32)
@@ -31,6 +26,16 @@ pub fn render(svg: &str) -> Result<Vec<u8>, LabError> {
     pixmap
         .encode_png()
         .map_err(|error| failed(error.to_string()))
+}
+
+/// How an SVG is read: with the built-in font alone.
+pub(super) fn options() -> Options<'static> {
+    let mut options = Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_font_data(dejavu::sans::regular().to_vec());
+    fonts.load_font_data(dejavu::sans::bold().to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    options
 }
 
 /// Draws the embedded images, which are PNG. `resvg` itself leaves them out, because it is built without

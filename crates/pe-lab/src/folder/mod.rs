@@ -27,7 +27,8 @@
 //! ├── winner.json          the scheme that scored highest, as a configuration of pe-burn
 //! ├── winner.bpk           only on the user's data: the weights of its best model, for `pe-lab predict`
 //! ├── report.html          the report as one page
-//! └── NAME.svg             its figures
+//! ├── NAME.svg             its figures
+//! └── paper/               only with --paper: table.md, table.tex, methods.md, methods.tex, references.bib, NAME.pdf
 //! ```
 
 mod seal;
@@ -195,6 +196,11 @@ impl StudyFolder {
     /// The page of the report.
     pub fn page(&self) -> PathBuf {
         self.0.join(Self::PAGE)
+    }
+
+    /// The folder of what a paper takes.
+    pub fn paper(&self) -> PathBuf {
+        self.0.join("paper")
     }
 
     /// The figure of this name.

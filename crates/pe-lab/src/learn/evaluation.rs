@@ -212,6 +212,12 @@ pub(super) fn outcomes(
                 let nats = nats.into_data();
                 outcomes.extend(nats.iter::<f32>().map(|nats| -f64::from(nats) / LN_2));
             }
+            Measure::Given => {
+                return Err(LabError::Trial(format!(
+                    "{} is scored by another program, and not here",
+                    task.name()
+                )));
+            }
             Measure::Error { unit } => {
                 let Some(numbers) = batch.numbers else {
                     return Err(LabError::Trial(format!(
@@ -275,6 +281,24 @@ pub fn numbers(
 ) -> Result<Vec<f32>, LabError> {
     let all = outputs(model, readout, samples, device, |numbers| numbers)?;
     Ok(all.into_iter().flatten().collect())
+}
+
+/// The numbers that a trained model forecasts in the test, in the unit of the data, from windows of the longest training
+/// length. None for a task that forecasts none.
+///
+/// # Errors
+///
+/// As [`probabilities`].
+pub fn forecast(model: &Model, task: &dyn Task, device: &Device) -> Result<Vec<f64>, LabError> {
+    let Some(of) = task.forecast() else {
+        return Ok(Vec::new());
+    };
+    let set = task.test_set(*task.train_lengths().end());
+    let differences = numbers(model, task.readout(), &set, device)?;
+    let all = of.last.iter().zip(differences);
+    Ok(all
+        .map(|(last, difference)| last + f64::from(difference) * task.unit())
+        .collect())
 }
 
 /// What the model says for each sample with one answer.

@@ -34,7 +34,7 @@ pub use checkpoints::{Checkpoints, EPOCH, LastCheckpoint, last_checkpoint};
 pub use convergence::{STILL_FALLING, has_converged};
 pub use cost::{Cost, cost_lengths, measure_cost};
 pub use evaluation::{
-    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, numbers,
+    DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, forecast, numbers,
     probabilities,
 };
 pub use generation::{Generated, generate};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::summary::TaskSummary;
-use crate::stats::{Answer, Finding, Interval, OtherRows, Pair};
+use crate::stats::{Answer, Finding, Interval, OtherRows, Pair, Why};
 
 /// Inside or beyond the training lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -81,13 +81,65 @@ pub struct Comparison {
     pub p_level: Option<f64>,
     /// What that shows.
     pub finding: Finding,
+    /// Why it shows no more, if it is undecided or has too few seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Reason>,
     /// Whether other test rows would say the same. For a person's own data, and pairs with the leader.
     pub other_rows: Option<OtherRows>,
 }
 
+/// Why a pair is undecided: a [`Why`] with names, and where the scores of seeds lie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The one with fewer seeds has so many, which prove nothing.
+    FewSeeds(usize),
+    /// No run of either varies, and so few seeds may be alike by chance.
+    Alike,
+    /// The scores of this one of the two lie from the one to the other.
+    Spread(String, f64, f64),
+    /// Their runs hardly vary, but the scores of this other scheme lie from the one to the other.
+    Others(String, f64, f64),
+    /// Among so many pairs, one as far apart may be chance.
+    ManyPairs(usize),
+}
+
+impl Reason {
+    /// The reason of a pair. `seeds` are the scores of every scheme at its seeds, and `pairs` are compared in all.
+    fn of(pair: &Pair, names: &[&str], seeds: &[Vec<f64>], pairs: usize) -> Option<Self> {
+        let named = |scheme: usize| {
+            let scores = seeds[scheme].iter().copied();
+            let low = scores.clone().fold(f64::INFINITY, f64::min);
+            (
+                names[scheme].to_string(),
+                low,
+                scores.fold(f64::NEG_INFINITY, f64::max),
+            )
+        };
+        Some(match pair.why? {
+            Why::FewSeeds => Self::FewSeeds(pair.difference.seeds.into_iter().min()?),
+            Why::Alike => Self::Alike,
+            Why::ManyPairs => Self::ManyPairs(pairs),
+            Why::Spread(scheme) => {
+                let (name, low, high) = named(scheme);
+                Self::Spread(name, low, high)
+            }
+            Why::Others(scheme) => {
+                let (name, low, high) = named(scheme);
+                Self::Others(name, low, high)
+            }
+        })
+    }
+}
+
 impl Comparison {
-    /// A pair of the schemes with these names.
-    pub fn of(part: Part, names: &[&str], pair: &Pair) -> Self {
+    /// A pair of the schemes with these names and these scores at their seeds, one of so many pairs.
+    pub fn of(
+        part: Part,
+        (names, seeds): (&[&str], &[Vec<f64>]),
+        pair: &Pair,
+        pairs: usize,
+    ) -> Self {
         Self {
             part,
             higher: names[pair.higher].to_string(),
@@ -99,6 +151,7 @@ impl Comparison {
             p_holm: pair.p_holm,
             p_level: pair.p_level,
             finding: pair.finding,
+            why: Reason::of(pair, names, seeds, pairs),
             other_rows: None,
         }
     }

@@ -3,12 +3,52 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
+
+use super::results::{Results, ResultsFile};
 use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions, steps_in_words};
 use crate::data::DataSpec;
 use crate::learn::LengthScore;
 use crate::run::{Costs, Measures, Outcome, Outcomes, Study, codes};
 use crate::stats::{Errors, mean};
-use crate::task::{Measure, Task, TestRows};
+use crate::task::{Forecast, Measure, Task, TestRows};
+
+/// Where the scores of a report are from.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every one is the large one"
+)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A study that was run here.
+    Study(StudySpec),
+    /// A table of scores that were computed elsewhere.
+    Results(ResultsFile),
+}
+
+impl Origin {
+    /// The schemes that are compared.
+    pub fn schemes(&self) -> &[String] {
+        match self {
+            Self::Study(spec) => &spec.schemes,
+            Self::Results(file) => &file.schemes,
+        }
+    }
+
+    /// The study, if it was one.
+    pub fn study(&self) -> Option<&StudySpec> {
+        match self {
+            Self::Study(spec) => Some(spec),
+            Self::Results(_) => None,
+        }
+    }
+
+    /// The person's own data, if a study was made of them.
+    pub fn own_data(&self) -> Option<&DataSpec> {
+        self.study()?.data.as_ref()
+    }
+}
 
 /// One trial as the report sees it.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +91,13 @@ pub struct TaskFacts {
     pub measure: Measure,
     /// What a loss of 1 is in the unit of the measure, where that is an error.
     pub unit: f64,
+    /// Training steps; 0 where they are not known.
     pub steps: usize,
     /// The steps of the first training, if trials went on until they had converged.
     pub auto_from: Option<usize>,
     pub train_lengths: Option<RangeInclusive<usize>>,
-    /// The tested lengths inside the training lengths, and those beyond.
+    /// The tested lengths inside the training lengths, and those beyond. Scores of another program may have none: then
+    /// the length is 0.
     pub lengths: [Vec<usize>; 2],
     /// The largest length that counts as a little beyond: 1.5 times the longest training length.
     pub near: usize,
@@ -68,15 +110,20 @@ pub struct TaskFacts {
     pub samples: [usize; 2],
     /// How the tested sequences hang together.
     pub rows: TestRows,
+    /// Of a person's own data, the number of each row's unit at every tested length: see [`Task::test_units`].
+    pub units: BTreeMap<usize, Vec<usize>>,
     /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
     pub solved_at: Option<f64>,
+    /// The numbers that are forecast, if the task is a forecast.
+    pub forecast: Option<Forecast>,
 }
 
 /// The results of a study, laid out for the report.
 #[derive(Debug)]
 pub struct Data<'a> {
-    pub spec: &'a StudySpec,
+    /// Where the scores are from.
+    pub origin: Origin,
     pub tasks: Vec<TaskFacts>,
     /// The seeds that are reported: those of the study, or those up to the last complete look.
     pub seeds: Vec<u64>,
@@ -84,6 +131,8 @@ pub struct Data<'a> {
     pub look: Option<Look>,
     /// What was found in the user's data, if the task is made of it.
     pub description: Vec<String>,
+    /// What a person is warned of about these data.
+    pub warning: Option<String>,
     /// The trials that were run, also those without a score.
     pub runs: Vec<Run<'a>>,
     /// The versions that computed the trials, each once.
@@ -146,6 +195,38 @@ impl<'a> Data<'a> {
         }
     }
 
+    /// Scores that were computed elsewhere.
+    pub fn of_results(results: &'a Results) -> Self {
+        let about = &results.about;
+        let runs: Vec<Run<'_>> = results
+            .runs
+            .iter()
+            .map(|run| Run {
+                task: &run.task,
+                scheme: &run.scheme,
+                seed: run.seed,
+                outcome: Ok(&run.measures),
+            })
+            .collect();
+        Self {
+            origin: Origin::Results(about.clone()),
+            tasks: about
+                .tasks
+                .iter()
+                .map(|task| TaskFacts::of_results(task, &runs))
+                .collect(),
+            seeds: about.seeds.clone(),
+            look: None,
+            description: results.describe(),
+            warning: None,
+            runs,
+            versions: Vec::new(),
+            codes: BTreeMap::new(),
+            processors: BTreeSet::new(),
+            costs: None,
+        }
+    }
+
     pub fn new(
         spec: &'a StudySpec,
         runs: Vec<Run<'a>>,
@@ -167,10 +248,11 @@ impl<'a> Data<'a> {
         Self {
             processors: processors.collect(),
             costs: None,
-            spec,
+            origin: Origin::Study(spec.clone()),
             tasks: facts.collect(),
             seeds: spec.seeds.clone(),
             look: None,
+            warning: tasks.data().and_then(|data| data.warning()).map(Into::into),
             description: {
                 let found = tasks.data().map(|data| data.describe());
                 let mut lines = found.unwrap_or_default().to_vec();
@@ -228,6 +310,16 @@ impl<'a> Data<'a> {
     ) -> impl Iterator<Item = (u64, &'a Measures)> + 'b {
         self.runs_of(task, scheme)
             .filter_map(|run| Some((run.seed, run.outcome.ok()?)))
+    }
+
+    /// The same of trainings that were run here. Of scores that were computed elsewhere there are none.
+    pub fn trained<'b>(
+        &'b self,
+        task: &'b str,
+        scheme: &'b str,
+    ) -> impl Iterator<Item = (u64, &'a Measures)> + 'b {
+        let is_study = self.origin.study().is_some();
+        self.measured(task, scheme).filter(move |_| is_study)
     }
 }
 
@@ -309,16 +401,57 @@ impl TaskFacts {
                 }
             }),
             rows,
+            units: match task {
+                Some(task) if own_data.is_some() && rows != TestRows::Neighbours => {
+                    let lengths = task.test_lengths().into_iter();
+                    lengths.map(|of| (of, task.test_units(of))).collect()
+                }
+                _ => BTreeMap::new(),
+            },
             floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
             near: longest * 3 / 2,
             lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
             solved_at: task.and_then(|task| task.solved_at()),
+            forecast: task.and_then(|task| task.forecast()),
         }
     }
 
-    /// `1500 steps`, or `1500 to 6000 steps`.
-    pub fn steps_in_words(&self) -> String {
-        steps_in_words(self.auto_from, self.steps)
+    /// What is known of a task of which there are only scores.
+    fn of_results(task: &str, runs: &[Run<'_>]) -> Self {
+        let scores = runs.iter().filter(|run| run.task == task);
+        let scores = scores
+            .filter_map(|run| run.outcome.ok())
+            .flat_map(|of| &of.scores);
+        let lengths = |inside: bool| -> Vec<usize> {
+            let of_part = scores.clone().filter(|score| score.inside == inside);
+            let lengths: BTreeSet<usize> = of_part.map(|score| score.length).collect();
+            lengths.into_iter().collect()
+        };
+        Self {
+            name: task.into(),
+            title: task.into(),
+            measure: Measure::Given,
+            unit: 1.0,
+            near: usize::MAX,
+            lengths: [lengths(true), lengths(false)],
+            ..Self::default()
+        }
+    }
+
+    /// ` after 1500 steps`, or ` after 1500 to 6000 steps`; nothing where the steps are not known.
+    pub fn after_steps(&self) -> String {
+        match self.steps {
+            0 => String::new(),
+            _ => format!(" after {}", steps_in_words(self.auto_from, self.steps)),
+        }
+    }
+
+    /// What the numbers are that are forecast: their unit, which is the name of their column.
+    pub fn measure_of_numbers(&self) -> String {
+        match &self.measure {
+            Measure::Error { unit } => unit.clone(),
+            measure => measure.name(),
+        }
     }
 
     /// Whether the task was tested at one length only.

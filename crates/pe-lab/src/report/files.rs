@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::data::title;
-use super::summary::Summary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_csv, write_json, write_whole};
+use crate::folder::{StudyFolder, write_csv, write_whole};
 use crate::learn::{DEPTHS, LengthScore};
 use crate::run::{Measures, Outcome, Outcomes, TrialResult};
 use crate::task::Score;
@@ -154,13 +153,8 @@ fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
     })
 }
 
-/// Writes `results.csv`, `results.jsonl` and `summary.json`, and `depths.csv` if there are scores by depth, and
-/// returns their paths.
-pub fn write(
-    folder: &StudyFolder,
-    outcomes: &Outcomes,
-    summary: &Summary,
-) -> Result<Vec<PathBuf>, LabError> {
+/// Writes `results.csv` and `results.jsonl`, and `depths.csv` if there are scores by depth, and returns their paths.
+pub fn write(folder: &StudyFolder, outcomes: &Outcomes) -> Result<Vec<PathBuf>, LabError> {
     let table = folder.results_csv();
     let missing = outcomes.missing.iter().map(|(spec, reason)| Row {
         failure: Some(reason.as_deref().unwrap_or("not run yet")),
@@ -185,9 +179,7 @@ pub fn write(
     }
     write_whole(&lines, text.as_bytes())?;
 
-    let summary_file = folder.summary();
-    write_json(&summary_file, summary)?;
-    let mut written = vec![table, lines, summary_file];
+    let mut written = vec![table, lines];
     let depths: Vec<DepthRow<'_>> = outcomes.results.iter().flat_map(depth_rows).collect();
     if !depths.is_empty() {
         let file = folder.depths_csv();

@@ -29,8 +29,12 @@ use crate::learn::{STILL_FALLING, TEMPERATURE, TOKEN_STD};
 
 const TEMPLATE: &str = include_str!("report.html");
 
+/// The sentences of evidence that follow the picture; the others are folded.
+const EVIDENCE: usize = 5;
+
 /// Every chart of a study.
 pub struct Charts {
+    overview: Vec<Figure>,
     study: Vec<Figure>,
     costs: Vec<Figure>,
     tasks: Vec<TaskFigures>,
@@ -42,6 +46,7 @@ impl Charts {
         let tasks =
             summaries.map(|(task, summary)| charts::of_task(data, task, summary.language.as_ref()));
         Ok(Self {
+            overview: charts::overview::draw(&summary.by_score())?,
             study: charts::of_study(summary)?,
             costs: charts::of_costs(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
@@ -51,7 +56,8 @@ impl Charts {
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         let of_tasks = self.tasks.iter();
         let of_tasks = of_tasks.flat_map(|task| task.scores.iter().chain(&task.losses));
-        self.study.iter().chain(&self.costs).chain(of_tasks)
+        let of_study = self.overview.iter().chain(&self.study);
+        of_study.chain(&self.costs).chain(of_tasks)
     }
 }
 
@@ -131,6 +137,8 @@ struct TaskPart<'a> {
     better: &'static str,
     /// How a score is normalized, as a formula.
     normalized: &'static str,
+    /// Whether it is known which score takes no skill.
+    has_floor: bool,
 }
 
 /// A trial without a score.
@@ -157,11 +165,7 @@ pub fn render(
 ) -> Result<String, LabError> {
     let summary = &summary.by_score();
     let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
-    let names = match (two_parts, summary.resolutions()) {
-        (true, true) => ["trained size", "other sizes"],
-        (true, false) => ["inside", "beyond"],
-        (false, _) => ["held-out", ""],
-    };
+    let names = summary.part_names();
     let parts = summary.tasks.iter().zip(&charts.tasks);
     let parts: Vec<TaskPart<'_>> = parts
         .map(|(task, figures)| TaskPart {
@@ -174,14 +178,15 @@ pub fn render(
             steps: steps_in_words(task.auto_from, task.steps),
             has_exact: !task.has_one_answer(),
             measure: task.measure.name(),
-            better: match task.measure.is_accuracy() {
-                true => "",
-                false => ", lower is better",
+            better: match task.measure.is_loss() {
+                false => "",
+                true => ", lower is better",
             },
-            normalized: match task.measure.is_accuracy() {
-                true => "",
-                false => " (1 \u{2212} value / floor)",
+            normalized: match task.measure.is_loss() {
+                false => "",
+                true => " (1 \u{2212} value / floor)",
             },
+            has_floor: task.has_floor(),
         })
         .collect();
     let failures: Vec<Failure<'_>> = data
@@ -189,7 +194,7 @@ pub fn render(
         .iter()
         .filter_map(|run| {
             Some(Failure {
-                task: title(run.task, data.spec.data.as_ref()),
+                task: title(run.task, data.origin.own_data()),
                 scheme: run.scheme,
                 seed: run.seed,
                 reason: run.outcome.err()?.reason,
@@ -200,7 +205,7 @@ pub fn render(
             })
         })
         .collect();
-    let schemes = summary.study.schemes.iter();
+    let schemes = summary.origin.schemes().iter();
     let schemes: Vec<(&str, String)> = schemes
         .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
         .collect();
@@ -211,16 +216,20 @@ pub fn render(
         "parts": parts,
         "comparisons": rows(&summary.comparisons, names),
         "leaders": summary.leaders(),
-        "file": summary.study.data.as_ref().map(file_title),
+        "file": summary.origin.own_data().map(file_title),
         "resolutions": summary.resolutions(),
         "two_parts": two_parts,
         "failures": failures,
         "schemes": schemes,
-        "overview": Shown::all(&charts.study),
+        "evidence": EVIDENCE,
+        "overview": Shown::all(&charts.overview),
+        "study_charts": Shown::all(&charts.study),
         "cost_charts": Shown::all(&charts.costs),
         "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
         "figures": Shown::all(&encodings.figures),
         "damaged": encodings.damaged,
+        // A study names the version that planned it.
+        "version": summary.study().map_or(env!("CARGO_PKG_VERSION"), |study| &study.versions.pe_lab),
         "versions": data.versions,
         "tests": tests,
         "until_converged": summary.tasks.iter().any(|task| task.auto_from.is_some()),
@@ -274,7 +283,9 @@ pub fn render(
     });
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
-        ["accuracy", "bits", "error"].into_iter().find_map(of)
+        ["accuracy", "bits", "error", "score"]
+            .into_iter()
+            .find_map(of)
     });
     page.add_filter("span", |value: Value| match value.kind() {
         ValueKind::Seq => {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::data::{Data, TaskFacts};
 use super::summary::SchemeSummary;
 use crate::run::Measures;
-use crate::stats::{Interval, mean, mean_interval};
+use crate::stats::{Bounds, Interval, intervals, mean};
 
 /// A language model's scores by length, with those of a sliding window, and what the models write.
 #[derive(Clone, Debug, Serialize)]
@@ -66,7 +66,7 @@ impl Bits {
         let bits = mean(seeds.iter().copied())?;
         Some(Self {
             bits,
-            interval: mean_interval(&seeds),
+            interval: None, // set when all rows are known
             perplexity: bits.exp2(),
             seeds,
         })
@@ -127,7 +127,29 @@ impl LanguageSummary {
                 });
             }
         }
-        found
+        found.map(Self::with_intervals)
+    }
+
+    /// The same with the intervals: those of one length share the dispersion of all runs.
+    fn with_intervals(mut self) -> Self {
+        for nth in 0..self.lengths.len() {
+            set_intervals(
+                self.rows
+                    .iter_mut()
+                    .filter_map(|row| row.lengths.get_mut(nth)),
+            );
+        }
+        set_intervals(self.rows.iter_mut().filter_map(|row| row.sliding.as_mut()));
+        self
+    }
+}
+
+fn set_intervals<'a>(rows: impl Iterator<Item = &'a mut Bits>) {
+    let rows: Vec<&mut Bits> = rows.collect();
+    let scores: Vec<Vec<Vec<f64>>> = rows.iter().map(|row| vec![row.seeds.clone()]).collect();
+    let scores: Vec<&[Vec<f64>]> = scores.iter().map(Vec::as_slice).collect();
+    for (row, interval) in rows.into_iter().zip(intervals(&scores, Bounds::LOSS)) {
+        row.interval = interval;
     }
 }
 

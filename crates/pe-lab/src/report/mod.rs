@@ -5,16 +5,23 @@
 //! |---|---|
 //! | `data` | the results of a study, laid out by task, scheme and seed |
 //! | `comparison` | two schemes compared, by name |
-//! | `summary` | every number of the report |
+//! | `summary/` | every number of the report |
 //! | `language` | the numbers of language models, and what they write |
 //! | `costs` | what the schemes cost, and which of them nothing beats for less |
-//! | `verdict`, `trainings` | the sentences about these numbers |
+//! | `answer`, `sentences` | the answer, as values and in plain words |
+//! | `verdict/`, `trainings` | the sentences about the numbers |
+//! | `results` | scores of trainings that were run elsewhere, which get the same report |
 //! | `words` | lists and numbers in sentences |
-//! | `table` | the report in a terminal |
+//! | `brief`, `table` | the report in a terminal: the answer, and every table |
 //! | `files` | the report as CSV and JSON |
 //! | `charts/`, `encodings` | the figures |
 //! | `html` | the report as one page |
+//! | `paper/` | the report for a paper |
+//! | `beside` | several studies beside each other |
 
+mod answer;
+mod beside;
+mod brief;
 mod charts;
 mod comparison;
 mod costs;
@@ -25,6 +32,9 @@ mod files;
 mod html;
 mod language;
 mod number;
+mod paper;
+mod results;
+mod sentences;
 mod summary;
 #[cfg(test)]
 mod synthetic;
@@ -35,12 +45,15 @@ mod trainings;
 mod verdict;
 mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-pub use comparison::{Comparison, Headline, Part};
+pub use answer::{Achieved, Answer, Need, Positions, Standing, Top};
+pub use beside::Beside;
+pub use comparison::{Comparison, Headline, Part, Reason};
 pub use costs::{CostRow, CostSummary, Front, FrontPoint};
 pub use figure::Figure;
 pub use language::{Bits, LanguageRow, LanguageSummary, WrittenText};
+pub use results::{Results, ResultsFile};
 pub use summary::{
     Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, StepsTaken, Summary,
     TaskSummary,
@@ -51,14 +64,16 @@ use encodings::Encodings;
 
 use crate::console::{tell, visible};
 use crate::data::digest;
+use crate::draw::without_title;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_sealed, write_whole};
+use crate::folder::{StudyFolder, write_json, write_sealed, write_whole};
 use crate::run::{Outcomes, Study, Winner, read_weights};
 
-/// The report of a study. Its intervals and tests are computed once, when it is made.
+/// The report of a study, or of scores that were computed elsewhere. Its intervals and tests are computed once, when it is
+/// made.
 pub struct Report<'a> {
-    study: &'a Study,
-    outcomes: &'a Outcomes,
+    /// What was run here.
+    run: Option<(&'a Study, &'a Outcomes)>,
     data: Data<'a>,
     summary: Summary,
 }
@@ -68,8 +83,17 @@ impl<'a> Report<'a> {
     pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
         let data = Data::of(study, outcomes);
         Self {
-            study,
-            outcomes,
+            run: Some((study, outcomes)),
+            summary: verdict::judged(Summary::of(&data)),
+            data,
+        }
+    }
+
+    /// The report of scores that were computed elsewhere.
+    pub fn of_results(results: &'a Results) -> Self {
+        let data = Data::of_results(results);
+        Self {
+            run: None,
             summary: verdict::judged(Summary::of(&data)),
             data,
         }
@@ -78,18 +102,28 @@ impl<'a> Report<'a> {
     /// Whether every headline is decided about all schemes, so that a study that stops then needs no more
     /// seeds.
     pub fn decided(&self) -> bool {
-        let (headlines, schemes) = (&self.summary.headlines, self.summary.study.schemes.len());
+        let (headlines, schemes) = (&self.summary.headlines, self.summary.schemes.len());
         let is_decided = |of: &Headline| of.decided && of.order.len() == schemes;
         !headlines.is_empty() && headlines.iter().all(is_decided)
     }
 
-    /// The table for a terminal, with the verdict below it.
+    /// The answer and one small table for a terminal, in at most so many lines.
+    pub fn brief(&self, lines: usize) -> String {
+        brief::render(&self.summary, lines)
+    }
+
+    /// Every table for a terminal, with the verdict before them.
     pub fn table(&self) -> String {
         table::render(&self.summary)
     }
 
     /// Writes the scheme that scored highest, and the weights of its best model if they were kept.
-    fn write_winner(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+    fn write_winner(
+        &self,
+        study: &Study,
+        outcomes: &Outcomes,
+        folder: &StudyFolder,
+    ) -> Result<Vec<PathBuf>, LabError> {
         let inside = self
             .summary
             .headlines
@@ -104,12 +138,12 @@ impl<'a> Report<'a> {
         let score = overall.and_then(|of| of.part(Part::Inside));
         let winner = overall
             .zip(score)
-            .and_then(|(of, score)| Winner::of(self.outcomes, &of.scheme, score.mean));
+            .and_then(|(of, score)| Winner::of(outcomes, &of.scheme, score.mean));
         let Some(mut winner) = winner else {
             return Ok(Vec::new());
         };
         let mut written = vec![folder.winner()];
-        let place = self.study.folder().trial(&winner.trial);
+        let place = study.folder().trial(&winner.trial);
         if let Some(bytes) = read_weights(&place, winner.weights.as_deref())? {
             let copy = folder.winner_weights();
             write_whole(&copy, &bytes)?;
@@ -126,31 +160,49 @@ impl<'a> Report<'a> {
     ///
     /// [`LabError::Content`] when a number cannot be written as JSON.
     pub fn json(&self) -> Result<String, LabError> {
-        let file = self.study.folder().summary();
-        serde_json::to_string_pretty(&self.summary).map_err(LabError::content(&file))
+        let file = Path::new(StudyFolder::SUMMARY);
+        serde_json::to_string_pretty(&self.summary).map_err(LabError::content(file))
     }
 
     /// Writes every file of the report into a folder, such as the study's own, and returns their paths, the
-    /// page first.
+    /// page first. Pictures that are files have `titles` or not; `for_paper` adds what a paper takes.
     ///
     /// # Errors
     ///
     /// When a figure cannot be drawn or the folder cannot be written.
-    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+    pub fn write(
+        &self,
+        folder: &StudyFolder,
+        titles: bool,
+        for_paper: bool,
+    ) -> Result<Vec<PathBuf>, LabError> {
         let charts = html::Charts::draw(&self.data, &self.summary)?;
-        let encodings = Encodings::draw(self.study, &self.outcomes.results)?;
+        let encodings = match self.run {
+            Some((study, outcomes)) => Encodings::draw(study, &outcomes.results)?,
+            None => Encodings::default(),
+        };
         for damaged in &encodings.damaged {
             tell(&format!("{damaged}; the report shows no picture of it"));
         }
         let text = html::render(&self.data, &self.summary, &charts, &encodings)?;
         write_whole(&folder.page(), text.as_bytes())?;
-        let mut written = vec![folder.page()];
-        written.extend(files::write(folder, self.outcomes, &self.summary)?);
-        written.extend(self.write_winner(folder)?);
-        for figure in charts.all().chain(&encodings.figures) {
+        let mut written = vec![folder.page(), folder.summary()];
+        write_json(&folder.summary(), &self.summary)?;
+        if let Some((study, outcomes)) = self.run {
+            written.extend(files::write(folder, outcomes)?);
+            written.extend(self.write_winner(study, outcomes, folder)?);
+        }
+        let mut figures: Vec<Figure> = charts.all().chain(&encodings.figures).cloned().collect();
+        for figure in &mut figures {
+            if !titles {
+                figure.svg = without_title(&figure.svg);
+            }
             let file = folder.figure(&figure.name);
             write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);
+        }
+        if for_paper {
+            written.extend(paper::write(&folder.paper(), &self.summary, &figures)?);
         }
         Ok(written)
     }

@@ -79,6 +79,7 @@ impl Synthetic {
                 })
                 .collect(),
             language: None,
+            predicted: Vec::new(),
             timing: Timing {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,

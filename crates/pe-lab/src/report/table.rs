@@ -11,12 +11,16 @@ use crate::stats::Interval;
 use crate::task::Measure;
 
 /// Stands for a number that does not exist.
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 /// Renders the whole summary as plain text, without colours.
 pub fn render(summary: &Summary) -> String {
     let summary = &summary.by_score();
-    let mut out = String::new();
+    let mut out = String::from("Verdict\n");
+    for line in &summary.verdict {
+        out.push_str(&format!("  {line}\n"));
+    }
+    out.push('\n');
     if summary.tasks.len() > 1 {
         out.push_str(&render_overall(summary));
         out.push('\n');
@@ -28,10 +32,6 @@ pub fn render(summary: &Summary) -> String {
     if let Some(costs) = summary.costs.as_ref().filter(|costs| costs.quiet) {
         out.push_str(&render_costs(costs));
         out.push('\n');
-    }
-    out.push_str("Verdict\n");
-    for line in &summary.verdict {
-        out.push_str(&format!("  {line}\n"));
     }
     wrapped(&out)
 }
@@ -46,11 +46,14 @@ fn render_overall(summary: &Summary) -> String {
         };
         header.extend([beyond, "95 %", "IQM"]);
     }
-    let by_distance = two_parts && !summary.resolutions();
+    let ran_here = summary.study().is_some();
+    let by_distance = two_parts && ran_here && !summary.resolutions();
     if by_distance {
         header.extend(["to 1.5x", "further"]);
     }
-    header.extend(["failed", "ms/step"]);
+    if ran_here {
+        header.extend(["failed", "ms/step"]);
+    }
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
     let leaders = summary.leaders();
     for scheme in &summary.schemes {
@@ -73,18 +76,25 @@ fn render_overall(summary: &Summary) -> String {
             row.extend([mean(&scheme.near), mean(&scheme.far)]);
         }
         let number = |value: Option<f64>, digits| value.map_or(DASH.into(), |v| fixed(v, digits));
-        row.extend([scheme.failed.to_string(), number(scheme.ms_per_step, 1)]);
+        if ran_here {
+            row.extend([scheme.failed.to_string(), number(scheme.ms_per_step, 1)]);
+        }
         rows.push(row);
     }
     let all_shares = summary.tasks.iter().all(|task| task.measure.is_accuracy());
-    let perfect = match all_shares {
-        true => "all correct",
-        false => "a perfect score",
+    let scores = match (ran_here, all_shares) {
+        (false, _) => "scores".to_string(),
+        (true, shares) => format!(
+            "normalized scores (0 at the floor, 1 for {}; a failed training scores the floor)",
+            if shares {
+                "all correct"
+            } else {
+                "a perfect score"
+            }
+        ),
     };
     format!(
-        "all tasks: mean of the normalized scores (0 at the floor, 1 for {}; a failed training \
-         scores the floor), its 95 % interval over seeds, and the interquartile mean\n{}{}",
-        perfect,
+        "all tasks: mean of the {scores}, its 95 % interval over seeds, and the interquartile mean\n{}{}",
         align(&rows),
         mark_about(&leaders)
     )
@@ -102,13 +112,14 @@ fn render_task(task: &TaskSummary) -> String {
     let upto = if task.mixes_lengths { "up to " } else { "" };
     let steps = steps_in_words(task.auto_from, task.steps);
     let mut out = match task.auto_from {
+        None if task.steps == 0 => format!("{}\n", task.title),
         None => format!("{} ({}; {steps})\n", task.title, task.about),
         Some(_) => format!(
             "{} ({}; {steps}, until it has converged)\n",
             task.title, task.about
         ),
     };
-    if two_parts {
+    if two_parts && task.has_lengths() {
         let [own, others] = task.lengths.each_ref().map(|lengths| list(lengths));
         out.push_str(&match task.resolutions {
             true => format!(
@@ -135,14 +146,18 @@ fn render_task(task: &TaskSummary) -> String {
     if task.measure != Measure::Accuracy {
         out.push_str(&format!("  scores: {}\n", task.measure.axis()));
     }
-    let mut header = vec!["scheme", first, "each seed", "norm.", "95 %"];
-    if two_parts {
-        header.extend([others, "each seed", "norm.", "95 %"]);
+    let mut header = vec!["scheme"];
+    for name in [first, others].into_iter().take(1 + usize::from(two_parts)) {
+        header.extend([name, "each seed"]);
+        header.extend(task.has_floor().then_some("norm."));
+        header.push("95 %");
     }
     if task.auto_from.is_some() {
         header.push("steps");
     }
-    header.extend(["parameters", "of positions", "ms/step"]);
+    if task.steps > 0 {
+        header.extend(["parameters", "of positions", "ms/step"]);
+    }
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
     let leaders = task.leaders();
     rows.extend(
@@ -150,14 +165,18 @@ fn render_task(task: &TaskSummary) -> String {
             .iter()
             .map(|scheme| scheme_row(task, scheme, two_parts, &leaders)),
     );
-    rows.push(floor_row(task, two_parts));
+    if task.has_floor() {
+        rows.push(floor_row(task, two_parts));
+    }
     out.push_str(&align(&rows));
     out.push_str(mark_about(&leaders));
-    out.push_str(&format!(
-        "  floor: {}; norm.: 0 at the floor, 1 for {}\n",
-        task.floor_about,
-        task.measure.perfect()
-    ));
+    if task.has_floor() {
+        out.push_str(&format!(
+            "  floor: {}; norm.: 0 at the floor, 1 for {}\n",
+            task.floor_about,
+            task.measure.perfect()
+        ));
+    }
     if let Some(language) = &task.language {
         out.push_str(&render_language(task, language));
     }
@@ -276,13 +295,18 @@ fn scheme_row(
     leaders: &[&str],
 ) -> Vec<String> {
     let mut row = vec![marked(&scheme.scheme, leaders)];
-    row.extend(group_cells(scheme.inside.as_ref()));
-    if two_parts {
-        row.extend(group_cells(scheme.beyond.as_ref()));
+    for group in [&scheme.inside, &scheme.beyond]
+        .into_iter()
+        .take(1 + usize::from(two_parts))
+    {
+        row.extend(group_cells(group.as_ref(), task.has_floor()));
     }
     let dash = || DASH.to_string();
     if task.auto_from.is_some() {
         row.push(scheme.steps.map_or_else(dash, steps_taken));
+    }
+    if task.steps == 0 {
+        return row;
     }
     row.push(scheme.parameters.map_or_else(dash, |n| n.to_string()));
     row.push(
@@ -323,24 +347,23 @@ fn steps_taken(steps: StepsTaken) -> String {
     }
 }
 
-fn group_cells(group: Option<&Group>) -> [String; 4] {
+/// The mean, that of every seed, the normalized mean if there is a floor, and its interval.
+fn group_cells(group: Option<&Group>, normalizes: bool) -> Vec<String> {
     let Some(group) = group else {
-        return [DASH; 4].map(String::from);
+        return vec![DASH.to_string(); 3 + usize::from(normalizes)];
     };
     let seeds = group.seeds.iter().map(|seed| match seed.failed {
         true => "failed".to_string(),
         false => fixed(seed.score.value(), 3),
     });
     let seeds: Vec<String> = seeds.collect();
-    [
-        fixed(group.mean, 3),
-        seeds.join(" "),
-        fixed(group.normalized, 2),
-        interval(group.interval),
-    ]
+    let mut cells = vec![fixed(group.mean, 3), seeds.join(" ")];
+    cells.extend(normalizes.then(|| fixed(group.normalized, 2)));
+    cells.push(interval(group.interval));
+    cells
 }
 
-fn interval(interval: Option<Interval>) -> String {
+pub(super) fn interval(interval: Option<Interval>) -> String {
     interval.map_or(DASH.into(), |i| {
         format!("{}..{}", fixed(i.low, 2), fixed(i.high, 2))
     })
@@ -376,7 +399,7 @@ const WIDTH: usize = 80;
 /// Puts columns two spaces apart. The first is aligned to the left, the others to the right. Columns that do
 /// not fit into the width of a terminal come in a second table below, with the first column again, and a cell
 /// that is wider than what is left breaks at its spaces.
-fn align(rows: &[Vec<String>]) -> String {
+pub(super) fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length = |cell: &str| cell.chars().count();
     let width = |column: usize| {
@@ -452,7 +475,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
 
 /// Breaks the lines of a text that are longer than a terminal is wide. What follows a break is set in by two
 /// more spaces than the line.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         if line.chars().count() <= WIDTH {

@@ -1,10 +1,11 @@
 //! What the verdict says of the trainings: which had not converged, failed or did not learn, and how their learning
 //! rates were chosen.
 
+use super::data::Origin;
 use super::number::fixed;
 use super::summary::{SchemeSummary, Summary, TaskSummary};
 use super::words::{list, seeds_text, spoken};
-use crate::ask::{Tuned, in_words};
+use crate::ask::{StudySpec, Tuned, in_words};
 use crate::learn::STILL_FALLING;
 
 /// A normalized score below this counts as not above the floor.
@@ -23,8 +24,7 @@ pub fn without_success(summary: &Summary) -> Vec<String> {
 }
 
 /// Which learning rates were tried, or that none were.
-pub fn tuned(summary: &Summary) -> String {
-    let study = &summary.study;
+pub fn tuned(study: &StudySpec) -> String {
     match &study.tune {
         None => format!(
             "No scheme was tuned: all were trained with the learning rate {}.",
@@ -57,29 +57,46 @@ fn at_an_end(tune: &Tuned) -> String {
     format!(" For {which} the lowest or the highest was chosen: a rate beyond them may be better.")
 }
 
+/// Whether every training is too short to say anything of what a scheme can do.
+pub fn all_too_short(summary: &Summary) -> bool {
+    count_too_short(summary) == summary.finished && summary.finished > 0
+}
+
+fn count_too_short(summary: &Summary) -> usize {
+    let of_tasks = summary.tasks.iter().flat_map(|task| &task.schemes);
+    of_tasks.map(|scheme| scheme.too_short.len()).sum()
+}
+
 /// The trainings that are too short to say anything of what a scheme can do.
 fn too_short(summary: &Summary) -> Option<String> {
     let which = runs(summary, |scheme| scheme.too_short.clone());
-    let of_tasks = summary.tasks.iter().flat_map(|task| &task.schemes);
-    let count: usize = of_tasks.map(|scheme| scheme.too_short.len()).sum();
-    let which = match count == summary.finished {
+    let count = count_too_short(summary);
+    let which = match all_too_short(summary) {
         true => "every training".to_string(),
         false => list(&which),
     };
     (count > 0).then(|| {
         format!(
-            "Too short to tell: {which} ended within the warm-up of {} steps, or before its loss was measured often \
-             enough to say whether it had converged. Such scores tell how a training begins, and no more.",
-            summary.study.recipe.warmup_steps
+            "Too short to tell: {which} ended within {} steps, the warm-up of a longer training, or before its loss was \
+             measured often enough to say whether it had converged. Such scores tell how a training begins, and no more.",
+            summary.study().map_or(0, |study| study.recipe.warmup_steps)
         )
     })
 }
 
+/// Whether a study ranks how fast schemes learn: see [`not_converged`].
+pub fn ranks_speed(summary: &Summary) -> bool {
+    !still_falling(summary).is_empty()
+}
+
+fn fixed_steps(task: &&TaskSummary) -> bool {
+    task.auto_from.is_none()
+}
+
 /// The schemes whose loss still fell at the end in more than half of their runs on a task that was trained for
-/// a number of steps. Said first: the study then ranks speed.
-fn not_converged(summary: &Summary) -> Option<String> {
-    let fixed_steps = |task: &&TaskSummary| task.auto_from.is_none();
-    let which = runs_on(summary, fixed_steps, |scheme| {
+/// a number of steps.
+fn still_falling(summary: &Summary) -> Vec<String> {
+    runs_on(summary, fixed_steps, |scheme| {
         let falling = &scheme.not_converged;
         let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
         let seeds = tested.iter().flat_map(|group| &group.seeds);
@@ -87,7 +104,12 @@ fn not_converged(summary: &Summary) -> Option<String> {
             true => falling.clone(),
             false => Vec::new(),
         }
-    });
+    })
+}
+
+/// The same in a sentence: the study then ranks speed.
+fn not_converged(summary: &Summary) -> Option<String> {
+    let which = still_falling(summary);
     let mut tasks = summary.tasks.iter().filter(fixed_steps);
     let first = tasks.next()?;
     let steps = match tasks.all(|task| task.steps == first.steps) {
@@ -172,11 +194,19 @@ fn left_out(summary: &Summary) -> Option<String> {
     let mut parts = Vec::new();
     if summary.not_run > 0 {
         let n = summary.not_run;
-        parts.push(format!(
-            "{n} of {} trials {} not been run yet",
-            summary.trials,
-            have(n)
-        ));
+        parts.push(match &summary.origin {
+            Origin::Study(_) => format!(
+                "{n} of {} trials {} not been run yet",
+                summary.trials,
+                have(n)
+            ),
+            Origin::Results(file) => format!(
+                "{n} of {} combinations of scheme, task and seed {} no score in {}",
+                summary.trials,
+                have(n),
+                file.file
+            ),
+        });
     }
     if lost > 0 {
         let which = runs(summary, |scheme| {

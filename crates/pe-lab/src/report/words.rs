@@ -6,9 +6,14 @@ use crate::stats::Interval;
 /// A list names this many things and counts the rest.
 const NAMED: usize = 4;
 
+/// Whether this is the scheme without positions.
+pub fn is_control(scheme: &str) -> bool {
+    scheme == "none" || scheme.starts_with("none(")
+}
+
 /// The name of a scheme in a sentence. `none` alone would read as "nobody".
 pub fn spoken(scheme: &str) -> String {
-    match scheme == "none" || scheme.starts_with("none(") {
+    match is_control(scheme) {
         true => format!("no positions (`{scheme}`)"),
         false => scheme.to_string(),
     }
@@ -33,6 +38,13 @@ pub fn p_text(p: f64) -> String {
     }
     let text = format!("{p:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// The same text with a capital first letter.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 /// A small number as a word.

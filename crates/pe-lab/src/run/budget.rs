@@ -19,7 +19,12 @@ const SHARES: [f64; 4] = [1.0, 0.75, 0.5, 0.25];
 pub struct Budget {
     /// The time.
     pub seconds: f64,
+    /// What was spent of it already.
+    pub spent: f64,
 }
+
+/// The share of a budget that is kept for what a few short trials cannot tell.
+const KEPT: f64 = 0.1;
 
 /// What a budget may choose. The command line can fix one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +67,7 @@ impl FromStr for Budget {
         match number > 0.0 && number.is_finite() {
             true => Ok(Self {
                 seconds: number * unit,
+                spent: 0.0,
             }),
             false => Err(wrong()),
         }
@@ -69,6 +75,27 @@ impl FromStr for Budget {
 }
 
 impl Budget {
+    /// The time of a first look at own data.
+    pub const FIRST_LOOK: Self = Self {
+        seconds: 120.0,
+        spent: 0.0,
+    };
+
+    /// The time that is left for a study.
+    fn left(&self) -> f64 {
+        self.seconds * (1.0 - KEPT) - self.spent
+    }
+
+    /// The least budget that has time for a study of so many seconds, as a person writes it.
+    fn for_a_study(&self, seconds: f64) -> String {
+        let needed = (seconds + self.spent) / (1.0 - KEPT);
+        match needed {
+            s if s < 90.0 => format!("{}s", s.ceil()),
+            s if s < 5_400.0 => format!("{}m", (s / 60.0).ceil()),
+            s => format!("{}h", (s / 360.0).ceil() / 10.0),
+        }
+    }
+
     /// The study with the most seeds that fits at every task's own steps, or if not even three seeds do, that
     /// with three seeds and the largest share of the steps: more steps come before more seeds, since a training
     /// that was cut short says nothing about its end.
@@ -98,43 +125,65 @@ impl Budget {
         if open != Open::Seeds {
             variants.extend(SHARES[1..].iter().map(|share| (fewest.clone(), *share)));
         }
-        let mut least = None;
-        for (seeds, share) in variants {
-            let mut variant = spec.clone();
-            variant.seeds = seeds;
-            for task in &mut variant.tasks {
-                task.steps = ((task.steps as f64 * share).round() as usize).max(1);
-                task.auto_from = task.auto_from.map(|first| first.min(task.steps));
-            }
-            let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
-            // Every rate that is tried is one more seed of every scheme and task.
-            let rates = spec
-                .tune
-                .as_ref()
-                .map_or(0, |tune: &Tuned| tune.rates.len());
-            let once: Vec<TrialSpec> = trials
-                .iter()
-                .filter(|trial| variant.seeds.first() == Some(&trial.seed))
-                .cloned()
-                .collect();
-            trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
-            let seconds = costs.total(&trials, jobs(trials.len()));
-            if seconds <= self.seconds {
+        let time_of =
+            |seeds: &[u64], share: f64, schemes: usize| -> Result<(StudySpec, f64), LabError> {
+                let mut variant = spec.clone();
+                variant.seeds = seeds.to_vec();
+                variant.schemes.truncate(schemes);
+                for task in &mut variant.tasks {
+                    task.steps = ((task.steps as f64 * share).round() as usize).max(1);
+                    task.auto_from = task.auto_from.map(|first| first.min(task.steps));
+                }
+                let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
+                // Every rate that is tried is one more seed of every scheme and task.
+                let rates = spec
+                    .tune
+                    .as_ref()
+                    .map_or(0, |tune: &Tuned| tune.rates.len());
+                let once: Vec<TrialSpec> = trials
+                    .iter()
+                    .filter(|trial| variant.seeds.first() == Some(&trial.seed))
+                    .cloned()
+                    .collect();
+                trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
+                let seconds = costs.total(&trials, jobs(trials.len()));
+                Ok((variant, seconds))
+            };
+        let mut least = (0, 0.0, 0.0);
+        for (seeds, share) in &variants {
+            let (variant, seconds) = time_of(seeds, *share, spec.schemes.len())?;
+            if seconds <= self.left() {
                 return Ok(Fitting {
                     spec: variant,
-                    share,
+                    share: *share,
                     seconds,
                 });
             }
-            least = Some((variant.seeds.len(), share, seconds));
+            least = (seeds.len(), *share, seconds);
         }
-        let (seeds, share, seconds) = least.unwrap_or((0, 0.0, 0.0));
+        let (seeds, share, seconds) = least;
+        // Two schemes are the fewest of a comparison.
+        let mut fewer = None;
+        if let Some((seeds, share)) = variants.last() {
+            for count in (2..spec.schemes.len()).rev() {
+                if fewer.is_none() && time_of(seeds, *share, count)?.1 <= self.left() {
+                    fewer = Some(spec.schemes[..count].join(","));
+                }
+            }
+        }
+        let fewer = match fewer {
+            Some(names) => {
+                format!(", and so much of {names} alone fits into this one: --schemes \"{names}\"")
+            }
+            None => String::new(),
+        };
         Err(LabError::Usage(format!(
-            "the budget is too small: {} of it are left after a few short trials, and the least that says anything, \
-             {seeds} seeds and {:.0} % of the steps, takes about {}; give more time, or fewer schemes or tasks",
-            in_words(self.seconds.max(0.0)),
+            "the budget is too small: {} of it are left, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes \
+             about {}; --budget {} has time for it{fewer}",
+            in_words(self.left().max(0.0)),
             share * 100.0,
-            in_words(seconds)
+            in_words(seconds),
+            self.for_a_study(seconds)
         )))
     }
 }
@@ -152,7 +201,11 @@ mod tests {
             (" 1.5h ", 5400.0),
             ("2 m", 120.0),
         ] {
-            assert_eq!(text.parse(), Ok(Budget { seconds }), "{text}");
+            let read = Budget {
+                seconds,
+                spent: 0.0,
+            };
+            assert_eq!(text.parse(), Ok(read), "{text}");
         }
         for text in ["", "30", "m", "-5m", "0s", "infh", "NaNs", "5d", "5µ"] {
             let message = text.parse::<Budget>().unwrap_err();
@@ -180,10 +233,17 @@ mod tests {
         (spec, tasks, costs)
     }
 
+    /// A budget of which so many seconds are left.
+    fn with_left(seconds: f64) -> Budget {
+        Budget {
+            seconds: (seconds + 1e-9) / (1.0 - KEPT),
+            spent: 0.0,
+        }
+    }
+
     fn fit(seconds: f64, open: Open, tune: Option<usize>) -> Result<(usize, f64, f64), String> {
         let (spec, tasks, costs) = study(tune);
-        let budget = Budget { seconds };
-        let fitting = budget.fit(&spec, &tasks, &costs, open, |_| 2);
+        let fitting = with_left(seconds).fit(&spec, &tasks, &costs, open, |_| 2);
         let fitting = fitting.map_err(|error| error.to_string())?;
         assert!(fitting.seconds <= seconds);
         let steps = (400.0 * fitting.share) as usize;
@@ -233,5 +293,40 @@ mod tests {
             let message = fit(seconds, open, None).unwrap_err();
             assert!(least.iter().all(|word| message.contains(word)), "{message}");
         }
+    }
+
+    #[test]
+    fn what_would_fit_is_said() {
+        // Two tasks and three schemes at 25 % of 400 steps: 2 s a trial, so 18 s for three seeds, two at a time.
+        let names = ["none", "rotary", "alibi"].map(String::from).to_vec();
+        let plan = Plan {
+            schemes: Some(Names::These(names)),
+            tasks: Some(Names::These(vec!["reverse".into(), "majority".into()])),
+            steps: Some(Steps::All(400.into())),
+            ..Plan::default()
+        };
+        let (spec, tasks) = StudySpec::of(plan).unwrap();
+        let costs = TrialTimes::flat(&spec.trials(&tasks).unwrap(), 1.0, 0.01);
+        let said = |seconds: f64| {
+            let fitting = with_left(seconds).fit(&spec, &tasks, &costs, Open::Both, |_| 2);
+            fitting.unwrap_err().to_string()
+        };
+        let message = said(13.0);
+        assert!(
+            message
+                .contains("takes about 18 seconds; --budget 20s has time for it, and so much of"),
+            "{message}"
+        );
+        assert!(
+            message.ends_with("none,rotary alone fits into this one: --schemes \"none,rotary\""),
+            "{message}"
+        );
+        assert!(said(10.0).ends_with("--budget 20s has time for it"));
+        let spent = Budget {
+            seconds: 1.0,
+            spent: 90.0,
+        };
+        let flags = [0.0, 600.0, 7_000.0].map(|seconds| spent.for_a_study(seconds));
+        assert_eq!(flags, ["2m", "13m", "2.2h"]);
     }
 }

@@ -17,7 +17,7 @@ use crate::error::LabError;
 use crate::folder::{TrialFolder, read_bounded, read_sealed, write_csv, write_sealed};
 use crate::learn::{
     Checkpoints, CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch,
-    evaluate, evaluate_language, has_converged, train,
+    evaluate, evaluate_language, forecast, has_converged, train,
 };
 use crate::task::{Task, TestRows, Tuning};
 
@@ -83,6 +83,9 @@ pub struct Measures {
     /// What else was measured of a language model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<LanguageScores>,
+    /// The numbers that a forecast says in the test, from windows of the longest training length: see [`Task::forecast`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predicted: Vec<f64>,
     /// How long it took. Only this differs when the trial is run again.
     pub timing: Timing,
 }
@@ -107,6 +110,14 @@ impl Measures {
             return Some(format!(
                 "it has scores at the lengths {lengths:?}, and the task is tested at {:?}",
                 task.test_lengths()
+            ));
+        }
+        let forecast = task.forecast().map_or(0, |of| of.actual.len());
+        // Results of versions that did not keep them have none.
+        if !self.predicted.is_empty() && self.predicted.len() != forecast {
+            return Some(format!(
+                "it has {} forecasts, and the task tests {forecast}",
+                self.predicted.len()
             ));
         }
         self.scores.iter().find_map(|score| {
@@ -269,6 +280,7 @@ pub fn run_trial(
                 let reason = format!("diverged: the score at length {length} is {score}");
                 return Ok(result(Outcome::Failed(reason), None, None));
             }
+            let predicted = forecast(&trained.model, task.as_ref(), &plain)?;
             let scalings = spec
                 .test_scalings
                 .clone()
@@ -285,6 +297,7 @@ pub fn run_trial(
                 curve: curve(&trained.losses),
                 held_out: trained.held_out,
                 language,
+                predicted,
                 timing: Timing {
                     ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
                     tokens_per_second: trained.tokens as f64 / seconds,

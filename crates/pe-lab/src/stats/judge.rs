@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::holm::holm;
 use super::welch::{Difference, Pooled, compare};
+use super::why::Why;
 
 /// Two schemes are level if their means differ by less than this normalized score. It is fixed before any
 /// study is run.
@@ -12,6 +13,9 @@ pub const MARGIN: f64 = 0.02;
 /// A pair that is level ends a study that stops when it is decided only from this number of seeds on: with fewer,
 /// a scheme that fails now and then has often not failed yet.
 pub const LEVEL_SEEDS: usize = 8;
+
+/// So many seeds prove a clear difference: the table of differences of 0.5 in `docs/statistics.md`.
+pub const ENOUGH_SEEDS: usize = 5;
 
 /// The largest shares of studies that make a false claim.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +87,8 @@ pub struct Pair {
     pub p_level: Option<f64>,
     /// What that shows.
     pub finding: Finding,
+    /// Why it shows no more, if it is undecided or has too few seeds.
+    pub why: Option<Why>,
 }
 
 /// The answer to one question: which scheme is best.
@@ -141,7 +147,7 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
     }
     let mut different = pairs(&mut answers, |pair| pair.p);
     let mut level = pairs(&mut answers, |pair| pair.p_level);
-    for answer in &mut answers {
+    for (answer, schemes) in answers.iter_mut().zip(questions) {
         for pair in &mut answer.pairs {
             pair.p_holm = pair.p.and_then(|_| different.next());
             pair.p_level = pair.p_level.and_then(|_| level.next());
@@ -165,6 +171,8 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
             if Some(pair.higher) == leader && pair.finding == Finding::Undecided {
                 pair.finding = Finding::Best;
             }
+            let is_open = matches!(pair.finding, Finding::Undecided | Finding::FewSeeds);
+            pair.why = is_open.then(|| Why::of(pair, schemes, errors));
         }
     }
     answers
@@ -188,6 +196,7 @@ fn unjudged(schemes: &[Vec<Vec<f64>>]) -> Answer {
                 p_holm: None,
                 p_level: None,
                 finding: Finding::FewSeeds,
+                why: None,
             });
         }
     }

@@ -5,8 +5,10 @@
 //! | `describe` | means, variances, the interquartile mean |
 //! | `student` | Student's t: its tails and its quantiles |
 //! | `welch` | two schemes compared: Welch's test on the means of seeds, over task × seed, and with pooled variances |
+//! | `bounded` | the interval of a single scheme, between the scores that are possible |
 //! | `holm` | the correction for many tests |
 //! | `judge` | the procedure: the headline, the table of pairs, what is level |
+//! | `why` | why a pair is undecided |
 //! | `looks` | a study that stops when it is decided: the error at each planned look |
 //! | `rows` | whether other test rows would say the same |
 //!
@@ -14,6 +16,7 @@
 //! is made twice has the same numbers twice. `docs/statistics.md` has the formulas, their sources and what
 //! a simulation says about them.
 
+mod bounded;
 mod describe;
 mod holm;
 mod judge;
@@ -21,18 +24,19 @@ mod looks;
 mod rows;
 mod student;
 mod welch;
+mod why;
 
 use serde::Serialize;
 
+pub use bounded::{Bounds, intervals};
 pub use describe::{interquartile_mean, mean, variance};
 pub use holm::holm;
-pub use judge::{Answer, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};
+pub use judge::{Answer, ENOUGH_SEEDS, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};
 pub use looks::Looks;
 pub use rows::{OtherRows, RowScores, other_rows};
 pub use student::{quantile, two_sided};
-pub use welch::{
-    Difference, Estimate, FEWEST_SEEDS, Pooled, compare, mean_interval, overall_interval,
-};
+pub use welch::{Difference, Estimate, FEWEST_SEEDS, Pooled, compare};
+pub use why::Why;
 
 /// A 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

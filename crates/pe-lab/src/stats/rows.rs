@@ -3,6 +3,8 @@
 //! All seeds of a study are tested on the same held-out rows of a person's data. The spread over seeds says
 //! what other seeds would change, and nothing about other rows.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::Interval;
@@ -24,10 +26,12 @@ pub struct OtherRows {
     pub difference: f64,
     /// The share of intervals like this one that miss the truth.
     pub error: f64,
-    /// Its interval over seeds and rows. `None` with fewer than two seeds or rows.
+    /// Its interval over seeds and rows. `None` with fewer than two seeds or units of rows.
     pub interval: Option<Interval>,
-    /// The number of rows on which the one is right more often, and of those on which the other is.
+    /// The number of units of rows on which the one is right more often, and of those on which the other is.
     pub rows: [usize; 2],
+    /// The number of units.
+    pub units: usize,
 }
 
 impl OtherRows {
@@ -37,49 +41,80 @@ impl OtherRows {
     }
 }
 
-/// Compares two schemes on the same rows.
+/// Compares two schemes on the same rows. `units` has the number of each row's unit: rows that are equal, or of one group,
+/// are no further evidence of each other, so they are drawn together.
 ///
 /// The interval is `d ± t · S · √(n / (n − 1))`. S is the standard deviation of `d` over 2,000 resamples in
-/// which the rows, the seeds of `a` and the seeds of `b` are drawn anew, each independently: the bootstrap of
+/// which the units of rows, the seeds of `a` and the seeds of `b` are drawn anew, each independently: the bootstrap of
 /// crossed factors of Owen (2007), which errs on the side of wide. t has the degrees of freedom of Welch's
 /// test on the seeds, and `n / (n − 1)`, with the smaller number of seeds, makes up for resamples that vary
 /// less than seeds do. `error` is the share of such intervals that may miss the truth.
 ///
-/// `rows` counts the rows on which the mean over seeds of the one is above that of the other. They are described and
+/// `rows` counts the units on which the mean over seeds of the one is above that of the other. They are described and
 /// not tested: what these runs have in common on a row is no luck of the row alone.
-pub fn other_rows(a: &RowScores, b: &RowScores, error: f64) -> OtherRows {
+pub fn other_rows(a: &RowScores, b: &RowScores, units: &[usize], error: f64) -> OtherRows {
     let count = a.iter().chain(b).map(Vec::len).min().unwrap_or(0);
+    let units = rows_of(&units[..count.min(units.len())]);
     let of_row =
         |runs: &RowScores, row: usize| mean(runs.iter().map(|run| run[row])).unwrap_or(0.0);
-    let differences: Vec<f64> = (0..count)
-        .map(|row| of_row(a, row) - of_row(b, row))
+    let difference = |row: usize| of_row(a, row) - of_row(b, row);
+    let of_units: Vec<f64> = (units.iter())
+        .map(|rows| rows.iter().map(|row| difference(*row)).sum())
         .collect();
-    let above = differences.iter().filter(|d| **d > 1e-12).count();
-    let below = differences.iter().filter(|d| **d < -1e-12).count();
-    let difference = mean(differences.iter().copied()).unwrap_or(0.0);
+    let above = of_units.iter().filter(|d| **d > 1e-12).count();
+    let below = of_units.iter().filter(|d| **d < -1e-12).count();
+    let difference = of_units.iter().sum::<f64>() / count.max(1) as f64;
     OtherRows {
         difference,
         error,
-        interval: half_width(a, b, count, error).map(|half| Interval {
+        interval: half_width(a, b, &units, error).map(|half| Interval {
             low: difference - half,
             high: difference + half,
         }),
         rows: [above, below],
+        units: units.len(),
     }
 }
 
-fn half_width(a: &RowScores, b: &RowScores, rows: usize, error: f64) -> Option<f64> {
+/// The rows of every unit, in the order in which units first occur.
+fn rows_of(units: &[usize]) -> Vec<Vec<usize>> {
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    for (row, unit) in units.iter().enumerate() {
+        let place = *places.entry(*unit).or_insert(rows.len());
+        if place == rows.len() {
+            rows.push(Vec::new());
+        }
+        rows[place].push(row);
+    }
+    rows
+}
+
+fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) -> Option<f64> {
     let fewest = a.len().min(b.len());
-    if fewest < 2 || rows < 2 {
+    if fewest < 2 || units.len() < 2 {
         return None;
     }
-    let mut rng = generator("bootstrap", rows as u64, (a.len() * 1_000 + b.len()) as u64);
-    let mut weights = vec![0.0; rows];
+    // The sum of every unit in every run.
+    let sums = |runs: &RowScores| -> RowScores {
+        let of_run = |run: &Vec<f64>| {
+            let of_unit = |rows: &Vec<usize>| rows.iter().map(|row| run[*row]).sum();
+            units.iter().map(of_unit).collect()
+        };
+        runs.iter().map(of_run).collect()
+    };
+    let (sums_of_a, sums_of_b) = (sums(a), sums(b));
+    let stream = (a.len() * 1_000 + b.len()) as u64;
+    let mut rng = generator("bootstrap", units.len() as u64, stream);
+    let mut weights = vec![0.0; units.len()];
     let draws: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             weights.fill(0.0);
-            for _ in 0..rows {
-                weights[rng.random_range(0..rows)] += 1.0;
+            let mut rows = 0;
+            for _ in 0..units.len() {
+                let unit = rng.random_range(0..units.len());
+                weights[unit] += 1.0;
+                rows += units[unit].len();
             }
             let mut of = |runs: &RowScores| {
                 let totals: Vec<f64> = runs
@@ -94,8 +129,8 @@ fn half_width(a: &RowScores, b: &RowScores, rows: usize, error: f64) -> Option<f
                 let drawn = (0..runs.len()).map(|_| totals[rng.random_range(0..runs.len())]);
                 drawn.sum::<f64>() / (runs.len() * rows) as f64
             };
-            let of_a = of(a);
-            of_a - of(b)
+            let of_a = of(&sums_of_a);
+            of_a - of(&sums_of_b)
         })
         .collect();
     let of_runs = |runs: &RowScores| -> Vec<f64> {
@@ -111,6 +146,12 @@ fn half_width(a: &RowScores, b: &RowScores, rows: usize, error: f64) -> Option<f
 mod tests {
     use super::*;
 
+    /// Rows that are all different.
+    fn apart(a: &RowScores, b: &RowScores, error: f64) -> OtherRows {
+        let rows: Vec<usize> = (0..a.first().map_or(0, Vec::len)).collect();
+        other_rows(a, b, &rows, error)
+    }
+
     #[test]
     fn rows_that_disagree_establish_nothing_however_sure_the_seeds_are() {
         // Every seed answers the same: the seeds leave no doubt. 30 rows speak for one, 24 for the other.
@@ -123,14 +164,14 @@ mod tests {
             rows.collect::<Vec<f64>>()
         };
         let (a, b) = (vec![run(1.0); 5], vec![run(0.0); 5]);
-        let compared = other_rows(&a, &b, 0.05);
+        let compared = apart(&a, &b, 0.05);
         assert_eq!(compared.rows, [30, 24]);
         assert!((compared.difference - 0.06).abs() < 1e-12);
         assert!(!compared.established(), "{compared:?}");
         // Without the 24, they do.
         let b: Vec<Vec<f64>> = vec![(0..100).map(|row| f64::from(row >= 30)).collect(); 5];
         let a = vec![vec![1.0; 100]; 5];
-        let compared = other_rows(&a, &b, 0.05);
+        let compared = apart(&a, &b, 0.05);
         assert!(compared.established(), "{compared:?}");
     }
 
@@ -143,7 +184,7 @@ mod tests {
         };
         let width = |a: &[usize]| {
             let a: RowScores = a.iter().map(|level| rows(*level)).collect();
-            let interval = other_rows(&a, &vec![rows(5); 4], 0.05).interval.unwrap();
+            let interval = apart(&a, &vec![rows(5); 4], 0.05).interval.unwrap();
             interval.high - interval.low
         };
         assert!(width(&[6, 6, 7, 7]) < width(&[3, 5, 8, 10]) / 2.0);
@@ -156,19 +197,44 @@ mod tests {
             (0..5).map(|seed| run(seed).collect()).collect()
         };
         let (high, low) = (runs(8), runs(2));
-        assert!(other_rows(&high, &low, 0.05).established());
-        assert!(!other_rows(&low, &high, 0.05).established());
+        assert!(apart(&high, &low, 0.05).established());
+        assert!(!apart(&low, &high, 0.05).established());
         let width = |error| {
-            let interval = other_rows(&high, &low, error).interval.unwrap();
+            let interval = apart(&high, &low, error).interval.unwrap();
             interval.high - interval.low
         };
         assert!(width(0.0125) > 1.1 * width(0.05));
     }
 
     #[test]
+    fn rows_that_stand_together_are_one_row() {
+        // Of 400 rows ten are different: 40 copies each, of which seven speak for the first scheme.
+        let copies = |row: usize| row / 40;
+        let run = |level: usize| {
+            (0..400)
+                .map(|row| f64::from(copies(row) % 10 < level))
+                .collect()
+        };
+        let (a, b): (RowScores, RowScores) = (vec![run(9); 5], vec![run(6); 5]);
+        let units: Vec<usize> = (0..400).map(copies).collect();
+        let together = other_rows(&a, &b, &units, 0.05);
+        assert_eq!((together.rows, together.units), ([3, 0], 10));
+        let apart = apart(&a, &b, 0.05);
+        assert_eq!((apart.rows, apart.units), ([120, 0], 400));
+        // As copies are no evidence, ten rows and their copies have the interval of ten rows.
+        let ten = |level| (0..10).map(|row| f64::from(row < level)).collect();
+        let units: Vec<usize> = (0..10).collect();
+        let alone = other_rows(&vec![ten(9); 5], &vec![ten(6); 5], &units, 0.05);
+        let width = |of: OtherRows| of.interval.map(|of| of.high - of.low).unwrap();
+        assert!((width(together) - width(alone)).abs() < 1e-9);
+        assert!(width(together) > 5.0 * width(apart));
+        assert!(apart.established() && !together.established());
+    }
+
+    #[test]
     fn one_seed_has_no_interval() {
-        let compared = other_rows(&vec![vec![1.0, 1.0]], &vec![vec![0.0, 1.0]], 0.05);
+        let compared = apart(&vec![vec![1.0, 1.0]], &vec![vec![0.0, 1.0]], 0.05);
         assert_eq!((compared.interval, compared.rows), (None, [1, 0]));
-        assert_eq!(other_rows(&Vec::new(), &Vec::new(), 0.05).rows, [0, 0]);
+        assert_eq!(apart(&Vec::new(), &Vec::new(), 0.05).rows, [0, 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Two schemes compared, and the interval of one.
+//! Two schemes compared.
 
 use serde::Serialize;
 
@@ -182,12 +182,22 @@ impl Difference {
     /// the runs among them would be as likely, and two of them are as extreme as this one. Equal means have
     /// p = 1. `None` with fewer than [`FEWEST_SEEDS`].
     pub fn p(&self) -> Option<f64> {
-        let p = |estimate: &Estimate| match (estimate.varies(), self.value.abs() > ROUNDING) {
+        let of_each = self.estimates?.map(|estimate| self.p_of(&estimate));
+        Some(of_each.into_iter().fold(0.0, f64::max))
+    }
+
+    fn p_of(&self, estimate: &Estimate) -> f64 {
+        match (estimate.varies(), self.value.abs() > ROUNDING) {
             (true, _) => estimate.p(),
             (false, true) => self.smallest_p(),
             (false, false) => 1.0,
-        };
-        Some(self.estimates?.iter().map(p).fold(0.0, f64::max))
+        }
+    }
+
+    /// The p of the two tests that take the runs of these two schemes alone.
+    pub(super) fn own_p(&self) -> Option<[f64; 2]> {
+        let [by_seed, by_task, ..] = self.estimates?;
+        Some([by_seed, by_task].map(|estimate| self.p_of(&estimate)))
     }
 
     /// `2 / C(n_a + n_b, n_a)`.
@@ -214,7 +224,7 @@ impl Difference {
     }
 
     /// Whether a run of one of the two varies between seeds.
-    fn own_varies(&self) -> bool {
+    pub(super) fn own_varies(&self) -> bool {
         let own = |estimates: [Estimate; 4]| estimates[..2].iter().any(Estimate::varies);
         self.estimates.is_some_and(own)
     }
@@ -243,36 +253,4 @@ fn wider(estimates: &[Estimate]) -> Option<Interval> {
     let varying = estimates.iter().filter(|estimate| estimate.varies());
     let intervals = varying.map(Estimate::interval);
     intervals.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)))
-}
-
-/// Student's 95 % interval of the mean of `values`, one per seed: `x̄ ± t(n − 1) · S / √n`.
-///
-/// `None` for fewer than two values. Values that do not vary have an interval without width.
-pub fn mean_interval(values: &[f64]) -> Option<Interval> {
-    let (value, part) = (mean(values.iter().copied())?, part(values, 1)?);
-    let estimate = Estimate::new(value, std::iter::once(part));
-    Some(match estimate.varies() {
-        true => estimate.interval(),
-        false => Interval {
-            low: value,
-            high: value,
-        },
-    })
-}
-
-/// The 95 % interval of a scheme's mean over tasks, from `scores[task][seed]`: the wider of Student's on the
-/// means of seeds and of the stratified one, as for a [`Difference`].
-///
-/// `None` for fewer than two seeds. Scores that do not vary have an interval without width.
-pub fn overall_interval(scores: &[Vec<f64>]) -> Option<Interval> {
-    let means = seed_means(scores);
-    let value = mean(means.iter().copied())?;
-    let by_task: Option<Vec<_>> = scores.iter().map(|runs| part(runs, scores.len())).collect();
-    let by_task = Estimate::new(value, by_task?.into_iter());
-    let by_seed = Estimate::new(value, std::iter::once(part(&means, 1)?));
-    let still = Interval {
-        low: value,
-        high: value,
-    };
-    Some(wider(&[by_seed, by_task]).unwrap_or(still))
 }

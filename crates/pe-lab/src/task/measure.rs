@@ -32,9 +32,11 @@ pub enum Measure {
         /// The unit of the number.
         unit: String,
     },
+    /// A score that another program computed, of which nothing else is known: higher is better, and 1 is the highest.
+    Given,
 }
 
-/// A score with what it measures. In a result file it is the field `accuracy`, `exact_match`, `bits` or `error`.
+/// A score with what it measures. In a file it is the field `accuracy`, `exact_match`, `bits`, `error` or `score`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
@@ -46,6 +48,9 @@ pub enum Score {
     Bits(f64),
     /// The mean absolute error, in the unit of the data.
     Error(f64),
+    /// A score of another program.
+    #[serde(rename = "score")]
+    Given(f64),
 }
 
 impl Measure {
@@ -56,6 +61,7 @@ impl Measure {
             Self::ExactMatch => "exact match".into(),
             Self::Bits { token } => format!("bits per {token}"),
             Self::Error { unit } => format!("error in {unit}"),
+            Self::Given => "score".into(),
         }
     }
 
@@ -64,6 +70,7 @@ impl Measure {
         match self {
             Self::Accuracy => "accuracy (share correct)".into(),
             Self::ExactMatch => "exact match (share of answers right as a whole)".into(),
+            Self::Given => "score (higher is better)".into(),
             _ => format!("{} (lower is better)", self.name()),
         }
     }
@@ -74,12 +81,18 @@ impl Measure {
             Self::Accuracy | Self::ExactMatch => "all correct",
             Self::Bits { .. } => "no bit needed",
             Self::Error { .. } => "no error",
+            Self::Given => "the highest score",
         }
     }
 
     /// Whether it is a share of correct answers.
     pub fn is_accuracy(&self) -> bool {
         matches!(self, Self::Accuracy | Self::ExactMatch)
+    }
+
+    /// Whether lower is better.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Bits { .. } | Self::Error { .. })
     }
 
     /// A value of this measure.
@@ -89,6 +102,7 @@ impl Measure {
             Self::ExactMatch => Score::ExactMatch(value),
             Self::Bits { .. } => Score::Bits(value),
             Self::Error { .. } => Score::Error(value),
+            Self::Given => Score::Given(value),
         }
     }
 }
@@ -100,7 +114,8 @@ impl Score {
             Self::Accuracy(value)
             | Self::ExactMatch(value)
             | Self::Bits(value)
-            | Self::Error(value) => value,
+            | Self::Error(value)
+            | Self::Given(value) => value,
         }
     }
 
@@ -111,6 +126,7 @@ impl Score {
             Self::ExactMatch(_) => Self::ExactMatch(value),
             Self::Bits(_) => Self::Bits(value),
             Self::Error(_) => Self::Error(value),
+            Self::Given(_) => Self::Given(value),
         }
     }
 
@@ -125,15 +141,17 @@ impl Score {
             Self::Error(_) => Measure::Error {
                 unit: "the unit of the data".into(),
             },
+            Self::Given(_) => Measure::Given,
         }
     }
 
     /// The skill: 0 at the floor and 1 for a perfect score, so higher is better for every measure. It is
-    /// (accuracy − floor) / (1 − floor), and 1 − value / floor for a loss.
+    /// (accuracy − floor) / (1 − floor), and 1 − value / floor for a loss. A score of another program stays as it is.
     pub fn over(self, floor: f64) -> f64 {
         match self {
             Self::Accuracy(share) | Self::ExactMatch(share) => (share - floor) / (1.0 - floor),
             Self::Bits(loss) | Self::Error(loss) => 1.0 - loss / floor,
+            Self::Given(score) => score,
         }
     }
 
@@ -148,6 +166,7 @@ impl Score {
                     format!("the {name} {value} and the floor {floor}; both are shares from 0 to 1")
                 })
             }
+            Self::Given(_) => Some("a score of another program, and a study has none".into()),
             Self::Bits(_) | Self::Error(_) => {
                 let fits = value >= 0.0 && value.is_finite() && floor > 0.0 && floor.is_finite();
                 (!fits).then(|| {

@@ -134,6 +134,21 @@ impl Sample {
     }
 }
 
+/// The numbers that a forecast is about, in the order of the test sets, which all have them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// The name of the times, or `row`.
+    pub time: String,
+    /// The time of each number, or that of its row, counted from 1.
+    pub at: Vec<f64>,
+    /// Whether times are dates, in days since 1970-01-01.
+    pub dates: bool,
+    /// The numbers.
+    pub actual: Vec<f64>,
+    /// The number before each, to which the predicted difference is added.
+    pub last: Vec<f64>,
+}
+
 /// A task: data to train on, data to test on, and a score that takes no skill.
 ///
 /// Both kinds of data depend on the arguments alone. All samples of a batch or of a test set have the
@@ -265,6 +280,23 @@ pub trait Task: Send + Sync {
     /// How the rows of the test sets hang together.
     fn test_rows(&self) -> TestRows {
         TestRows::Drawn
+    }
+
+    /// The numbers that are forecast in the test. `None` for a task that forecasts none.
+    fn forecast(&self) -> Option<Forecast> {
+        None
+    }
+
+    /// Which rows of the test set of one length are no further evidence of each other: the number of each row's unit.
+    /// Equal rows are one unit.
+    fn test_units(&self, length: usize) -> Vec<usize> {
+        tuning::units(&self.test_set(length))
+    }
+
+    /// Whether a training example is held out while a learning rate or a number of steps is chosen, if the task decides
+    /// that itself. Otherwise one different example in ten is.
+    fn is_apart(&self, _sample: &Sample) -> Option<bool> {
+        None
     }
 
     /// Whether inputs have times.

@@ -1,7 +1,7 @@
 //! A task as it is while a learning rate or a number of steps is chosen: tested on examples that are held out of its
 //! training data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const BATCH: usize = 64;
 /// choice that is made here says nothing about them.
 ///
 /// Of separate examples, a tenth of the different ones is held out. Whether an example is depends on its input alone, so it
-/// is held out in every training batch, of a generated task and of rows alike.
+/// is held out in every training batch, of a generated task and of rows alike. Of rows with groups, whole groups are.
 ///
 /// Windows of one series or text overlap, so a part of the data is held out: the last tenth of what is trained on, and at least two
 /// of the longest windows. A gap of one window before it belongs to neither. So no row of the data that is read or predicted in a
@@ -92,7 +92,7 @@ fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets
         };
         for sample in batch {
             let hash = hash(&sample);
-            let is_held_out = parts.is_some() || is_held_out(hash);
+            let is_held_out = parts.is_some() || is_held_out(task, &sample);
             let fits = |of: usize| mixed || task.tokens_of(of) == sample.input.len();
             let set = sets.iter_mut().find(|(of, _)| fits(*of));
             trains |= !is_held_out;
@@ -122,10 +122,21 @@ fn hash(sample: &Sample) -> u64 {
     }
 }
 
-/// Whether an example with this hash is one of those that are held out. The low bits of the hash depend on
-/// little of the input.
-fn is_held_out(hash: u64) -> bool {
-    (hash >> 32).is_multiple_of(HELD_OUT as u64)
+/// The number of each sample's unit: equal inputs have one.
+pub fn units(samples: &[Sample]) -> Vec<usize> {
+    let mut known: HashMap<u64, usize> = HashMap::new();
+    let unit = |sample| {
+        let next = known.len();
+        *known.entry(hash(sample)).or_insert(next)
+    };
+    samples.iter().map(unit).collect()
+}
+
+/// Whether an example is one of those that are held out: as its task says, or by its hash. The low bits of the hash
+/// depend on little of the input.
+fn is_held_out(task: &dyn Task, sample: &Sample) -> bool {
+    let by_hash = || (hash(sample) >> 32).is_multiple_of(HELD_OUT as u64);
+    task.is_apart(sample).unwrap_or_else(by_hash)
 }
 
 impl Task for Tuning {
@@ -137,7 +148,7 @@ impl Task for Tuning {
         // A larger batch has more of the same kind, so that enough are left.
         for times in [2, 8, 32, 128] {
             left = self.task.train_batch(seed, step, size * times);
-            left.retain(|sample| !is_held_out(hash(sample)));
+            left.retain(|sample| !is_held_out(self.task.as_ref(), sample));
             if left.len() >= size {
                 break;
             }
@@ -239,6 +250,10 @@ impl Task for Tuning {
 
     fn test_rows(&self) -> TestRows {
         self.task.test_rows()
+    }
+
+    fn is_apart(&self, sample: &Sample) -> Option<bool> {
+        self.task.is_apart(sample)
     }
 
     fn depths(&self, sample: &Sample) -> Vec<f64> {

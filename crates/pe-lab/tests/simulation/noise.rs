@@ -108,3 +108,103 @@ pub const UNSEEN: Noise = Noise {
         mean + 0.06 * scheme as f64 - failure + 0.002 * normal(rng)
     },
 };
+
+/// How the scores of runs vary between the lowest and the highest that are possible.
+pub struct Law {
+    pub name: &'static str,
+    /// The mean of every scheme.
+    pub mean: f64,
+    pub score: fn(scheme: usize, rng: &mut HostRng) -> f64,
+}
+
+/// The lowest score: no answer is right, and the floor is 0.2. The highest is 1.
+pub const LOWEST: f64 = -0.25;
+
+/// A score of a beta distribution with this mean, and of this precision, between the bounds.
+fn beta(mean: f64, precision: f64, rng: &mut HostRng) -> f64 {
+    let x = (mean - LOWEST) / (1.0 - LOWEST);
+    let (a, b) = (gamma(x * precision, rng), gamma((1.0 - x) * precision, rng));
+    LOWEST + (1.0 - LOWEST) * a / (a + b)
+}
+
+/// A gamma variate (Marsaglia and Tsang 2000; one of a shape below 1 is made of one above it).
+fn gamma(shape: f64, rng: &mut HostRng) -> f64 {
+    if shape < 1.0 {
+        let u: f64 = 1.0 - rng.random::<f64>();
+        return gamma(shape + 1.0, rng) * u.powf(1.0 / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    loop {
+        let x = normal(rng);
+        let v = (1.0 + x / (9.0 * d).sqrt()).powi(3);
+        let u = 1.0 - rng.random::<f64>();
+        if v > 0.0 && u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return d * v;
+        }
+    }
+}
+
+/// `high` with this probability, else `low`, and a little more or less.
+fn either(high: f64, low: f64, probability: f64, rng: &mut HostRng) -> f64 {
+    let around = 0.01 * (2.0 * rng.random::<f64>() - 1.0);
+    around
+        + if rng.random::<f64>() < probability {
+            high
+        } else {
+            low
+        }
+}
+
+pub const LAWS: [Law; 8] = [
+    Law {
+        name: "smooth",
+        mean: 0.85,
+        score: |_, rng| beta(0.85, 40.0, rng),
+    },
+    Law {
+        name: "near 1",
+        mean: 0.97,
+        score: |_, rng| beta(0.97, 20.0, rng),
+    },
+    Law {
+        name: "anywhere",
+        mean: 0.5,
+        score: |_, rng| beta(0.5, 2.0, rng),
+    },
+    Law {
+        name: "at 1 in three of four",
+        mean: 0.85,
+        score: |_, rng| match rng.random::<f64>() < 0.75 {
+            true => 1.0,
+            false => beta(0.4, 20.0, rng),
+        },
+    },
+    Law {
+        name: "solved or not",
+        mean: 0.515,
+        score: |_, rng| either(0.98, 0.05, 0.5, rng),
+    },
+    Law {
+        name: "one in ten fails",
+        mean: 0.92,
+        score: |_, rng| either(0.98, 0.38, 0.9, rng),
+    },
+    Law {
+        name: "near the floor",
+        mean: 0.01,
+        score: |_, rng| either(0.01, 0.01, 0.5, rng),
+    },
+    Law {
+        name: "unequal laws",
+        mean: 0.75,
+        score: |scheme, rng| match scheme % 2 {
+            0 => either(0.75, 0.75, 0.5, rng),
+            _ => either(0.98, 0.06, 0.75, rng),
+        },
+    },
+];
+
+/// The one of this name.
+pub fn law(name: &str) -> &'static Law {
+    LAWS.iter().find(|law| law.name == name).unwrap()
+}

@@ -40,6 +40,8 @@ pub(super) struct Table {
     /// The numbers of each column.
     pub values: Vec<Vec<f64>>,
     pub times: Option<Vec<f64>>,
+    /// Whether times are dates, in days since 1970-01-01.
+    pub dates: bool,
     pub to_predict: Target,
 }
 
@@ -385,6 +387,10 @@ impl Wanted {
             columns: self.read.iter().map(|(column, _)| name(column)).collect(),
             values: found.values,
             times: self.time.is_some().then_some(found.times),
+            dates: self
+                .time
+                .as_ref()
+                .is_some_and(|(_, clock)| *clock != Clock::Numbers),
             time: self.time.map(|(time, _)| time.name),
             to_predict: match self.class {
                 None => Target::Next,

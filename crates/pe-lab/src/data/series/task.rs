@@ -10,7 +10,7 @@ use super::super::predict::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
-use crate::task::{Answer, Input, Measure, Readout, Sample, Task, TestRows, Windows};
+use crate::task::{Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows};
 
 /// The fewest steps of a training, unless a flag says otherwise. After 150 steps a forecast of `co2.csv` still
 /// improved.
@@ -53,6 +53,9 @@ pub(in super::super) struct Series {
 pub(in super::super) struct About {
     target: String,
     pub time: Option<String>,
+    /// Whether its times are dates.
+    #[serde(default)]
+    dates: bool,
     columns: Vec<String>,
     /// The names of the classes, if they are what is predicted.
     pub labels: Option<Vec<String>>,
@@ -110,6 +113,7 @@ impl Series {
         let about = About {
             target: table.target.clone(),
             time: table.time.clone(),
+            dates: table.dates,
             columns: table.columns.clone(),
             labels,
             to_train: self.to_train,
@@ -158,6 +162,7 @@ impl Series {
         let table = Table {
             target: about.target,
             time: about.time,
+            dates: about.dates,
             columns: about.columns,
             values: values.chunks(rows).map(<[f64]>::to_vec).collect(),
             times,
@@ -452,6 +457,21 @@ impl Task for Series {
             true => self.scale[0].1,
             false => 1.0,
         }
+    }
+
+    fn forecast(&self) -> Option<Forecast> {
+        let (numbers, times) = (&self.table.values[0], self.table.times.as_ref());
+        let of_rows = |of: &dyn Fn(usize) -> f64| self.tested.iter().map(|row| of(*row)).collect();
+        is_forecast(&self.table).then(|| Forecast {
+            time: match (&self.table.time, times) {
+                (Some(name), Some(_)) => name.clone(),
+                _ => "row".into(),
+            },
+            at: of_rows(&|row| times.map_or((row + 1) as f64, |times| times[row])),
+            dates: self.table.dates,
+            actual: of_rows(&|row| numbers[row]),
+            last: of_rows(&|row| numbers[row - 1]),
+        })
     }
 
     fn has_times(&self) -> bool {

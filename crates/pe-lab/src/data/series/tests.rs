@@ -475,6 +475,16 @@ fn a_table_of_times_without_labels_is_told_how_series_are_read() {
         "such as --target `y` --time `Year`",
     );
     assert!(!asked(&years).contains("--target"));
+    let lines: String = dates
+        .iter()
+        .map(|day| format!("{{\"t\": \"{day}\", \"y\": 1.5}}\n"))
+        .collect();
+    let told = read_as("a.jsonl", lines.as_bytes(), |reading| reading.target = None).unwrap_err();
+    assert_says(
+        &told,
+        "the other keys are `t`, `y`; name it with --label KEY; lines that are measurements",
+    );
+    assert_says(&told, "take --target KEY, and --time KEY");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
 use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor_key, stem};
-use super::scale::{most, scale};
+use super::scale::{bounds, scale};
 use super::series::series;
 use crate::draw::{Axis, Lines, Rect, Side, Stroke, Words, band, line};
 use crate::error::LabError;
@@ -27,7 +27,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     // One number per run, that of the tables: the mean over the sequences of all lengths. A task that is tested only beyond the training lengths
     // has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
-    let all = series(data, task, most(&task.measure), |measures| {
+    let all = series(data, task, bounds(&task.measure), |measures| {
         let scores = measures
             .scores
             .iter()
@@ -59,10 +59,11 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         false => Part::ALL[part].in_words(task.resolutions),
     };
     let x = scale(task, where_tested, &all, 0.12);
-    let entries = [floor_key(format!("floor: {}", task.floor_about))];
+    let entries = floor.map(|_| floor_key(format!("floor: {}", task.floor_about)));
+    let entries: Vec<_> = entries.into_iter().collect();
     figure(
         stem("bars", &task.name),
-        format!("{}: {} after {}", task.title, task.measure.name(), task.steps_in_words()),
+        format!("{}: {}{}", task.title, task.measure.name(), task.after_steps()),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),

@@ -35,8 +35,8 @@ struct Map<'a> {
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
     let lengths: Vec<usize> = task.lengths.concat();
     let maps: Vec<Map<'_>> = data
-        .spec
-        .schemes
+        .origin
+        .schemes()
         .iter()
         .map(|scheme| map(data, task, scheme, &lengths))
         .filter(|map| map.columns.iter().flatten().any(Option::is_some))
@@ -60,7 +60,11 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
                 let top = top + (nth / COLUMNS) as i32 * HEIGHT;
                 panel(page, (left, top), map, &lengths, task.lengths[0].len())?;
             }
-            scale(page, top + rows * HEIGHT, task.measure.is_accuracy())
+            let one = match task.measure.is_accuracy() {
+                true => "1: all correct",
+                false => "1: perfect",
+            };
+            scale(page, top + rows * HEIGHT, ["0: the floor", one])
         },
     )
     .map(Some)

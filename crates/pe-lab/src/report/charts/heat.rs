@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::figure::Figure;
 use crate::report::number::fixed;
-use crate::report::summary::Summary;
+use crate::report::summary::{Summary, TaskSummary};
 
 /// The height of a row of cells.
 const ROW: i32 = 30;
@@ -31,15 +31,25 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         .map(|part| grid.height(summary.tasks.iter().filter(|t| t.has(*part)).count()))
         .collect();
     let all_shares = summary.tasks.iter().all(|task| task.measure.is_accuracy());
+    let has_floors = summary.tasks.iter().any(TaskSummary::has_floor);
+    let ends = match (has_floors, all_shares) {
+        (false, _) => ["0", "1"],
+        (true, true) => ["0: the floor", "1: all correct"],
+        (true, false) => ["0: the floor", "1: perfect"],
+    };
     let drawn = figure(
         "heat-map".into(),
-        "Normalized score of every scheme on every task".into(),
+        match has_floors {
+            true => "Normalized score of every scheme on every task".into(),
+            false => "Score of every scheme on every task".into(),
+        },
         format!(
-            "0 is the floor, which takes no skill; 1 means {}. The numbers are means over seeds. A cell \
-             without a number has no result.",
-            match all_shares {
-                true => "that every answer is correct",
-                false => "a perfect score",
+            "{}The numbers are means over seeds. A cell without a number has no result.",
+            match (has_floors, all_shares) {
+                (false, _) => "",
+                (true, true) =>
+                    "0 is the floor, which takes no skill; 1 means that every answer is correct. ",
+                (true, false) => "0 is the floor, which takes no skill; 1 means a perfect score. ",
             }
         ),
         heights.iter().sum::<i32>() + SCALE,
@@ -47,14 +57,16 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         |page, mut top| {
             for (part, height) in parts.iter().zip(heights) {
                 let name = match (part, two_parts) {
+                    (Part::Inside, true) if !has_floors => "inside the training lengths",
                     (Part::Inside, true) => "inside the training lengths, or held-out data",
+                    (Part::Inside, false) if !has_floors => "as given",
                     (Part::Inside, false) => "on held-out data",
                     (Part::Beyond, _) => part.in_words(summary.resolutions()),
                 };
                 grid.panel(page, top, summary, *part, name)?;
                 top += height;
             }
-            scale(page, top, all_shares)
+            scale(page, top, ends)
         },
     )?;
     Ok(vec![drawn])
@@ -139,8 +151,8 @@ impl Grid {
     }
 }
 
-/// The bar that says which colour is which score.
-pub fn scale(page: &Page, top: i32, all_shares: bool) -> Result<(), LabError> {
+/// The bar that says which colour is which score, with what stands at its ends.
+pub fn scale(page: &Page, top: i32, [zero, one]: [&str; 2]) -> Result<(), LabError> {
     const STEPS: i32 = 60;
     const STEP: i32 = 5;
     let (left, width) = ((WIDTH - STEPS * STEP) / 2, STEPS * STEP);
@@ -154,16 +166,7 @@ pub fn scale(page: &Page, top: i32, all_shares: bool) -> Result<(), LabError> {
         };
         page.fill(rect, score(f64::from(step) / f64::from(STEPS - 1)))?;
     }
-    let one = if all_shares {
-        "1: all correct"
-    } else {
-        "1: perfect"
-    };
-    for (text, x) in [
-        ("0: the floor", left),
-        ("0.5", left + width / 2),
-        (one, left + width),
-    ] {
+    for (text, x) in [(zero, left), ("0.5", left + width / 2), (one, left + width)] {
         page.text((x, top + 24), text, SIZE, Words::below())?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use super::panel::{figure, panel, stem, trained_key};
 use super::series::{Series, legend, lines, series};
+use crate::ask::steps_in_words;
 use crate::draw::colour::REFERENCE;
 use crate::draw::{Axis, Key, Look, Page, Stroke, line};
 use crate::error::LabError;
@@ -9,6 +10,7 @@ use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::report::language::{LanguageRow, LanguageSummary, line as line_of};
 use crate::run::Measures;
+use crate::stats::Bounds;
 
 const HEIGHT: i32 = 330;
 
@@ -47,7 +49,7 @@ fn by_length(
         rows.iter()
             .any(|row| row.scheme == scheme && row.name != scheme)
     };
-    let schemes = &data.spec.schemes;
+    let schemes = data.origin.schemes();
     let panels: Vec<(&str, Vec<&LanguageRow>)> = match scaled {
         false => vec![(
             "",
@@ -84,7 +86,7 @@ fn by_length(
             Panel {
                 scheme,
                 slid: slid.collect(),
-                all: lines(data, task, f64::INFINITY, &names, curve),
+                all: lines(data, task, Bounds::LOSS, &names, curve),
             }
         })
         .collect();
@@ -135,7 +137,7 @@ fn by_length(
             "Trained on windows of {trained} for {}. Scored on the last {} {}s of each window, which are the \
              same at every length. Line: the mean over seeds. Band, if there are few lines: its 95 % interval over \
              seeds. Small markers: every seed.",
-            task.steps_in_words(),
+            steps_in_words(task.auto_from, task.steps),
             language.scored,
             token(task)
         ),
@@ -207,7 +209,7 @@ fn by_position(
         return Ok(None);
     };
     let group = (trained / 4).max(1);
-    let all: Vec<Series> = series(data, task, f64::INFINITY, |measures| {
+    let all: Vec<Series> = series(data, task, Bounds::LOSS, |measures| {
         let of_length = measures
             .scores
             .iter()

@@ -1,7 +1,7 @@
 //! The score by the length of the sequence.
 
 use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
-use super::scale::{most, scale};
+use super::scale::{bounds, scale};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
@@ -11,7 +11,7 @@ use crate::report::figure::Figure;
 const HEIGHT: i32 = 330;
 
 pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
-    let all = series(data, task, most(&task.measure), |measures| {
+    let all = series(data, task, bounds(&task.measure), |measures| {
         let scores = measures.scores.iter();
         scores.map(|of| (of.length, of.score.value())).collect()
     });
@@ -19,7 +19,8 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         return Ok(None);
     }
     let mut entries = legend(&all);
-    entries.push(floor_key("floor"));
+    let has_floor = task.floors.iter().any(Option::is_some);
+    entries.extend(has_floor.then(|| floor_key("floor")));
     if task.train_lengths.is_some() {
         entries.push(trained_key(match task.resolutions {
             true => "patches of the images of the training",
@@ -46,22 +47,27 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     figure(
         stem("chart", &task.name),
         format!(
-            "{}: {} by {} after {}",
+            "{}: {} by {}{}",
             task.title,
             task.measure.name(),
             if task.resolutions { "resolution" } else { "length" },
-            task.steps_in_words()
+            task.after_steps()
         ),
         format!(
             "Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds. \
-             Small markers: every seed. Floor: {}.",
-            task.floor_about
+             Small markers: every seed.{}",
+            match has_floor {
+                true => format!(" Floor: {}.", task.floor_about),
+                false => String::new(),
+            }
         ),
         HEIGHT,
         &entries,
         |page, top| {
             let mut chart = panel(page, (top, HEIGHT), x, &y, trained)?;
-            draw_floor(&mut chart, &floor(data, task))?;
+            if has_floor {
+                draw_floor(&mut chart, &floor(data, task))?;
+            }
             for series in &all {
                 series.draw_band(&mut chart)?;
             }

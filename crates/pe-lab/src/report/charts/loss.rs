@@ -8,6 +8,7 @@ use crate::learn::CurvePoint;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 use crate::run::Measures;
+use crate::stats::Bounds;
 use crate::task::Measure;
 
 const HEIGHT: i32 = 300;
@@ -17,7 +18,9 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
     let name = &task.name;
     // Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of the data.
     let (loss, unit) = match &task.measure {
-        Measure::Accuracy | Measure::Bits { .. } => ("cross-entropy", "nats per answer"),
+        Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
+            ("cross-entropy", "nats per answer")
+        }
         Measure::ExactMatch => ("cross-entropy", "nats per token of an answer"),
         Measure::Error { unit } => ("mean absolute error", unit.as_str()),
     };
@@ -65,7 +68,7 @@ fn chart(
         .map(|point| point.loss * task.unit)
         .filter(|loss| loss.is_finite());
     let highest = highest.fold(0.0, f64::max);
-    let all = series(data, task, highest, |measures| {
+    let mut all = series(data, task, Bounds::LOSS, |measures| {
         let points: Vec<(usize, f64)> = match task.auto_from {
             None => {
                 let points = curve(measures).iter();
@@ -78,6 +81,7 @@ fn chart(
             .map(|(step, loss)| (step, loss * task.unit))
             .collect()
     });
+    all.iter_mut().for_each(|series| series.crop(highest));
     let ends = match task.auto_from {
         None => "",
         Some(_) => {

@@ -3,10 +3,12 @@
 mod bars;
 mod cost;
 mod depth;
+mod forecast;
 mod heat;
 mod language;
 mod length;
 mod loss;
+pub mod overview;
 mod panel;
 mod position;
 mod scale;
@@ -23,7 +25,7 @@ use crate::error::LabError;
 /// The charts of one task.
 pub struct TaskFigures {
     /// Accuracy by scheme; by length, if there are several; by position, if answers are read at several
-    /// positions; and by depth and length, if something is asked for at a depth. A language model has charts of its own
+    /// positions; and by depth and length, if something is asked for at a depth. A forecast has one over time. A language model has charts of its own
     /// by length and position.
     pub scores: Vec<Figure>,
     /// The learning curves.
@@ -51,7 +53,8 @@ pub fn of_task(
     };
     let by_position = position::draw(data, task)?;
     let by_depth = depth::draw(data, task)?;
-    let scores = [by_scheme, by_length, by_position, by_depth];
+    let over_time = forecast::draw(data, task)?;
+    let scores = [by_scheme, by_length, over_time, by_position, by_depth];
     Ok(TaskFigures {
         scores: scores.into_iter().flatten().collect(),
         losses: loss::draw(data, task)?,
@@ -70,7 +73,7 @@ pub fn of_study(summary: &Summary) -> Result<Vec<Figure>, LabError> {
 pub fn of_costs(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     match &summary.costs {
         None => Ok(Vec::new()),
-        Some(costs) => cost::draw(costs, &summary.study.schemes, summary.resolutions()),
+        Some(costs) => cost::draw(costs, summary.origin.schemes(), summary.resolutions()),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::report::figure::Figure;
 
-/// The width of every chart in pixels. Two of them fit side by side on a desk, and on a phone one is
+/// The width of most charts in pixels. Two of them fit side by side on a desk, and on a phone one is
 /// shown at about 60 % of its size.
 pub const WIDTH: i32 = 600;
 /// The free space on the left, and on the right of a panel.
@@ -28,11 +28,24 @@ pub fn figure(
     paint: impl FnOnce(&mut Page, i32) -> Result<(), LabError>,
 ) -> Result<Figure, LabError> {
     let room = WIDTH - 2 * LEGEND_LEFT;
-    let size = (WIDTH, TOP + height + legend_height(legend, room) + 4);
-    let svg = page(size, &title, &[], |page| {
-        paint(page, TOP)?;
-        page.legend_in_rows((LEGEND_LEFT, TOP + height), room, legend)
-    })?;
+    let with_legend = height + legend_height(legend, room);
+    figure_of_width(WIDTH, name, title, caption, with_legend, |page, top| {
+        paint(page, top)?;
+        page.legend_in_rows((LEGEND_LEFT, top + height), room, legend)
+    })
+}
+
+/// Draws a chart without a legend that is so many pixels wide.
+pub fn figure_of_width(
+    width: i32,
+    name: String,
+    title: String,
+    caption: String,
+    height: i32,
+    paint: impl FnOnce(&mut Page, i32) -> Result<(), LabError>,
+) -> Result<Figure, LabError> {
+    let size = (width, TOP + height + 4);
+    let svg = page(size, &title, &[], |page| paint(page, TOP))?;
     Ok(Figure {
         name,
         title,

@@ -2,7 +2,7 @@
 //! training saw end.
 
 use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
-use super::scale::{most, scale};
+use super::scale::{bounds, scale};
 use super::series::{Series, legend, series};
 use crate::draw::{Axis, Page};
 use crate::error::LabError;
@@ -24,7 +24,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let panels: Vec<Curves> = lengths(task)
         .into_iter()
         .map(|length| {
-            let all = series(data, task, most(&task.measure), |measures| {
+            let all = series(data, task, bounds(&task.measure), |measures| {
                 let scores = measures
                     .scores
                     .iter()

@@ -3,13 +3,14 @@
 use super::series::Series;
 use crate::draw::Axis;
 use crate::report::data::TaskFacts;
+use crate::stats::Bounds;
 use crate::task::Measure;
 
-/// The largest value that a score can have.
-pub fn most(measure: &Measure) -> f64 {
+/// The values that a score can have.
+pub fn bounds(measure: &Measure) -> Bounds {
     match measure {
-        Measure::Accuracy | Measure::ExactMatch => 1.0,
-        Measure::Bits { .. } | Measure::Error { .. } => f64::INFINITY,
+        Measure::Accuracy | Measure::ExactMatch | Measure::Given => Bounds::SHARE,
+        Measure::Bits { .. } | Measure::Error { .. } => Bounds::LOSS,
     }
 }
 
@@ -17,7 +18,7 @@ pub fn most(measure: &Measure) -> f64 {
 /// value or floor that is drawn for a loss. `tested` says in words where the scores are from.
 pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axis {
     let most = match &task.measure {
-        Measure::Accuracy | Measure::ExactMatch => 1.0,
+        Measure::Accuracy | Measure::ExactMatch | Measure::Given => 1.0,
         _ => {
             let drawn = all.iter().flat_map(|series| {
                 let points = series.points.iter().map(|at| at.1);
@@ -32,6 +33,7 @@ pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axi
         (measure, "") => measure.axis(),
         (Measure::Accuracy, _) => format!("accuracy {tested} (share correct)"),
         (Measure::ExactMatch, _) => format!("exact match {tested} (share of answers)"),
+        (Measure::Given, _) => format!("score {tested} (higher is better)"),
         (measure, _) => format!("{} {tested} (lower is better)", measure.name()),
     };
     Axis::round(&name, 0.0..most * (1.0 + beyond), 6)

@@ -1,12 +1,12 @@
 //! What a chart draws of one scheme.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::draw::{Chart, Key, Look, band, line, markers};
 use crate::error::LabError;
 use crate::report::data::{Data, TaskFacts};
 use crate::run::Measures;
-use crate::stats::{Interval, mean, mean_interval};
+use crate::stats::{Bounds, Interval, intervals, mean};
 
 /// With more schemes than this no bands are drawn: they would hide each other and the lines.
 const MOST_BANDS: usize = 6;
@@ -23,17 +23,17 @@ pub struct Series {
     pub band: Vec<(f64, Interval)>,
 }
 
-/// The series of every scheme that has results on a task. `curve` gives the points of one run. Their values
-/// lie from 0 to `most`, which may be infinite, and so does what is shown of their intervals.
+/// The series of every scheme that has results on a task. `curve` gives the points of one run, whose values lie within
+/// `bounds`.
 pub fn series(
     data: &Data<'_>,
     task: &TaskFacts,
-    most: f64,
+    bounds: Bounds,
     curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
-    let schemes = data.spec.schemes.iter();
+    let schemes = data.origin.schemes().iter();
     let own: Vec<(String, String)> = schemes.map(|of| (of.clone(), of.clone())).collect();
-    lines(data, task, most, &own, |_, _, measures| curve(measures))
+    lines(data, task, bounds, &own, |_, _, measures| curve(measures))
 }
 
 /// The same of lines that are not only the schemes: each has a name of its own, and the scheme whose runs it
@@ -42,7 +42,7 @@ pub fn series(
 pub fn lines(
     data: &Data<'_>,
     task: &TaskFacts,
-    most: f64,
+    bounds: Bounds,
     of: &[(String, String)],
     curve: impl Fn(&str, &str, &Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
@@ -50,38 +50,38 @@ pub fn lines(
         Some(rest) if !rest.is_empty() => rest.trim().to_string(),
         _ => name.clone(),
     };
-    let schemes = data.spec.schemes.iter().cloned();
+    let schemes = data.origin.schemes().iter().cloned();
     let others = of.iter().filter(|(name, scheme)| name != scheme);
     let names: Vec<String> = schemes.chain(others.map(drawn_as)).collect();
-    let all = of.iter().map(|line| {
-        let (name, scheme) = line;
-        let mut at: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for (x, y) in data
-            .measured(&task.name, scheme)
-            .flat_map(|(_, measures)| curve(name, scheme, measures))
-            .filter(|(_, y)| y.is_finite())
-        {
-            at.entry(x).or_default().push(y);
-        }
+    // The values of every line at every place, one for each seed.
+    let all: Vec<BTreeMap<usize, Vec<f64>>> = of
+        .iter()
+        .map(|(name, scheme)| {
+            let mut at: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+            for (x, y) in data
+                .measured(&task.name, scheme)
+                .flat_map(|(_, measures)| curve(name, scheme, measures))
+                .filter(|(_, y)| y.is_finite())
+            {
+                at.entry(x).or_default().push(y);
+            }
+            at
+        })
+        .collect();
+    let mut bands = bands(&all, bounds).into_iter();
+    let all = of.iter().zip(&all).map(|(line, at)| {
         let each = at
             .iter()
             .flat_map(|(x, all)| all.iter().map(|y| (*x as f64, *y)));
         let means = at
             .iter()
             .filter_map(|(x, all)| Some((*x as f64, mean(all.iter().copied())?)));
-        let within = |interval: Interval| Interval {
-            low: interval.low.clamp(0.0, most),
-            high: interval.high.clamp(0.0, most),
-        };
-        let bands = at
-            .iter()
-            .filter_map(|(x, all)| Some((*x as f64, within(mean_interval(all)?))));
         Series {
             scheme: drawn_as(line),
             look: Look::of(&drawn_as(line), &names),
             points: each.collect(),
             mean: means.collect(),
-            band: bands.collect(),
+            band: bands.next().unwrap_or_default(),
         }
     });
     let mut all: Vec<Series> = all.filter(|series| !series.mean.is_empty()).collect();
@@ -89,6 +89,21 @@ pub fn lines(
         all.iter_mut().for_each(|series| series.band.clear());
     }
     all
+}
+
+/// The intervals of every line. Those at one place share the dispersion of all runs.
+fn bands(all: &[BTreeMap<usize, Vec<f64>>], bounds: Bounds) -> Vec<Vec<(f64, Interval)>> {
+    let mut bands = vec![Vec::new(); all.len()];
+    let places: BTreeSet<usize> = all.iter().flat_map(|at| at.keys().copied()).collect();
+    for x in places {
+        let values = |at: &BTreeMap<usize, Vec<f64>>| vec![at.get(&x).cloned().unwrap_or_default()];
+        let values: Vec<Vec<Vec<f64>>> = all.iter().map(values).collect();
+        let values: Vec<&[Vec<f64>]> = values.iter().map(Vec::as_slice).collect();
+        for (band, interval) in bands.iter_mut().zip(intervals(&values, bounds)) {
+            band.extend(interval.map(|interval| (x as f64, interval)));
+        }
+    }
+    bands
 }
 
 /// The legend of a chart: an entry for each scheme.
@@ -102,6 +117,14 @@ pub fn legend(all: &[Series]) -> Vec<(Key, String)> {
 }
 
 impl Series {
+    /// Leaves out what an axis that ends here does not show.
+    pub fn crop(&mut self, end: f64) {
+        for (_, interval) in &mut self.band {
+            interval.low = interval.low.min(end);
+            interval.high = interval.high.min(end);
+        }
+    }
+
     /// Draws the band of the intervals.
     pub fn draw_band(&self, chart: &mut Chart<'_>) -> Result<(), LabError> {
         let low = self.band.iter().map(|(x, interval)| (*x, interval.low));
@@ -165,7 +188,7 @@ mod tests {
             .score("mine", "b", 1, &[(10, 0.9)])
             .fail("mine", "c", 1, "diverged");
         let data = study.data();
-        let all = series(&data, &data.tasks[0], 1.0, |measures| {
+        let all = series(&data, &data.tasks[0], Bounds::SHARE, |measures| {
             measures
                 .scores
                 .iter()
@@ -178,7 +201,8 @@ mod tests {
         assert_eq!(all[0].band.len(), 1, "one seed has no interval");
         // Student's interval of 0.5 and 0.7 reaches from −0.67 to 1.87, and a share does not.
         let interval = all[0].band[0].1;
-        assert_eq!((interval.low, interval.high), (0.0, 1.0));
+        assert!(0.0 < interval.low && interval.low < 0.1, "{interval:?}");
+        assert!(0.9 < interval.high && interval.high < 1.0, "{interval:?}");
         assert!(all[1].band.is_empty());
     }
 }

@@ -1,0 +1,302 @@
+//! What was found in labelled rows, in lines for a person.
+
+use std::collections::HashMap;
+
+use super::epochs::USUAL_BATCH;
+use super::error::Problem;
+use super::labelled::UNKNOWN;
+use super::limits::MAX_VOCABULARY;
+use super::quote::{grouped, shorten};
+use super::rows::{Rows, shown};
+use super::split::{Bin, Split};
+
+/// The description warns if fewer rows than this are tested.
+const FEW: usize = 50;
+/// The description names this many labels and counts the rest.
+const NAMED: usize = 10;
+/// The description shows this many rows as they were read, and this many tokens at each end of a row.
+const SHOWN_ROWS: usize = 2;
+const SHOWN_TOKENS: [usize; 2] = [16, 4];
+
+/// The number of rows in some bins, and how many of them have the most frequent label.
+pub(super) fn most_frequent(label: impl Fn(usize) -> usize, bins: &[Bin]) -> (usize, usize) {
+    let mut counts = HashMap::new();
+    for row in bins.iter().flat_map(|bin| &bin.rows) {
+        *counts.entry(label(*row)).or_insert(0) += 1;
+    }
+    (
+        counts.values().sum(),
+        counts.into_values().max().unwrap_or(0),
+    )
+}
+
+/// The rows that are tested, inside the training lengths and beyond.
+pub(super) fn tested(split: &Split) -> impl Iterator<Item = &usize> {
+    let bins = split.inside.iter().chain(split.beyond.iter().flatten());
+    bins.flat_map(|bin| &bin.rows)
+}
+
+/// The share of the tested tokens that are unknown, and one of them.
+fn unknown<'a>(data: &'a Rows, split: &Split, numbers: &[u32]) -> (f64, Option<&'a str>) {
+    let tokens = || tested(split).flat_map(|row| &data.rows[*row].tokens);
+    let is_unknown = |token: &&u32| numbers[**token as usize] == UNKNOWN;
+    let share = tokens().filter(is_unknown).count() as f64 / tokens().count().max(1) as f64;
+    let example = tokens().find(is_unknown);
+    (
+        share,
+        example.map(|word| data.words[*word as usize].as_str()),
+    )
+}
+
+pub(super) fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Result<(), Problem> {
+    match unknown(data, split, numbers) {
+        (share, Some(example)) if share > 0.5 => Err(Problem::Unknown {
+            percent: 100.0 * share,
+            example: shown(example).to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The first rows as they were read.
+fn first_rows(data: &Rows) -> Vec<String> {
+    let rows = data.rows.iter().take(SHOWN_ROWS).zip(1..);
+    let each = rows.map(|(row, number)| {
+        let words: Vec<&str> = row
+            .tokens
+            .iter()
+            .map(|token| shown(&data.words[*token as usize]))
+            .collect();
+        let [first, last] = SHOWN_TOKENS;
+        let text = match words.len() {
+            all if all <= first + last => words.join(" "),
+            all => format!(
+                "{} … {}",
+                words[..first].join(" "),
+                words[all - last..].join(" ")
+            ),
+        };
+        format!(
+            "row {number} as read: BOS {text} EOS ({} tokens), {} {}",
+            words.len(),
+            noun(data),
+            shorten(&data.labels[row.label])
+        )
+    });
+    each.collect()
+}
+
+/// What the last thing of a row is called.
+fn noun(data: &Rows) -> &'static str {
+    match data.answers {
+        None => "label",
+        Some(_) => "answer",
+    }
+}
+
+/// What is to be said of answers that are written.
+fn describe_answers(
+    data: &Rows,
+    answers: &[Vec<u32>],
+    split: &Split,
+    numbers: &[u32],
+) -> Vec<String> {
+    let longest = answers.iter().map(Vec::len).max().unwrap_or(0);
+    let is_unknown = |row: &&usize| {
+        let answer = &answers[data.rows[**row].label];
+        answer
+            .iter()
+            .any(|token| numbers[*token as usize] == UNKNOWN)
+    };
+    let unknown = tested(split).filter(is_unknown).count();
+    let mut lines = vec![format!(
+        "{} different answers of up to {longest} tokens; a decoder writes them, and one is right if all of it is, with its end",
+        grouped(answers.len())
+    )];
+    if unknown > 0 {
+        lines.push(format!(
+            "{} of the tested answers hold a token that training does not have, so they cannot be right",
+            grouped(unknown)
+        ));
+    }
+    lines
+}
+
+pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
+    let rows = &data.rows;
+    let mut by_label = vec![0; data.labels.len()];
+    for row in rows {
+        by_label[row.label] += 1;
+    }
+    let mut labels: Vec<usize> = (0..by_label.len()).collect();
+    labels.sort_by_key(|label| std::cmp::Reverse(by_label[*label]));
+    let mut named: Vec<String> = labels
+        .iter()
+        .take(NAMED)
+        .map(|label| {
+            format!(
+                "{} {}",
+                shorten(&data.labels[*label]),
+                grouped(by_label[*label])
+            )
+        })
+        .collect();
+    if labels.len() > NAMED {
+        named.push(format!("and {} more", grouped(labels.len() - NAMED)));
+    }
+
+    let mut lengths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
+    lengths.sort_unstable();
+    let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
+
+    let (unknown, _) = unknown(data, split, numbers);
+    let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
+
+    let (what, mut lines) = match &data.answers {
+        None => (
+            "labelled sequences",
+            vec![format!(
+                "{} labels: {}",
+                grouped(labels.len()),
+                named.join(", ")
+            )],
+        ),
+        Some(answers) => (
+            "prompts and answers",
+            describe_answers(data, answers, split, numbers),
+        ),
+    };
+    lines.insert(0, format!("{} rows of {what}", grouped(rows.len())));
+    lines.extend([
+        if shortest == longest {
+            format!("all sequences have {longest} tokens")
+        } else {
+            format!(
+                "lengths {shortest} to {longest} tokens, half of them up to {}",
+                lengths[(lengths.len() - 1) / 2]
+            )
+        },
+        format!(
+            "vocabulary: {} of the {} different tokens in training; of the tokens tested, \
+             {:.1} % are unknown",
+            if words > MAX_VOCABULARY {
+                format!("the {} most frequent", grouped(MAX_VOCABULARY))
+            } else {
+                "all".into()
+            },
+            grouped(words),
+            100.0 * unknown
+        ),
+        format!(
+            "{} rows to train on, {} held out{}",
+            grouped(split.train.len()),
+            grouped(split.held_out),
+            match &split.beyond {
+                // The rows of a test file that are longer are among those held out.
+                Err(_) if split.held_out > tested =>
+                    format!(", {} of them tested", grouped(tested)),
+                _ => String::new(),
+            }
+        ),
+        format!(
+            "{} steps of {USUAL_BATCH} go once through the rows to train on",
+            grouped(split.train.len().div_ceil(USUAL_BATCH))
+        ),
+        format!(
+            "tested inside the training lengths: {}",
+            bins(&split.inside)
+        ),
+        match &split.beyond {
+            Ok(beyond) => format!(
+                "tested beyond the training lengths, which end at {}: {}",
+                split.train_lengths.1,
+                bins(beyond)
+            ),
+            Err(why) => format!("no test beyond the training lengths: {why}"),
+        },
+        floors(data, split),
+    ]);
+    if tested < FEW {
+        lines.push(format!(
+            "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
+            100.0 / tested as f64
+        ));
+    }
+    if tested - most < FEW / 5 {
+        lines.push(format!(
+            "few rows: {} of the {} held-out rows have another {} than most; one of them is {:.0} % \
+             of the normalized score inside, at every seed",
+            tested - most,
+            grouped(tested),
+            noun(data),
+            100.0 / (tested - most) as f64
+        ));
+    }
+    if split.repeated > 0 {
+        lines.push(format!(
+            "rows with the sequence of an earlier one: {}{}",
+            grouped(split.repeated),
+            match split.leaked {
+                0 => "; equal sequences are all in training or all in the test",
+                _ => "",
+            }
+        ));
+    }
+    if split.leaked > 0 {
+        lines.push(format!(
+            "rows of the test file whose sequence is also in training: {}; a model may know their answers \
+             by heart",
+            grouped(split.leaked)
+        ));
+    }
+    if split.contradictory > 0 {
+        lines.push(format!(
+            "sequences under more than one {}: {}; not all of their answers can be correct",
+            noun(data),
+            grouped(split.contradictory)
+        ));
+    }
+    if !data.groups.is_empty() {
+        lines.push(format!(
+            "{} groups of rows, each on one side of the division (groups with a sequence in common are one){}",
+            grouped(split.units),
+            match split.left_out {
+                0 => String::new(),
+                rows => format!(
+                    "; left out: {} rows of groups to train on that are longer than training",
+                    grouped(rows)
+                ),
+            }
+        ));
+    }
+    lines.extend(first_rows(data));
+    lines
+}
+
+/// The floors in words.
+fn floors(data: &Rows, split: &Split) -> String {
+    let (rows, noun) = (&data.rows, noun(data));
+    let share = |bins: &[Bin]| {
+        let (tested, most) = most_frequent(|row| rows[row].label, bins);
+        format!("{:.3}", most as f64 / tested as f64)
+    };
+    let inside = share(&split.inside);
+    match &split.beyond {
+        Ok(beyond) => format!(
+            "floor, the share of the most frequent {noun}: {inside} inside, {} beyond",
+            share(beyond)
+        ),
+        Err(_) => format!("floor, the share of the most frequent {noun}: {inside}"),
+    }
+}
+
+fn bins(bins: &[Bin]) -> String {
+    let each = bins.iter().map(|bin| {
+        format!(
+            "{} rows of up to {} tokens",
+            grouped(bin.rows.len()),
+            bin.length
+        )
+    });
+    each.collect::<Vec<_>>().join(", ")
+}

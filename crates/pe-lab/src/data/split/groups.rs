@@ -1,0 +1,105 @@
+//! Whether groups of rows can be divided so that each is on one side.
+
+use std::collections::HashSet;
+
+use super::{MIN_TESTED, has_one_label};
+use crate::data::error::Problem;
+use crate::data::quote::{grouped, shorten};
+use crate::data::rows::Rows;
+use crate::data::together::Together;
+
+/// Checks that the groups can be divided: every label needs rows of two of them.
+pub(super) fn check(data: &Rows, together: &Together) -> Result<(), Problem> {
+    let mut of_label: Vec<HashSet<usize>> = vec![HashSet::new(); data.labels.len()];
+    for (row, unit) in data.rows.iter().zip(&together.of_row) {
+        of_label[row.label].insert(*unit);
+    }
+    match of_label.iter().position(|units| units.len() < 2) {
+        None => Ok(()),
+        Some(label) => Err(Problem::Groups(format!(
+            "all rows of the label {} are of one group, so no other group can test what was learned of it (groups \
+             with a sequence in common count as one)",
+            shorten(&data.labels[label])
+        ))),
+    }
+}
+
+/// Checks that no group is both in the file and in the test file.
+pub(super) fn check_test_file(data: &Rows, first: usize) -> Result<(), Problem> {
+    let (train, test) = match data.groups.len() {
+        0 => return Ok(()),
+        _ => data.groups.split_at(first),
+    };
+    let trained: HashSet<&u32> = train.iter().collect();
+    let mut both = (1..).zip(test).filter(|(_, group)| trained.contains(group));
+    match both.next() {
+        None => Ok(()),
+        Some((row, _)) => Err(Problem::Test(format!(
+            "the group of row {row} of the test file has rows to train on too, and --group keeps the rows of a group \
+             on one side; leave out --test, or take these rows out"
+        ))),
+    }
+}
+
+/// Checks that a division of groups can be trained on and tested.
+pub(super) fn check_division(
+    data: &Rows,
+    train: &[usize],
+    held_out: &[usize],
+) -> Result<(), Problem> {
+    if let Some(label) = missing(data, train.iter()) {
+        return Err(Problem::Groups(format!(
+            "all rows of the label {} are of groups that are held out, so that nothing is learned of it; there are too \
+             few groups for this division",
+            shorten(&data.labels[label])
+        )));
+    }
+    match has_one_label(&data.rows, held_out) {
+        false => Ok(()),
+        true => Err(Problem::Groups(format!(
+            "the groups that are held out have {} rows of fewer than two labels; there are too few groups to test on",
+            held_out.len()
+        ))),
+    }
+}
+
+/// A label that none of these rows has. Answers that are written are no labels: none is missing.
+fn missing<'a>(data: &Rows, rows: impl Iterator<Item = &'a usize>) -> Option<usize> {
+    if data.answers.is_some() {
+        return None;
+    }
+    let mut found = vec![false; data.labels.len()];
+    rows.for_each(|row| found[data.rows[*row].label] = true);
+    found.iter().position(|found| !found)
+}
+
+/// Whether the held-out groups have enough rows of more than `limit` tokens to be tested beyond training; or the reason why
+/// not.
+pub(super) fn enough_beyond(
+    data: &Rows,
+    train: &[usize],
+    held_out: &[usize],
+    limit: usize,
+) -> Result<(), String> {
+    let rows = &data.rows;
+    let is_longer = |row: &&usize| rows[**row].tokens.len() > limit;
+    let shorter = train.iter().filter(|row| !is_longer(row));
+    if let Some(label) = missing(data, shorter) {
+        return Err(format!(
+            "without the rows longer than {limit} tokens, none is left to train on of the label {}",
+            shorten(&data.labels[label])
+        ));
+    }
+    let longer: Vec<usize> = held_out.iter().filter(is_longer).copied().collect();
+    match longer.len() {
+        few if few < MIN_TESTED => Err(format!(
+            "{few} rows of the held-out groups are longer than the 90th percentile of the lengths ({limit}), and such a \
+             test takes at least {MIN_TESTED}"
+        )),
+        _ if has_one_label(rows, &longer) => Err(format!(
+            "the {} rows of the held-out groups that are longer than {limit} tokens have one label",
+            grouped(longer.len())
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,148 @@
+//! Which rows stay together: those of equal tokens, and those of one group where a person names a column of groups.
+
+use std::collections::HashMap;
+
+use super::rows::{Row, Rows};
+
+/// Rows that are all trained on or all held out.
+pub(super) struct Unit {
+    /// The label of the first row; of a group, that of most of its rows.
+    pub label: usize,
+    /// The tokens of its longest row.
+    pub length: usize,
+    /// The rows, in the order of the file.
+    pub rows: Vec<usize>,
+}
+
+/// The rows of a file, in units that stay together.
+pub(super) struct Together {
+    /// The units, in the order of their first rows.
+    pub units: Vec<Unit>,
+    /// The number of each row's unit.
+    pub of_row: Vec<usize>,
+    /// The number of rows whose sequence occurs in an earlier row.
+    pub repeated: usize,
+    /// The number of different sequences that occur under more than one label.
+    pub contradictory: usize,
+}
+
+impl Together {
+    /// The units of all rows. Groups that share a sequence are one.
+    pub fn of(data: &Rows) -> Self {
+        let rows = &data.rows;
+        let mut sequences: HashMap<&[u32], usize> = HashMap::new();
+        let mut is_contradictory: HashMap<usize, bool> = HashMap::new();
+        let mut union = Union((0..rows.len()).collect());
+        let mut groups: HashMap<u32, usize> = HashMap::new();
+        let mut repeated = 0;
+        for (row, Row { tokens, label }) in rows.iter().enumerate() {
+            let first = *sequences.entry(tokens).or_insert(row);
+            if first != row {
+                repeated += 1;
+                union.join(first, row);
+                let other = *label != rows[first].label;
+                *is_contradictory.entry(first).or_default() |= other;
+            }
+            if let Some(group) = data.groups.get(row) {
+                let first = *groups.entry(*group).or_insert(row);
+                union.join(first, row);
+            }
+        }
+        let mut units: Vec<Unit> = Vec::new();
+        let mut known: HashMap<usize, usize> = HashMap::new();
+        let mut of_row = Vec::with_capacity(rows.len());
+        for (row, Row { tokens, label }) in rows.iter().enumerate() {
+            let unit = *known.entry(union.root(row)).or_insert(units.len());
+            if unit == units.len() {
+                units.push(Unit {
+                    label: *label,
+                    length: 0,
+                    rows: Vec::new(),
+                });
+            }
+            units[unit].rows.push(row);
+            units[unit].length = units[unit].length.max(tokens.len());
+            of_row.push(unit);
+        }
+        if !data.groups.is_empty() {
+            for unit in &mut units {
+                unit.label = most_frequent(unit.rows.iter().map(|row| rows[*row].label));
+            }
+        }
+        Self {
+            units,
+            of_row,
+            repeated,
+            contradictory: is_contradictory.values().filter(|of| **of).count(),
+        }
+    }
+}
+
+/// The label that occurs most often. Of equally frequent ones, the first in the order of the labels.
+fn most_frequent(labels: impl Iterator<Item = usize>) -> usize {
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    for label in labels {
+        *counts.entry(label).or_default() += 1;
+    }
+    let most = counts
+        .into_iter()
+        .max_by_key(|(label, count)| (*count, std::cmp::Reverse(*label)));
+    most.map_or(0, |(label, _)| label)
+}
+
+/// Numbers that are joined into sets; the smallest number of a set is its root.
+struct Union(Vec<usize>);
+
+impl Union {
+    fn root(&mut self, of: usize) -> usize {
+        let mut at = of;
+        while self.0[at] != at {
+            // Halves the way for the next time.
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn together(rows: &[(usize, &[u32], u32)]) -> Together {
+        let row = |of: &(usize, &[u32], u32)| Row {
+            label: of.0,
+            tokens: of.1.to_vec(),
+        };
+        Together::of(&Rows {
+            rows: rows.iter().map(row).collect(),
+            groups: rows.iter().map(|of| of.2).collect(),
+            words: Vec::new(),
+            labels: Vec::new(),
+            answers: None,
+            written: None,
+        })
+    }
+
+    #[test]
+    fn groups_that_share_a_sequence_are_one() {
+        let rows: [(usize, &[u32], u32); 6] = [
+            (0, &[1, 2], 7),
+            (1, &[3], 8),
+            (1, &[4, 4, 4], 9),
+            (1, &[3], 9),
+            (0, &[5], 7),
+            (0, &[3], 10),
+        ];
+        let all = together(&rows);
+        assert_eq!(all.of_row, [0, 1, 1, 1, 0, 1]);
+        assert_eq!(all.units[0].rows, [0, 4]);
+        assert_eq!((all.units[1].label, all.units[1].length), (1, 3));
+        assert_eq!((all.repeated, all.contradictory), (2, 1));
+    }
+}

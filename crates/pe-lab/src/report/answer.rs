@@ -1,0 +1,141 @@
+//! The answer of a study for a person without statistics, as values. `verdict/found` finds them, each a claim that the tests
+//! of a study allow, and `sentences` says them.
+
+use serde::Serialize;
+
+use super::comparison::{Part, Reason};
+
+/// What the first line of a report says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// No trial has a score.
+    NoScore,
+    /// No seed of any scheme has a score on every task.
+    NotCompared,
+    /// This scheme alone has scores.
+    Alone(String),
+    /// So few seeds prove nothing.
+    FewSeeds {
+        /// The fewest seeds of a scheme.
+        seeds: usize,
+        /// The fewest that can prove anything.
+        fewest: usize,
+        /// As many show a clear difference.
+        enough: usize,
+        /// The scheme with the highest mean, if it has learned anything.
+        highest: Option<(String, Achieved)>,
+    },
+    /// Nothing is claimed before the first planned look, at so many seeds.
+    BeforeFirstLook(usize),
+    /// Every training is too short to tell.
+    TooShort,
+    /// What the tests found.
+    Found {
+        /// Whether positions are needed.
+        positions: Option<Positions>,
+        /// Which schemes are best, inside and beyond the training lengths.
+        parts: Vec<Standing>,
+        /// Whether many trainings had not converged, so that this ranks how fast schemes learn.
+        ranks_speed: bool,
+    },
+}
+
+/// What the control without positions achieves, and what the leader does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Positions {
+    /// Where that was tested.
+    pub part: Part,
+    /// What the tests say of the two.
+    pub found: Need,
+    /// The score of the control.
+    pub without: Achieved,
+    /// The score of the leader.
+    pub with: Achieved,
+}
+
+/// Whether positions are needed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// The leader is above the control, which has less than half of its score.
+    Needed,
+    /// The leader is above the control.
+    Helpful,
+    /// The leader is level with the control.
+    Level,
+    /// Neither is established.
+    Unclear(Reason),
+}
+
+/// Which schemes are best in one part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Standing {
+    /// The part.
+    pub part: Part,
+    /// Which are best.
+    pub top: Top,
+}
+
+/// Which schemes are best.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Top {
+    /// No scheme got above the floor.
+    Floor,
+    /// Too little was learned to name one: the highest score.
+    Unlearned(f64),
+    /// One is best.
+    Best(String),
+    /// Several are level, or have the same score in every run, and all others are below them.
+    Shared {
+        /// The leader and those that are level with it.
+        level: Vec<String>,
+        /// Those with the same score as the leader in every run.
+        same: Vec<String>,
+        /// Those that are proven below the leader.
+        below: Vec<String>,
+    },
+    /// It is not established which of these is best.
+    Open {
+        /// The leader and those that are neither proven below it nor level with it.
+        open: Vec<String>,
+        /// Those that are proven below the leader.
+        below: Vec<String>,
+        /// Why that of them is undecided whose mean is furthest below the leader's.
+        why: Reason,
+    },
+}
+
+/// A score, as a person reads it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Achieved {
+    /// This share of the answers of a task is right.
+    Right(f64, String),
+    /// This loss, in the unit of its task.
+    Loss(f64, String),
+    /// The mean over tasks of the normalized scores: 0 takes no skill, 1 is perfect.
+    Score(f64),
+    /// A score that was computed elsewhere, of which it is not known what takes no skill.
+    Given(f64),
+}
+
+impl Need {
+    /// Whether the control is proven below the leader.
+    pub fn is_proven(&self) -> bool {
+        matches!(self, Self::Needed | Self::Helpful)
+    }
+}
+
+impl Achieved {
+    /// The number alone.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Right(value, _)
+            | Self::Loss(value, _)
+            | Self::Score(value)
+            | Self::Given(value) => *value,
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Several studies beside each other: their verdicts, what differs between what they ran, and the scores of every test that
+//! they have in common. Nothing else is compared, and no test compares two studies.
+
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Report;
+use super::comparison::Part;
+use super::number::fixed;
+use super::paper::{DASH, Grid, Row};
+use super::summary::{Summary, TaskSummary};
+use super::words::{list, range};
+use crate::ask::StudySpec;
+use crate::stats::Interval;
+
+/// Several studies beside each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beside {
+    /// The studies, in the order in which they were named.
+    pub studies: Vec<Member>,
+    /// In what their specs differ.
+    pub differences: Vec<Difference>,
+    /// The scores of what they have in common.
+    pub tables: Vec<Table>,
+    /// What is not put beside each other, and why.
+    pub not_compared: Vec<String>,
+}
+
+/// One of the studies.
+#[derive(Clone, Debug, Serialize)]
+pub struct Member {
+    /// What it is called here: the name of its folder.
+    pub name: String,
+    /// Its own verdict.
+    pub verdict: Vec<String>,
+    /// Its trials with scores, and all of them.
+    pub finished: [usize; 2],
+}
+
+/// A field in which specs differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The field, as in `study.json`.
+    pub field: String,
+    /// Its value in each study, in words.
+    pub values: Vec<String>,
+}
+
+/// The scores of one test, or of all tests together, in one part.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    /// What was tested.
+    pub title: String,
+    /// Where.
+    pub part: Part,
+    /// The schemes, those of the first study first.
+    pub rows: Vec<SchemeRow>,
+}
+
+/// A scheme in several studies.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchemeRow {
+    /// Its name.
+    pub scheme: String,
+    /// Its score in each study, where it has any.
+    pub scores: Vec<Option<ScoreOf>>,
+}
+
+/// A normalized score.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScoreOf {
+    /// The mean over seeds.
+    pub mean: f64,
+    /// Its 95 % interval over seeds.
+    pub interval: Option<Interval>,
+    /// The number of seeds.
+    pub seeds: usize,
+}
+
+impl Beside {
+    /// Two or more studies, each with the path of its folder.
+    pub fn of(studies: &[(PathBuf, &Report<'_>)]) -> Self {
+        let paths: Vec<&Path> = studies.iter().map(|of| of.0.as_path()).collect();
+        let summaries: Vec<&Summary> = studies.iter().map(|of| &of.1.summary).collect();
+        Self::of_summaries(&paths, &summaries)
+    }
+
+    fn of_summaries(paths: &[&Path], summaries: &[&Summary]) -> Self {
+        let mut beside = Self {
+            differences: differences(summaries),
+            studies: names(paths)
+                .into_iter()
+                .zip(summaries)
+                .map(|(name, of)| Member {
+                    name,
+                    verdict: of.verdict.clone(),
+                    finished: [of.finished, of.trials],
+                })
+                .collect(),
+            tables: Vec::new(),
+            not_compared: Vec::new(),
+        };
+        for part in Part::ALL {
+            beside.add_part(summaries, part);
+        }
+        beside
+    }
+
+    /// The tables of one part.
+    fn add_part(&mut self, summaries: &[&Summary], part: Part) {
+        let tested = |of: &Summary| -> Vec<String> {
+            let tasks = of.tasks.iter().filter(|task| task.has(part));
+            tasks.map(|task| task.title.clone()).collect()
+        };
+        let mut titles: Vec<String> = Vec::new();
+        for title in summaries.iter().flat_map(|of| tested(of)) {
+            if !titles.contains(&title) {
+                titles.push(title);
+            }
+        }
+        let place = part.in_words(summaries.iter().all(|of| of.resolutions()));
+        let (mut shared, mut alone) = (Vec::new(), Vec::new());
+        for title in &titles {
+            match common(summaries, title, part) {
+                Ok(tasks) => {
+                    self.tables.push(of_task(&tasks, title, part));
+                    shared.push(title.clone());
+                }
+                Err(None) => alone.push(title.clone()),
+                Err(Some(why)) => {
+                    self.not_compared.push(format!("{title} {place}: {why}."));
+                }
+            }
+        }
+        if !alone.is_empty() {
+            self.not_compared.push(format!(
+                "{} {place}: not in all of these studies.",
+                list(&alone)
+            ));
+        }
+        let all_shared = shared.len() == titles.len();
+        if titles.len() > 1 && all_shared {
+            self.tables.push(overall(summaries, part));
+        } else if titles.len() > 1 {
+            self.not_compared.push(format!(
+                "The means over all tasks {place}: they are means over different tests."
+            ));
+        }
+    }
+
+    /// The tables, a column for each study.
+    pub fn grids(&self) -> Vec<Grid> {
+        let names = || self.studies.iter().map(|of| of.name.clone());
+        let header = |first: &str| [first.to_string()].into_iter().chain(names()).collect();
+        let differences = self.differences.iter().map(|of| Row {
+            cells: [of.field.clone()]
+                .into_iter()
+                .chain(of.values.clone())
+                .collect(),
+            bold: false,
+        });
+        let differences: Vec<Row> = differences.collect();
+        let specs = (!differences.is_empty()).then(|| Grid {
+            name: "specs".into(),
+            caption: "What differs between the studies.".into(),
+            header: header("Field"),
+            rows: differences,
+        });
+        let scores = self.tables.iter().enumerate().map(|(nth, table)| Grid {
+            name: format!("beside-{}", nth + 1),
+            caption: format!(
+                "{} {}: the normalized score of every scheme in every study, the mean over seeds and its 95 % interval.",
+                table.title,
+                table.part.in_words(false)
+            ),
+            header: header("Scheme"),
+            rows: table.rows.iter().map(row).collect(),
+        });
+        specs.into_iter().chain(scores).collect()
+    }
+
+    /// The sentences that stand between the verdicts and the tables.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.differences.is_empty() {
+            lines.push("The studies ran the same.".to_string());
+        }
+        lines.extend(
+            self.not_compared
+                .iter()
+                .map(|of| format!("Not compared: {of}")),
+        );
+        if !self.tables.is_empty() {
+            lines.push(
+                "No test compares two studies: each is judged by itself, and what differs between them, as listed, may be why \
+                 scores differ."
+                    .into(),
+            );
+        }
+        lines
+    }
+}
+
+/// The names of the last folders of their paths, or the paths where these are the same.
+fn names(paths: &[&Path]) -> Vec<String> {
+    let last = |path: &&Path| {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    let short: Vec<String> = paths.iter().map(last).collect();
+    let is_alone = |name: &String| short.iter().filter(|other| *other == name).count() == 1;
+    match short.iter().all(is_alone) {
+        true => short,
+        false => paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+    }
+}
+
+/// The task of this title in every study, if the same was tested in all of them. Otherwise the reason, if it is not that
+/// one of them has no such task.
+fn common<'a>(
+    summaries: &[&'a Summary],
+    title: &str,
+    part: Part,
+) -> Result<Vec<&'a TaskSummary>, Option<String>> {
+    let of_title = |of: &&'a Summary| {
+        let mut tasks = of.tasks.iter();
+        tasks.find(|task| task.title == title && task.has(part))
+    };
+    let tasks: Option<Vec<&TaskSummary>> = summaries.iter().map(of_title).collect();
+    let tasks = tasks.ok_or(None)?;
+    let at = part as usize;
+    let first = tasks[0];
+    let differs = |what: &str, same: &dyn Fn(&TaskSummary) -> bool| {
+        let is_same = tasks.iter().all(|task| same(task));
+        (!is_same).then(|| format!("{what} differ"))
+    };
+    let specs: Vec<Option<&StudySpec>> = summaries.iter().map(|of| of.study()).collect();
+    let is_same_data = |of: &Option<&StudySpec>| {
+        let data = |of: &Option<&StudySpec>| of.and_then(|of| of.data.clone());
+        data(of) == data(&specs[0])
+    };
+    let generation = |of: &Option<&StudySpec>| of.map(|of| of.versions.numbers);
+    let why = [
+        (!specs.iter().all(is_same_data))
+            .then(|| "the data, or how they are read, differ".to_string()),
+        differs("the measures", &|of| of.measure == first.measure),
+        differs("the tested lengths", &|of| {
+            of.lengths[at] == first.lengths[at]
+        }),
+        differs("the numbers of tested sequences", &|of| {
+            of.samples[at] == first.samples[at] || of.samples[at] * first.samples[at] == 0
+        }),
+        differs("the floors", &|of| of.floors[at] == first.floors[at]),
+        (!specs
+            .iter()
+            .all(|of| generation(of) == generation(&specs[0])))
+        .then(|| {
+            "they were made by versions of pe-lab that give other numbers for the same spec"
+                .to_string()
+        }),
+    ];
+    match why.into_iter().flatten().next() {
+        Some(why) => Err(Some(why)),
+        None => Ok(tasks),
+    }
+}
+
+/// The schemes of all studies, those of the first one first.
+fn schemes<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn of_task(tasks: &[&TaskSummary], title: &str, part: Part) -> Table {
+    let names = schemes(
+        tasks
+            .iter()
+            .flat_map(|task| task.schemes.iter().map(|of| &of.scheme)),
+    );
+    let score = |task: &TaskSummary, scheme: &str| {
+        let group = task.scheme(scheme)?.part(part)?;
+        Some(ScoreOf {
+            mean: group.normalized,
+            interval: group.interval,
+            seeds: group.seeds.len(),
+        })
+    };
+    Table {
+        title: title.into(),
+        part,
+        rows: names
+            .into_iter()
+            .map(|scheme| SchemeRow {
+                scores: tasks.iter().map(|task| score(task, &scheme)).collect(),
+                scheme,
+            })
+            .collect(),
+    }
+}
+
+fn overall(summaries: &[&Summary], part: Part) -> Table {
+    let names = schemes(
+        summaries
+            .iter()
+            .flat_map(|of| of.schemes.iter().map(|of| &of.scheme)),
+    );
+    let score = |of: &Summary, scheme: &str| {
+        let mut schemes = of.schemes.iter();
+        let score = schemes.find(|of| of.scheme == scheme)?.part(part)?;
+        Some(ScoreOf {
+            mean: score.mean,
+            interval: score.interval,
+            seeds: score.seeds.len(),
+        })
+    };
+    Table {
+        title: "The mean over all tasks".into(),
+        part,
+        rows: names
+            .into_iter()
+            .map(|scheme| SchemeRow {
+                scores: summaries.iter().map(|of| score(of, &scheme)).collect(),
+                scheme,
+            })
+            .collect(),
+    }
+}
+
+fn row(of: &SchemeRow) -> Row {
+    let cell = |score: &Option<ScoreOf>| match score {
+        None => DASH.to_string(),
+        Some(of) => format!(
+            "{}{}",
+            fixed(of.mean, 2),
+            of.interval
+                .map_or(String::new(), |interval| format!(" ({})", range(interval)))
+        ),
+    };
+    Row {
+        cells: [of.scheme.clone()]
+            .into_iter()
+            .chain(of.scores.iter().map(cell))
+            .collect(),
+        bold: false,
+    }
+}
+
+/// The fields in which specs differ. What a study chose or how it grew is no such field: its verdict says it.
+fn differences(summaries: &[&Summary]) -> Vec<Difference> {
+    let fields = summaries.iter().map(|of| {
+        let mut fields = BTreeMap::new();
+        if let Some(study) = of.study() {
+            flatten(
+                "",
+                &serde_json::to_value(study).unwrap_or_default(),
+                &mut fields,
+            );
+        }
+        fields
+    });
+    let fields: Vec<BTreeMap<String, String>> = fields.collect();
+    let names = schemes(fields.iter().flat_map(BTreeMap::keys));
+    let of_field = |field: String| {
+        let value = |of: &BTreeMap<String, String>| of.get(&field).cloned();
+        let values: Vec<Option<String>> = fields.iter().map(value).collect();
+        let differs = values.iter().any(|value| *value != values[0]);
+        let words = |value: Option<String>| value.unwrap_or_else(|| DASH.into());
+        differs.then(|| Difference {
+            values: values.into_iter().map(words).collect(),
+            field,
+        })
+    };
+    names.into_iter().filter_map(of_field).collect()
+}
+
+/// What is no part of what a study was asked to run.
+const NOT_ASKED: [&str; 2] = ["grown", "tune.chosen"];
+
+/// The leaves of a value, each with its path.
+fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+    if NOT_ASKED.contains(&path) {
+        return;
+    }
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let path = match path {
+                    "" => name.clone(),
+                    _ => format!("{path}.{name}"),
+                };
+                flatten(&path, field, into);
+            }
+        }
+        // Tasks, each with a name of its own.
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for item in items {
+                let name = item["name"].as_str().unwrap_or("?");
+                let rest = item.as_object().cloned().unwrap_or_default();
+                let rest = rest.into_iter().filter(|field| field.0 != "name");
+                flatten(
+                    &format!("{path}.{name}"),
+                    &Value::Object(rest.collect()),
+                    into,
+                );
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            into.insert(path.into(), items.join(", "));
+        }
+        _ => {
+            into.insert(path.into(), plain(value));
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // Settings are 32-bit floats, so only the digits of a 32-bit float are shown.
+        Value::Number(number) if number.is_f64() => number
+            .as_f64()
+            .map_or(String::new(), |number| (number as f32).to_string()),
+        _ => value.to_string(),
+    }
+}

@@ -1,0 +1,155 @@
+//! The answer of a report in a terminal, and one small table.
+
+use super::comparison::Part;
+use super::number::fixed;
+use super::summary::{SchemeOverall, Summary, TaskSummary};
+use super::table::{DASH, align, interval, wrapped};
+use super::verdict;
+use crate::stats::Interval;
+
+/// The table names this many schemes and counts the rest.
+const NAMED: usize = 8;
+
+/// Renders the answer, a table of the schemes, and as much of what a person is to know beside it as fits into so many
+/// lines.
+pub fn render(summary: &Summary, lines: usize) -> String {
+    let answer = summary.verdict.first().map_or("", String::as_str);
+    let mut out = wrapped(&format!("{answer}\n"));
+    if summary.finished == 0 {
+        return out;
+    }
+    out.push_str(&format!("\n{}", table(&summary.by_score())));
+    let height = |text: &str| text.lines().count();
+    let more = format!(
+        "\n{} sentences and every table: --details\n",
+        summary.verdict.len()
+    );
+    let mut first = true;
+    for caution in verdict::cautions(summary) {
+        let said = wrapped(&format!("{}- {caution}\n", if first { "\n" } else { "" }));
+        if height(&out) + height(&said) + height(&more) <= lines {
+            out.push_str(&said);
+            first = false;
+        }
+    }
+    out.push_str(&more);
+    out
+}
+
+fn table(summary: &Summary) -> String {
+    let two_parts = summary.schemes.iter().any(|of| of.beyond.is_some());
+    let has_floor = summary.tasks.iter().any(TaskSummary::has_floor);
+    let [own, others] = match (two_parts, summary.resolutions()) {
+        (true, false) => ["inside", "beyond"],
+        (true, true) => ["trained size", "other sizes"],
+        (false, _) => ["score", ""],
+    };
+    // Of one task, its own score too, if that is another number.
+    let only = match &summary.tasks[..] {
+        [only] if has_floor => Some(only),
+        _ => None,
+    };
+    let mut header = vec!["scheme".to_string()];
+    header.extend(only.map(|task| task.measure.name()));
+    header.extend([own, "95 %"].map(String::from));
+    if two_parts {
+        header.extend([others, "95 %"].map(String::from));
+    }
+    let any_failed = summary.schemes.iter().any(|of| of.failed > 0);
+    if any_failed {
+        header.push("failed".into());
+    }
+    let cells = |mean: Option<f64>, of: Option<Interval>| {
+        [
+            mean.map_or(DASH.into(), |mean| fixed(mean, 2)),
+            interval(of),
+        ]
+    };
+    let row = |of: &SchemeOverall| {
+        let mut row = vec![of.scheme.clone()];
+        row.extend(only.map(|task| {
+            let group = task.scheme(&of.scheme).and_then(|of| of.inside.as_ref());
+            group.map_or(DASH.into(), |group| fixed(group.mean, 3))
+        }));
+        for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
+            let score = of.part(part);
+            row.extend(cells(
+                score.map(|of| of.mean),
+                score.and_then(|of| of.interval),
+            ));
+        }
+        if any_failed {
+            row.push(of.failed.to_string());
+        }
+        row
+    };
+    let shown = match summary.schemes.len() {
+        few if few <= NAMED + 1 => few,
+        _ => NAMED,
+    };
+    let rows = summary.schemes.iter().take(shown).map(row);
+    let rows: Vec<Vec<String>> = [header].into_iter().chain(rows).collect();
+    let rest = match summary.schemes.len() - shown {
+        0 => String::new(),
+        rest => format!("  and {rest} more\n"),
+    };
+    format!(
+        "{}{rest}  {}95 %: the interval of the mean over seeds\n",
+        align(&rows),
+        if has_floor {
+            "0: no skill; 1: perfect; "
+        } else {
+            ""
+        }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+    use crate::report::verdict::judged;
+
+    #[test]
+    fn a_terminal_shows_the_answer_first_and_no_more_lines_than_asked_for() {
+        let large = Synthetic::large(5);
+        let many: Vec<String> = (0..14).map(|nth| format!("scheme-{nth}")).collect();
+        let names: Vec<&str> = many.iter().map(String::as_str).collect();
+        let mut wide = Synthetic::new(&["reverse"], &names, 3);
+        for scheme in &names {
+            for seed in 1..=3 {
+                wide = match seed {
+                    3 => wide.fail("reverse", scheme, seed, "diverged"),
+                    _ => wide.score("reverse", scheme, seed, &[(10, 0.9), (40, 0.4)]),
+                };
+            }
+        }
+        for study in [&large, &wide] {
+            let summary = judged(Summary::of(&study.data()));
+            let shown = render(&summary, 24);
+            assert!(shown.lines().count() <= 24, "{shown}");
+            assert!(
+                shown.lines().all(|line| line.chars().count() <= 80),
+                "{shown}"
+            );
+            let joined: Vec<&str> = shown.split_whitespace().collect();
+            assert!(joined.join(" ").starts_with(&summary.verdict[0]), "{shown}");
+            assert!(shown.contains("--details"), "{shown}");
+        }
+        let summary = judged(Summary::of(&wide.data()));
+        let shown = render(&summary, 24);
+        assert!(shown.contains("and 6 more"), "{shown}");
+        // What failed is said, as it fits.
+        assert!(shown.contains("- 14 of 42 trainings failed"), "{shown}");
+    }
+
+    #[test]
+    fn a_study_without_results_has_one_line() {
+        let study = Synthetic::new(&["reverse"], &["a"], 3);
+        let summary = judged(Summary::of(&study.data()));
+        assert_eq!(
+            render(&summary, 24),
+            "No trial has a score, so nothing can be said.\n"
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! A forecast over time: what the schemes predicted, and what came.
+
+use super::panel::{figure, panel, stem};
+use super::series::{legend, series};
+use crate::draw::colour::BLACK;
+use crate::draw::{Axis, Key, Stroke, line};
+use crate::error::LabError;
+use crate::report::data::{Data, TaskFacts};
+use crate::report::figure::Figure;
+use crate::stats::Bounds;
+use crate::task::Forecast;
+
+const HEIGHT: i32 = 330;
+/// The most numbers that are drawn, the last of the test. With more the lines would hide each other.
+const MOST: usize = 60;
+/// The most labels of the axis of time.
+const LABELS: usize = 6;
+
+pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+    let Some(forecast) = &task.forecast else {
+        return Ok(None);
+    };
+    let first = forecast.at.len().saturating_sub(MOST);
+    // The place of a number is that in the test.
+    // Intervals are not drawn.
+    let mut all = series(data, task, Bounds::LOSS, |measures| {
+        let said = measures.predicted.iter().copied().enumerate();
+        said.skip(first).collect()
+    });
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let at = |place: f64| forecast.at[place as usize];
+    for series in &mut all {
+        series
+            .mean
+            .iter_mut()
+            .for_each(|point| point.0 = at(point.0));
+    }
+    let actual = forecast.at.iter().zip(&forecast.actual).skip(first);
+    let actual: Vec<(f64, f64)> = actual.map(|(at, actual)| (*at, *actual)).collect();
+    let drawn = all.iter().flat_map(|series| &series.mean).chain(&actual);
+    let (low, high) = drawn.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, point| {
+        (ends.0.min(point.1), ends.1.max(point.1))
+    });
+    let margin = (high - low).max(f64::MIN_POSITIVE) * 0.05;
+    let y = Axis::round(&task.measure_of_numbers(), low - margin..high + margin, 7);
+    let x = axis_of_time(forecast, first);
+    let black = Stroke::solid(BLACK);
+    let mut entries = vec![(Key::Line(black, None), "actual".to_string())];
+    entries.extend(legend(&all));
+    figure(
+        stem("forecast", &task.name),
+        format!("{}: predicted and actual over time", task.title),
+        format!(
+            "The last {} numbers of the test, each predicted from the {} rows before it; the mean of the predictions over seeds. \
+             Markers show a part of the points.",
+            actual.len(),
+            task.train_lengths.as_ref().map_or(0, |lengths| *lengths.end())
+        ),
+        HEIGHT,
+        &entries,
+        |page, top| {
+            let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
+            line(&mut chart, &actual, black)?;
+            for (nth, series) in all.iter().enumerate() {
+                series.draw_line(&mut chart)?;
+                series.draw_some_markers(&mut chart, nth, 8)?;
+            }
+            Ok(())
+        },
+    )
+    .map(Some)
+}
+
+/// The axis of the times from the one at place `first` on.
+fn axis_of_time(forecast: &Forecast, first: usize) -> Axis {
+    let times = &forecast.at[first..];
+    let (Some(from), Some(to)) = (times.first(), times.last()) else {
+        return Axis::bare(0.0, 1.0);
+    };
+    let to = to.max(from + f64::MIN_POSITIVE);
+    if !forecast.dates {
+        return Axis::round(&forecast.time, *from..to, LABELS);
+    }
+    // None at the ends, where a label would leave the picture.
+    let step = (to - from) / LABELS as f64;
+    let ticks = (0..LABELS).map(|nth| from + step * (nth as f64 + 0.5));
+    Axis {
+        name: forecast.time.clone(),
+        from: *from,
+        to,
+        ticks: ticks.map(|day| (day, date(day, step))).collect(),
+    }
+}
+
+/// A date, given in days since 1970-01-01, as exact as labels that are `step` days apart need it.
+fn date(day: f64, step: f64) -> String {
+    const EPOCH: i32 = 2_440_588; // the Julian day of 1970-01-01
+    let Ok(date) = time::Date::from_julian_day(EPOCH.saturating_add(day.floor() as i32)) else {
+        return format!("day {day:.0}");
+    };
+    let (year, month, of_month) = (date.year(), u8::from(date.month()), date.day());
+    let minutes = ((day - day.floor()) * 1_440.0).round() as u32;
+    let clock = format!("{:02}:{:02}", minutes / 60, minutes % 60);
+    match step {
+        days if days >= 400.0 => year.to_string(),
+        days if days >= 28.0 => format!("{year}-{month:02}"),
+        days if days >= 1.0 => format!("{year}-{month:02}-{of_month:02}"),
+        _ => format!("{month:02}-{of_month:02} {clock}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+    use crate::task::Measure;
+
+    #[test]
+    fn dates_are_as_exact_as_their_distance() {
+        let day = 19_858.0; // 2024-05-15
+        assert_eq!(date(day, 500.0), "2024");
+        assert_eq!(date(day, 31.0), "2024-05");
+        assert_eq!(date(day, 7.0), "2024-05-15");
+        assert_eq!(date(day + 0.5, 0.25), "05-15 12:00");
+        assert_eq!(date(-1.0, 7.0), "1969-12-31");
+    }
+
+    #[test]
+    fn the_last_predictions_stand_beside_what_came() {
+        let mut study = Synthetic::new(&["mine"], &["none", "rotary"], 2);
+        for scheme in ["none", "rotary"] {
+            for seed in [1, 2] {
+                study = study.score("mine", scheme, seed, &[(10, 0.5)]);
+                let mut measures = study.measures("mine", scheme, seed).clone();
+                measures.predicted = (0..100).map(|n| f64::from(n) + seed as f64 - 1.5).collect();
+                study = study.replace("mine", scheme, seed, measures);
+            }
+        }
+        let mut data = study.data();
+        assert!(
+            draw(&data, &data.tasks[0]).unwrap().is_none(),
+            "no forecast"
+        );
+        data.tasks[0].measure = Measure::Error { unit: "ppm".into() };
+        data.tasks[0].forecast = Some(Forecast {
+            time: "month".into(),
+            at: (0..100).map(|n| f64::from(n) * 31.0).collect(),
+            dates: true,
+            actual: (0..100).map(f64::from).collect(),
+            last: vec![0.0; 100],
+        });
+        let drawn = draw(&data, &data.tasks[0]).unwrap().unwrap();
+        assert_eq!(drawn.title, "mine: predicted and actual over time");
+        assert!(drawn.caption.starts_with("The last 60 numbers of the test"));
+        for said in ["actual", "none", "rotary", "month", "ppm", "1973-10"] {
+            assert!(drawn.svg.lines().any(|line| line == said), "{said}");
+        }
+        // The means over seeds are what came, so the three lines lie on each other.
+        let lines: Vec<&str> = drawn
+            .svg
+            .lines()
+            .filter(|of| of.starts_with("<polyline"))
+            .collect();
+        let points = |line: &str| {
+            line.split("points=\"")
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap()
+                .to_string()
+        };
+        let long: Vec<String> = lines
+            .iter()
+            .map(|of| points(of))
+            .filter(|of| of.split(' ').count() >= 60)
+            .collect();
+        assert_eq!(long.len(), 3);
+        assert!(long.iter().all(|of| *of == long[0]));
+    }
+}

@@ -1,0 +1,139 @@
+//! The picture beside the answer: a line for each scheme with its mean, its interval and every seed, inside and beyond.
+
+use super::panel::{AXIS, LEFT, RIGHT, figure_of_width};
+use crate::draw::{Axis, Lines, Look, Rect, Side, Stroke, line, markers};
+use crate::error::LabError;
+use crate::report::comparison::Part;
+use crate::report::figure::Figure;
+use crate::report::summary::{Aggregate, SchemeOverall, Summary};
+use crate::report::words::capitalized;
+
+/// Narrow enough for a phone, where the two pictures stand one below the other.
+const WIDTH: i32 = 380;
+const ROW: i32 = 30;
+
+/// A picture for each part in which schemes are compared. They have the same axes, so that they can stand side by side.
+pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
+    let parts = || summary.headlines.iter().map(|headline| headline.part);
+    let scores =
+        parts().flat_map(|part| summary.schemes.iter().filter_map(move |of| of.part(part)));
+    // From the floor, or the lowest mean or seed that is below it.
+    let lowest = scores
+        .flat_map(|of| of.seeds.iter().map(|seed| seed.normalized).chain([of.mean]))
+        .fold(0.0, f64::min);
+    parts().map(|part| of_part(summary, part, lowest)).collect()
+}
+
+fn of_part(summary: &Summary, part: Part, lowest: f64) -> Result<Figure, LabError> {
+    let schemes: Vec<(&SchemeOverall, &Aggregate)> = summary
+        .schemes
+        .iter()
+        .filter_map(|of| Some((of, of.part(part)?)))
+        .collect();
+    let place = match summary.headlines.len() > 1 {
+        true => capitalized(part.in_words(summary.resolutions())),
+        false if summary.study().is_none() => "By these scores".into(),
+        false => "On data that was held out".into(),
+    };
+    let rows = schemes.len() as i32;
+    let middle = |nth: usize| f64::from(rows) - nth as f64 - 0.5;
+    let y = Axis {
+        name: String::new(),
+        from: 0.0,
+        to: f64::from(rows),
+        ticks: schemes
+            .iter()
+            .enumerate()
+            .map(|(nth, (of, _))| (middle(nth), shortened(&of.scheme)))
+            .collect(),
+    };
+    let score = match summary.study() {
+        Some(_) => "score (0: no skill, 1: perfect)",
+        None => "score (higher is better)",
+    };
+    let x = Axis::round(score, lowest..1.0, 6);
+    let left = LEFT + y.margin();
+    figure_of_width(
+        WIDTH,
+        match part {
+            Part::Inside => "overview-inside".into(),
+            Part::Beyond => "overview-beyond".into(),
+        },
+        place,
+        "Large mark: the mean of a scheme over tasks and seeds. Line: its 95 % interval over seeds. Small marks: every \
+         seed."
+            .into(),
+        rows * ROW + AXIS,
+        |page, top| {
+            let rect = Rect {
+                left,
+                top,
+                width: WIDTH - RIGHT - left,
+                height: rows * ROW,
+            };
+            let x = x.horizontal(rect.width);
+            let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Vertical)?;
+            for (nth, (of, score)) in schemes.iter().enumerate() {
+                let look = Look::of(&of.scheme, summary.origin.schemes());
+                let (at, colour) = (middle(nth), look.colour());
+                if let Some(interval) = score.interval {
+                    // What lies below the lowest run is not shown.
+                    let ends = [interval.low, interval.high].map(|end| (end.max(lowest), at));
+                    line(&mut chart, &ends, Stroke::solid(colour))?;
+                }
+                let seeds = score.seeds.iter().map(|seed| (seed.normalized, at));
+                let seeds: Vec<(f64, f64)> = seeds.collect();
+                markers(&mut chart, &seeds, (look.marker(), 3), (colour, 0.45))?;
+                markers(&mut chart, &[(score.mean, at)], (look.marker(), 6), (colour, 1.0))?;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// A name that leaves room for the picture.
+fn shortened(scheme: &str) -> String {
+    const MOST: usize = 18;
+    match scheme.chars().count() {
+        few if few <= MOST => scheme.to_string(),
+        _ => scheme.chars().take(MOST - 1).chain(['\u{2026}']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+    use resvg::usvg::roxmltree::Document;
+
+    #[test]
+    fn both_parts_have_a_row_for_each_scheme_and_fit_a_phone() {
+        let study = Synthetic::large(3);
+        let summary = Summary::of(&study.data());
+        let figures = draw(&summary).unwrap();
+        assert_eq!(figures.len(), 2);
+        for figure in &figures {
+            let tree = Document::parse(&figure.svg).unwrap();
+            let view = tree.root_element().attribute("viewBox").unwrap();
+            let width: f64 = view.split(' ').nth(2).unwrap().parse().unwrap();
+            let height = view.split(' ').nth(3).unwrap().parse::<f64>().unwrap();
+            let shown = tree.root_element().attribute("width").unwrap();
+            assert_eq!(shown, "380", "{view}");
+            assert!(height > 0.0 && width > 0.0);
+            for scheme in summary.origin.schemes() {
+                let mut texts = tree.descendants().filter(|node| node.has_tag_name("text"));
+                let named = texts.any(|text| text.text().is_some_and(|of| of.trim() == *scheme));
+                assert!(named, "{scheme} in {}", figure.name);
+            }
+        }
+        // One part has one picture, and a study without scores none.
+        let one = Synthetic::new(&["mine"], &["a"], 1).score("mine", "a", 1, &[(10, 0.9)]);
+        assert_eq!(draw(&Summary::of(&one.data())).unwrap().len(), 1);
+        let none = Synthetic::new(&["mine"], &["a"], 1);
+        assert!(draw(&Summary::of(&none.data())).unwrap().is_empty());
+        assert_eq!(
+            shortened("rotary(share=0.25, base=500000)").chars().count(),
+            18
+        );
+    }
+}

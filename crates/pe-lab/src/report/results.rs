@@ -1,0 +1,456 @@
+//! Scores of trainings that were run elsewhere, from a table. They are judged as the results of a study are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::data::{digest, shorten};
+use crate::error::LabError;
+use crate::folder::read_bounded;
+use crate::learn::LengthScore;
+use crate::run::{Measures, Timing};
+use crate::task::Score;
+
+/// The columns that a table has to have.
+const NEEDED: [&str; 4] = ["scheme", "task", "seed", "score"];
+/// The most schemes, tasks and seeds. All pairs of schemes are compared.
+const MOST: usize = 200;
+/// The most characters of a name.
+const LONGEST: usize = 80;
+
+/// A table of scores.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResultsFile {
+    /// Its name, without its folder.
+    pub file: String,
+    /// The SHA-256 digest of its bytes.
+    pub sha256: String,
+    /// The number of its rows, without the names of the columns.
+    pub rows: usize,
+    /// The schemes, in the order of the table.
+    pub schemes: Vec<String>,
+    /// The tasks, in the order of the table.
+    pub tasks: Vec<String>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The columns that were not read.
+    pub unread: Vec<String>,
+}
+
+/// The scores of a table.
+#[derive(Debug)]
+pub struct Results {
+    pub(super) about: ResultsFile,
+    pub(super) runs: Vec<ScoredRun>,
+}
+
+/// The scores of one scheme on one task at one seed.
+#[derive(Debug)]
+pub(super) struct ScoredRun {
+    pub task: String,
+    pub scheme: String,
+    pub seed: u64,
+    pub measures: Measures,
+}
+
+/// A row of the table.
+struct Line {
+    /// Its number in the file, counted from 1.
+    number: u64,
+    scheme: String,
+    task: String,
+    seed: u64,
+    score: f64,
+    /// 0 where no length is given.
+    length: usize,
+    inside: bool,
+}
+
+impl Results {
+    /// Reads a table: CSV with the columns `scheme`, `task`, `seed` and `score` in any order, and `length` and `part`
+    /// (`inside` or `beyond` the training lengths) if it has them. Semicolons and tabs separate columns too, and with them numbers
+    /// may have decimal commas. A higher score is better, and 1 is the highest that a score can be.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::File`] when it cannot be read, [`LabError::Usage`] with the line and what is wrong in it.
+    pub fn read(file: &Path) -> Result<Self, LabError> {
+        let bytes = read_bounded(file)?;
+        let wrong = |reason: String| LabError::Usage(format!("{}: {reason}", file.display()));
+        let text = str::from_utf8(&bytes).map_err(|error| {
+            wrong(format!(
+                "it is no text in UTF-8 (byte {}); save the table as CSV",
+                error.valid_up_to() + 1
+            ))
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let (lines, unread) = lines(text).map_err(wrong)?;
+        let name = file.file_name().unwrap_or(file.as_os_str());
+        let about = ResultsFile {
+            file: name.to_string_lossy().into_owned(),
+            sha256: digest(&bytes),
+            rows: lines.len(),
+            schemes: each(lines.iter().map(|line| line.scheme.clone())),
+            tasks: each(lines.iter().map(|line| line.task.clone())),
+            seeds: {
+                let mut seeds = each(lines.iter().map(|line| line.seed));
+                seeds.sort_unstable();
+                seeds
+            },
+            unread,
+        };
+        for (what, count) in [
+            ("schemes", about.schemes.len()),
+            ("tasks", about.tasks.len()),
+            ("seeds", about.seeds.len()),
+        ] {
+            if count > MOST {
+                return Err(wrong(format!(
+                    "it has {count} {what}, and at most {MOST} are judged"
+                )));
+            }
+        }
+        check_places(&lines).map_err(wrong)?;
+        Ok(Self {
+            runs: runs(lines),
+            about,
+        })
+    }
+
+    /// What was read, in lines for a person.
+    pub fn describe(&self) -> Vec<String> {
+        let about = &self.about;
+        let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        let mut lines = vec![format!(
+            "{}: {}, {}, {}, {}",
+            about.file,
+            count(about.rows, "score"),
+            count(about.schemes.len(), "scheme"),
+            count(about.tasks.len(), "task"),
+            count(about.seeds.len(), "seed")
+        )];
+        if !about.unread.is_empty() {
+            lines.push(format!("not read: the columns {}", about.unread.join(", ")));
+        }
+        lines
+    }
+}
+
+/// What is in a list, each thing once.
+fn each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for item in all {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    }
+    once
+}
+
+/// What separates the columns: what the first line has most of.
+fn delimiter(text: &str) -> u8 {
+    let first = text.lines().next().unwrap_or_default();
+    let count = |of: &u8| first.bytes().filter(|byte| byte == of).count();
+    let all = [b',', b';', b'\t'];
+    all.into_iter()
+        .max_by_key(|of| (count(of), *of == b','))
+        .unwrap_or(b',')
+}
+
+/// The rows, and the names of the columns that are not read.
+fn lines(text: &str) -> Result<(Vec<Line>, Vec<String>), String> {
+    let delimiter = delimiter(text);
+    let mut table = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let names: Vec<String> = match table.headers() {
+        Ok(names) => names.iter().map(str::to_lowercase).collect(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let place = |name: &str| names.iter().position(|of| of == name);
+    let needed = NEEDED.map(|name| place(name).ok_or(name));
+    if let Some(name) = needed.iter().find_map(|of| of.err()) {
+        return Err(format!(
+            "line 1 names no column `{name}`, but {}; it takes scheme, task, seed and score, and may have length and part",
+            shorten(&names.join(", "))
+        ));
+    }
+    let [scheme, task, seed, score] = needed.map(Result::unwrap_or_default);
+    let (length, part) = (place("length"), place("part"));
+    let read = [
+        Some(scheme),
+        Some(task),
+        Some(seed),
+        Some(score),
+        length,
+        part,
+    ];
+    let unread = (0..names.len()).filter(|column| !read.contains(&Some(*column)));
+    let unread = unread.map(|column| names[column].clone()).collect();
+    let mut lines = Vec::new();
+    for record in table.records() {
+        let record = record.map_err(|error| error.to_string())?;
+        let number = record.position().map_or(0, |at| line_of(text, at));
+        let cell = |column: usize| record.get(column).unwrap_or_default();
+        let of_line = |reason: String| format!("line {number}: {reason}");
+        lines.push(Line {
+            number,
+            scheme: name("scheme", cell(scheme)).map_err(of_line)?,
+            task: name("task", cell(task)).map_err(of_line)?,
+            seed: cell(seed).parse().map_err(|_| {
+                of_line(format!(
+                    "the seed is {}; it takes a whole number, 0 or more",
+                    shorten(cell(seed))
+                ))
+            })?,
+            score: a_score(cell(score), delimiter != b',').map_err(of_line)?,
+            length: match length.map(cell) {
+                None | Some("") => 0,
+                Some(text) => match text.parse() {
+                    Ok(length) if length > 0 => length,
+                    _ => {
+                        return Err(of_line(format!(
+                            "the length is {}; it takes a whole number, 1 or more",
+                            shorten(text)
+                        )));
+                    }
+                },
+            },
+            inside: match part.map(cell) {
+                None | Some("inside") => true,
+                Some("beyond") => false,
+                Some(text) => {
+                    return Err(of_line(format!(
+                        "the part is {}; it takes inside or beyond (the lengths of the training)",
+                        shorten(text)
+                    )));
+                }
+            },
+        });
+    }
+    match lines.is_empty() {
+        true => Err("it has no row below the names of its columns".into()),
+        false => Ok((lines, unread)),
+    }
+}
+
+/// The line of a record, whose position may be that of empty lines before it.
+fn line_of(text: &str, at: &csv::Position) -> u64 {
+    let rest = text
+        .as_bytes()
+        .get(at.byte() as usize..)
+        .unwrap_or_default();
+    let empty = rest.iter().take_while(|byte| b"\r\n".contains(byte));
+    at.line() + empty.filter(|byte| **byte == b'\n').count() as u64
+}
+
+fn name(what: &str, text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        0 => Err(format!("the {what} is empty")),
+        n if n > LONGEST => Err(format!(
+            "the name of the {what} has {n} characters; it takes up to {LONGEST}"
+        )),
+        _ => Ok(text.to_string()),
+    }
+}
+
+fn a_score(text: &str, decimal_commas: bool) -> Result<f64, String> {
+    if text.is_empty() {
+        return Err(
+            "the score is empty; a training that failed has the score that takes no skill, or no row at all".into(),
+        );
+    }
+    let number = match decimal_commas {
+        true => text.replace(',', "."),
+        false => text.to_string(),
+    };
+    match number.parse::<f64>() {
+        Ok(score) if score <= 1.0 && score.is_finite() => Ok(score),
+        Ok(score) if score.is_finite() => Err(format!(
+            "the score is {}, above 1, which is the highest; divide percentages by 100, and of a loss take 1 - loss / floor, \
+             where the floor is the loss that takes no skill",
+            shorten(text)
+        )),
+        _ => Err(format!("the score is {}; it takes a number", shorten(text))),
+    }
+}
+
+/// Whether every score is there once, lengths are there or not for all scores of a task, and each length lies in one part.
+fn check_places(lines: &[Line]) -> Result<(), String> {
+    let mut scores = BTreeMap::new();
+    let mut tasks: BTreeMap<&str, &Line> = BTreeMap::new();
+    let mut lengths: BTreeMap<(&str, usize), &Line> = BTreeMap::new();
+    for line in lines {
+        let own = (
+            &line.scheme,
+            &line.task,
+            line.seed,
+            line.length,
+            line.inside,
+        );
+        if let Some(before) = scores.insert(own, line.number) {
+            return Err(format!(
+                "line {}: {} on {} at seed {} has a score on line {before} already",
+                line.number, line.scheme, line.task, line.seed
+            ));
+        }
+        let first = tasks.entry(&line.task).or_insert(line);
+        if (first.length == 0) != (line.length == 0) {
+            return Err(format!(
+                "line {}: some scores on {} have a length and others, as that on line {}, have none",
+                line.number, line.task, first.number
+            ));
+        }
+        let first = lengths.entry((&line.task, line.length)).or_insert(line);
+        if line.length > 0 && first.inside != line.inside {
+            return Err(format!(
+                "line {}: length {} of {} is inside the training lengths on one line and beyond them on another, line {}",
+                line.number, line.length, line.task, first.number
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The scores of each scheme on each task at each seed.
+fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
+    let mut all: Vec<ScoredRun> = Vec::new();
+    let mut places = BTreeMap::new();
+    for line in lines {
+        let own = (line.scheme.clone(), line.task.clone(), line.seed);
+        let at = *places.entry(own).or_insert(all.len());
+        if at == all.len() {
+            all.push(ScoredRun {
+                task: line.task,
+                scheme: line.scheme,
+                seed: line.seed,
+                measures: unmeasured(),
+            });
+        }
+        all[at].measures.scores.push(LengthScore {
+            length: line.length,
+            inside: line.inside,
+            samples: 1,
+            score: Score::Given(line.score),
+            exact: None,
+            floor: 0.0,
+            by_position: Vec::new(),
+            by_depth: Vec::new(),
+            rows: None,
+        });
+    }
+    for run in &mut all {
+        run.measures
+            .scores
+            .sort_by_key(|score| (score.length, !score.inside));
+    }
+    all
+}
+
+/// Measures of which only the scores are known.
+fn unmeasured() -> Measures {
+    Measures {
+        scores: Vec::new(),
+        parameters: 0,
+        position_parameters: 0,
+        curve: Vec::new(),
+        held_out: Vec::new(),
+        language: None,
+        predicted: Vec::new(),
+        timing: Timing {
+            ms_per_step: 0.0,
+            tokens_per_second: 0.0,
+            threads: None,
+            machine: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Results, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("results.csv");
+        std::fs::write(&file, text).unwrap();
+        Results::read(&file).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn columns_may_stand_in_any_order_and_be_separated_by_semicolons() {
+        let results =
+            read("Score;seed;task; Scheme ;note\r\n0,25;2;x;b;hm\r\n1;1;x;a;\r\n").unwrap();
+        assert_eq!(results.about.schemes, ["b", "a"]);
+        assert_eq!(results.about.seeds, [1, 2]);
+        assert_eq!(results.about.unread, ["note"]);
+        assert_eq!(results.runs[0].measures.scores[0].score, Score::Given(0.25));
+        let said = results.describe();
+        assert_eq!(said[0], "results.csv: 2 scores, 2 schemes, 1 task, 2 seeds");
+        assert_eq!(said[1], "not read: the columns note");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let check = |header: &str, rows: &str, line: &str, said: &str| {
+            let error = read(&format!("{header}\n{rows}")).unwrap_err();
+            assert!(
+                error.contains(line) && error.contains(said),
+                "{rows}: {error}"
+            );
+        };
+        for (rows, line, said) in [
+            ("a,x,1,0.5\na,x,1.5,0.5\n", "line 3: ", "the seed is `1.5`"),
+            ("a,x,-1,0.5\n", "line 2: ", "the seed is `-1`"),
+            ("a,x,1,87.3\n", "line 2: ", "the score is `87.3`, above 1"),
+            ("a,x,1,nan\n", "line 2: ", "the score is `nan`"),
+            ("a,x,1,inf\n", "line 2: ", "the score is `inf`"),
+            ("a,x,1,\n", "line 2: ", "the score is empty"),
+            ("a,x,1,good\n", "line 2: ", "the score is `good`"),
+            (",x,1,0.5\n", "line 2: ", "the scheme is empty"),
+            ("a,,1,0.5\n", "line 2: ", "the task is empty"),
+            ("a,x,1\n", "line: 2", "fields"),
+            (
+                "a,x,1,0.5\n\na,x,1,0.5\n",
+                "line 4: ",
+                "has a score on line 2 already",
+            ),
+            ("", "", "no row below the names"),
+        ] {
+            check("scheme,task,seed,score", rows, line, said);
+        }
+        for (rows, line, said) in [
+            ("a,x,1,0.5,0,inside\n", "line 2: ", "the length is `0`"),
+            ("a,x,1,0.5,10,middle\n", "line 2: ", "the part is `middle`"),
+            ("a,x,1,0.5,10,\n", "line 2: ", "the part is ``"),
+            (
+                "a,x,1,0.5,10,inside\nb,x,1,0.5,,inside\n",
+                "line 3: ",
+                "as that on line 2, have none",
+            ),
+            (
+                "a,x,1,0.5,10,inside\nb,x,1,0.5,10,beyond\n",
+                "line 3: ",
+                "on another, line 2",
+            ),
+        ] {
+            check("scheme,task,seed,score,length,part", rows, line, said);
+        }
+        check(
+            "scheme,tasks,seed,score",
+            "a,x,1,0.5\n",
+            "line 1",
+            "no column `task`, but `scheme, tasks, seed, score`;",
+        );
+        check("", "", "", "no column `scheme`");
+        let many: String = (0..201).map(|n| format!("s{n},x,1,0.5\n")).collect();
+        check(
+            "scheme,task,seed,score",
+            &many,
+            "201 schemes",
+            "at most 200 are judged",
+        );
+    }
+}

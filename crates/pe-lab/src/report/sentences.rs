@@ -1,0 +1,236 @@
+//! The answer of a study in words that need no statistics.
+
+use super::answer::{Achieved, Answer, Need, Positions, Standing, Top};
+use super::comparison::{Part, Reason};
+use super::number::fixed;
+use super::words::{capitalized, is_control, list, number, spoken};
+
+/// What the sentences are about.
+#[derive(Clone, Copy)]
+pub struct About {
+    /// Whether there are tests beyond what was trained on.
+    pub two_parts: bool,
+    /// Whether these are of images of other resolutions.
+    pub resolutions: bool,
+    /// Whether the trainings were run here. Of others nothing is known but their scores.
+    pub ran_here: bool,
+}
+
+impl About {
+    /// Where a part was tested.
+    fn place(self, part: Part) -> &'static str {
+        match (part, self.two_parts, self.resolutions) {
+            (_, false, _) if !self.ran_here => "by these scores",
+            (_, false, _) => "on data that was held out",
+            (Part::Inside, true, false) => "at the lengths of the training",
+            (Part::Beyond, true, false) => "at lengths beyond the training",
+            (Part::Inside, true, true) => "at the resolution of the training",
+            (Part::Beyond, true, true) => "at other resolutions",
+        }
+    }
+}
+
+/// The answer, in one to three sentences.
+pub fn answer(answer: &Answer, about: About) -> String {
+    match answer {
+        Answer::NoScore => "No trial has a score, so nothing can be said.".into(),
+        Answer::NotCompared => {
+            "No seed of any scheme has a score on every task, so nothing is compared.".into()
+        }
+        Answer::Alone(scheme) => {
+            format!("Only {} has scores, so nothing is compared.", plain(scheme))
+        }
+        Answer::BeforeFirstLook(seeds) => {
+            format!("Nothing is claimed before the first planned look, at {seeds} seeds.")
+        }
+        Answer::TooShort => {
+            "Too short to tell: every training had as few steps as a warm-up, or ended before its loss could be followed.".into()
+        }
+        Answer::FewSeeds {
+            seeds,
+            fewest,
+            enough,
+            highest,
+        } => {
+            let seeds = match seeds {
+                1 => "One seed proves".to_string(),
+                more => format!("{} seeds prove", capitalized(&number(*more))),
+            };
+            let so_far = highest.as_ref().map_or(String::new(), |(scheme, score)| {
+                format!(" So far {} is highest{}.", plain(scheme), with_score(score))
+            });
+            format!(
+                "{seeds} nothing, whatever they show: at least {fewest} are needed, and {enough} show a clear difference{}.{so_far}",
+                match about.ran_here {
+                    true => format!(" (--seeds {enough})"),
+                    false => String::new(),
+                }
+            )
+        }
+        Answer::Found {
+            positions,
+            parts,
+            ranks_speed,
+        } => {
+            let mut said: Vec<String> = positions.iter().map(of_positions).collect();
+            let parts: Vec<String> = match &parts[..] {
+                [one, other] if one.top == other.top && about.two_parts => {
+                    vec![capitalized(&everywhere(one, about))]
+                }
+                parts => parts.iter().map(|part| capitalized(&standing(part, about))).collect(),
+            };
+            said.extend(parts);
+            if *ranks_speed {
+                said.push(
+                    "Many trainings were still improving when they ended, so this tells which schemes learn fast.".into(),
+                );
+            }
+            said.join(" ")
+        }
+    }
+}
+
+fn of_positions(positions: &Positions) -> String {
+    let scores = |verb: &str| match (&positions.without, &positions.with) {
+        (Achieved::Right(without, of), Achieved::Right(with, _)) => format!(
+            "without them the model {verb} {} of {of} right, with them {}",
+            percent(*without),
+            percent(*with)
+        ),
+        (Achieved::Loss(without, what), Achieved::Loss(with, _)) => format!(
+            "without them the model has {} {what}, with them {}",
+            fixed(*without, 2),
+            fixed(*with, 2)
+        ),
+        (Achieved::Given(without), Achieved::Given(with)) => format!(
+            "without them the score is {}, with them {}",
+            fixed(*without, 2),
+            fixed(*with, 2)
+        ),
+        (without, with) => format!(
+            "without them the score is {}, with them {} (0 takes no skill, 1 is perfect)",
+            fixed(without.value(), 2),
+            fixed(with.value(), 2)
+        ),
+    };
+    match &positions.found {
+        Need::Needed => format!("Positions are needed: {}.", scores("gets")),
+        Need::Helpful => format!("Positions help: {}.", scores("gets")),
+        Need::Level => format!(
+            "Positions make no difference that matters: {}.",
+            scores("gets")
+        ),
+        Need::Unclear(why) => format!(
+            "Whether positions are needed is not clear, since {} ({}).",
+            because(why),
+            scores("gets")
+        ),
+    }
+}
+
+/// Two parts in which the same is found.
+fn everywhere(standing: &Standing, about: About) -> String {
+    let [here, there] = [Part::Inside, Part::Beyond].map(|part| about.place(part));
+    top(
+        &standing.top,
+        &format!("{here} and {}", there.replace("at lengths ", "")),
+    )
+}
+
+fn standing(standing: &Standing, about: About) -> String {
+    top(&standing.top, about.place(standing.part))
+}
+
+fn top(top: &Top, place: &str) -> String {
+    let names = |schemes: &[String]| list(&schemes.iter().map(|of| plain(of)).collect::<Vec<_>>());
+    let better_than = |below: &[String]| match below {
+        [] => String::new(),
+        below => format!(", better than {}", names(below)),
+    };
+    match top {
+        Top::Floor => format!("{place} no scheme learned anything."),
+        Top::Unlearned(highest) => format!(
+            "{place} too little was learned to name a scheme that is best: the highest score is {} of 1.",
+            fixed(*highest, 2)
+        ),
+        Top::Best(scheme) => format!("{place} {} is best.", plain(scheme)),
+        Top::Shared { level, same, below } if level.len() > 1 => {
+            let same = match &same[..] {
+                [] => String::new(),
+                same => format!(" ({} had the same score in every run)", names(same)),
+            };
+            format!(
+                "{place} {} do equally well{}{same}.",
+                names(level),
+                better_than(below)
+            )
+        }
+        Top::Shared { level, same, below } => {
+            let all = [&level[..], same].concat();
+            format!(
+                "{place} {} had the same score in every run{}.",
+                names(&all),
+                better_than(below)
+            )
+        }
+        Top::Open { open, below, why } => {
+            let below = match &below[..] {
+                [] => String::new(),
+                below => format!("; it is better than {}", names(below)),
+            };
+            format!(
+                "{place} it is not clear which of {} is best, since {}{below}.",
+                names(open),
+                because(why)
+            )
+        }
+    }
+}
+
+/// Why a pair is undecided, after `since`.
+pub fn because(why: &Reason) -> String {
+    let range = |low: &f64, high: &f64| format!("{} to {}", fixed(*low, 2), fixed(*high, 2));
+    match why {
+        Reason::FewSeeds(1) => "one seed of a scheme proves nothing".into(),
+        Reason::FewSeeds(seeds) => format!("{} seeds of a scheme prove nothing", number(*seeds)),
+        Reason::Alike => "so few runs can be alike by chance".into(),
+        Reason::Spread(scheme, low, high) => {
+            format!(
+                "the runs of {} score from {}",
+                spoken(scheme),
+                range(low, high)
+            )
+        }
+        Reason::Others(scheme, low, high) => format!(
+            "the runs of {} score from {}, so a few may be alike by chance",
+            spoken(scheme),
+            range(low, high)
+        ),
+        Reason::ManyPairs(pairs) => {
+            format!("among {pairs} pairs one as far apart may be chance")
+        }
+    }
+}
+
+fn with_score(score: &Achieved) -> String {
+    match score {
+        Achieved::Right(share, of) => format!(" ({} of {of} right)", percent(*share)),
+        Achieved::Loss(loss, what) => format!(" ({} {what})", fixed(*loss, 2)),
+        Achieved::Score(score) | Achieved::Given(score) => {
+            format!(" ({} of 1)", fixed(*score, 2))
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", fixed(100.0 * share, 0))
+}
+
+/// The name of a scheme as a person says it. The two of the question have the words of the question.
+fn plain(scheme: &str) -> String {
+    match scheme {
+        "sinusoidal" => "fixed (`sinusoidal`)".into(),
+        of if is_control(of) => spoken(of),
+        of => of.to_string(),
+    }
+}

@@ -1,0 +1,153 @@
+//! One scheme over all tasks.
+
+use super::question::complete_seeds;
+use super::task::cost;
+use super::{Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, TaskSummary};
+use crate::report::comparison::Part;
+use crate::report::data::Data;
+use crate::run::Measures;
+use crate::stats::{Bounds, interquartile_mean, intervals, mean};
+
+impl SchemeOverall {
+    pub(super) fn of(data: &Data<'_>, scheme: &str, tasks: &[TaskSummary]) -> Self {
+        let runs: Vec<_> = data
+            .runs
+            .iter()
+            .filter(|run| run.scheme == scheme)
+            .collect();
+        let finished = runs.iter().filter(|run| run.outcome.is_ok()).count();
+        let trained = tasks
+            .iter()
+            .flat_map(|task| data.trained(&task.task, scheme));
+        let measured: Vec<&Measures> = trained.map(|run| run.1).collect();
+        let failed = runs.iter().filter_map(|run| run.outcome.err());
+        let failed = failed.filter(|loss| loss.failed).count();
+        let range = |part: fn(&Measures) -> usize| {
+            let of_runs = || measured.iter().map(|measures| part(measures));
+            Some([of_runs().min()?, of_runs().max()?])
+        };
+        Self {
+            scheme: scheme.to_string(),
+            inside: Aggregate::of(tasks, scheme, |of| of.inside.as_ref()),
+            beyond: Aggregate::of(tasks, scheme, |of| of.beyond.as_ref()),
+            near: Aggregate::of(tasks, scheme, |of| of.near.as_ref()),
+            far: Aggregate::of(tasks, scheme, |of| of.far.as_ref()),
+            parameters: range(|measures| measures.parameters),
+            position_parameters: range(|measures| measures.position_parameters),
+            ms_per_step: cost(data, measured.iter().map(|m| m.timing.ms_per_step)),
+            tokens_per_second: cost(data, measured.iter().map(|m| m.timing.tokens_per_second)),
+            finished,
+            failed,
+            lost: runs.len() - finished - failed,
+        }
+    }
+
+    /// The scores of one part.
+    pub fn part(&self, part: Part) -> Option<&Aggregate> {
+        match part {
+            Part::Inside => self.inside.as_ref(),
+            Part::Beyond => self.beyond.as_ref(),
+        }
+    }
+}
+
+/// The seeds of a scheme that have a score on every task on which some scheme has one, the scores by task and seed, and
+/// the scores that are possible. `None` if there is a task on which the scheme has none.
+struct Runs {
+    seeds: Vec<u64>,
+    scores: Vec<Vec<f64>>,
+    bounds: Bounds,
+}
+
+/// One of the groups of lengths of a scheme on a task, and the same over all tasks.
+type Pick = (
+    fn(&SchemeSummary) -> Option<&Group>,
+    fn(&mut SchemeOverall) -> &mut Option<Aggregate>,
+);
+
+const PICKS: [Pick; 4] = [
+    (|of| of.inside.as_ref(), |of| &mut of.inside),
+    (|of| of.beyond.as_ref(), |of| &mut of.beyond),
+    (|of| of.near.as_ref(), |of| &mut of.near),
+    (|of| of.far.as_ref(), |of| &mut of.far),
+];
+
+/// Sets the intervals of all schemes: they share the dispersion of their runs.
+pub(super) fn set_intervals(schemes: &mut [SchemeOverall], tasks: &[TaskSummary]) {
+    for (pick, overall) in PICKS {
+        let runs: Vec<Option<Runs>> = schemes
+            .iter()
+            .map(|of| Runs::of(tasks, &of.scheme, pick))
+            .collect();
+        let Some(bounds) = runs.iter().flatten().next().map(|of| of.bounds) else {
+            continue;
+        };
+        let scores: Vec<&[Vec<f64>]> = runs
+            .iter()
+            .map(|of| of.as_ref().map_or(&[][..], |of| &of.scores))
+            .collect();
+        for (scheme, interval) in schemes.iter_mut().zip(intervals(&scores, bounds)) {
+            if let Some(aggregate) = overall(scheme) {
+                aggregate.interval = interval;
+            }
+        }
+    }
+}
+
+impl Runs {
+    fn of(
+        tasks: &[TaskSummary],
+        scheme: &str,
+        pick: fn(&SchemeSummary) -> Option<&Group>,
+    ) -> Option<Self> {
+        // Only a task on which some scheme has a score takes part.
+        let has_one = |task: &&TaskSummary| task.schemes.iter().any(|of| pick(of).is_some());
+        let groups: Option<Vec<&Group>> = tasks
+            .iter()
+            .filter(has_one)
+            .map(|task| pick(task.scheme(scheme)?))
+            .collect();
+        let groups = groups?;
+        let (seeds, scores) = complete_seeds(&groups);
+        let low = |group: &&Group| match group.bounds {
+            Bounds::Between(low, _) => Some(low),
+            _ => None,
+        };
+        let lows: Option<Vec<f64>> = groups.iter().map(low).collect();
+        Some(Self {
+            seeds,
+            scores,
+            bounds: match lows.and_then(mean) {
+                Some(low) => Bounds::Between(low, 1.0),
+                None => Bounds::UpTo(1.0),
+            },
+        })
+    }
+}
+
+impl Aggregate {
+    fn of(
+        tasks: &[TaskSummary],
+        scheme: &str,
+        pick: fn(&SchemeSummary) -> Option<&Group>,
+    ) -> Option<Self> {
+        let Runs { seeds, scores, .. } = Runs::of(tasks, scheme, pick)?;
+        let runs = scores.concat();
+        let at = |nth: usize| mean(scores.iter().map(|task| task[nth])).unwrap_or(0.0);
+        Some(Self {
+            mean: mean(runs.iter().copied())?,
+            interval: None, // set when all schemes are known
+            iqm: interquartile_mean(&runs)?,
+            tasks: scores.len(),
+            runs: runs.len(),
+            seeds: seeds
+                .iter()
+                .enumerate()
+                .map(|(nth, seed)| SeedMean {
+                    seed: *seed,
+                    normalized: at(nth),
+                })
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! One question, inside or beyond: the scores that the tests take, and the pairs that they make.
+
+use super::rows::{row_scores, row_units};
+use super::{Group, TaskSummary};
+use crate::report::comparison::{Comparison, Part};
+use crate::report::data::Data;
+use crate::stats::{Answer, mean, other_rows};
+
+/// One question: which scheme is best inside, or beyond, the training lengths.
+pub(super) struct Question<'a> {
+    pub(super) part: Part,
+    /// The tasks on which some scheme has a score.
+    pub(super) tasks: Vec<&'a TaskSummary>,
+    /// The schemes with at least one seed that has a score on each of these tasks.
+    pub(super) names: Vec<&'a str>,
+    /// The scores of each, by task and seed.
+    pub(super) scores: Vec<Vec<Vec<f64>>>,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn of(part: Part, tasks: &'a [TaskSummary], schemes: &'a [String]) -> Self {
+        let has_one = |task: &&TaskSummary| task.schemes.iter().any(|s| s.part(part).is_some());
+        let tasks: Vec<&TaskSummary> = tasks.iter().filter(has_one).collect();
+        let complete = schemes.iter().filter_map(|scheme| {
+            let groups: Option<Vec<&Group>> = tasks
+                .iter()
+                .map(|task| task.scheme(scheme)?.part(part))
+                .collect();
+            let (_, scores) = complete_seeds(&groups?);
+            let has_seeds = scores.first().is_some_and(|seeds| !seeds.is_empty());
+            has_seeds.then_some((scheme.as_str(), scores))
+        });
+        let (names, scores) = complete.unzip();
+        Self {
+            part,
+            tasks,
+            names,
+            scores,
+        }
+    }
+
+    /// The pairs, of `all` that are compared in both questions.
+    pub(super) fn comparisons(
+        &self,
+        data: &Data<'_>,
+        answer: &Answer,
+        all: usize,
+    ) -> Vec<Comparison> {
+        let rows = |scheme: &str| {
+            data.origin.own_data()?;
+            row_scores(data, &self.tasks, scheme, self.part)
+        };
+        let leader = answer
+            .order
+            .first()
+            .map_or("", |leader| self.names[*leader]);
+        let of_leader = rows(leader);
+        let units = row_units(data, &self.tasks, self.part);
+        let at = |scores: &[Vec<f64>], seed| mean(scores.iter().map(|task| task[seed]));
+        let of_scheme = |scores: &Vec<Vec<f64>>| {
+            let seeds = 0..scores.first().map_or(0, Vec::len);
+            seeds.filter_map(|seed| at(scores, seed)).collect()
+        };
+        let seeds: Vec<Vec<f64>> = self.scores.iter().map(of_scheme).collect();
+        let pairs = answer.pairs.iter().map(|pair| {
+            let mut comparison = Comparison::of(self.part, (&self.names, &seeds), pair, all);
+            if comparison.higher == leader
+                && let (Some(a), Some(b)) = (&of_leader, rows(&comparison.lower))
+            {
+                comparison.other_rows = Some(other_rows(a, &b, &units, data.error_of_rows()));
+            }
+            comparison
+        });
+        pairs.collect()
+    }
+}
+
+/// The seeds that all of these groups have, and the scores of each group at these seeds.
+pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
+    let Some(first) = groups.first() else {
+        return (Vec::new(), Vec::new());
+    };
+    let score = |group: &Group, seed: u64| {
+        let of_seed = group.seeds.iter().find(|of| of.seed == seed);
+        of_seed.map(|of| of.normalized)
+    };
+    let seeds = first.seeds.iter().map(|of| of.seed);
+    let seeds: Vec<u64> = seeds
+        .filter(|seed| groups.iter().all(|group| score(group, *seed).is_some()))
+        .collect();
+    let scores = groups.iter().map(|group| {
+        seeds
+            .iter()
+            .filter_map(|seed| score(group, *seed))
+            .collect()
+    });
+    let scores = scores.collect();
+    (seeds, scores)
+}

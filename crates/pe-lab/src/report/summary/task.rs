@@ -1,0 +1,281 @@
+//! One task, and one scheme on it.
+
+use super::{Group, SchemeSummary, SeedScore, StepsTaken, TaskSummary, leaders, least_to_lead};
+use crate::learn::{LengthScore, has_converged};
+use crate::report::comparison::Part;
+use crate::report::data::{Data, TaskFacts};
+use crate::report::language::LanguageSummary;
+use crate::run::Measures;
+use crate::stats::{Bounds, intervals, mean};
+use crate::task::{Measure, Score};
+
+impl TaskSummary {
+    pub(super) fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
+        let schemes = data.origin.schemes().iter();
+        let mut schemes: Vec<SchemeSummary> = schemes
+            .map(|scheme| SchemeSummary::of(data, facts, scheme))
+            .collect();
+        set_intervals(&mut schemes, |of| &mut of.inside);
+        set_intervals(&mut schemes, |of| &mut of.beyond);
+        set_intervals(&mut schemes, |of| &mut of.near);
+        set_intervals(&mut schemes, |of| &mut of.far);
+        Self {
+            task: facts.name.clone(),
+            title: facts.title.clone(),
+            about: facts.about.clone(),
+            source: facts.source.clone(),
+            measure: facts.measure.clone(),
+            steps: facts.steps,
+            auto_from: facts.auto_from,
+            train_lengths: facts.train_lengths.clone(),
+            lengths: facts.lengths.clone(),
+            mixes_lengths: facts.mixes_lengths,
+            resolutions: facts.resolutions,
+            rows: facts.rows,
+            samples: facts.samples,
+            floors: facts.floors,
+            floor_about: facts.floor_about.clone(),
+            solved_at: facts.solved_at,
+            language: LanguageSummary::of(data, facts, &schemes),
+            schemes,
+        }
+    }
+
+    /// Whether the tested lengths are known.
+    pub fn has_lengths(&self) -> bool {
+        self.lengths.iter().flatten().any(|length| *length > 0)
+    }
+
+    /// Whether it is known which score takes no skill.
+    pub fn has_floor(&self) -> bool {
+        self.floors.iter().any(Option::is_some)
+    }
+
+    /// Whether any test of the task is in this part.
+    pub fn has(&self, part: Part) -> bool {
+        !self.lengths[part as usize].is_empty()
+    }
+
+    /// The part that its table is sorted by.
+    pub(super) fn first_part(&self) -> Part {
+        match self.has(Part::Inside) {
+            true => Part::Inside,
+            false => Part::Beyond,
+        }
+    }
+
+    /// The schemes with the highest mean.
+    pub fn leaders(&self) -> Vec<&str> {
+        let part = self.first_part();
+        let scores = self.schemes.iter();
+        let scores = scores.filter_map(|of| Some((of.scheme.as_str(), of.part(part)?.normalized)));
+        leaders(&scores.collect::<Vec<_>>(), least_to_lead([self]))
+    }
+
+    /// The names of its two parts in a table.
+    pub fn parts(&self) -> [&'static str; 2] {
+        match self.resolutions {
+            true => ["trained size", "other sizes"],
+            false => ["inside", "beyond"],
+        }
+    }
+
+    /// The scheme of this name.
+    pub fn scheme(&self, name: &str) -> Option<&SchemeSummary> {
+        self.schemes.iter().find(|scheme| scheme.scheme == name)
+    }
+
+    /// Whether every sequence has one answer. The scores tell: then a sequence is as often fully correct
+    /// as an answer.
+    pub fn has_one_answer(&self) -> bool {
+        let groups = |of: &'_ SchemeSummary| {
+            [&of.inside, &of.beyond]
+                .map(|group| group.as_ref().is_none_or(|group| group.has_one_answer))
+        };
+        self.schemes.iter().flat_map(groups).all(|one| one)
+    }
+}
+
+/// Sets the intervals of one group of lengths of all schemes: they share the dispersion of their runs.
+fn set_intervals(
+    schemes: &mut [SchemeSummary],
+    pick: fn(&mut SchemeSummary) -> &mut Option<Group>,
+) {
+    let mut groups: Vec<&mut Group> = schemes
+        .iter_mut()
+        .filter_map(|of| pick(of).as_mut())
+        .collect();
+    let Some(bounds) = groups.first().map(|group| group.bounds) else {
+        return;
+    };
+    let scores = |group: &&mut Group| vec![group.seeds.iter().map(|of| of.normalized).collect()];
+    let scores: Vec<Vec<Vec<f64>>> = groups.iter().map(scores).collect();
+    let scores: Vec<&[Vec<f64>]> = scores.iter().map(Vec::as_slice).collect();
+    for (group, interval) in groups.iter_mut().zip(intervals(&scores, bounds)) {
+        group.interval = interval;
+    }
+}
+
+/// The mean of a time. `None` where the trials ran on several kinds of processors: a scheme that happened to run
+/// on the faster one would look cheap.
+pub(super) fn cost(data: &Data<'_>, times: impl Iterator<Item = f64>) -> Option<f64> {
+    match data.processors.len() {
+        0 | 1 => mean(times),
+        _ => None,
+    }
+}
+
+impl SchemeSummary {
+    pub(super) fn of(data: &Data<'_>, task: &TaskFacts, scheme: &str) -> Self {
+        let runs: Vec<(u64, Option<&Measures>)> = data
+            .runs_of(&task.name, scheme)
+            .filter_map(|run| match run.outcome {
+                Ok(measures) => Some((run.seed, Some(measures))),
+                Err(loss) => loss.failed.then_some((run.seed, None)),
+            })
+            .collect();
+        let measured: Vec<(u64, &Measures)> = data.trained(&task.name, scheme).collect();
+        let [floor, floor_beyond] = task.floors;
+        let all: Vec<&Measures> = data.of_task(&task.name).collect();
+        let inside = Group::of(&runs, &all, &task.measure, floor, |score| score.inside);
+        let beyond = |belongs: fn(usize, usize) -> bool| {
+            let is_tested = task.lengths[1]
+                .iter()
+                .any(|length| belongs(*length, task.near));
+            Group::of(
+                &runs,
+                &all,
+                &task.measure,
+                floor_beyond.filter(|_| is_tested),
+                |score| !score.inside && belongs(score.length, task.near),
+            )
+        };
+        let unsolved = |seed: &&SeedScore| {
+            !seed.failed && task.solved_at.is_some_and(|at| seed.score.value() < at)
+        };
+        let without = |failed: bool| {
+            let runs = data.runs_of(&task.name, scheme);
+            let losses = runs.filter_map(move |run| Some((run.seed, run.outcome.err()?)));
+            let losses = losses.filter(move |(_, loss)| loss.failed == failed);
+            losses
+                .map(|(seed, loss)| (seed, loss.reason.to_string()))
+                .collect()
+        };
+        let warm_up = data
+            .origin
+            .study()
+            .map_or(0, |study| study.recipe.warmup_steps);
+        let is_short = |m: &Measures| {
+            let in_warm_up = m.steps() <= warm_up;
+            task.auto_from.is_none() && (in_warm_up || has_converged(&m.held_out).is_none())
+        };
+        // Too few losses do not show that a limit was enough. Below the limit the steps were chosen by examples held
+        // out of the training.
+        let falling = measured.iter().filter(|(_, m)| match task.auto_from {
+            Some(_) => m.met_limit(task.steps),
+            None => !is_short(m) && has_converged(&m.held_out) == Some(false),
+        });
+        let short = measured.iter().filter(|(_, m)| is_short(m));
+        let taken: Vec<usize> = measured.iter().map(|(_, m)| m.steps()).collect();
+        Self {
+            scheme: scheme.to_string(),
+            unsolved_inside: inside
+                .iter()
+                .flat_map(|group| group.seeds.iter().filter(unsolved).map(|s| s.seed))
+                .collect(),
+            inside,
+            beyond: beyond(|_, _| true),
+            near: beyond(|length, near| length <= near),
+            far: beyond(|length, near| length > near),
+            steps: task.auto_from.and_then(|_| StepsTaken::of(&taken)),
+            not_converged: falling.map(|run| run.0).collect(),
+            too_short: short.map(|run| run.0).collect(),
+            failed: without(true),
+            lost: without(false),
+            parameters: measured.first().map(|(_, m)| m.parameters),
+            position_parameters: measured.first().map(|(_, m)| m.position_parameters),
+            ms_per_step: cost(data, measured.iter().map(|(_, m)| m.timing.ms_per_step)),
+            tokens_per_second: cost(
+                data,
+                measured.iter().map(|(_, m)| m.timing.tokens_per_second),
+            ),
+        }
+    }
+
+    /// The scores of one part.
+    pub fn part(&self, part: Part) -> Option<&Group> {
+        match part {
+            Part::Inside => self.inside.as_ref(),
+            Part::Beyond => self.beyond.as_ref(),
+        }
+    }
+}
+
+impl Group {
+    /// The score of runs on the lengths that belong to the group. A run without measures failed, and scores
+    /// the floor, or the lowest score of `all` runs on the task if that is below it: no scheme gains by failing.
+    fn of(
+        runs: &[(u64, Option<&Measures>)],
+        all: &[&Measures],
+        measure: &Measure,
+        floor: Option<f64>,
+        belongs: impl Fn(&LengthScore) -> bool,
+    ) -> Option<Self> {
+        // Every sequence has the same weight.
+        let of_lengths = |measures: &Measures, pick: &dyn Fn(&LengthScore) -> f64| {
+            let of_group = || measures.scores.iter().filter(|score| belongs(score));
+            let samples: usize = of_group().map(|score| score.samples).sum();
+            let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
+            (samples > 0).then(|| sum / samples as f64)
+        };
+        let normalized = |measures: &Measures| of_lengths(measures, &LengthScore::normalized);
+        let lowest = all.iter().filter_map(|run| normalized(run));
+        let lowest = lowest.fold(0.0, f64::min);
+        let seeds: Vec<SeedScore> = runs
+            .iter()
+            .filter_map(|(seed, measures)| {
+                Some(match measures {
+                    Some(of_run) => SeedScore {
+                        seed: *seed,
+                        score: measure.score(of_lengths(of_run, &|of| of.score.value())?),
+                        normalized: normalized(of_run)?,
+                        failed: false,
+                    },
+                    None => SeedScore {
+                        seed: *seed,
+                        score: measure.score(floor?),
+                        normalized: lowest,
+                        failed: true,
+                    },
+                })
+            })
+            .collect();
+        let exact = runs
+            .iter()
+            .filter_map(|run| of_lengths(run.1?, &|score| score.exact.unwrap_or(0.0)));
+        let exact = mean(exact).filter(|_| measure.is_accuracy());
+        // The lowest score that is possible has no right answer at any length.
+        let none_right = |score: &LengthScore| match measure.is_accuracy() {
+            true => Score::Accuracy(0.0).over(score.floor),
+            false => f64::NEG_INFINITY,
+        };
+        let low = all.iter().find_map(|run| of_lengths(run, &none_right));
+        let bounds = match low.filter(|low| low.is_finite()) {
+            Some(low) => Bounds::Between(low, 1.0),
+            None => Bounds::UpTo(1.0),
+        };
+        let mut tested = runs
+            .iter()
+            .filter_map(|run| run.1)
+            .flat_map(|of| &of.scores);
+        Some(Self {
+            mean: mean(seeds.iter().map(|seed| seed.score.value()))?,
+            exact,
+            normalized: mean(seeds.iter().map(|seed| seed.normalized))?,
+            interval: None, // set when all schemes are known
+            bounds,
+            has_one_answer: tested.all(|of| of.exact.is_none_or(|exact| exact == of.score.value())),
+            seeds,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! How a study came to its number of seeds.
+
+use crate::ask::Grown;
+use crate::report::summary::Summary;
+use crate::report::words::list;
+
+/// What a study had before something was added to it.
+pub(super) fn grown(before: &[Grown]) -> Option<String> {
+    let had = |of: &Grown| {
+        let of = [
+            (of.seeds, "seed"),
+            (of.schemes, "scheme"),
+            (of.tasks, "task"),
+        ];
+        let of = of.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+        list(&of)
+    };
+    let had: Vec<String> = before.iter().map(had).collect();
+    (!had.is_empty()).then(|| {
+        format!(
+            "The study was added to after it had begun, when it had {}. The errors are those of a study that is \
+             looked at once. If it was added to because of what it showed, its claims are false more often; \
+             --until decided plans such looks.",
+            had.join("; then ")
+        )
+    })
+}
+
+/// How far a study is that stops when it is decided.
+pub(super) fn looks(summary: &Summary) -> Option<String> {
+    let looks = summary.looks.as_ref()?;
+    let most = looks.last()?;
+    let decided = !summary.headlines.is_empty() && summary.headlines.iter().all(|of| of.decided);
+    let planned: Vec<String> = looks.iter().map(usize::to_string).collect();
+    let shared = match looks.len() {
+        1 => format!("one look is planned, at {most} seeds"),
+        count => format!(
+            "each of the {count} planned looks ({} seeds) has an equal share of the errors",
+            list(&planned)
+        ),
+    };
+    Some(match (summary.look, decided) {
+        (None, _) => format!(
+            "Before the first planned look, at {} seeds, nothing is established; {shared}.",
+            looks[0]
+        ),
+        (Some(look), true) => format!("Decided after {look} of up to {most} seeds; {shared}."),
+        (Some(look), false) if look == *most => {
+            format!("Not decided after {most} seeds, the last planned look; {shared}.")
+        }
+        (Some(look), false) => format!("Not decided after {look} of up to {most} seeds; {shared}."),
+    })
+}

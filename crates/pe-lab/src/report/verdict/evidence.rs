@@ -1,0 +1,169 @@
+//! Which scheme is best inside, or beyond, and by which tests.
+
+use super::{loss, part, place, subject, tasks_of};
+use crate::report::comparison::{Comparison, FINDINGS, Headline};
+use crate::report::number::fixed;
+use crate::report::sentences::because;
+use crate::report::summary::{Summary, least_to_lead};
+use crate::report::trainings::ABOVE_THE_FLOOR;
+use crate::report::words::{list, number, p_text, range, spoken};
+use crate::stats::{FEWEST_SEEDS, Finding};
+
+/// Which scheme is best inside, or beyond.
+pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
+    let place = place(summary, headline.part);
+    let subject = subject(summary, headline);
+    let [leader, others @ ..] = &headline.order[..] else {
+        return String::new();
+    };
+    let means = summary
+        .schemes
+        .iter()
+        .filter_map(|of| part(of, headline.part));
+    let least = least_to_lead(tasks_of(summary, headline));
+    if means
+        .clone()
+        .all(|score| score < ABOVE_THE_FLOOR.min(least))
+    {
+        return format!("{place}: no scheme got above the floor {subject}.");
+    }
+    if means.clone().all(|score| score < least) {
+        let highest = fixed(means.fold(0.0, f64::max), 2);
+        let loss = loss(summary, headline, leader);
+        return format!(
+            "{place}: not solved {subject}. The highest score is {highest} of 1{loss}: too little was learned to name a \
+             scheme that leads."
+        );
+    }
+    let own = summary.schemes.iter().find(|of| of.scheme == *leader);
+    let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
+    let score = format!(
+        "{} of 1{}",
+        fixed(score, 2),
+        loss(summary, headline, leader)
+    );
+    let pairs: Vec<&Comparison> = others
+        .iter()
+        .filter_map(|other| {
+            let mut pairs = summary.comparisons.iter();
+            pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
+        })
+        .collect();
+    let Some(nearest) = pairs.first() else {
+        return format!(
+            "{place}: only {} has scores ({score} {subject}).",
+            spoken(leader)
+        );
+    };
+    let leader = spoken(leader);
+    let count = number(headline.order.len());
+    let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
+    if headline.p.is_none() {
+        let next = difference(nearest);
+        return format!(
+            "{highest}; next: {next}). {} cannot tell that from chance.",
+            few_seeds(&pairs)
+        );
+    }
+    let mut text = match (headline.best, headline.decided) {
+        (true, _) => format!(
+            "{place}: {leader} is best of the {count} {subject} ({}).",
+            evidence(nearest, &pairs)
+        ),
+        (false, true) => format!("{highest}), and it shares the top."),
+        (false, false) => format!(
+            "{highest}), but that it is best is not established ({}).",
+            evidence(nearest, &pairs)
+        ),
+    };
+    for (finding, _, what) in FINDINGS {
+        // Beside the best, only what its own test says and the pairs do not is worth a sentence.
+        if headline.best && finding != Finding::Best {
+            continue;
+        }
+        let found = pairs.iter().filter(|pair| pair.finding == finding);
+        let names: Vec<String> = found
+            .map(|pair| match finding {
+                Finding::Level | Finding::Same | Finding::Best => spoken(&pair.lower),
+                Finding::Proven => difference(pair),
+                Finding::Undecided | Finding::FewSeeds => undecided(pair),
+            })
+            .collect();
+        let within = match finding {
+            Finding::Level => format!(" within {}", fixed(summary.margin, 2)),
+            _ => String::new(),
+        };
+        if !names.is_empty() {
+            text.push_str(&format!(" {what}{within}: {}.", list(&names)));
+        }
+    }
+    text
+}
+
+/// Whose seeds are too few: `One seed`, or `Fewer than 3 seeds of alibi` where others have enough.
+fn few_seeds(pairs: &[&Comparison]) -> String {
+    let unknown: Vec<&Comparison> = pairs.iter().filter(|of| of.p.is_none()).copied().collect();
+    let fewest = unknown.iter().flat_map(|pair| pair.seeds).min();
+    match (unknown.len() < pairs.len(), fewest) {
+        (true, _) => {
+            let names: Vec<String> = unknown.iter().map(|pair| spoken(&pair.lower)).collect();
+            format!("Fewer than {FEWEST_SEEDS} seeds of {}", list(&names))
+        }
+        (false, Some(1)) => "One seed".into(),
+        (false, _) => "Two seeds".into(),
+    }
+}
+
+/// `alibi (+0.09)`.
+fn difference(pair: &Comparison) -> String {
+    format!("{} (+{})", spoken(&pair.lower), fixed(pair.difference, 2))
+}
+
+/// `alibi (+0.56, since the runs of alibi score from 0.05 to 0.98)`.
+fn undecided(pair: &Comparison) -> String {
+    let why = pair
+        .why
+        .as_ref()
+        .map_or(String::new(), |why| format!(", since {}", because(why)));
+    format!(
+        "{} (+{}{why})",
+        spoken(&pair.lower),
+        fixed(pair.difference, 2)
+    )
+}
+
+/// `nearest: alibi, +0.09, 95 % 0.04 to 0.14, p 0.004; 5 seeds`, and the least certain of all pairs of the leader
+/// if that is another one.
+fn evidence(nearest: &Comparison, pairs: &[&Comparison]) -> String {
+    let least = pairs.iter().max_by(|a, b| p_of(a).total_cmp(&p_of(b)));
+    let least = match least {
+        Some(least) if p_of(least) > p_of(nearest) => {
+            format!("least certain: {}; ", against(least))
+        }
+        _ => String::new(),
+    };
+    let seeds = match nearest.seeds {
+        [a, b] if a == b => format!("{a} seeds"),
+        [a, b] => format!("{a} and {b} seeds"),
+    };
+    format!("nearest: {}; {least}{seeds}", against(nearest))
+}
+
+fn against(pair: &Comparison) -> String {
+    let interval = pair.interval.map_or(String::new(), |interval| {
+        format!(", 95 % {}", range(interval))
+    });
+    let p = pair
+        .p
+        .map_or(String::new(), |p| format!(", p {}", p_text(p)));
+    format!(
+        "{}, +{}{interval}{p}",
+        spoken(&pair.lower),
+        fixed(pair.difference, 2)
+    )
+}
+
+/// For ordering: the pair that keeps the leader from being best comes last.
+fn p_of(pair: &Comparison) -> f64 {
+    pair.p.unwrap_or(1.0)
+}

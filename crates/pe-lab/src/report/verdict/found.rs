@@ -1,0 +1,365 @@
+//! What the tests of a study found, as the values of its answer.
+
+use crate::report::answer::{Achieved, Answer, Need, Positions, Standing, Top};
+use crate::report::comparison::{Comparison, Headline, Part};
+use crate::report::summary::{Summary, TaskSummary, least_to_lead};
+use crate::report::trainings::{self, ABOVE_THE_FLOOR};
+use crate::report::words::is_control;
+use crate::stats::{ENOUGH_SEEDS, FEWEST_SEEDS, Finding};
+use crate::task::Measure;
+
+/// The answer of a study.
+pub(super) fn answer(summary: &Summary) -> Answer {
+    if summary.finished == 0 {
+        return Answer::NoScore;
+    }
+    let Some(first) = summary.headlines.first() else {
+        return Answer::NotCompared;
+    };
+    match (&summary.looks, summary.look, &first.order[..]) {
+        (_, _, [only]) => return Answer::Alone(only.clone()),
+        (Some(looks), None, _) => {
+            return Answer::BeforeFirstLook(looks.first().copied().unwrap_or(FEWEST_SEEDS));
+        }
+        _ => {}
+    }
+    if let Some(few) = few_seeds(summary, first) {
+        return few;
+    }
+    if trainings::all_too_short(summary) {
+        return Answer::TooShort;
+    }
+    let positions = positions(summary, first);
+    let told = positions.as_ref().is_some_and(|of| of.found.is_proven());
+    let parts = summary.headlines.iter().filter_map(|headline| {
+        let without = told.then_some(first.part) == Some(headline.part);
+        standing(summary, headline, without)
+    });
+    Answer::Found {
+        parts: parts.collect(),
+        positions,
+        ranks_speed: trainings::ranks_speed(summary),
+    }
+}
+
+/// The answer where no pair has seeds enough to prove anything.
+fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
+    let pairs = summary.comparisons.iter();
+    let mut pairs = pairs.filter(|pair| pair.part == headline.part);
+    let fewest = pairs.clone().flat_map(|pair| pair.seeds).min()?;
+    let all_few = pairs.all(|pair| pair.finding == Finding::FewSeeds);
+    let leader = headline.order.first()?;
+    let highest = || Some((leader.clone(), achieved(summary, headline, leader)?));
+    all_few.then(|| Answer::FewSeeds {
+        seeds: fewest,
+        fewest: FEWEST_SEEDS,
+        enough: ENOUGH_SEEDS,
+        highest: highest().filter(|_| unsolved(summary, headline).is_none()),
+    })
+}
+
+/// What the leader of a part and the control say. `None` if there is no control, or if it leads.
+fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
+    let leader = headline.order.first()?;
+    let control = headline.order.iter().find(|scheme| is_control(scheme))?;
+    if is_control(leader) || unsolved(summary, headline).is_some() {
+        return None;
+    }
+    let pair = pair(summary, headline, control)?;
+    let [with, without] = [leader, control].map(|of| mean(summary, headline.part, of));
+    let found = match (&pair.finding, &pair.why) {
+        // Half of a score says little where it is not known which score takes no skill.
+        (Finding::Proven | Finding::Best, _)
+            if 2.0 * without? < with? && summary.study().is_some() =>
+        {
+            Need::Needed
+        }
+        (Finding::Proven | Finding::Best, _) => Need::Helpful,
+        (Finding::Level | Finding::Same, _) => Need::Level,
+        (Finding::Undecided | Finding::FewSeeds, why) => Need::Unclear(why.clone()?),
+    };
+    Some(Positions {
+        part: headline.part,
+        found,
+        without: achieved(summary, headline, control)?,
+        with: achieved(summary, headline, leader)?,
+    })
+}
+
+/// The standing in one part. `told` says that the control is below is said already. `None` if that leaves nothing to
+/// say.
+fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standing> {
+    let part = headline.part;
+    let [leader, others @ ..] = &headline.order[..] else {
+        return None;
+    };
+    if let Some(top) = unsolved(summary, headline) {
+        return Some(Standing { part, top });
+    }
+    let is_left = |scheme: &&String| !(told && is_control(scheme));
+    let others: Vec<(&String, &Comparison)> = others
+        .iter()
+        .filter(is_left)
+        .filter_map(|other| Some((other, pair(summary, headline, other)?)))
+        .collect();
+    if others.is_empty() {
+        return None;
+    }
+    let of = |findings: &[Finding]| -> Vec<String> {
+        let with = others
+            .iter()
+            .filter(|(_, pair)| findings.contains(&pair.finding));
+        with.map(|(other, _)| (*other).clone()).collect()
+    };
+    let (below, level) = (of(&[Finding::Proven]), of(&[Finding::Level]));
+    let same = of(&[Finding::Same]);
+    let open = of(&[Finding::Undecided, Finding::FewSeeds]);
+    let with_leader = |others: Vec<String>| [vec![leader.clone()], others].concat();
+    let furthest = others
+        .iter()
+        .filter_map(|(_, pair)| Some((pair.difference, pair.why.as_ref()?)));
+    let furthest = furthest.max_by(|a, b| a.0.total_cmp(&b.0));
+    let top = match furthest {
+        _ if headline.best => Top::Best(leader.clone()),
+        Some((_, why)) => Top::Open {
+            open: with_leader(open),
+            below,
+            why: why.clone(),
+        },
+        None => Top::Shared {
+            level: with_leader(level),
+            same,
+            below,
+        },
+    };
+    Some(Standing { part, top })
+}
+
+/// Why no scheme of a part leads, if none does.
+fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
+    let means = summary
+        .schemes
+        .iter()
+        .filter_map(|of| of.part(headline.part));
+    let highest = means.map(|of| of.mean).fold(f64::NEG_INFINITY, f64::max);
+    let tasks = summary
+        .tasks
+        .iter()
+        .filter(|task| headline.tasks.contains(&task.task));
+    let least = least_to_lead(tasks);
+    match highest {
+        low if low < ABOVE_THE_FLOOR.min(least) => Some(Top::Floor),
+        low if low < least => Some(Top::Unlearned(low)),
+        _ => None,
+    }
+}
+
+/// The pair of the leader of a part with another scheme.
+fn pair<'a>(summary: &'a Summary, headline: &Headline, other: &str) -> Option<&'a Comparison> {
+    let leader = headline.order.first()?;
+    let mut pairs = summary.comparisons.iter();
+    pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
+}
+
+fn mean(summary: &Summary, part: Part, scheme: &str) -> Option<f64> {
+    let of = summary.schemes.iter().find(|of| of.scheme == scheme)?;
+    Some(of.part(part)?.mean)
+}
+
+fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achieved> {
+    let score = || {
+        let mean = mean(summary, headline.part, scheme)?;
+        Some(match summary.study() {
+            Some(_) => Achieved::Score(mean),
+            None => Achieved::Given(mean),
+        })
+    };
+    let [only] = &headline.tasks[..] else {
+        return score();
+    };
+    let of_task = |task: &TaskSummary| Some(task.scheme(scheme)?.part(headline.part)?.mean);
+    let task = summary.tasks.iter().find(|task| task.task == *only)?;
+    Some(match &task.measure {
+        Measure::Given => return score(),
+        Measure::Accuracy => Achieved::Right(of_task(task)?, task.title.clone()),
+        measure => Achieved::Loss(of_task(task)?, measure.name()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::comparison::Reason;
+    use crate::report::data::{Data, Look};
+    use crate::report::synthetic::Synthetic;
+
+    /// Normalized scores on one task, one a seed: inside, and beyond.
+    fn study(schemes: &[(&str, &[f64], &[f64])]) -> Synthetic {
+        let names: Vec<&str> = schemes.iter().map(|of| of.0).collect();
+        let seeds = schemes.iter().map(|of| of.1.len()).max().unwrap();
+        let mut study = Synthetic::new(&["reverse"], &names, seeds as u64);
+        for (scheme, inside, beyond) in schemes {
+            for (nth, inside) in inside.iter().enumerate() {
+                let mut at = vec![(10, 0.25 + 0.75 * inside)];
+                at.extend(beyond.get(nth).map(|beyond| (40, 0.2 + 0.8 * beyond)));
+                study = study.score("reverse", scheme, nth as u64 + 1, &at);
+            }
+        }
+        study
+    }
+
+    fn answer(study: &Synthetic) -> Answer {
+        super::answer(&Summary::of(&study.data()))
+    }
+
+    fn found(study: &Synthetic) -> (Option<Positions>, Vec<Top>) {
+        match answer(study) {
+            Answer::Found {
+                positions, parts, ..
+            } => (positions, parts.into_iter().map(|of| of.top).collect()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];
+    const LOW: &[f64] = &[0.10, 0.12, 0.09, 0.11, 0.13];
+    const LEVEL: [f64; 5] = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
+
+    fn names(of: &[&str]) -> Vec<String> {
+        of.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn positions_are_needed_and_two_schemes_are_level_inside_and_one_is_best_beyond() {
+        let level: Vec<f64> = LEVEL.iter().rev().map(|score| score - 0.0001).collect();
+        let study = study(&[
+            ("none", LOW, LOW),
+            ("sinusoidal", &LEVEL, HIGH),
+            ("learned", &level, &[0.50, 0.46, 0.52, 0.49, 0.51]),
+        ]);
+        let (positions, parts) = found(&study);
+        let positions = positions.unwrap();
+        assert_eq!(
+            (positions.part, positions.found),
+            (Part::Inside, Need::Needed)
+        );
+        let Achieved::Right(without, of) = positions.without else {
+            panic!("a share of right answers");
+        };
+        assert!((without - (0.25 + 0.75 * 0.11)).abs() < 1e-9 && of == "reverse");
+        assert_eq!(
+            parts,
+            [
+                // That no positions are below is said already.
+                Top::Shared {
+                    level: names(&["sinusoidal", "learned"]),
+                    same: Vec::new(),
+                    below: Vec::new(),
+                },
+                Top::Best("sinusoidal".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn positions_that_more_than_double_no_score_are_helpful() {
+        let (positions, parts) = found(&study(&[
+            ("none", &[0.70, 0.73, 0.71, 0.75, 0.69], &[]),
+            ("learned", HIGH, &[]),
+        ]));
+        assert_eq!(positions.unwrap().found, Need::Helpful);
+        assert!(parts.is_empty(), "{parts:?}");
+        // Where the control leads, it is a scheme like any other.
+        let (positions, parts) = found(&study(&[("none", HIGH, &[]), ("learned", LOW, &[])]));
+        assert_eq!((positions, parts), (None, vec![Top::Best("none".into())]));
+    }
+
+    #[test]
+    fn a_large_difference_that_is_undecided_has_its_reason() {
+        let wild: &[f64] = &[0.98, 0.05, 0.97, 0.06, 0.95];
+        let (positions, _) = found(&study(&[("none", LOW, &[]), ("learned", wild, &[])]));
+        let spread = |found| match found {
+            Need::Unclear(Reason::Spread(name, low, high)) => (name, low, high),
+            other => panic!("{other:?}"),
+        };
+        let (name, low, high) = spread(positions.unwrap().found);
+        assert_eq!(name, "learned");
+        assert!((low - 0.05).abs() < 1e-9 && (high - 0.98).abs() < 1e-9);
+        let (_, parts) = found(&study(&[
+            ("a", HIGH, &[]),
+            ("b", wild, &[]),
+            ("c", LOW, &[]),
+        ]));
+        let [
+            Top::Open {
+                open,
+                below,
+                why: Reason::Spread(name, ..),
+            },
+        ] = &parts[..]
+        else {
+            panic!("{parts:?}");
+        };
+        assert_eq!((open, name.as_str()), (&names(&["a", "b"]), "b"));
+        // The runs of the second scheme are in the pooled variance of every pair.
+        assert!(below.is_empty() || *below == names(&["c"]));
+    }
+
+    #[test]
+    fn one_or_two_seeds_prove_nothing_and_what_would_is_said() {
+        for seeds in [1, 2] {
+            let few = study(&[
+                ("none", &LOW[..seeds], &[]),
+                ("learned", &HIGH[..seeds], &[]),
+            ]);
+            let Answer::FewSeeds {
+                seeds: had,
+                fewest,
+                enough,
+                highest,
+            } = answer(&few)
+            else {
+                panic!("{:?}", answer(&few));
+            };
+            assert_eq!((had, fewest, enough), (seeds, 3, 5));
+            assert_eq!(highest.unwrap().0, "learned");
+        }
+        let at_floor = study(&[("none", &[0.01, 0.0], &[]), ("learned", &[0.0, 0.02], &[])]);
+        assert!(matches!(
+            answer(&at_floor),
+            Answer::FewSeeds { highest: None, .. }
+        ));
+    }
+
+    #[test]
+    fn without_a_claim_the_reason_is_the_answer() {
+        assert_eq!(
+            answer(&Synthetic::new(&["x"], &["a", "b"], 3)),
+            Answer::NoScore
+        );
+        assert_eq!(
+            answer(&study(&[("a", HIGH, &[])])),
+            Answer::Alone("a".into())
+        );
+        let (_, parts) = found(&study(&[
+            ("a", &[0.01, 0.02, 0.0], &[]),
+            ("b", &[0.0, 0.01, 0.02], &[]),
+        ]));
+        assert_eq!(parts, [Top::Floor]);
+        let study = study(&[("a", HIGH, &[]), ("b", LOW, &[])]);
+        let looked = Data {
+            look: Some(Look {
+                planned: vec![3, 5],
+                reached: None,
+            }),
+            ..study.data()
+        };
+        assert_eq!(
+            super::answer(&Summary::of(&looked)),
+            Answer::BeforeFirstLook(3)
+        );
+        let mut short = study.clone();
+        short.spec.recipe.warmup_steps = 1_500;
+        assert_eq!(answer(&short), Answer::TooShort);
+    }
+}

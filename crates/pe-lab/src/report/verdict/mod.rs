@@ -1,0 +1,157 @@
+//! The verdict: sentences that say what the numbers show, and nothing beyond that. The terminal, the page and
+//! `summary.json` all take them from here.
+
+mod course;
+mod evidence;
+mod found;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use super::comparison::{Headline, Part};
+use super::data::{Origin, file_title};
+use super::number::fixed;
+use super::sentences::{self, About};
+use super::summary::{SchemeOverall, Summary, TaskSummary};
+use super::trainings;
+use super::words::{capitalized, list};
+
+/// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
+fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {
+    let of_task = || {
+        let [only] = &headline.tasks[..] else {
+            return None;
+        };
+        let task = summary.tasks.iter().find(|task| task.task == *only)?;
+        let group = task.scheme(scheme)?.part(headline.part)?;
+        let name = task.measure.name();
+        task.measure
+            .is_loss()
+            .then(|| format!(", {} {name}", fixed(group.mean, 2)))
+    };
+    of_task().unwrap_or_default()
+}
+
+/// The tasks of a headline.
+fn tasks_of<'a>(
+    summary: &'a Summary,
+    headline: &Headline,
+) -> impl Iterator<Item = &'a TaskSummary> {
+    let names = headline.tasks.clone();
+    let tasks = summary.tasks.iter();
+    tasks.filter(move |task| names.contains(&task.task))
+}
+
+/// The summary with its verdict.
+pub fn judged(mut summary: Summary) -> Summary {
+    let answer = found::answer(&summary);
+    let about = About {
+        two_parts: summary.tasks.iter().any(|task| task.has(Part::Beyond)),
+        resolutions: summary.resolutions(),
+        ran_here: summary.study().is_some(),
+    };
+    summary.verdict = vec![sentences::answer(&answer, about)];
+    summary.verdict.extend(evidence_and_notes(&summary));
+    summary.answer = Some(answer);
+    summary
+}
+
+/// What the answer rests on, and what to be careful about.
+fn evidence_and_notes(summary: &Summary) -> Vec<String> {
+    if summary.finished == 0 {
+        return Vec::new();
+    }
+    let mut lines = how_long(summary);
+    for headline in &summary.headlines {
+        lines.push(evidence::of(summary, headline));
+        // Before the first planned look nothing is claimed.
+        if summary.looks.is_none() || summary.look.is_some() {
+            lines.extend(rows::of(summary, headline));
+        }
+    }
+    lines.extend(after_the_evidence(summary));
+    let costs = summary.costs.iter();
+    lines.extend(costs.flat_map(|costs| costs.sentences(|part| place(summary, part))));
+    lines.push(match &summary.origin {
+        Origin::Study(study) => trainings::tuned(study),
+        Origin::Results(file) => unknown(&file.file),
+    });
+    lines
+}
+
+/// For how long was trained. Of scores alone it is not known.
+fn how_long(summary: &Summary) -> Vec<String> {
+    match summary.study() {
+        Some(_) => trainings::how_long(summary),
+        None => Vec::new(),
+    }
+}
+
+/// What cannot be told from scores alone.
+fn unknown(file: &str) -> String {
+    format!(
+        "The scores are taken as they are in {file}, where 1 is the highest and which score takes no skill is not known. Nor is it \
+         known whether the trainings had converged, whether learning rates were chosen alike, or on which rows was tested."
+    )
+}
+
+fn after_the_evidence(summary: &Summary) -> Vec<String> {
+    let mut lines: Vec<String> = summary
+        .warning
+        .iter()
+        .map(|of| capitalized(of) + ".")
+        .collect();
+    lines.extend(course::looks(summary));
+    lines.extend(
+        summary
+            .study()
+            .and_then(|study| course::grown(&study.grown)),
+    );
+    lines.extend(trainings::without_success(summary));
+    lines
+}
+
+/// What a person is to know beside the answer, the most important first: how long was trained, what the data are, how the
+/// study came to its seeds, and which trainings did not succeed.
+pub fn cautions(summary: &Summary) -> Vec<String> {
+    match summary.finished {
+        0 => Vec::new(),
+        _ => {
+            let unknown = match &summary.origin {
+                Origin::Study(_) => None,
+                Origin::Results(file) => Some(unknown(&file.file)),
+            };
+            let mut said = how_long(summary);
+            said.extend(unknown);
+            said.extend(after_the_evidence(summary));
+            said
+        }
+    }
+}
+
+fn part(scheme: &SchemeOverall, part: Part) -> Option<f64> {
+    scheme.part(part).map(|score| score.mean)
+}
+
+/// `Inside`, `Beyond`, or what was held out if there is one part.
+fn place(summary: &Summary, part: Part) -> &'static str {
+    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
+    match (part, two_parts, summary.resolutions()) {
+        (Part::Inside, true, false) => "Inside the training lengths",
+        (Part::Inside, true, true) => "At the resolution of the training",
+        (Part::Inside, false, _) if summary.study().is_none() => "By these scores",
+        (Part::Inside, false, _) => "On held-out data",
+        (Part::Beyond, _, false) => "Beyond",
+        (Part::Beyond, _, true) => "At other resolutions",
+    }
+}
+
+/// Over what the mean is taken.
+fn subject(summary: &Summary, headline: &Headline) -> String {
+    match (summary.origin.own_data(), &headline.tasks[..]) {
+        (Some(data), _) => format!("on {}", file_title(data)),
+        (None, [task]) => format!("on {task}"),
+        (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
+        (None, tasks) => format!("on the mean over these {} tasks", tasks.len()),
+    }
+}

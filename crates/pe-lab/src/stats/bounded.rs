@@ -1,0 +1,235 @@
+//! The interval of a single scheme, between the scores that are possible.
+//!
+//! How much runs can vary depends on their mean: not at all where every answer is right, most of all in the middle. The
+//! interval holds every mean μ from which the mean of the runs lies no further away than chance takes it there:
+//!
+//! ```text
+//! (x̄ − μ)² ≤ t² · φ · V(μ) / n
+//! ```
+//!
+//! V is the largest variance at a mean of μ: (μ − low)(high − μ) between two bounds. φ, the dispersion, is the share of it that
+//! the runs have. This is Wilson's interval (1927) for a share, with the dispersion of Wedderburn's quasi-likelihood (1974) and
+//! Student's t. Where there is one bound only, as for a loss, V is the square of the distance from it, and the interval is one on
+//! the scale of its logarithm.
+
+use super::Interval;
+use super::describe::{mean, variance};
+use super::student::quantile;
+
+/// Less variance than this share of the largest one is rounding.
+const ROUNDING: f64 = 1e-15;
+
+/// The scores that are possible.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bounds {
+    /// From the first to the second, such as a share of right answers.
+    Between(f64, f64),
+    /// From this one on, such as a loss.
+    From(f64),
+    /// Up to this one, such as 1 minus a loss.
+    UpTo(f64),
+}
+
+impl Bounds {
+    /// A share of right answers.
+    pub const SHARE: Self = Self::Between(0.0, 1.0);
+    /// A loss, which has no bound above.
+    pub const LOSS: Self = Self::From(0.0);
+
+    /// The largest variance at this mean, in the unit of φ.
+    fn most(self, mean: f64) -> f64 {
+        match self {
+            Self::Between(low, high) => ((mean - low) * (high - mean)).max(0.0),
+            Self::From(bound) | Self::UpTo(bound) => (mean - bound).powi(2),
+        }
+    }
+
+    /// The means from which `mean` is no further than `spread` standard errors, where their square is `spread` times
+    /// [`most`](Self::most).
+    fn interval(self, mean: f64, spread: f64) -> Interval {
+        match self {
+            Self::Between(low, high) => {
+                let width = high - low;
+                let x = ((mean - low) / width).clamp(0.0, 1.0);
+                let center = (x + spread / 2.0) / (1.0 + spread);
+                let half = (spread * x * (1.0 - x) + spread * spread / 4.0).sqrt() / (1.0 + spread);
+                // Rounding alone would take an end beyond a bound.
+                Interval {
+                    low: low + width * (center - half).max(0.0),
+                    high: low + width * (center + half).min(1.0),
+                }
+            }
+            Self::From(bound) => Interval {
+                low: bound + (mean - bound) * (-spread.sqrt()).exp(),
+                high: bound + (mean - bound) * spread.sqrt().exp(),
+            },
+            Self::UpTo(bound) => Interval {
+                low: bound - (bound - mean) * spread.sqrt().exp(),
+                high: bound - (bound - mean) * (-spread.sqrt()).exp(),
+            },
+        }
+    }
+}
+
+/// The mean of some runs, and how much each estimate says that it varies.
+struct Runs {
+    mean: f64,
+    count: usize,
+    /// The variance of the mean and its degrees of freedom: from the means over tasks of the seeds, and from the variances of
+    /// every task.
+    own: [(f64, f64); 2],
+}
+
+impl Runs {
+    /// Those of `scores[task][seed]`. `None` for fewer than two seeds.
+    fn of(scores: &[Vec<f64>]) -> Option<Self> {
+        let count = scores.iter().map(Vec::len).min()?;
+        let at = |seed: usize| mean(scores.iter().map(|task| task[seed]));
+        let means: Vec<f64> = (0..count).filter_map(at).collect();
+        let (n, tasks) = (count as f64, scores.len() as f64);
+        let of_tasks: Option<Vec<f64>> = scores.iter().map(|runs| variance(runs)).collect();
+        let of_tasks: Vec<f64> = of_tasks?.iter().map(|of| of / n / tasks.powi(2)).collect();
+        let sum: f64 = of_tasks.iter().sum();
+        let squares: f64 = of_tasks.iter().map(|of| of * of).sum();
+        // Satterthwaite's, as for a difference.
+        let df = if sum > 0.0 {
+            (n - 1.0) * sum * sum / squares
+        } else {
+            n - 1.0
+        };
+        Some(Self {
+            mean: mean(means.iter().copied())?,
+            count,
+            own: [(variance(&means)? / n, n - 1.0), (sum, df)],
+        })
+    }
+}
+
+/// The 95 % interval of the mean over tasks of every scheme, from `scores[task][seed]` of each: the widest of three. Two are of
+/// the scheme's own runs, by seed and by task, as for a [`Difference`](super::Difference). The third has the dispersion that all schemes
+/// share: a few runs may be alike by chance where those of other schemes are not.
+///
+/// `None` for a scheme with fewer than two seeds, and if no run of any scheme varies.
+pub fn intervals(schemes: &[&[Vec<f64>]], bounds: Bounds) -> Vec<Option<Interval>> {
+    let runs: Vec<Option<Runs>> = schemes.iter().map(|scores| Runs::of(scores)).collect();
+    // The ratio of sums: a scheme whose runs are all at a bound says nothing of the dispersion.
+    let (mut varied, mut most, mut df) = (0.0, 0.0, 0.0);
+    for runs in runs.iter().flatten() {
+        let (variance, own) = runs.own[0];
+        varied += own * variance * runs.count as f64;
+        most += own * bounds.most(runs.mean);
+        df += own;
+    }
+    let shared = if most > 0.0 { varied / most } else { 0.0 };
+    let widest = |runs: &Runs| {
+        let most = bounds.most(runs.mean);
+        let own = runs.own.iter().filter(|_| most > 0.0);
+        let own = own.map(|(variance, df)| (variance / most, *df));
+        let all = own.chain([(shared / runs.count as f64, df)]);
+        let varying = all.filter(|(spread, _)| *spread > ROUNDING);
+        let each = varying
+            .map(|(spread, df)| bounds.interval(runs.mean, quantile(0.05, df).powi(2) * spread));
+        each.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)))
+    };
+    runs.iter()
+        .map(|runs| runs.as_ref().and_then(widest))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(runs: &[f64], bounds: Bounds) -> Option<Interval> {
+        intervals(&[&[runs.to_vec()]], bounds).remove(0)
+    }
+
+    /// How many standard errors, of the dispersion of these runs, the mean is from an end of its interval.
+    fn errors(runs: &[f64], end: f64, bounds: Bounds) -> f64 {
+        let center = mean(runs.iter().copied()).unwrap();
+        let dispersion = variance(runs).unwrap() / bounds.most(center);
+        (center - end).abs() / (dispersion * bounds.most(end) / runs.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn the_ends_are_as_many_standard_errors_away_as_student_says() {
+        let share = Bounds::Between(-0.25, 1.0);
+        for runs in [
+            vec![0.99, 0.90, 0.97],
+            vec![0.5, 0.1, 0.9, 0.3, 0.6],
+            vec![-0.2, 0.0, -0.1],
+        ] {
+            let of = one(&runs, share).unwrap();
+            let t = quantile(0.05, runs.len() as f64 - 1.0);
+            for end in [of.low, of.high] {
+                assert!(
+                    (errors(&runs, end, share) - t).abs() < 1e-9,
+                    "{runs:?}: {end}"
+                );
+                assert!((-0.25..=1.0).contains(&end));
+            }
+            assert!(of.low < runs[0] && of.high > runs[1]);
+        }
+    }
+
+    #[test]
+    fn a_share_of_one_dispersion_has_wilsons_interval() {
+        // scipy.stats.binomtest(18, 20).proportion_ci(method="wilson").
+        let of = Bounds::SHARE.interval(0.9, 1.959_963_984_540_054_f64.powi(2) / 20.0);
+        assert!((of.low - 0.698_966_354_771_512_8).abs() < 1e-12, "{of:?}");
+        assert!((of.high - 0.972_133_518_786_231_9).abs() < 1e-12, "{of:?}");
+    }
+
+    #[test]
+    fn no_interval_leaves_what_is_possible() {
+        for runs in [
+            vec![1.0, 0.6],
+            vec![1.0, 1.0, 0.1],
+            vec![0.0, 0.0, 1.0],
+            vec![0.999, 1.0, 1.0, 0.5, 0.2],
+        ] {
+            let of = one(&runs, Bounds::SHARE).unwrap();
+            assert!(
+                of.low >= 0.0 && of.high <= 1.0 && of.low < of.high,
+                "{of:?}"
+            );
+            let losses: Vec<f64> = runs.iter().map(|run| 0.1 + 3.0 * run).collect();
+            let of = one(&losses, Bounds::LOSS).unwrap();
+            assert!(of.low > 0.0 && of.high.is_finite(), "{of:?}");
+            let skill: Vec<f64> = losses.iter().map(|loss| 1.0 - loss).collect();
+            let of = one(&skill, Bounds::UpTo(1.0)).unwrap();
+            assert!(of.high < 1.0 && of.low.is_finite(), "{of:?}");
+        }
+    }
+
+    #[test]
+    fn runs_that_are_alike_have_the_dispersion_of_the_others() {
+        let solved = vec![vec![0.98, 0.97, 0.99]];
+        let mixed = vec![vec![0.98, 0.05, 0.97]];
+        let alone = one(&solved[0], Bounds::SHARE).unwrap();
+        assert!(alone.low > 0.9);
+        let all = intervals(&[&solved, &mixed, &mixed, &mixed], Bounds::SHARE);
+        let of = all[0].unwrap();
+        assert!(of.low < 0.6 && of.high < 1.0, "{of:?}");
+        // Runs that are all at the bound have one too, and runs of which none varies have none.
+        let right = vec![vec![1.0; 3]];
+        assert_eq!(one(&right[0], Bounds::SHARE), None);
+        let of = intervals(&[&right, &mixed, &mixed], Bounds::SHARE)[0].unwrap();
+        assert!(of.low < 0.7 && of.high == 1.0, "{of:?}");
+    }
+
+    #[test]
+    fn one_seed_has_no_interval() {
+        assert_eq!(one(&[0.4], Bounds::SHARE), None);
+        assert_eq!(one(&[], Bounds::SHARE), None);
+        assert!(intervals(&[], Bounds::SHARE).is_empty());
+    }
+
+    #[test]
+    fn steady_seeds_of_tasks_that_vary_have_the_spread_of_the_tasks() {
+        // The mean over both tasks is 0.5 at every seed.
+        let tasks = [vec![0.2, 0.5, 0.8], vec![0.8, 0.5, 0.2]];
+        let of = intervals(&[&tasks], Bounds::SHARE)[0].unwrap();
+        assert!(of.low < 0.35 && of.high > 0.65, "{of:?}");
+    }
+}

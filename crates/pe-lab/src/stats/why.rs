@@ -1,0 +1,109 @@
+//! Why a pair is undecided, although its means may be far apart.
+
+use serde::Serialize;
+
+use super::describe::{mean, variance};
+use super::judge::{Errors, Pair};
+
+/// Why neither a difference of two schemes nor that it is small is established. Schemes are numbered as they were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// One of them has fewer than [`FEWEST_SEEDS`](super::FEWEST_SEEDS), which prove nothing.
+    FewSeeds,
+    /// No run of either varies, and so few seeds may be alike by chance.
+    Alike,
+    /// The runs of this one of the two vary too much for this number of seeds.
+    Spread(usize),
+    /// Their runs hardly vary, but those of this other scheme do: so few of theirs may be alike by chance.
+    Others(usize),
+    /// This pair alone would be told apart. Among so many pairs, one as far apart may be chance.
+    ManyPairs,
+}
+
+impl Why {
+    /// Why this pair of these schemes, as `scores[task][seed]` of each, is undecided.
+    pub(super) fn of(pair: &Pair, schemes: &[Vec<Vec<f64>>], errors: Errors) -> Self {
+        let (Some(p), Some([by_seed, by_task])) = (pair.p, pair.difference.own_p()) else {
+            return Self::FewSeeds;
+        };
+        let spread = |scheme: &usize| spread(&schemes[*scheme]);
+        let widest = |schemes: &[usize]| {
+            let widest = schemes
+                .iter()
+                .max_by(|a, b| spread(a).total_cmp(&spread(b)));
+            widest.copied()
+        };
+        let pair_of = [pair.higher, pair.lower];
+        let others: Vec<usize> = (0..schemes.len())
+            .filter(|of| !pair_of.contains(of))
+            .collect();
+        match widest(&others) {
+            _ if p < errors.pairs => Self::ManyPairs,
+            Some(other) if by_seed.max(by_task) < errors.pairs => Self::Others(other),
+            _ if !pair.difference.own_varies() => Self::Alike,
+            _ => Self::Spread(widest(&pair_of).unwrap_or(pair.higher)),
+        }
+    }
+}
+
+/// How much the mean over tasks of a scheme varies: the variance of its mean over seeds.
+fn spread(scores: &[Vec<f64>]) -> f64 {
+    let seeds = scores.iter().map(Vec::len).min().unwrap_or(0);
+    let at = |seed: usize| mean(scores.iter().map(|task| task[seed]));
+    let means: Vec<f64> = (0..seeds).filter_map(at).collect();
+    variance(&means).unwrap_or(0.0) / seeds.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Finding, MARGIN, judge};
+    use super::*;
+
+    /// Why the first scheme and the second are undecided.
+    fn why(runs: &[&[f64]]) -> Option<Why> {
+        let schemes: Vec<Vec<Vec<f64>>> = runs.iter().map(|runs| vec![runs.to_vec()]).collect();
+        let answers = judge(&[schemes], Errors::default(), MARGIN);
+        let pair = &answers[0].pairs[0];
+        assert_eq!((pair.higher, pair.lower), (0, 1));
+        pair.why
+    }
+
+    #[test]
+    fn every_reason_is_told() {
+        let (high, low) = (
+            [0.90, 0.93, 0.91, 0.92, 0.89],
+            [0.10, 0.12, 0.09, 0.11, 0.13],
+        );
+        assert_eq!(why(&[&high, &low]), None);
+        assert_eq!(why(&[&high[..2], &low]), Some(Why::FewSeeds));
+        // Three runs each that do not vary: p is 0.1.
+        assert_eq!(why(&[&[1.0; 3], &[0.4; 3]]), Some(Why::Alike));
+        let wild = [0.98, 0.05, 0.97, 0.06, 0.95];
+        assert_eq!(why(&[&wild, &low]), Some(Why::Spread(0)));
+        assert_eq!(
+            why(&[&high, &[0.85, 0.05, 0.86, 0.06, 0.84]]),
+            Some(Why::Spread(1))
+        );
+        let mixed = [0.98, 0.05, 0.97, 0.06, 0.96];
+        let steady: [&[f64]; 2] = [&[0.62, 0.60, 0.61], &[0.30, 0.31, 0.29]];
+        let others = [&steady[..], &[&mixed[..3]; 3]].concat();
+        assert!(matches!(why(&others), Some(Why::Others(2..))));
+        assert_eq!(why(&[&[0.6; 5], &[0.3; 5], &mixed]), Some(Why::Others(2)));
+        // p is 0.007, and there are fifteen pairs.
+        let near: Vec<f64> = high.iter().rev().map(|score| score - 0.036).collect();
+        let close: Vec<f64> = high.iter().map(|score| score - 0.001).collect();
+        let many: Vec<&[f64]> = vec![&high, &near, &close, &low, &low, &low];
+        assert_eq!(why(&many), Some(Why::ManyPairs));
+    }
+
+    #[test]
+    fn what_is_not_undecided_has_no_reason() {
+        let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
+        let other: Vec<f64> = tight.iter().rev().map(|score| score - 0.0001).collect();
+        let schemes: Vec<Vec<Vec<f64>>> = vec![vec![tight.to_vec()], vec![other]];
+        let answers = judge(&[schemes], Errors::default(), MARGIN);
+        let pair = &answers[0].pairs[0];
+        assert_eq!((pair.finding, pair.why), (Finding::Level, None));
+    }
+}
