@@ -7,6 +7,7 @@ use std::path::Path;
 
 use common::{ended, lab};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
+use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
 use pe_lab::task::Prompted;
 use serde_json::Value;
@@ -454,7 +455,9 @@ fn the_score_is_the_exact_match_of_what_is_written() {
         let sizes: ModelSpec = serde_json::from_value(spec["model"].clone()).unwrap();
         let scheme: Scheme = serde_json::from_value(spec["scheme"].clone()).unwrap();
         let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
-        let model = model.with_weights(&trial.join("weights.bpk")).unwrap();
+        let weights = Entry::named(trial.join("weights.bpk"));
+        let bytes = fs::read(&weights).unwrap();
+        let model = model.with_weights(&weights, bytes).unwrap();
         let mut ended = 0;
         for score in evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap() {
             let set: Vec<Prompted> = task

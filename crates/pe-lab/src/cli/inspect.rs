@@ -8,6 +8,7 @@ use super::plot::check_place;
 use super::terminal::{print_json, print_line};
 use crate::draw::{Format, write};
 use crate::error::LabError;
+use crate::folder::Entry;
 use crate::inspect::{Inspection, picture};
 
 /// The arguments of `pe-lab inspect`.
@@ -43,7 +44,7 @@ pub(super) fn run(args: &InspectArgs) -> Result<u8, LabError> {
         print_line(inspection.to_string().trim_end());
     }
     if let Some(file) = &args.plot {
-        write(&picture::svg(&inspection)?, file)?;
+        write(&picture::svg(&inspection)?, &Entry::named(file))?;
         if !args.json {
             print_line(&format!("\nwrote {}", file.display()));
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::placed;
 use super::report::{ForPaper, Show, free};
 use super::terminal::{print_json, print_line};
 use crate::console::tell;
@@ -45,7 +46,7 @@ impl Args {
             return Ok(0);
         };
         let to = free(out, &[])?;
-        let files = self.paper.write(&report, &to)?;
+        let files = placed::write(&to, |to| self.paper.write(&report, to))?;
         self.show
             .print(&report.json()?, &self.show.of(&report), &files, &to);
         Ok(0)

@@ -8,6 +8,7 @@ use pe_burn::{DEFAULT_BASE, Layout};
 use super::terminal::print_line;
 use crate::draw::{Format, without_title, write};
 use crate::error::LabError;
+use crate::folder::Entry;
 use crate::plot::{Encoding, clocks, curves, distance, frequencies, heatmap, similarity};
 
 /// The arguments of `pe-lab plot`.
@@ -259,8 +260,8 @@ pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
     check_place(&file)?;
     let svg = args.kind.svg()?;
     match args.kind.out().no_titles {
-        true => write(&without_title(&svg), &file)?,
-        false => write(&svg, &file)?,
+        true => write(&without_title(&svg), &Entry::named(&file))?,
+        false => write(&svg, &Entry::named(&file))?,
     }
     print_line(&format!("wrote {}", file.display()));
     Ok(0)

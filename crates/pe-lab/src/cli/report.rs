@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::placed;
 use super::private::keep_as_private_as;
 use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::StudyFolder;
+use crate::folder::{Entry, StudyFolder, is_there};
 use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Study, provenance};
 
@@ -50,7 +51,7 @@ impl ForPaper {
     }
 
     /// Writes a report, and what a paper takes of it where that is asked for.
-    pub fn write(self, report: &Report<'_>, to: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+    pub fn write(self, report: &Report<'_>, to: &StudyFolder) -> Result<Vec<Entry>, LabError> {
         report.write(to, !self.no_titles, self.paper)
     }
 }
@@ -112,7 +113,7 @@ impl Args {
         let named = self.folders.iter().cloned().zip(&reports);
         let beside = Beside::of(&named.collect::<Vec<_>>());
         let to = free(out, &[])?;
-        let files = beside.write(&to)?;
+        let files = placed::write(&to, |to| beside.write(to))?;
         self.show
             .print(&beside.json()?, &beside.text(), &files, &to);
         Ok(0)
@@ -125,7 +126,7 @@ pub(super) fn free(out: &Path, studies: &[&Study]) -> Result<StudyFolder, LabErr
     std::fs::create_dir_all(out).map_err(LabError::file(out))?;
     let to = StudyFolder::at(out);
     let own = |study: &[&Study]| matches!(study, [only] if *only.folder() == to);
-    match to.spec().exists() && !own(studies) {
+    match is_there(&to.spec())? && !own(studies) {
         true => Err(LabError::Usage(format!(
             "{} holds a study of its own; choose another folder with --out",
             out.display()
@@ -144,7 +145,7 @@ impl Show {
     }
 
     /// Prints a report, and where it was written.
-    pub fn print(&self, json: &str, text: &str, files: &[PathBuf], to: &StudyFolder) {
+    pub fn print(&self, json: &str, text: &str, files: &[Entry], to: &StudyFolder) {
         if self.json {
             print_json(json);
         } else {
@@ -181,7 +182,11 @@ fn write_and_show(
     to: &StudyFolder,
 ) -> Result<u8, LabError> {
     let report = Report::of(study, outcomes);
-    let files = paper.write(&report, to)?;
+    let write = |to: &StudyFolder| paper.write(&report, to);
+    let files = match to == study.folder() {
+        true => write(to)?,
+        false => placed::write(to, write)?,
+    };
     how.print(&report.json()?, &how.of(&report), &files, to);
     if !how.quiet {
         provenance(&outcomes.results)

@@ -244,7 +244,13 @@ fn groups_are_in_the_prepared_form_too() {
     let path = folder.path().join("data.prepared");
     let mut file = fs::File::create(&path).unwrap();
     data.write_prepared("of", &mut file).unwrap();
-    let prepared = super::prepared_task(&path, "of", data.spec(), super::NAME).unwrap();
+    let prepared = super::prepared_task(
+        &crate::folder::Entry::named(&path),
+        "of",
+        data.spec(),
+        super::NAME,
+    )
+    .unwrap();
     let held_out = |task| {
         let tuning = Tuning::of(task).unwrap();
         let lengths = tuning.test_lengths().into_iter();

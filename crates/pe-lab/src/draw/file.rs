@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{pdf, png};
 use crate::error::LabError;
-use crate::folder::write_whole;
+use crate::folder::{Entry, write_whole};
 
 /// The kinds of file that a picture can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Format {
 /// # Errors
 ///
 /// When the name asks for no known format, or the file cannot be written.
-pub fn write(svg: &str, file: &Path) -> Result<(), LabError> {
+pub fn write(svg: &str, file: &Entry) -> Result<(), LabError> {
     let bytes = match Format::of(file)? {
         Format::Svg => svg.as_bytes().to_vec(),
         Format::Png => png::render(svg)?,

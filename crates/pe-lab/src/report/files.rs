@@ -1,13 +1,11 @@
 //! The report as CSV and JSON.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use super::data::title;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_csv, write_whole};
+use crate::folder::{Entry, StudyFolder, write_csv, write_whole};
 use crate::learn::{DEPTHS, LengthScore};
 use crate::run::{Measures, Outcome, Outcomes, TrialResult};
 use crate::task::Score;
@@ -154,7 +152,7 @@ fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
 }
 
 /// Writes `results.csv` and `results.jsonl`, and `depths.csv` if there are scores by depth, and returns their paths.
-pub fn write(folder: &StudyFolder, outcomes: &Outcomes) -> Result<Vec<PathBuf>, LabError> {
+pub fn write(folder: &StudyFolder, outcomes: &Outcomes) -> Result<Vec<Entry>, LabError> {
     let table = folder.results_csv();
     let missing = outcomes.missing.iter().map(|(spec, reason)| Row {
         failure: Some(reason.as_deref().unwrap_or("not run yet")),

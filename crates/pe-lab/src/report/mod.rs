@@ -45,7 +45,7 @@ mod trainings;
 mod verdict;
 mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use answer::{Achieved, Answer, Need, Positions, Standing, Top};
 pub use beside::Beside;
@@ -66,7 +66,7 @@ use crate::console::{tell, visible};
 use crate::data::digest;
 use crate::draw::without_title;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_json, write_sealed, write_whole};
+use crate::folder::{Entry, StudyFolder, write_json, write_sealed, write_whole};
 use crate::run::{Outcomes, Study, Winner, read_weights};
 
 /// The report of a study, or of scores that were computed elsewhere. Its intervals and tests are computed once, when it is
@@ -123,7 +123,7 @@ impl<'a> Report<'a> {
         study: &Study,
         outcomes: &Outcomes,
         folder: &StudyFolder,
-    ) -> Result<Vec<PathBuf>, LabError> {
+    ) -> Result<Vec<Entry>, LabError> {
         let inside = self
             .summary
             .headlines
@@ -175,7 +175,7 @@ impl<'a> Report<'a> {
         folder: &StudyFolder,
         titles: bool,
         for_paper: bool,
-    ) -> Result<Vec<PathBuf>, LabError> {
+    ) -> Result<Vec<Entry>, LabError> {
         let charts = html::Charts::draw(&self.data, &self.summary)?;
         let encodings = match self.run {
             Some((study, outcomes)) => Encodings::draw(study, &outcomes.results)?,

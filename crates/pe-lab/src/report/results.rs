@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::data::{digest, shorten};
 use crate::error::LabError;
-use crate::folder::read_bounded;
+use crate::folder::{Entry, read_bounded};
 use crate::learn::LengthScore;
 use crate::run::{Measures, Timing};
 use crate::task::Score;
@@ -76,7 +76,7 @@ impl Results {
     ///
     /// [`LabError::File`] when it cannot be read, [`LabError::Usage`] with the line and what is wrong in it.
     pub fn read(file: &Path) -> Result<Self, LabError> {
-        let bytes = read_bounded(file)?;
+        let bytes = read_bounded(&Entry::named(file))?;
         let wrong = |reason: String| LabError::Usage(format!("{}: {reason}", file.display()));
         let text = str::from_utf8(&bytes).map_err(|error| {
             wrong(format!(

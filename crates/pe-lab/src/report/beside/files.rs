@@ -1,7 +1,5 @@
 //! Several studies beside each other, in a terminal, as a page and as files.
 
-use std::path::PathBuf;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use pulldown_cmark::{Options, Parser, html};
@@ -10,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::Beside;
 use crate::console::visible;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_json, write_whole};
+use crate::folder::{Entry, StudyFolder, write_json, write_whole};
 use crate::report::paper::{Grid, latex_of, markdown, markdown_of};
 use crate::report::table::{align, wrapped};
 
@@ -81,12 +79,12 @@ impl Beside {
     /// # Errors
     ///
     /// When the folder cannot be written.
-    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<Entry>, LabError> {
         let grids = self.grids();
         let text = self.markdown(&grids);
         let tables = [
-            (folder.path().join("report.md"), text.clone()),
-            (folder.path().join("table.tex"), latex_of(&grids)),
+            (folder.entry("report.md"), text.clone()),
+            (folder.entry("table.tex"), latex_of(&grids)),
         ];
         write_whole(&folder.page(), page(&text).as_bytes())?;
         write_json(&folder.summary(), self)?;

@@ -15,14 +15,12 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
-
 use super::figure::Figure;
 use super::summary::Summary;
 use crate::console::tell;
 use crate::draw;
 use crate::error::LabError;
-use crate::folder::write_whole;
+use crate::folder::{Entry, make_folder, write_whole};
 
 pub use grid::{DASH, Grid, Row, latex_of, markdown, markdown_of};
 
@@ -32,11 +30,11 @@ pub use grid::{DASH, Grid, Row, latex_of, markdown, markdown_of};
 ///
 /// When a picture cannot be drawn, or the folder not be written.
 pub fn write(
-    folder: &Path,
+    folder: &Entry,
     summary: &Summary,
     figures: &[Figure],
-) -> Result<Vec<PathBuf>, LabError> {
-    std::fs::create_dir_all(folder).map_err(LabError::file(folder))?;
+) -> Result<Vec<Entry>, LabError> {
+    make_folder(folder)?;
     let grids = tables::grids(summary);
     let methods = methods::paragraph(summary);
     let mut texts = vec![
@@ -52,13 +50,13 @@ pub fn write(
     }
     let mut written = Vec::new();
     for (name, text) in texts {
-        let file = folder.join(name);
+        let file = folder.entry(name);
         write_whole(&file, text.as_bytes())?;
         written.push(file);
     }
     let ending = if draw::PDF_IN_BUILD { "pdf" } else { "svg" };
     for figure in figures {
-        let file = folder.join(format!("{}.{ending}", figure.name));
+        let file = folder.entry(format!("{}.{ending}", figure.name));
         draw::write(&figure.svg, &file)?;
         written.push(file);
     }

@@ -1,0 +1,68 @@
+//! The report of a study in a folder of the user's, where no file of anybody else is overwritten.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::error::LabError;
+use crate::folder::{
+    Entry, StudyFolder, is_there, is_unfinished, make_folder, names, read_bounded, remove_all,
+    rename, unfinished, write_whole,
+};
+
+/// The file that lists what reports have written in a folder, a name on each line.
+const LIST: &str = ".pe-lab-report";
+
+/// Lets `report` write to a folder of the user's, and returns the paths of its files, the page first. It writes to a folder
+/// inside, and its files are then put in their places.
+///
+/// # Errors
+///
+/// [`LabError::Usage`] when a file of the same name is there that no report has written: nothing is changed then. When
+/// the folder cannot be written.
+pub(super) fn write(
+    folder: &StudyFolder,
+    report: impl FnOnce(&StudyFolder) -> Result<Vec<Entry>, LabError>,
+) -> Result<Vec<Entry>, LabError> {
+    for left in names(&folder.entry(""))? {
+        if is_unfinished(&left) {
+            remove_all(&folder.entry(left))?;
+        }
+    }
+    let inside = folder.entry(unfinished());
+    make_folder(&inside)?;
+    let written =
+        report(&StudyFolder::at(&*inside)).and_then(|files| place(&files, &inside, folder));
+    remove_all(&inside)?;
+    written
+}
+
+/// Puts the files in their places.
+fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, LabError> {
+    let name = |file: &'_ Entry| Some(file.strip_prefix(from).ok()?.to_str()?.to_string());
+    let names: Vec<String> = files.iter().filter_map(name).collect();
+    let list = to.entry(LIST);
+    let listed = match is_there(&list)? {
+        true => String::from_utf8_lossy(&read_bounded(&list)?).into_owned(),
+        false => String::new(),
+    };
+    let mut own: BTreeSet<&str> = listed.lines().collect();
+    for name in &names {
+        if !own.contains(&name[..]) && is_there(&to.entry(name))? {
+            return Err(LabError::Usage(format!(
+                "{} is there, and no report of pe-lab has written it; move it away, or choose another folder with --out",
+                to.entry(name).display()
+            )));
+        }
+    }
+    own.extend(names.iter().map(String::as_str));
+    let list_of_all: String = own.iter().map(|name| format!("{name}\n")).collect();
+    write_whole(&list, list_of_all.as_bytes())?;
+    let place = |name: &String| {
+        if let Some(folder) = Path::new(name).parent() {
+            make_folder(&to.entry(folder))?;
+        }
+        rename(&from.entry(name), &to.entry(name))?;
+        Ok(to.entry(name))
+    };
+    names.iter().map(place).collect()
+}
