@@ -98,6 +98,7 @@ fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
         beta_2: 0.999,
         epsilon: 1e-5,
         clip_norm: setup.clipped.then_some(1.0),
+        weight_decay: 0.0,
         kernels: Kernels::Auto,
     };
     training(model, setup, device, Model::loss, adam.into())

@@ -188,6 +188,7 @@ fn training(device: &Device) {
             beta_2: 0.999,
             epsilon: 1e-5,
             clip_norm: Some(1.0),
+            weight_decay: 0.0,
             kernels: Kernels::Auto,
         });
         let ours = of_a_step(&device, || {

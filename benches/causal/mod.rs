@@ -70,6 +70,7 @@ pub fn ours(shape: [usize; 2], device: &Device) -> impl FnMut() + use<> {
         beta_2: 0.999,
         epsilon: 1e-5,
         clip_norm: None,
+        weight_decay: 0.0,
         kernels: Kernels::Auto,
     };
     let loss = |model: &Ours, batch| {

@@ -28,6 +28,7 @@ use crate::kernels::check;
 ///     beta_2: 0.98,
 ///     epsilon: 1e-8,
 ///     clip_norm: Some(1.0),
+///     weight_decay: 0.0,
 ///     kernels: Kernels::Auto,
 /// };
 /// let optimizer = ModuleOptimizer::from(adam);
@@ -43,6 +44,10 @@ pub struct Adam {
     /// The largest norm of the gradient of a parameter: a gradient with a larger norm is scaled down
     /// to it, each parameter by itself. `None` clips nothing.
     pub clip_norm: Option<f32>,
+    /// The share of itself, times the learning rate, by which each step makes a weight smaller, apart from its gradient (AdamW;
+    /// Loshchilov and Hutter 2019). It is for parameters of two and more axes, and so for no bias and no normalization. At
+    /// least 0.
+    pub weight_decay: f32,
     /// Whether the kernel may be used.
     pub kernels: Kernels,
 }
@@ -80,6 +85,10 @@ impl Optimizer for Adam {
                 check::alike(name, other, "the parameter", &parameter);
             }
         }
+        let parameter = match self.weight_decay > 0.0 && D > 1 {
+            true => parameter.mul_scalar(1.0 - rate * f64::from(self.weight_decay)),
+            false => parameter,
+        };
         #[cfg(feature = "cube")]
         if self.kernels == Kernels::Auto && crate::kernels::cube::takes(&parameter) {
             return crate::kernels::cube::step(self, rate, parameter, gradient, state);
@@ -104,5 +113,54 @@ impl Optimizer for Adam {
 
     fn to_device<const D: usize>(state: AdamState<D>, device: &Device) -> AdamState<D> {
         burn::optim::Adam::to_device(state, device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::optim::AdamWConfig;
+    use burn::tensor::Distribution;
+
+    use super::*;
+    use crate::testing::{difference, values};
+
+    fn adam(weight_decay: f32) -> Adam {
+        Adam {
+            beta_1: 0.9,
+            beta_2: 0.98,
+            epsilon: 1e-8,
+            clip_norm: None,
+            weight_decay,
+            kernels: Kernels::Auto,
+        }
+    }
+
+    #[test]
+    fn decayed_weights_are_those_of_burns_adam_w() {
+        let device = Device::flex();
+        let random = || Tensor::<2>::random([4, 5], Distribution::Default, &device);
+        let burns = AdamWConfig::new()
+            .with_beta_1(0.9)
+            .with_beta_2(0.98)
+            .with_epsilon(1e-8)
+            .with_weight_decay(0.1)
+            .build();
+        let start = random();
+        let (mut ours, mut theirs) = ((start.clone(), None), (start, None));
+        for _ in 0..5 {
+            let gradient = random() - 0.5;
+            ours = adam(0.1).step(0.3, ours.0, gradient.clone(), ours.1);
+            theirs = burns.step(0.3, theirs.0, gradient, theirs.1);
+        }
+        let apart = difference(&values(ours.0), &values(theirs.0));
+        assert!(apart < 1e-6, "{apart}");
+    }
+
+    #[test]
+    fn a_bias_does_not_decay_and_no_decay_changes_no_bit() {
+        let device = Device::flex();
+        let bias = Tensor::<1>::random([7], Distribution::Default, &device);
+        let step = |decay| values(adam(decay).step(0.3, bias.clone(), bias.clone(), None).0);
+        assert_eq!(step(0.5), step(0.0));
     }
 }

@@ -1,10 +1,11 @@
-//! A pre-norm transformer encoder.
+//! A transformer encoder, with its layer normalizations before or after attention and feed-forward network.
 
 use std::collections::BTreeMap;
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::Linear;
+use burn::nn::{Dropout, DropoutConfig, Linear};
+use burn::serde::{Deserialize, Serialize};
 use burn::tensor::{Bool, Device, Tensor};
 use pe_burn::{NoPositions, Positional, Positions};
 
@@ -22,6 +23,30 @@ pub struct LayerKind {
     pub positions: bool,
     /// For local attention: see [`AttentionConfig::window`].
     pub window: Option<usize>,
+}
+
+/// Where a layer normalizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(crate = "burn::serde", rename_all = "lowercase")]
+pub enum Norm {
+    /// What attention and the feed-forward network read, as in GPT-2; a last normalization follows after the last layer.
+    #[default]
+    Pre,
+    /// The sum of what they read and what they return, as in Vaswani et al. 2017 and BERT.
+    Post,
+}
+
+/// The function between the two layers of a feed-forward network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(crate = "burn::serde", rename_all = "lowercase")]
+pub enum Activation {
+    /// The exact GELU (Hendrycks and Gimpel 2016). On Flex it alone has a kernel.
+    #[default]
+    Gelu,
+    /// `max(x, 0)`, as in Vaswani et al. 2017.
+    Relu,
+    /// `x · sigmoid(x)`, also called swish.
+    Silu,
 }
 
 /// The configuration of an [`Encoder`].
@@ -56,6 +81,16 @@ pub struct EncoderConfig {
     /// The ε of every layer normalization.
     #[config(default = 1e-5)]
     pub epsilon: f64,
+    /// Where layers normalize.
+    #[config(default = "Norm::Pre")]
+    pub norm: Norm,
+    /// The function between the two layers of the feed-forward networks.
+    #[config(default = "Activation::Gelu")]
+    pub activation: Activation,
+    /// In training, the share of elements that are dropped of the input and of what attention and feed-forward networks
+    /// return, as in Vaswani et al. 2017, section 5.4. In [0, 1).
+    #[config(default = 0.0)]
+    pub dropout: f64,
     /// What each layer does with positions, the first layer first. Empty: every layer takes the scheme and
     /// attends to all tokens.
     #[config(default = "Vec::new()")]
@@ -71,13 +106,18 @@ impl EncoderConfig {
     ///
     /// # Panics
     ///
-    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, when a window is 0, or when `kinds` is
-    /// neither empty nor has one for each layer.
+    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, when a window is 0, when `kinds` is
+    /// neither empty nor has one for each layer, or when `dropout` is not in [0, 1).
     pub fn init(&self, device: &Device) -> Encoder {
         let (kinds, layers) = (self.kinds.len(), self.layers);
         assert!(
             kinds == 0 || kinds == layers,
             "{kinds} kinds of layers for {layers} layers"
+        );
+        assert!(
+            (0.0..1.0).contains(&self.dropout),
+            "dropout is {}; it must be at least 0 and below 1",
+            self.dropout
         );
         let norm = || LayerNorm::new(self.d_model, self.epsilon, device);
         let attention = AttentionConfig::new(self.d_model, self.heads)
@@ -100,30 +140,49 @@ impl EncoderConfig {
         };
         Encoder {
             layers: (0..self.layers).map(layer).collect(),
-            norm: norm(),
+            norm: (self.norm == Norm::Pre).then(norm),
+            d_model: self.d_model,
+            recipe: Recipe {
+                norm: self.norm,
+                activation: self.activation,
+            },
+            dropout: DropoutConfig::new(self.dropout).init(),
             kernels: self.kernels,
         }
     }
 }
 
-/// A pre-norm transformer encoder: layers of attention and feed-forward networks, and a layer
-/// normalization at the end.
+/// What the layers of an encoder have in common beside their sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Recipe {
+    norm: Norm,
+    activation: Activation,
+}
+
+/// A transformer encoder: layers of attention and feed-forward networks, and, where [they normalize first](Norm::Pre), a
+/// layer normalization at the end.
 ///
 /// It computes what Burn's [`TransformerEncoder`](burn::nn::transformer::TransformerEncoder) does
-/// with `norm_first` and without dropout, followed by a [`LayerNorm`](burn::nn::LayerNorm).
-/// (The layers of a pre-norm transformer add to `x` and never normalize it, so its output needs one.)
+/// without dropout: with `norm_first`, followed by a [`LayerNorm`](burn::nn::LayerNorm), or without it.
+/// (The layers of a pre-norm transformer add to `x` and never normalize it, so its output needs one.) In training,
+/// [dropout](EncoderConfig::dropout) draws from Burn's generator of the device.
 ///
 /// With [`causal`](EncoderConfig::causal) it is a decoder without cross-attention, as GPT is.
 /// [`forward_cached`](Self::forward_cached) then decodes token by token.
 #[derive(Module, Debug)]
 pub struct Encoder {
     layers: Vec<Layer>,
-    norm: LayerNorm,
+    norm: Option<LayerNorm>,
+    #[module(skip)]
+    d_model: usize,
+    #[module(skip)]
+    recipe: Recipe,
+    dropout: Dropout,
     #[module(skip)]
     kernels: Kernels,
 }
 
-/// `x + attention(norm(x))`, then `x + feed_forward(norm(x))`.
+/// `x + attention(norm(x))`, then `x + feed_forward(norm(x))`; or `norm(x + attention(x))`, then `norm(x + feed_forward(x))`.
 #[derive(Module, Debug)]
 struct Layer {
     attention_norm: LayerNorm,
@@ -190,17 +249,16 @@ impl Encoder {
         if is_empty(&x) {
             return x;
         }
-        let [d_model] = self.norm.gamma.dims();
-        check_width(&x, d_model);
+        check_width(&x, self.d_model);
         let shared = self.shared(scheme, |scheme, attention| {
             Shared::new(&x, padding, scheme, positions, attention)
         });
-        let mut x = x;
+        let mut x = self.dropout.forward(x);
         for layer in &self.layers {
             let attend = |x| layer.attention.attend(x, &shared[&layer.kind()]);
-            x = layer.forward(x, self.kernels, attend);
+            x = self.through(layer, x, attend);
         }
-        kernels::layer_norm(x, &self.norm, self.kernels)
+        self.last_norm(x)
     }
 
     /// An empty cache for each layer, to begin decoding with.
@@ -258,8 +316,7 @@ impl Encoder {
         if is_empty(&x) {
             return x;
         }
-        let [d_model] = self.norm.gamma.dims();
-        check_width(&x, d_model);
+        check_width(&x, self.d_model);
         let cached = caches.first().map_or(0, Cache::tokens);
         for cache in caches.iter() {
             assert_eq!(cache.tokens(), cached, "all caches hold as many tokens");
@@ -267,16 +324,16 @@ impl Encoder {
         let shared = self.shared(scheme, |scheme, attention| {
             Shared::after(cached, &x, scheme, attention)
         });
-        let mut x = x;
+        let mut x = self.dropout.forward(x);
         for (layer, cache) in self.layers.iter().zip(caches) {
             let attend = |x| {
                 layer
                     .attention
                     .attend_cached(x, &shared[&layer.kind()], cache)
             };
-            x = layer.forward(x, self.kernels, attend);
+            x = self.through(layer, x, attend);
         }
-        kernels::layer_norm(x, &self.norm, self.kernels)
+        self.last_norm(x)
     }
 }
 
@@ -284,6 +341,48 @@ impl Encoder {
 type Kind = (bool, Option<usize>);
 
 impl Encoder {
+    /// Takes tokens through one layer. `attend` is its attention, with a cache or without.
+    fn through(
+        &self,
+        layer: &Layer,
+        x: Tensor<3>,
+        attend: impl FnOnce(Tensor<3>) -> Tensor<3>,
+    ) -> Tensor<3> {
+        let feed_forward = |x| {
+            let activation = self.recipe.activation;
+            kernels::feed_forward(x, &layer.inner, &layer.outer, activation, self.kernels)
+        };
+        let x = self.residual(x, &layer.attention_norm, attend);
+        self.residual(x, &layer.feed_forward_norm, feed_forward)
+    }
+
+    /// Adds what a part of a layer returns.
+    fn residual(
+        &self,
+        x: Tensor<3>,
+        norm: &LayerNorm,
+        part: impl FnOnce(Tensor<3>) -> Tensor<3>,
+    ) -> Tensor<3> {
+        match self.recipe.norm {
+            Norm::Pre => {
+                let normed = kernels::layer_norm(x.clone(), norm, self.kernels);
+                x + self.dropout.forward(part(normed))
+            }
+            Norm::Post => {
+                let sum = x.clone() + self.dropout.forward(part(x));
+                kernels::layer_norm(sum, norm, self.kernels)
+            }
+        }
+    }
+
+    /// The normalization after the last layer, if there is one.
+    fn last_norm(&self, x: Tensor<3>) -> Tensor<3> {
+        match &self.norm {
+            Some(norm) => kernels::layer_norm(x, norm, self.kernels),
+            None => x,
+        }
+    }
+
     /// What the layers of each kind share.
     fn shared<'a>(
         &self,
@@ -308,31 +407,19 @@ impl Layer {
     fn kind(&self) -> Kind {
         (self.positions, self.attention.window)
     }
-
-    /// `attend` is the attention, with a cache or without.
-    fn forward(
-        &self,
-        x: Tensor<3>,
-        kernels: Kernels,
-        attend: impl FnOnce(Tensor<3>) -> Tensor<3>,
-    ) -> Tensor<3> {
-        let normed = kernels::layer_norm(x.clone(), &self.attention_norm, kernels);
-        let x = x + attend(normed);
-        let normed = kernels::layer_norm(x.clone(), &self.feed_forward_norm, kernels);
-        x + kernels::feed_forward(normed, &self.inner, &self.outer, kernels)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use burn::module::{ModuleVisitor, Param};
+    use burn::nn::LayerNormConfig;
+    use burn::nn::activation::ActivationConfig;
     use burn::nn::attention::generate_autoregressive_mask;
     use burn::nn::transformer::{
         TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
         TransformerEncoderLayer,
     };
-    use burn::nn::{DropoutConfig, LayerNormConfig};
     use burn::tensor::{Distribution, Gradients};
     use pe_burn::{PositionalConfig, PositionalScheme};
 
@@ -363,7 +450,12 @@ mod tests {
             let norm = LayerNormConfig::new(d_model).with_epsilon(config.epsilon);
             Self {
                 encoder: TransformerEncoderConfig::new(d_model, d_ff, heads, layers)
-                    .with_norm_first(true)
+                    .with_norm_first(config.norm == Norm::Pre)
+                    .with_activation(match config.activation {
+                        Activation::Gelu => ActivationConfig::Gelu,
+                        Activation::Relu => ActivationConfig::Relu,
+                        Activation::Silu => unreachable!("Burn's network has none"),
+                    })
                     .with_dropout(0.0)
                     .with_layer_norm_eps(config.epsilon)
                     .init(device),
@@ -379,11 +471,12 @@ mod tests {
                 epsilon: config.epsilon,
             };
             let layer = |(nth, layer): (usize, &TransformerEncoderLayer)| {
+                let [attention_norm, feed_forward_norm] = norms_of(layer, config.norm);
                 let parts = [&layer.mha.query, &layer.mha.key, &layer.mha.value];
                 let weights = parts.map(|part| part.weight.val());
                 let biases = parts.map(|part| part.bias.as_ref().unwrap().val());
                 Layer {
-                    attention_norm: norm(&layer.norm_2),
+                    attention_norm: norm(attention_norm),
                     attention: Attention {
                         qkv: Linear {
                             weight: leaf(Tensor::cat(weights.to_vec(), 1)),
@@ -397,7 +490,7 @@ mod tests {
                         layer: nth,
                         kernels: config.kernels,
                     },
-                    feed_forward_norm: norm(&layer.norm_1),
+                    feed_forward_norm: norm(feed_forward_norm),
                     inner: layer.pwff.linear_inner.clone(),
                     outer: layer.pwff.linear_outer.clone(),
                     positions: true,
@@ -405,9 +498,24 @@ mod tests {
             };
             Encoder {
                 layers: self.encoder.layers.iter().enumerate().map(layer).collect(),
-                norm: norm(&self.norm),
+                norm: (config.norm == Norm::Pre).then(|| norm(&self.norm)),
+                d_model: config.d_model,
+                recipe: Recipe {
+                    norm: config.norm,
+                    activation: config.activation,
+                },
+                dropout: DropoutConfig::new(config.dropout).init(),
                 kernels: config.kernels,
             }
+        }
+    }
+
+    /// Burn's normalizations of attention and of the feed-forward network: the second is before the attention, or the first
+    /// after it.
+    fn norms_of(layer: &TransformerEncoderLayer, norm: Norm) -> [&burn::nn::LayerNorm; 2] {
+        match norm {
+            Norm::Pre => [&layer.norm_2, &layer.norm_1],
+            Norm::Post => [&layer.norm_1, &layer.norm_2],
         }
     }
 
@@ -452,7 +560,10 @@ mod tests {
         if config.causal {
             input = input.mask_attn(generate_autoregressive_mask(batch, seq, device));
         }
-        let theirs = burns.norm.forward(burns.encoder.forward(input));
+        let theirs = match config.norm {
+            Norm::Pre => burns.norm.forward(burns.encoder.forward(input)),
+            Norm::Post => burns.encoder.forward(input),
+        };
         let (none, positions) = (no_positions(device), Positions::default());
         let mine = ours.forward(right.clone(), padding.as_ref(), &none, &positions);
         let case = format!("{batch} × {seq}, padded {padded}, {config}");
@@ -483,9 +594,10 @@ mod tests {
                 pairs.push((gradient(&a.weight, &theirs), gradient(&b.weight, &mine)));
                 pairs.push((bias(a, &theirs), bias(b, &mine)));
             }
+            let [attention_norm, feed_forward_norm] = norms_of(burns, config.norm);
             for (a, b) in [
-                (&burns.norm_1, &ours.feed_forward_norm),
-                (&burns.norm_2, &ours.attention_norm),
+                (feed_forward_norm, &ours.feed_forward_norm),
+                (attention_norm, &ours.attention_norm),
             ] {
                 pairs.push((gradient(&a.gamma, &theirs), gradient(&b.gamma, &mine)));
                 let beta = a.beta.as_ref().unwrap();
@@ -533,6 +645,51 @@ mod tests {
             compare_with_burn(&config, &device, [3, 17], false);
             compare_with_burn(&config, &device, [3, 17], true);
         }
+    }
+
+    #[test]
+    fn with_other_norms_and_activations_it_is_burns_encoder() {
+        let device = Device::flex().autodiff();
+        for (norm, activation) in [
+            (Norm::Post, Activation::Gelu),
+            (Norm::Pre, Activation::Relu),
+            (Norm::Post, Activation::Relu),
+        ] {
+            for kernels in [Kernels::Auto, Kernels::Off] {
+                let config = config()
+                    .with_norm(norm)
+                    .with_activation(activation)
+                    .with_kernels(kernels);
+                compare_with_burn(&config, &device, [3, 17], false);
+                compare_with_burn(&config.with_causal(true), &device, [3, 17], true);
+            }
+        }
+    }
+
+    /// The generator belongs to the whole process, so which elements are dropped is not looked at here.
+    #[test]
+    fn dropout_changes_the_output_in_training_alone() {
+        let training = Device::flex().autodiff();
+        let dropping = config().with_dropout(0.5).init(&training);
+        let plain = Encoder {
+            dropout: DropoutConfig::new(0.0).init(),
+            ..dropping.clone()
+        };
+        let x = Tensor::<3>::random([2, 5, D_MODEL], Distribution::Default, &training);
+        let none = no_positions(&training);
+        let run = |encoder: &Encoder, x: &Tensor<3>| {
+            values(encoder.forward(x.clone(), None, &none, &Positions::default()))
+        };
+        let without = run(&plain, &x);
+        assert_ne!(run(&dropping, &x), without);
+        let x = x.without_autodiff();
+        assert_eq!(run(&dropping.valid(), &x), without);
+    }
+
+    #[test]
+    #[should_panic(expected = "dropout is 1; it must be at least 0 and below 1")]
+    fn dropping_everything_is_refused() {
+        config().with_dropout(1.0).init(&Device::flex());
     }
 
     #[test]

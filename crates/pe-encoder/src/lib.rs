@@ -30,6 +30,7 @@
 //! | decode token by token | [`Encoder::caches`] → [`Encoder::forward_cached`] |
 //! | build other layers around the attention | [`AttentionConfig`] → [`Attention`] |
 //! | mix layers with and without positions, local and global | [`EncoderConfig::with_kinds`], [`LayerKind`] |
+//! | normalize after a layer, or have another activation or dropout | [`EncoderConfig::with_norm`], [`EncoderConfig::with_activation`], [`EncoderConfig::with_dropout`] |
 //! | drop attention weights in training | [`AttentionConfig::with_dropout`] |
 //! | use a scheme of your own | [`pe_burn::Positional`], and the section below |
 //! | turn the kernels off | [`Kernels::Off`] → [`Encoder::with_kernels`] |
@@ -126,7 +127,7 @@ mod testing;
 
 pub use adam::Adam;
 pub use attention::{Attention, AttentionConfig, Cache};
-pub use encoder::{Encoder, EncoderConfig, LayerKind};
+pub use encoder::{Activation, Encoder, EncoderConfig, LayerKind, Norm};
 pub use kernels::Kernels;
 
 /// The code in the README compiles and runs.

@@ -3,8 +3,10 @@
 //! They run on every backend. The kernels compute the same, and are tested against these functions.
 
 use burn::nn::Linear;
-use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::activation::{gelu, relu, silu, softmax};
 use burn::tensor::{Bool, DType, FloatDType, Tensor};
+
+use crate::encoder::Activation;
 
 /// The score of a masked key, as in Burn's `MultiHeadAttention`. Its weight `e^-10000` rounds to 0.
 pub const MASKED: f32 = -1e4;
@@ -38,13 +40,23 @@ pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64)
     }
 }
 
-/// `gelu(x W₁ + b₁) W₂ + b₂`, with the exact GELU.
+/// `f(x W₁ + b₁) W₂ + b₂` with the activation `f`.
 ///
 /// # Shapes
 ///
 /// - `x` and output: `[batch, seq, d_model]`
-pub fn feed_forward(x: Tensor<3>, inner: &Linear, outer: &Linear) -> Tensor<3> {
-    outer.forward(gelu(inner.forward(x)))
+pub fn feed_forward(
+    x: Tensor<3>,
+    inner: &Linear,
+    outer: &Linear,
+    activation: Activation,
+) -> Tensor<3> {
+    let hidden = inner.forward(x);
+    outer.forward(match activation {
+        Activation::Gelu => gelu(hidden),
+        Activation::Relu => relu(hidden),
+        Activation::Silu => silu(hidden),
+    })
 }
 
 /// Which keys a query does not attend to.
@@ -158,4 +170,32 @@ pub fn join_heads(x: Tensor<4>) -> Tensor<3> {
 pub fn key_mask(padding: &Tensor<2, Bool>) -> Tensor<4, Bool> {
     let [batch, seq] = padding.dims();
     padding.clone().reshape([batch, 1, 1, seq])
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::nn::LinearConfig;
+    use burn::tensor::activation::sigmoid;
+    use burn::tensor::{Device, Distribution};
+
+    use super::*;
+    use crate::testing::{difference, values};
+
+    #[test]
+    fn each_activation_is_its_formula() {
+        let device = Device::flex();
+        let [inner, outer] =
+            [[6, 10], [10, 6]].map(|[from, to]| LinearConfig::new(from, to).init(&device));
+        let x = Tensor::<3>::random([2, 3, 6], Distribution::Normal(0.0, 2.0), &device);
+        let hidden = inner.forward(x.clone());
+        for (activation, expected) in [
+            (Activation::Gelu, gelu(hidden.clone())),
+            (Activation::Relu, hidden.clone().clamp_min(0.0)),
+            (Activation::Silu, hidden.clone() * sigmoid(hidden)),
+        ] {
+            let y = feed_forward(x.clone(), &inner, &outer, activation);
+            let apart = difference(&values(y), &values(outer.forward(expected)));
+            assert!(apart < 1e-6, "{activation:?}: {apart}");
+        }
+    }
 }

@@ -144,6 +144,7 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     };
     let spec = TrialSpec {
         tuning: false,
+        test_scalings: None,
         ..spec
     };
     let tested = run_trial(&spec, &majority, &place, watch).unwrap();

@@ -25,6 +25,7 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
         model: ModelSpec::default(),
         device: "flex".into(),
         tuning: false,
+        test_scalings: None,
     }
 }
 

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::nn::transformer::{TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput};
 use burn::tensor::{Bool, Device, Tensor};
 use pe_burn::{Positional, Positions};
-use pe_encoder::EncoderConfig;
+use pe_encoder::{Activation, EncoderConfig, Norm};
 use pe_lab::Network;
 
 #[derive(Module, Debug)]
@@ -14,12 +14,14 @@ pub struct BurnNetwork {
 
 impl Network for BurnNetwork {
     fn init(config: &EncoderConfig, device: &Device) -> Result<Self, String> {
-        if config.causal || !config.kinds.is_empty() {
-            return Err("it has no causal attention and no layers that differ".into());
+        if config.causal || !config.kinds.is_empty() || config.activation != Activation::Gelu {
+            return Err("it has no causal attention, no layers that differ, and GELU alone".into());
         }
         let EncoderConfig { d_model, d_ff, heads, layers, .. } = *config;
-        let encoder = TransformerEncoderConfig::new(d_model, d_ff, heads, layers);
-        let encoder = encoder.with_norm_first(true).with_dropout(0.0).init(device);
+        let encoder = TransformerEncoderConfig::new(d_model, d_ff, heads, layers)
+            .with_norm_first(config.norm == Norm::Pre)
+            .with_dropout(config.dropout)
+            .init(device);
         Ok(Self { encoder })
     }
 

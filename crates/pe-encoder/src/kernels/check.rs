@@ -249,6 +249,7 @@ mod tests {
                 beta_2: 0.98,
                 epsilon: 1e-8,
                 clip_norm: None,
+                weight_decay: 0.0,
                 kernels,
             };
             let step = |gradient: usize, state: Option<AdamState<1>>| {

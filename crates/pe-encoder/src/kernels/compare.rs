@@ -4,6 +4,7 @@ use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
 
+use crate::encoder::Activation;
 use crate::plain::{self, Mask};
 use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
 
@@ -108,8 +109,9 @@ pub fn feed_forward(
             let y = of(x.clone(), inner, (w2.clone(), b2.clone()));
             parts!(y, x, w1, b1, w2, b2)
         };
-        let plain =
-            run(&|x, (w1, b1), (w2, b2)| plain::feed_forward(x, &layer(w1, b1), &layer(w2, b2)));
+        let plain = run(&|x, (w1, b1), (w2, b2)| {
+            plain::feed_forward(x, &layer(w1, b1), &layer(w2, b2), Activation::Gelu)
+        });
         assert_close(&format!("{batch} × {seq}"), plain, run(&kernel));
     }
 }

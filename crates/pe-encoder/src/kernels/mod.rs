@@ -29,6 +29,7 @@ use burn::config::Config;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 
+use crate::encoder::Activation;
 use crate::norm::LayerNorm;
 use crate::plain::{self, Mask};
 
@@ -155,6 +156,7 @@ pub(crate) fn feed_forward(
     x: Tensor<3>,
     inner: &Linear,
     outer: &Linear,
+    activation: Activation,
     kernels: Kernels,
 ) -> Tensor<3> {
     let [_, _, d_model] = x.dims();
@@ -167,11 +169,11 @@ pub(crate) fn feed_forward(
     );
     match (kernels.runner(&x), &inner.bias, &outer.bias) {
         #[cfg(feature = "flex")]
-        (Runner::Flex, Some(b1), Some(b2)) => {
+        (Runner::Flex, Some(b1), Some(b2)) if activation == Activation::Gelu => {
             let inner = (inner.weight.val(), b1.val());
             flex::feed_forward(x, inner, (outer.weight.val(), b2.val()))
         }
-        (_, _, _) => plain::feed_forward(x, inner, outer),
+        (_, _, _) => plain::feed_forward(x, inner, outer, activation),
     }
 }
 

@@ -4,6 +4,7 @@ use burn::module::Initializer;
 use burn::tensor::Device;
 use pe_burn::RopeScaling;
 use pe_burn::embedding::Gain;
+use pe_burn::rotary::FopeConfig;
 use pe_burn::{
     AlibiShape, Axes, PositionError, PositionalConfig, PositionalScheme,
     RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
@@ -11,12 +12,14 @@ use pe_burn::{
 use pe_encoder::Encoder;
 
 use super::encoding::SchemeConfig;
-use super::lab::{Lab, PositionsFrom, SchemeEntry};
+use super::lab::{Lab, PositionsFrom, SchemeEntry, Sizes};
 use super::network::ENCODER;
+use super::scaling::{Lengths, SCALINGS, with_factor, with_original};
 use crate::data::{co2, digits_32};
 use crate::task::{
-    Addition, AdditionReversed, BucketSort, Digits, FirstEqLast, Majority, MissingDuplicate, Mqar,
-    OddsFirst, Passkey, PosMod4, PrevOccurrence, Reverse, Shift3, text,
+    Addition, AdditionReversed, BucketSort, Counting, Digits, FirstEqLast, IndirectIndexing,
+    Majority, MissingDuplicate, ModularArithmetic, Mqar, OddsFirst, Passkey, PosMod4,
+    PrevOccurrence, Reverse, SelectiveCopy, Shift3, Sort50, text,
 };
 
 impl Lab {
@@ -137,6 +140,14 @@ impl Lab {
             "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
             |sizes| sizes.library("deberta"),
         )
+        .scheme_entry(
+            SchemeEntry::new(
+                "fope",
+                "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
+                |sizes| Ok(whole_turns_in_training(sizes)),
+            )
+            .with_here("frequencies are left out that make no whole turn in 7 tokens, where training has fewer"),
+        )
         .scheme(
             "cope",
             "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
@@ -161,6 +172,11 @@ impl Lab {
             .task(Addition)
             .task(AdditionReversed)
             .task(OddsFirst)
+            .task(SelectiveCopy)
+            .task(Counting)
+            .task(IndirectIndexing)
+            .task(ModularArithmetic)
+            .task(Sort50)
             .task_apart("text", text)
             .task_apart("co2", co2)
             .task_apart("digits_32", digits_32)
@@ -222,6 +238,42 @@ fn on_rows_and_columns(encoding: PositionalConfig) -> PositionalConfig {
     }
 }
 
+/// FoPE leaves out what makes no whole turn within the training length, and with fewer than 7 tokens nothing would be left.
+fn whole_turns_in_training(sizes: &Sizes) -> PositionalConfig {
+    PositionalConfig::Fope(FopeConfig::new(
+        sizes.d_head(),
+        sizes.heads,
+        sizes.trained_len.max(7),
+    ))
+}
+
+/// The schemes of `pe-burn` that no name makes here, and why.
+pub const REFUSED: [(&str, &str); 9] = [
+    ("swin", A_WINDOW),
+    ("swin_v2", A_WINDOW),
+    ("beit", A_WINDOW),
+    ("levit", A_WINDOW),
+    ("decomposed", A_WINDOW),
+    (
+        "wav2vec2",
+        "it adds what a convolution of 128 tokens gives, to both sides: more than these inputs have",
+    ),
+    (
+        "peg",
+        "it adds what a convolution over neighbouring patches gives, and a test at another resolution has patches between them",
+    ),
+    (
+        "mixed_rotary",
+        "each layer has frequencies of its own, and one scheme serves all layers here",
+    ),
+    (
+        "dual_chunk",
+        "it extends a model that was trained with rotary positions, and trains nothing itself",
+    ),
+];
+
+const A_WINDOW: &str = "its table is for the rows and columns of one window, and images are tested at several resolutions";
+
 fn normal(std: f64) -> Initializer {
     Initializer::Normal { mean: 0.0, std }
 }
@@ -235,7 +287,9 @@ impl SchemeConfig for PositionalConfig {
 
     fn settings(&self) -> Vec<String> {
         let names: &[&str] = match self {
-            Self::Rotary(rotary) if rotary.axes.is_none() => &["base", "share"],
+            Self::Rotary(rotary) if rotary.axes.is_none() => {
+                &["base", "share", "scaling", "factor", "original"]
+            }
             Self::Sinusoidal(_) | Self::Rotary(_) | Self::XPos(_) => &["base"],
             _ => &[],
         };
@@ -243,8 +297,12 @@ impl SchemeConfig for PositionalConfig {
     }
 
     fn with_setting(&self, name: &str, value: f64) -> Result<Self, String> {
-        if name == "share" {
-            return with_share(self, value);
+        match name {
+            "share" => return with_share(self, value),
+            "scaling" => return Err(format!("one of {}", SCALINGS.join(", "))),
+            "factor" => return with_scaling_of(self, |scaling| with_factor(scaling, value)),
+            "original" => return with_scaling_of(self, |scaling| with_original(scaling, value)),
+            _ => {}
         }
         if !(value.is_finite() && value > 1.0) {
             return Err("a number above 1".into());
@@ -255,6 +313,29 @@ impl SchemeConfig for PositionalConfig {
             Self::XPos(xpos) => Self::XPos(xpos.with_base(value)),
             other => other,
         })
+    }
+
+    fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Self, String> {
+        let (Self::Rotary(rotary), "scaling") = (self, name) else {
+            return Err("a number".into());
+        };
+        let lengths = Lengths {
+            trained: sizes.trained_len,
+            longest: sizes.max_len,
+        };
+        Ok(Self::Rotary(
+            rotary.clone().with_scaling(lengths.scaling(word)?),
+        ))
+    }
+
+    fn follows_length(&self) -> bool {
+        let Self::Rotary(rotary) = self else {
+            return false;
+        };
+        matches!(
+            rotary.scaling,
+            Some(RopeScaling::Dynamic(_) | RopeScaling::Longrope(_))
+        )
     }
 
     fn axes(&self) -> Option<Axes> {
@@ -283,6 +364,27 @@ impl SchemeConfig for PositionalConfig {
             }
             _ => None,
         }
+    }
+}
+
+/// A rotary scheme with another number in its scaling.
+fn with_scaling_of(
+    config: &PositionalConfig,
+    with: impl FnOnce(RopeScaling) -> Result<RopeScaling, String>,
+) -> Result<PositionalConfig, String> {
+    match config {
+        PositionalConfig::Rotary(RotaryPositionalEncodingConfig {
+            scaling: Some(scaling),
+            ..
+        }) => {
+            let PositionalConfig::Rotary(rotary) = config.clone() else {
+                return Ok(config.clone());
+            };
+            Ok(PositionalConfig::Rotary(
+                rotary.with_scaling(with(scaling.clone())?),
+            ))
+        }
+        _ => Err("given with a scaling, such as scaling=yarn".into()),
     }
 }
 

@@ -12,6 +12,7 @@ use pe_burn::{Axes, NoPositions, PositionError, Positional, RopeScaling};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::lab::Sizes;
 use crate::erased::Erased;
 use crate::error::LabError;
 
@@ -104,6 +105,21 @@ pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
         fields.insert(name.to_string(), value);
         serde_json::from_value(Value::Object(fields))
             .map_err(|error| format!("what its type allows: {error}"))
+    }
+
+    /// The same with a word, as in `rotary(scaling=yarn)`, in a model of these sizes.
+    ///
+    /// # Errors
+    ///
+    /// Which values it takes.
+    fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Self, String> {
+        let _ = (name, word, sizes);
+        Err("a number".into())
+    }
+
+    /// Whether it treats a token otherwise when the input becomes longer, so that keys cannot be kept in a cache.
+    fn follows_length(&self) -> bool {
+        false
     }
 
     /// The axes that its positions need, such as rows and columns; `None` for positions on a line.
@@ -215,6 +231,20 @@ impl Encoding {
         self.0.with_setting(name, value)
     }
 
+    /// As [`SchemeConfig::with_word`].
+    ///
+    /// # Errors
+    ///
+    /// Which values it takes.
+    pub(super) fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Self, String> {
+        self.0.with_word(name, word, sizes)
+    }
+
+    /// As [`SchemeConfig::follows_length`].
+    pub fn follows_length(&self) -> bool {
+        self.0.follows_length()
+    }
+
     /// As [`SchemeConfig::axes`].
     pub fn axes(&self) -> Option<Axes> {
         self.0.axes()
@@ -294,6 +324,8 @@ trait AnyConfig: Debug + Send + Sync {
     fn init(&self, device: &Device) -> Result<Erased<dyn Positional>, PositionError>;
     fn settings(&self) -> Vec<String>;
     fn with_setting(&self, name: &str, value: f64) -> Result<Encoding, String>;
+    fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Encoding, String>;
+    fn follows_length(&self) -> bool;
     fn axes(&self) -> Option<Axes>;
     fn takes_times(&self) -> bool;
     fn longest(&self) -> Option<usize>;
@@ -325,6 +357,14 @@ impl<C: SchemeConfig> AnyConfig for C {
 
     fn with_setting(&self, name: &str, value: f64) -> Result<Encoding, String> {
         SchemeConfig::with_setting(self, name, value).map(Encoding::new)
+    }
+
+    fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Encoding, String> {
+        SchemeConfig::with_word(self, name, word, sizes).map(Encoding::new)
+    }
+
+    fn follows_length(&self) -> bool {
+        SchemeConfig::follows_length(self)
     }
 
     fn axes(&self) -> Option<Axes> {

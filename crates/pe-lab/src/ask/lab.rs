@@ -53,6 +53,8 @@ pub struct Sizes {
     pub layers: usize,
     /// The number of positions: the tokens of the longest input, or the range from which positions are drawn.
     pub max_len: usize,
+    /// The tokens of the longest input of the training.
+    pub trained_len: usize,
 }
 
 impl Sizes {

@@ -8,6 +8,7 @@
 //!   sizes of the model.
 //! - [`StepCount`]: for how many steps a task is trained, or that it is trained until it has converged.
 //! - [`Shard`]: a part of a study, for one of several machines.
+//! - [`TestScaling`]: a scaling of RoPE that a language model is tested with.
 //! - [`AtResolution`]: what a scheme does with images of another resolution.
 //! - [`Tasks`]: where the name of a task is looked up.
 //! - [`Lab`]: the schemes, tasks and networks that have a name, the built-in ones and a person's own. A
@@ -23,6 +24,7 @@ mod plan;
 mod recipe;
 mod registry;
 mod resolution;
+mod scaling;
 mod scheme;
 mod settings;
 mod shard;
@@ -33,15 +35,17 @@ mod trial;
 mod tuning;
 mod versions;
 
+pub use built_in::REFUSED;
 pub use encoding::{Encoding, SchemeConfig};
 pub use lab::{Lab, PositionsFrom, SchemeEntry, Sizes};
 pub use layers::LayerRecipe;
-pub use model::ModelSpec;
+pub use model::{ACTIVATIONS, ModelSpec, NORMS};
 pub use network::{ENCODER, Network};
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
-pub use recipe::Recipe;
+pub use recipe::{Recipe, Schedule};
 pub use registry::{code, network, networks, task_names};
 pub use resolution::AtResolution;
+pub use scaling::{Lengths, OTHER_SCALINGS, SCALINGS, TestScaling};
 pub use scheme::{PositionSource, Scheme};
 pub use shard::Shard;
 pub use steps::{MAX_STEPS, StepCount, steps_in_words};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
+use super::scaling::TestScaling;
 use super::settings::whole_names;
 use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
@@ -45,6 +46,9 @@ pub struct Plan {
     pub schemes: Option<Names>,
     /// The tasks.
     pub tasks: Option<Names>,
+    /// Whether the tasks are a decoder's, which writes each answer token by token ([`Causal`](crate::task::Causal)). Of data of
+    /// one's own it is an [`Objective`].
+    pub causal: Option<bool>,
     /// A file of the user's own data, in place of the tasks.
     pub data: Option<PathBuf>,
     /// A file of rows to test on, beside `data`.
@@ -69,6 +73,8 @@ pub struct Plan {
     pub recipe: Option<Recipe>,
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
+    /// The scalings of RoPE that language models are tested with and not trained with, such as `"yarn(factor=4)"`.
+    pub test_scalings: Option<Vec<TestScaling>>,
 }
 
 /// When a study stops before every seed is run.
@@ -305,9 +311,19 @@ impl Plan {
             };
         };
         let mut reading = self.reading.clone().unwrap_or_default();
-        if reading.objective.is_none() && data::predicts_next(&file, &reading) {
-            reading.objective = Some(Objective::Next);
-        }
+        let is_next = data::predicts_next(&file, &reading);
+        reading.objective = match (reading.objective, self.causal) {
+            (None, _) if is_next => Some(Objective::Next),
+            (None, Some(true)) => Some(Objective::Answer),
+            (Some(Objective::Masked), Some(true)) => {
+                return Err(LabError::Usage(
+                    "masked characters are predicted from both sides, and --causal is for a model that sees one: leave out \
+                     one of --causal and --objective masked"
+                        .into(),
+                ));
+            }
+            (objective, _) => objective,
+        };
         Ok(Some(Source {
             file,
             test: self.test.clone(),
@@ -376,6 +392,7 @@ impl Plan {
             } else {
                 self.tasks
             },
+            causal: over.causal.or(self.causal),
             data: if data_or_tasks { over.data } else { self.data },
             test: over.test.or(kept.test),
             folds: over.folds.or(kept.folds),
@@ -388,6 +405,7 @@ impl Plan {
             device: over.device.or(self.device),
             recipe: over.recipe.or(self.recipe),
             model: over.model.or(self.model),
+            test_scalings: over.test_scalings.or(self.test_scalings),
         }
     }
 }
@@ -404,6 +422,69 @@ mod tests {
         }
         let message = Plan::preset("slow").unwrap_err().to_string();
         assert!(message.contains("quick, standard, full, lm"), "{message}");
+    }
+
+    /// A field at its default is not written, so that specs that are there stay what they are; one that does not exist lists all.
+    #[test]
+    fn model_and_recipe_have_these_fields_in_a_file() {
+        let read = |text: &str| Plan::parse(text).map_err(|error| error.to_string());
+        let plan = read(
+            "[model]\nnorm = \"post\"\nactivation = \"silu\"\ndropout = 0.1\n\
+             [recipe]\nschedule = \"constant\"\nweight_decay = 0.01\nwarmup_steps = 5",
+        )
+        .unwrap();
+        let again = read(&toml::to_string(&plan).unwrap()).unwrap();
+        assert_eq!(again, plan);
+        let written = |plan: &Plan| serde_json::to_value(plan).unwrap();
+        let usual = Plan {
+            model: Some(ModelSpec::default()),
+            recipe: Some(Recipe::default()),
+            ..Plan::default()
+        };
+        let names = |part: &str, plan: &Plan| -> Vec<String> {
+            written(plan)[part]
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect()
+        };
+        assert_eq!(
+            names("model", &usual),
+            ["d_ff", "d_model", "heads", "layers"]
+        );
+        let recipe = [
+            "batch_size",
+            "beta_2",
+            "clip_norm",
+            "learning_rate",
+            "warmup_steps",
+        ];
+        assert_eq!(names("recipe", &usual), recipe);
+        for (part, added) in [
+            ("model", &["network", "norm", "activation", "dropout"][..]),
+            ("recipe", &["schedule", "weight_decay"]),
+        ] {
+            let said = read(&format!("[{part}]\nweights = 3")).unwrap_err();
+            let known = names(part, &usual).into_iter();
+            for name in known.chain(added.iter().map(|name| name.to_string())) {
+                assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+            }
+        }
+        let said = read("[model]\nnorm = \"first\"").unwrap_err();
+        assert!(said.contains("`pre`") && said.contains("`post`"), "{said}");
+        // And of the plan itself.
+        let said = read("weights = 3").unwrap_err();
+        for name in [
+            "schemes",
+            "causal",
+            "data",
+            "test_scalings",
+            "recipe",
+            "model",
+        ] {
+            assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::model::ModelSpec;
 use super::network::Network;
 use super::registry::{network, scheme_entry, schemes};
 use super::resolution::interpolated;
+use super::scaling::Lengths;
 use super::settings::Named;
 use crate::erased::Erased;
 use crate::error::LabError;
@@ -122,6 +123,7 @@ impl Scheme {
     /// |---|---|---|
     /// | `base` | sinusoidal and rotary schemes, xPos | the base of the wavelengths |
     /// | `share` | rotary schemes on a line | the share of the columns of a head that are rotated |
+    /// | `scaling`, `factor`, `original` | rotary schemes on a line | a scaling of RoPE, which the training has too |
     /// | `nope_every` | schemes that act in the layers | every n-th layer has no positions |
     /// | `window` | all | layers attend to tokens fewer than this many places away |
     /// | `global_every` | all, with `window` | every n-th layer attends to all tokens |
@@ -141,6 +143,16 @@ impl Scheme {
     /// [`LabError::UnknownScheme`] lists the names that exist; [`LabError::Usage`] when the scheme does not have
     /// a setting, or does not take its value; [`LabError::Position`] when the encoding does not fit the sizes.
     pub fn by_name(name: &str, model: &ModelSpec, max_tokens: usize) -> Result<Self, LabError> {
+        Self::for_lengths(name, model, max_tokens.into())
+    }
+
+    /// The same where inputs of the training are shorter than the longest ones, which scalings of RoPE and FoPE depend on.
+    ///
+    /// # Errors
+    ///
+    /// As [`by_name`](Self::by_name).
+    pub fn for_lengths(name: &str, model: &ModelSpec, lengths: Lengths) -> Result<Self, LabError> {
+        let max_tokens = lengths.longest;
         let named = Named::read(name)?;
         let entry = scheme_entry(named.name)?;
         let max_position = match entry.positions {
@@ -152,14 +164,16 @@ impl Scheme {
             heads: model.heads,
             layers: model.layers,
             max_len: max_position.unwrap_or(max_tokens),
+            trained_len: lengths.trained,
         };
-        named.apply(Self {
+        let scheme = Self {
             name: String::new(),
             encoding: entry.make(&sizes)?,
             max_position,
             grid: None,
             layers: None,
-        })
+        };
+        named.apply(scheme, &sizes)
     }
 
     /// What each of `layers` layers does: whether it has positions, and the window of its attention. Empty where
@@ -232,6 +246,9 @@ impl Scheme {
         let kinds = kinds.map(|(positions, window)| LayerKind { positions, window });
         let config = EncoderConfig::new(model.d_model, model.d_ff, model.heads, model.layers)
             .with_causal(causal)
+            .with_norm(model.norm)
+            .with_activation(model.activation)
+            .with_dropout(model.dropout)
             .with_kinds(kinds.collect());
         let network = network(&model.network, &config, device)?;
         network.takes(weights).map_err(|reason| {
@@ -385,6 +402,7 @@ impl PositionSource<'_> {
 mod tests {
     use pe_burn::{AlibiShape, PositionalConfig};
 
+    use super::super::built_in::REFUSED;
     use super::*;
     use crate::task::{Digits, Reverse};
 
@@ -398,8 +416,19 @@ mod tests {
             assert_eq!(serde_json::from_str::<Scheme>(&json).unwrap(), scheme);
         }
         let known: Vec<&str> = Scheme::names().collect();
-        for name in PositionalConfig::NAMES {
-            assert!(known.contains(name), "{name}");
+        // Each scheme of the library is here, or has a reason why not.
+        for name in PositionalConfig::KINDS {
+            let refused = REFUSED.iter().any(|(refused, _)| refused == name);
+            assert!(known.contains(name) != refused, "{name}");
+        }
+        for (name, why) in REFUSED {
+            let is_kind = PositionalConfig::KINDS.contains(&name);
+            // These two are made by types of their own, which no list of the library has.
+            assert!(
+                is_kind || ["mixed_rotary", "dual_chunk"].contains(&name),
+                "{name}"
+            );
+            assert!(!why.is_empty());
         }
         let message = Scheme::by_name("cosine", &ModelSpec::default(), 22)
             .unwrap_err()

@@ -1,5 +1,6 @@
 //! Settings of a scheme behind its name, such as `rotary(base=500000, share=0.25)`.
 
+use super::lab::Sizes;
 use super::layers::LayerRecipe;
 use super::scheme::Scheme;
 use crate::error::LabError;
@@ -42,9 +43,33 @@ const OF_LAYERS: [OfLayers; 3] = [
     },
 ];
 
+/// The value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Setting<'a> {
+    Number(f64),
+    Word(&'a str),
+}
+
+impl std::fmt::Display for Setting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
 /// What a scheme with a setting does, for its description.
-fn about(name: &str, value: f64) -> String {
+fn about(name: &str, value: Setting<'_>) -> String {
+    let Setting::Number(value) = value else {
+        return match name {
+            "scaling" => format!("the scaling {value} in training and test"),
+            _ => format!("{name} {value}"),
+        };
+    };
     match name {
+        "factor" => format!("factor {value}"),
+        "original" => format!("original length {value}"),
         "base" => format!("base {value} in place of 10000"),
         "share" => format!("{value} of the columns of a head are rotated"),
         "nope_every" => format!("every {} layer has no positions", ordinal(value)),
@@ -81,15 +106,16 @@ fn ordinal(every: f64) -> String {
 pub(super) struct Named<'a> {
     /// The name of the scheme without settings.
     pub name: &'a str,
-    settings: Vec<(&'a str, f64)>,
+    pub settings: Vec<(&'a str, Setting<'a>)>,
 }
 
 impl<'a> Named<'a> {
-    /// Reads `NAME` or `NAME(SETTING=NUMBER, …)`.
+    /// Reads `NAME` or `NAME(SETTING=VALUE, …)`.
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] when it is not written like this, when a setting is there twice, or when a value is not a number.
+    /// [`LabError::Usage`] when it is not written like this, when a setting is there twice, or when a value is neither a number nor
+    /// a word.
     pub fn read(text: &'a str) -> Result<Self, LabError> {
         let text = text.trim();
         let wrong = |what: String| LabError::Usage(format!("the scheme `{text}`: {what}"));
@@ -102,7 +128,7 @@ impl<'a> Named<'a> {
         let Some(inner) = rest.strip_suffix(')') else {
             return Err(wrong("there is no `)` at its end".into()));
         };
-        let mut settings: Vec<(&str, f64)> = Vec::new();
+        let mut settings: Vec<(&str, Setting<'_>)> = Vec::new();
         for part in inner.split(',') {
             let Some((key, value)) = part.split_once('=') else {
                 return Err(wrong(format!(
@@ -114,10 +140,17 @@ impl<'a> Named<'a> {
             if settings.iter().any(|(there, _)| *there == key) {
                 return Err(wrong(format!("`{key}` is there twice")));
             }
-            let Ok(number) = value.parse::<f64>() else {
-                return Err(wrong(format!("`{key}` is `{value}`, which is no number")));
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let value = match value.parse::<f64>() {
+                Ok(number) => Setting::Number(number),
+                Err(_) if !value.is_empty() && value.chars().all(is_word) => Setting::Word(value),
+                Err(_) => {
+                    return Err(wrong(format!(
+                        "`{key}` is `{value}`, which is neither a number nor a word"
+                    )));
+                }
             };
-            settings.push((key, number));
+            settings.push((key, value));
         }
         Ok(Self {
             name: name.trim(),
@@ -130,7 +163,7 @@ impl<'a> Named<'a> {
     /// # Errors
     ///
     /// [`LabError::Usage`] when the scheme does not have a setting, or does not take its value.
-    pub fn apply(mut self, mut scheme: Scheme) -> Result<Scheme, LabError> {
+    pub fn apply(mut self, mut scheme: Scheme, sizes: &Sizes) -> Result<Scheme, LabError> {
         if self.settings.is_empty() {
             scheme.name = self.to_string();
             return Ok(scheme);
@@ -145,6 +178,9 @@ impl<'a> Named<'a> {
             .map(String::as_str)
             .chain(of_layers.map(|of| of.name))
             .collect();
+        // In the fixed order: some settings are about an earlier one.
+        let place = |name: &str| known.iter().position(|known| *known == name);
+        self.settings.sort_by_key(|(name, _)| place(name));
         for (name, value) in &self.settings {
             if !known.contains(name) {
                 let names: Vec<String> = known.iter().map(|name| name.to_string()).collect();
@@ -155,10 +191,19 @@ impl<'a> Named<'a> {
                     names.join(", ")
                 )));
             }
-            let applied = match OF_LAYERS.iter().find(|of| of.name == *name) {
-                Some(of) => (of.apply)(scheme.layers.get_or_insert_default(), *value),
-                None => {
-                    let with = scheme.encoding.with_setting(name, *value);
+            let of_layers = OF_LAYERS.iter().find(|of| of.name == *name);
+            let encoding = &scheme.encoding;
+            let applied = match (of_layers, value) {
+                (Some(of), Setting::Number(value)) => {
+                    (of.apply)(scheme.layers.get_or_insert_default(), *value)
+                }
+                (Some(_), Setting::Word(_)) => Err("a number".into()),
+                (None, Setting::Number(value)) => {
+                    let with = encoding.with_setting(name, *value);
+                    with.map(|encoding| scheme.encoding = encoding)
+                }
+                (None, Setting::Word(word)) => {
+                    let with = encoding.with_word(name, word, sizes);
                     with.map(|encoding| scheme.encoding = encoding)
                 }
             };
@@ -169,8 +214,6 @@ impl<'a> Named<'a> {
                 ))
             })?;
         }
-        let place = |name: &str| known.iter().position(|known| *known == name);
-        self.settings.sort_by_key(|(name, _)| place(name));
         scheme.name = self.to_string();
         Ok(scheme)
     }
@@ -217,8 +260,11 @@ pub(super) fn whole_names(parts: Vec<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::Device;
     use pe_burn::PositionalConfig;
+    use pe_burn::scaling::{Dynamic, Linear, Yarn};
 
+    use super::super::scaling::{Lengths, SCALINGS};
     use super::*;
     use crate::ask::ModelSpec;
 
@@ -258,6 +304,46 @@ mod tests {
     }
 
     #[test]
+    fn a_scaling_stretches_the_training_to_the_longest_input_unless_it_says_otherwise() {
+        let lengths = Lengths {
+            trained: 22,
+            longest: 88,
+        };
+        let of = |name: &str| {
+            let scheme = Scheme::for_lengths(name, &ModelSpec::default(), lengths).unwrap();
+            let Some(PositionalConfig::Rotary(config)) = scheme.encoding.downcast() else {
+                panic!("{scheme:?}")
+            };
+            (scheme.name.clone(), config.scaling.clone().unwrap())
+        };
+        let (name, scaling) = of("rotary(original=16, factor=4, scaling=yarn)");
+        assert_eq!(name, "rotary(scaling=yarn,factor=4,original=16)");
+        assert_eq!(scaling, Yarn::new(4.0, 16).into());
+        assert_eq!(of("rotary(scaling=yarn)").1, Yarn::new(4.0, 22).into());
+        assert_eq!(
+            of("rotary(scaling=dynamic)").1,
+            Dynamic::new(1.0, 22).into()
+        );
+        assert_eq!(
+            of("randomized_rotary(scaling=linear,factor=2)").1,
+            Linear::new(2.0).into()
+        );
+        // Every one of them makes another network than none does, and is the same again from its data.
+        for name in SCALINGS {
+            let text = format!("rotary(scaling={name},factor=4)");
+            let scheme = Scheme::for_lengths(&text, &ModelSpec::default(), lengths).unwrap();
+            scheme.init(&Device::flex()).unwrap();
+            let json = serde_json::to_string(&scheme).unwrap();
+            assert_eq!(serde_json::from_str::<Scheme>(&json).unwrap(), scheme);
+        }
+        let about = Scheme::description("rotary(scaling=yarn,factor=4)");
+        assert!(
+            about.ends_with("; with the scaling yarn in training and test, factor 4"),
+            "{about}"
+        );
+    }
+
+    #[test]
     fn settings_of_layers_are_data() {
         let scheme = scheme("t5(global_every=3,window=8,nope_every=4)").unwrap();
         let layers = LayerRecipe {
@@ -281,7 +367,7 @@ mod tests {
             ),
             (
                 "rotary(x=5)",
-                &["base, share, nope_every, window, global_every"],
+                &["base, share, scaling, factor, original, nope_every, window, global_every"],
             ),
             ("rotary(base)", &["`base` is no setting", "SETTING=NUMBER"]),
             ("rotary()", &["`` is no setting"]),
@@ -289,7 +375,37 @@ mod tests {
             ("rotary(base=5)x", &["no `)` at its end"]),
             (
                 "rotary(base=high)",
-                &["`base` is `high`, which is no number"],
+                &["`base` of the scheme rotary is high", "it must be a number"],
+            ),
+            (
+                "rotary(base=1..5)",
+                &["`base` is `1..5`, which is neither a number nor a word"],
+            ),
+            ("rotary(window=far)", &["is far; it must be a number"]),
+            (
+                "rotary(scaling=yarm)",
+                &[
+                    "`scaling` of the scheme rotary is yarm",
+                    "one of linear, ntk, dynamic, yarn, llama3",
+                ],
+            ),
+            (
+                "rotary(scaling=longrope)",
+                &["not longrope: its factors were searched for one model"],
+            ),
+            ("rotary(scaling=4)", &["is 4; it must be one of linear"]),
+            (
+                "rotary(factor=4)",
+                &["given with a scaling, such as scaling=yarn"],
+            ),
+            (
+                "rotary(scaling=ntk,factor=0.5)",
+                &["is 0.5", "a number from 1 on"],
+            ),
+            ("rotary(scaling=ntk,original=64)", &["no original length"]),
+            (
+                "rotary_2d(scaling=yarn)",
+                &["rotary_2d has no setting `scaling`"],
             ),
             ("rotary(base=5,base=6)", &["`base` is there twice"]),
             (

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::model::ModelSpec;
 use super::plan::{All, Names, Plan, Seeds, Steps, Until};
 use super::recipe::Recipe;
+use super::scaling::{Lengths, TestScaling};
 use super::scheme::Scheme;
 use super::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
 use super::tasks::Tasks;
@@ -43,6 +44,9 @@ pub struct StudySpec {
     pub tune: Option<Tuned>,
     /// The sizes of the model.
     pub model: ModelSpec,
+    /// The scalings that language models are tested with and not trained with; without it the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_scalings: Option<Vec<TestScaling>>,
     /// The device's name.
     pub device: String,
     /// The versions of the laboratory and of Burn.
@@ -131,21 +135,38 @@ impl StudySpec {
         let device = plan.device.unwrap_or_else(|| "flex".into());
         device::open(&device)?;
 
-        let names = match plan.tasks {
-            Some(names) => names.of(tasks.names()),
-            None => tasks.names().collect(),
+        let is_causal = plan.causal == Some(true) && tasks.data().is_none();
+        // `all` means the tasks that a decoder can have too, if it is to.
+        let all = tasks.names().filter(|name| {
+            let causal = || tasks.causal(vec![name.clone()]);
+            !is_causal || causal().is_ok()
+        });
+        let mut names = match plan.tasks {
+            Some(names) => names.of(all),
+            None => all.collect(),
         };
         let mut asked_steps = plan.steps;
-        let names = match tasks.data() {
-            Some(_) => names,
-            None => with_train_length(names, plan.reading.as_ref(), &mut asked_steps)?,
-        };
+        if tasks.data().is_none() {
+            names = with_train_length(names, plan.reading.as_ref(), &mut asked_steps)?;
+        }
+        if is_causal {
+            let causal = tasks.causal(names.clone())?;
+            with_names(&mut asked_steps, &names, &causal);
+            names = causal;
+        }
         unique("task", &names)?;
         // `all` means the schemes that fit every task of the study.
         let fits = |name: &str| {
             names.iter().try_for_each(|task| {
                 let scheme = Scheme::by_name(name, &model, 1)?;
                 let task = tasks.get(task)?;
+                if task.generation().is_some() && scheme.encoding.follows_length() {
+                    return Err(LabError::Usage(format!(
+                        "the scheme {name} turns every key anew when the input becomes longer, and {} is decoded token by \
+                         token; a scaling that does not follow the length fits, such as scaling=yarn",
+                        task.name()
+                    )));
+                }
                 let (scheme, device) = (scheme.on(task.as_ref())?, Device::flex());
                 let weights = scheme.init(&device)?;
                 let network = scheme.network(&model, &*weights, task.causal(), &device);
@@ -170,6 +191,20 @@ impl StudySpec {
         let seeds = plan.seeds.unwrap_or(Seeds::Count(count)).list()?;
         unique("seed", &seeds)?;
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
+        if let Some(scalings) = &plan.test_scalings {
+            let is_text =
+                |name: &String| tasks.get(name).is_ok_and(|task| task.language().is_some());
+            if !names.iter().any(is_text) {
+                return Err(LabError::Usage(format!(
+                    "--test-scalings is about language models, and none of the tasks {} is one",
+                    names.join(", ")
+                )));
+            }
+            let texts: Vec<String> = scalings.iter().map(TestScaling::to_string).collect();
+            if !texts.is_empty() {
+                unique("scaling", &texts)?;
+            }
+        }
         let spec = Self {
             schemes,
             tasks: steps(&names, asked_steps, &tasks)?,
@@ -179,6 +214,7 @@ impl StudySpec {
             recipe,
             tune: tune.transpose()?,
             model,
+            test_scalings: plan.test_scalings,
             device,
             versions: Versions::current(),
             grown: Vec::new(),
@@ -239,6 +275,7 @@ impl StudySpec {
         Plan {
             schemes: Some(Names::These(self.schemes.clone())),
             tasks: self.data.is_none().then_some(Names::These(tasks)),
+            causal: None,
             data: self.data.as_ref().map(StudyFolder::data_inside),
             test: test.map(StudyFolder::test_inside),
             folds: self.data.as_ref().and_then(|data| data.folds),
@@ -251,6 +288,7 @@ impl StudySpec {
             reading: reading.filter(|reading| *reading != Reading::default()),
             recipe: Some(self.recipe.clone()),
             model: Some(self.model.clone()),
+            test_scalings: self.test_scalings.clone(),
         }
     }
 
@@ -268,7 +306,7 @@ impl StudySpec {
         } in &self.tasks
         {
             let of_task = tasks.get(task)?;
-            let positions = of_task.positions();
+            let lengths = Lengths::of(of_task.as_ref());
             for seed in &self.seeds {
                 for scheme in &self.schemes {
                     let tuned = self.tune.as_ref().and_then(|tune| tune.of(task, scheme));
@@ -276,7 +314,7 @@ impl StudySpec {
                     trials.push(TrialSpec {
                         task: task.clone(),
                         data: self.data.clone(),
-                        scheme: Scheme::by_name(scheme, &self.model, positions)?
+                        scheme: Scheme::for_lengths(scheme, &self.model, lengths)?
                             .on(of_task.as_ref())?,
                         seed: *seed,
                         steps: *steps,
@@ -286,6 +324,11 @@ impl StudySpec {
                             ..self.recipe.clone()
                         },
                         model: self.model.clone(),
+                        // They are of a language model alone.
+                        test_scalings: self
+                            .test_scalings
+                            .clone()
+                            .filter(|_| of_task.language().is_some()),
                         device: self.device.clone(),
                         tuning: false,
                     });
@@ -380,6 +423,7 @@ impl StudySpec {
             recipe,
             tune,
             model,
+            test_scalings,
             device,
             versions,
             // Not what is run, but how it came to be.
@@ -393,6 +437,7 @@ impl StudySpec {
             ("schemes", *schemes == other.schemes),
             ("seeds", *seeds == other.seeds),
             ("tasks", *tasks == other.tasks),
+            ("test_scalings", *test_scalings == other.test_scalings),
             ("tune", *tune == other.tune),
             ("until", *until == other.until),
         ];
@@ -417,6 +462,20 @@ fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
         }
     }
     all
+}
+
+/// Gives the steps of the tasks of some names to those of others.
+fn with_names(steps: &mut Option<Steps>, names: &[String], others: &[String]) {
+    if let Some(Steps::ByTask(by_task)) = steps {
+        for (name, other) in names
+            .iter()
+            .zip(others)
+            .filter(|(name, other)| name != other)
+        {
+            let own = by_task.remove(name);
+            own.map(|steps| by_task.entry(other.clone()).or_insert(steps));
+        }
+    }
 }
 
 /// The names of the laboratory's tasks, with the length of the training windows in that of a text. The steps of

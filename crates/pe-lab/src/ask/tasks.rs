@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::registry;
 use crate::data::{DataTask, Source, check_train_length};
 use crate::error::LabError;
-use crate::task::{Task, text_length, text_with};
+use crate::task::{Causal, Task, causal_name, plain_name, text_length, text_with};
 
 /// The tasks that a study can name: those of the laboratory, or the one made of the user's data.
 #[derive(Clone, Debug, Default)]
@@ -69,13 +69,36 @@ impl Tasks {
         [self.all(), self.apart()].concat()
     }
 
-    /// The task of this name. A text of the laboratory may have the length of its training windows in it, such as
-    /// `text(train_length=128)`.
+    /// The names of these tasks as a decoder's ([`Causal`]). Those of a decoder's tasks stay as they are.
     ///
     /// # Errors
     ///
-    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a length out of bounds.
+    /// As [`get`](Self::get).
+    pub fn causal(&self, names: Vec<String>) -> Result<Vec<String>, LabError> {
+        let causal = |name: String| match self.get(&name)?.causal() {
+            true => Ok(name),
+            false => Ok(self.get(&causal_name(&name))?.name().to_string()),
+        };
+        names.into_iter().map(causal).collect()
+    }
+
+    /// The task of this name. A text of the laboratory may have the length of its training windows in it, such as
+    /// `text(train_length=128)`, and a task that a decoder is trained on says so, as `addition(causal)`.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a length out of bounds, and with the
+    /// reason why a task cannot be a decoder's.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
+        if let (None, Some(plain)) = (&self.data, plain_name(name)) {
+            let task = Causal::of(self.get(plain)?);
+            let task = task.map_err(|why| {
+                LabError::Usage(format!(
+                    "{why}; `pe-lab tasks` says which tasks --causal is for"
+                ))
+            })?;
+            return Ok(Arc::new(task));
+        }
         if let (None, Some(length)) = (&self.data, text_length(name)) {
             check_train_length(length).map_err(LabError::Usage)?;
             return text_with(length).map_err(|short| {
@@ -113,6 +136,34 @@ mod tests {
         assert!(refused("text(train_length=7)").contains("it takes from 8 to 512 tokens"));
         assert!(refused("text(train_length=513)").contains("--train-length is 513"));
         assert!(refused("text(lines=3)").contains("no task `text(lines=3)`"));
+    }
+
+    #[test]
+    fn a_task_is_a_decoders_by_its_name_or_says_why_not() {
+        let tasks = Tasks::default();
+        let of = |names: &[&str]| {
+            let names = names.iter().map(|name| name.to_string()).collect();
+            tasks.causal(names).map_err(|error| error.to_string())
+        };
+        // What is a decoder's already stays, whichever way.
+        assert_eq!(
+            of(&["addition", "reverse(causal)", "text"]).unwrap(),
+            ["addition(causal)", "reverse(causal)", "text"]
+        );
+        for (name, why) in [
+            ("digits", "about images"),
+            ("digits_32", "about images"),
+            ("co2", "about numbers"),
+            ("posmod4", "the same for every input of a length"),
+            ("sort", "no task `sort`"),
+        ] {
+            let said = of(&[name]).unwrap_err();
+            assert!(said.contains(why) && said.contains(name), "{said}");
+        }
+        let twice = tasks.get("text(causal)").map(|_| ()).unwrap_err();
+        assert!(twice.to_string().contains("a decoder's task already"));
+        let unknown = tasks.get("sort(causal)").map(|_| ()).unwrap_err();
+        assert!(unknown.to_string().contains("no task `sort`"), "{unknown}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::ModelSpec;
 use super::recipe::Recipe;
+use super::scaling::TestScaling;
 use super::scheme::Scheme;
 use super::steps::{steps_id, trainings};
 use crate::data::DataSpec;
@@ -28,6 +29,9 @@ pub struct TrialSpec {
     pub recipe: Recipe,
     /// The sizes of the model.
     pub model: ModelSpec,
+    /// The scalings that a language model is tested with and not trained with; without it the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_scalings: Option<Vec<TestScaling>>,
     /// The device's name.
     pub device: String,
     /// Whether it helps to choose a learning rate: then it is tested on examples held out of its training data

@@ -13,7 +13,8 @@ use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
 use crate::ask::{
-    AtResolution, Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TaskSteps, Until,
+    AtResolution, Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TaskSteps, TestScaling,
+    Until,
 };
 use crate::console::tell;
 use crate::device::{self, Kind};
@@ -50,6 +51,11 @@ pub struct Args {
     /// Tasks to train on, separated by commas (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
     tasks: Option<Vec<String>>,
+    /// Train a decoder, which sees to the left alone: it reads a prompt, writes the answer token by token, and is scored by
+    /// the exact match of whole answers. With --tasks, those whose answer can be written (see `pe-lab tasks`); with
+    /// --data, rows with the columns or keys `prompt` and `answer`, or others named with --text and --label
+    #[arg(long)]
+    causal: bool,
     /// Schemes to compare, separated by commas, such as "none,rotary(base=500000)" (see `pe-lab schemes`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::schemes())]
     schemes: Option<Vec<String>>,
@@ -80,6 +86,11 @@ pub struct Args {
     /// it takes. As `pe-lab costs` does
     #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
     costs: bool,
+    /// Scalings of RoPE that language models are tested with and not trained with, separated by commas, such as
+    /// "yarn(factor=4),ntk(factor=2)"; `none` for none [default: linear, ntk and yarn with the factor of the longest test, and
+    /// dynamic]
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    test_scalings: Option<Vec<String>>,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
     /// steps that the study in the folder does not have are added to it, and what it has is kept
     #[arg(long, default_value = OUT, value_name = "FOLDER")]
@@ -141,12 +152,14 @@ impl Args {
             until,
             schemes: self.schemes.clone().map(Names::from),
             tasks: self.tasks.clone().map(Names::from),
+            causal: self.causal.then_some(true),
             data: self.data.clone(),
             steps: self.steps.map(Steps::All),
             tune: self.tune,
             device: self.device.clone(),
             recipe: None,
             model: None,
+            test_scalings: self.test_scalings.clone().map(test_scalings).transpose()?,
             ..self.rows.plan()
         };
         Ok(self.sizes.apply(base.overridden_by(flags)))
@@ -458,6 +471,15 @@ fn short_warm_ups(spec: &StudySpec) -> Vec<String> {
         })
     };
     spec.tasks.iter().filter_map(of_task).collect()
+}
+
+/// Scalings as they stand on a command line, which was divided at every comma.
+fn test_scalings(parts: Vec<String>) -> Result<Vec<TestScaling>, LabError> {
+    match Names::from(parts) {
+        Names::These(names) if names == ["none"] => Ok(Vec::new()),
+        Names::These(names) => names.into_iter().map(TestScaling::try_from).collect(),
+        Names::All(_) => Ok(TestScaling::usual()),
+    }
 }
 
 /// `3` means the seeds 1, 2 and 3; with a comma the text lists the seeds themselves.

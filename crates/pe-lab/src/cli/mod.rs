@@ -23,11 +23,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::ask::{Lab, Scheme, Tasks};
+use crate::ask::{Lab, OTHER_SCALINGS, REFUSED, Scheme, Tasks};
 use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
 use crate::run;
+use crate::task::Causal;
 use terminal::print_line;
 
 /// Which positional encoding, for which data?
@@ -61,12 +62,12 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Train every scheme on every task with several seeds, and report which one did best
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     /// Train one scheme on one task and watch it
     ///
     /// On a terminal Burn's dashboard shows the loss (Ctrl-C or the key q stops the training); elsewhere a
     /// line is printed every 50 steps. A training that was stopped or killed goes on with --resume.
-    Train(train::Args),
+    Train(Box<train::Args>),
     /// Write the report of a study again, from its files, without training; or put several studies beside each other
     ///
     /// With --paper it also writes what a paper takes: tables as Markdown and LaTeX, a paragraph of methods, pictures as PDF.
@@ -111,7 +112,7 @@ enum Command {
     /// The page is there for this machine alone (127.0.0.1), needs no network, and writes nothing. Ctrl-C ends
     /// it.
     Serve(serve::Args),
-    /// List the tasks: what the model has to learn
+    /// List the tasks: what the model has to learn, and whether it is an encoder's or a decoder's
     Tasks,
     /// List the schemes: the ways to tell a model the position of each token
     Schemes,
@@ -146,6 +147,9 @@ const SETTINGS: &str = "
 Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (in a shell, between quotes):
   base=B           the base of the wavelengths, of sinusoidal and rotary schemes and xpos
   share=S          the share of the columns of a head that are rotated, of rotary schemes on a line
+  scaling=NAME     a scaling of RoPE in training and test, of rotary schemes on a line: linear, ntk, dynamic, yarn or llama3
+  factor=F         with scaling: how far it stretches [default: the longest test in lengths of the training]
+  original=N       with scaling: the tokens that it calls the original length [default: those of the training]
   nope_every=N     every N-th layer has no positions, of schemes that act in the layers
   window=W         layers attend to tokens fewer than W places away, of every scheme
   global_every=N   with window: every N-th layer attends to all tokens";
@@ -205,8 +209,13 @@ impl Cli {
             Some(Command::Man { out }) => manual(out.as_deref()).map(|()| 0),
             Some(Command::Tasks) => {
                 for task in Tasks::default().every() {
+                    let model = match (task.causal(), Causal::of(task.clone())) {
+                        (true, _) => "decoder",
+                        (false, Ok(_)) => "encoder; decoder with --causal",
+                        (false, Err(_)) => "encoder",
+                    };
                     print_line(&format!(
-                        "{:<18} {} ({})",
+                        "{:<18} {} ({}) [{model}]",
                         task.name(),
                         task.about(),
                         task.source()
@@ -219,6 +228,10 @@ impl Cli {
                     print_line(&format!("{name:<22} {}", Scheme::description(name)));
                 }
                 print_line(SETTINGS);
+                print_line("\nSchemes and scalings of pe-burn that are not here:");
+                for (name, why) in REFUSED.iter().chain(&OTHER_SCALINGS) {
+                    print_line(&format!("  {name:<16} {why}"));
+                }
                 Ok(0)
             }
             Some(Command::Devices) => {

@@ -1,5 +1,5 @@
-//! `pe-lab predict`: the labels of other rows or images, or the next numbers of a series, from the best model of a
-//! study.
+//! `pe-lab predict`: the labels of other rows or images, the answers to other prompts, or the next numbers of a series,
+//! from the best model of a study.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use crate::data::{ToPredict, Truth, digest_of};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, read_sealed};
-use crate::learn::{Model, numbers, probabilities};
+use crate::learn::{Model, generate, numbers, probabilities};
 use crate::run::{Study, Winner};
-use crate::task::{Sample, Task};
+use crate::task::{Generation, Sample, Task};
 
 /// The arguments of `predict`.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,7 +52,13 @@ impl Args {
         let task = study.tasks().get(&winner.task)?;
         let data = own.to_predict(&winner.task, &self.file)?;
         data.notes.iter().for_each(|note| tell(note));
-        let most = task.max_tokens();
+        let tested = task.test_lengths().into_iter().max().unwrap_or(0);
+        let longest = tested.max(*task.train_lengths().end()) + task.framing();
+        // Behind a prompt there is room for an answer.
+        let most = match task.generation() {
+            None => task.max_tokens(),
+            Some(_) => longest,
+        };
         let long = data
             .samples
             .iter()
@@ -77,9 +83,10 @@ impl Args {
         let mut table = csv::Writer::from_writer(Vec::new());
         let failed = |error: csv::Error| LabError::Usage(error.to_string());
         let predicted = said(&model, task.as_ref(), &data, own.labels(), &device)?;
-        let columns = match data.from {
-            None => &["prediction", "probability"][..],
-            Some(_) => &["prediction"],
+        let columns = match (data.from.is_some(), task.generation().is_some()) {
+            (false, false) => &["prediction", "probability"][..],
+            (true, _) => &["prediction"],
+            (false, true) => &["answer"],
         };
         table
             .write_record([data.about].iter().chain(columns))
@@ -89,7 +96,7 @@ impl Args {
                 .write_record([name].into_iter().chain(said))
                 .map_err(failed)?;
         }
-        if let Some(line) = outcome(&data, &predicted) {
+        if let Some(line) = outcome(&data, &predicted, &task.measure().name()) {
             tell(&line);
         }
         let bytes = table
@@ -108,6 +115,9 @@ fn said(
     labels: &[String],
     device: &Device,
 ) -> Result<Vec<Vec<String>>, LabError> {
+    if let Some(how) = task.generation() {
+        return answers(model, task, how, data, device);
+    }
     let mut all = Vec::with_capacity(data.samples.len());
     let readout = task.readout();
     // Windows of a series have several lengths, and no padding.
@@ -136,9 +146,35 @@ fn said(
     Ok(all)
 }
 
+/// What a decoder writes after each prompt.
+fn answers(
+    model: &Model,
+    task: &dyn Task,
+    how: &dyn Generation,
+    data: &ToPredict,
+    device: &Device,
+) -> Result<Vec<Vec<String>>, LabError> {
+    let prompts = data
+        .samples
+        .iter()
+        .map(|sample| sample.input.tokens().to_vec());
+    let written = generate(model, task, &prompts.collect::<Vec<_>>(), device)?;
+    let open = written.iter().filter(|written| !written.ended).count();
+    if open > 0 {
+        tell(&format!(
+            "{open} of {} answers have no end: they are cut where the longest prompt and answer of the study would end",
+            written.len()
+        ));
+    }
+    Ok(written
+        .iter()
+        .map(|written| vec![how.text(&written.answer)])
+        .collect())
+}
+
 /// How the predictions compare with what the file says: the share of labels that are right, or the mean absolute error
-/// of numbers. `None` where it says nothing.
-fn outcome(data: &ToPredict, predicted: &[Vec<String>]) -> Option<String> {
+/// of numbers. `None` where it says nothing. `measure` is the name of such a share.
+fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option<String> {
     let said = data.truth.iter().zip(predicted);
     let known = said.filter_map(|(truth, cells)| Some((truth.as_ref()?, cells.first()?)));
     let (mut right, mut error, mut labels, mut numbers) = (0, 0.0, 0, 0);
@@ -164,7 +200,7 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>]) -> Option<String> {
             false => format!("; {} more have no label to compare with", all - labels),
         };
         return Some(format!(
-            "{right} of {labels} predictions agree with the labels that are there: accuracy {share:.3}{of}"
+            "{right} of {labels} predictions agree with the labels that are there: {measure} {share:.3}{of}"
         ));
     }
     (numbers > 0).then(|| {

@@ -10,11 +10,11 @@ use crate::names::did_you_mean;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Your own data")]
 pub(super) struct Rows {
-    /// The column of the label, or its key in JSON lines [default: label]
+    /// The column of the label, or its key in JSON lines [default: label; with --causal, answer]
     #[arg(long, value_name = "COLUMN")]
     label: Option<String>,
     /// The one column that holds the whole sequence, or its key in JSON lines [default in JSON lines: the
-    /// one of tokens, input_ids, text and sentence that is there]
+    /// one of tokens, input_ids, text and sentence that is there; with --causal, prompt]
     #[arg(long, value_name = "COLUMN", conflicts_with = "columns")]
     text: Option<String>,
     /// The columns that hold the tokens, in this order; A..B names all columns from A to B [default: all but
@@ -51,7 +51,8 @@ pub(super) struct Rows {
     /// beyond the training lengths
     #[arg(long)]
     no_beyond: bool,
-    /// What to predict in a plain text: the next token, or masked characters [default: next]
+    /// What to predict: in a plain text the next token or masked characters [default: next]; of rows an answer that is
+    /// written, which is what --causal says
     #[arg(long, value_name = "WHAT", value_parser = objectives())]
     objective: Option<Objective>,
     /// The tokens of a training window of a plain text (also the task `text`) or of token ids; tests have up to 8

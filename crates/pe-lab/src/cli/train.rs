@@ -32,6 +32,9 @@ pub struct Args {
     /// The task (see `pe-lab tasks`)
     #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task())]
     task: String,
+    /// Train a decoder, which writes the answer after the input (see `pe-lab compare --help`)
+    #[arg(long)]
+    causal: bool,
     /// Your own data in place of a task (see `pe-lab compare --help`)
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     data: Option<PathBuf>,
@@ -56,7 +59,7 @@ pub struct Args {
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "data", "Rows", "Sizes", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "Sizes", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
@@ -134,6 +137,7 @@ impl Args {
                 Some(_) => None,
                 None => Some(Names::These(vec![self.task.clone()])),
             },
+            causal: self.causal.then_some(true),
             data: self.data.clone(),
             seeds: Some(Seeds::These(vec![self.seed])),
             steps: self.steps.map(|steps| Steps::All(steps.into())),
@@ -235,6 +239,7 @@ fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
         recipe: spec.recipe.clone(),
         tune: None,
         model: spec.model.clone(),
+        test_scalings: spec.test_scalings.clone(),
         device: spec.device.clone(),
         versions: Versions::current(),
         grown: Vec::new(),

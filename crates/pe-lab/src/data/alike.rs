@@ -164,6 +164,8 @@ mod tests {
             groups: Vec::new(),
             words: Vec::new(),
             labels: Vec::new(),
+            answers: None,
+            written: None,
         };
         Alike::of(&data, first, second)
     }

@@ -12,7 +12,8 @@ use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Tokens};
 
-const LABEL: &str = "label";
+/// The column of the prompt, where answers are written.
+const PROMPT: &str = "prompt";
 
 /// Names that a label often has in files of others.
 const LABEL_NAMES: [&str; 6] = ["class", "target", "category", "y", "labels", "sentiment"];
@@ -76,6 +77,9 @@ pub(super) fn read(
         .or(delimiter)
         .unwrap_or_else(|| sniffed(text));
     let layout = layout(text, reading, delimiter, labels)?;
+    if reading.is_answer() {
+        rows.write_labels(layout.kind);
+    }
     let separator = match delimiter {
         ',' => "a comma".to_string(),
         ';' => "a semicolon".to_string(),
@@ -343,7 +347,12 @@ fn layout(
         None => Err(unknown_column(flag, name, &names, reading.no_header)),
     };
     let columns = || columns_of(text, delimiter, reading.no_header, names.len());
-    let (tokens, kind) = if let Some(name) = &reading.text {
+    let prompt = (reading.is_answer() && reading.columns.is_none() && !reading.no_header)
+        .then(|| column(&names, PROMPT))
+        .flatten();
+    let (tokens, kind) = if let (None, Some(column)) = (&reading.text, prompt) {
+        (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
+    } else if let Some(name) = &reading.text {
         let column = find("--text", name)?;
         (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
     } else if let Some(named) = &reading.columns {
@@ -524,13 +533,24 @@ fn label_column(
             columns: names.len(),
         });
     }
-    let called = |same: fn(&str) -> bool| (0..names.len()).filter(move |c| same(&names[*c]));
-    let mut named: Vec<usize> = called(|name| name == LABEL).collect();
+    let usual = reading.usual_label();
+    let called = |same: fn(&str, &str) -> bool| {
+        let columns = (0..names.len()).filter(move |column| same(&names[*column], usual));
+        columns.collect::<Vec<usize>>()
+    };
+    let mut named = called(|name, usual| name == usual);
     if named.is_empty() {
-        named = called(|name| name.eq_ignore_ascii_case(LABEL)).collect();
+        named = called(|name, usual| name.eq_ignore_ascii_case(usual));
     }
     if let [column] = named[..] {
         return Ok(column);
+    }
+    if reading.is_answer() {
+        return Err(Problem::Reading(format!(
+            "--causal reads a column `{PROMPT}` and writes a column `{usual}`, and the columns of line {line} are {}; name yours \
+             with --text COLUMN and --label COLUMN",
+            list(names)
+        )));
     }
     let known = |name: &&String| LABEL_NAMES.contains(&name.to_ascii_lowercase().as_str());
     let likely = names.iter().find(known);
@@ -598,7 +618,8 @@ impl Layout {
             TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is a number",
         };
         let mut lines = vec![format!(
-            "label from {}; tokens from {tokens}; {kind}{}; columns separated by {separator}{}",
+            "{} from {}; tokens from {tokens}; {kind}{}; columns separated by {separator}{}",
+            reading.usual_label(),
             match self.label {
                 Some(label) => format!("column {}", name(label)),
                 None => "nowhere".to_string(),

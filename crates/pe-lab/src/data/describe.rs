@@ -7,7 +7,7 @@ use super::error::Problem;
 use super::labelled::UNKNOWN;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
-use super::rows::{Row, Rows, shown};
+use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 
 /// The description warns if fewer rows than this are tested.
@@ -77,12 +77,49 @@ fn first_rows(data: &Rows) -> Vec<String> {
             ),
         };
         format!(
-            "row {number} as read: BOS {text} EOS ({} tokens), label {}",
+            "row {number} as read: BOS {text} EOS ({} tokens), {} {}",
             words.len(),
+            noun(data),
             shorten(&data.labels[row.label])
         )
     });
     each.collect()
+}
+
+/// What the last thing of a row is called.
+fn noun(data: &Rows) -> &'static str {
+    match data.answers {
+        None => "label",
+        Some(_) => "answer",
+    }
+}
+
+/// What is to be said of answers that are written.
+fn describe_answers(
+    data: &Rows,
+    answers: &[Vec<u32>],
+    split: &Split,
+    numbers: &[u32],
+) -> Vec<String> {
+    let longest = answers.iter().map(Vec::len).max().unwrap_or(0);
+    let is_unknown = |row: &&usize| {
+        let answer = &answers[data.rows[**row].label];
+        answer
+            .iter()
+            .any(|token| numbers[*token as usize] == UNKNOWN)
+    };
+    let unknown = tested(split).filter(is_unknown).count();
+    let mut lines = vec![format!(
+        "{} different answers of up to {longest} tokens; a decoder writes them, and one is right if all of it is, with its end",
+        grouped(answers.len())
+    )];
+    if unknown > 0 {
+        lines.push(format!(
+            "{} of the tested answers hold a token that training does not have, so they cannot be right",
+            grouped(unknown)
+        ));
+    }
+    lines
 }
 
 pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
@@ -115,9 +152,22 @@ pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize
     let (unknown, _) = unknown(data, split, numbers);
     let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
 
-    let mut lines = vec![
-        format!("{} rows of labelled sequences", grouped(rows.len())),
-        format!("{} labels: {}", grouped(labels.len()), named.join(", ")),
+    let (what, mut lines) = match &data.answers {
+        None => (
+            "labelled sequences",
+            vec![format!(
+                "{} labels: {}",
+                grouped(labels.len()),
+                named.join(", ")
+            )],
+        ),
+        Some(answers) => (
+            "prompts and answers",
+            describe_answers(data, answers, split, numbers),
+        ),
+    };
+    lines.insert(0, format!("{} rows of {what}", grouped(rows.len())));
+    lines.extend([
         if shortest == longest {
             format!("all sequences have {longest} tokens")
         } else {
@@ -164,8 +214,8 @@ pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize
             ),
             Err(why) => format!("no test beyond the training lengths: {why}"),
         },
-        floors(rows, split),
-    ];
+        floors(data, split),
+    ]);
     if tested < FEW {
         lines.push(format!(
             "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
@@ -174,10 +224,11 @@ pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize
     }
     if tested - most < FEW / 5 {
         lines.push(format!(
-            "few rows: {} of the {} held-out rows have another label than most; one of them is {:.0} % \
+            "few rows: {} of the {} held-out rows have another {} than most; one of them is {:.0} % \
              of the normalized score inside, at every seed",
             tested - most,
             grouped(tested),
+            noun(data),
             100.0 / (tested - most) as f64
         ));
     }
@@ -200,7 +251,8 @@ pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize
     }
     if split.contradictory > 0 {
         lines.push(format!(
-            "sequences under more than one label: {}; not all of their answers can be correct",
+            "sequences under more than one {}: {}; not all of their answers can be correct",
+            noun(data),
             grouped(split.contradictory)
         ));
     }
@@ -222,7 +274,8 @@ pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize
 }
 
 /// The floors in words.
-fn floors(rows: &[Row], split: &Split) -> String {
+fn floors(data: &Rows, split: &Split) -> String {
+    let (rows, noun) = (&data.rows, noun(data));
     let share = |bins: &[Bin]| {
         let (tested, most) = most_frequent(|row| rows[row].label, bins);
         format!("{:.3}", most as f64 / tested as f64)
@@ -230,10 +283,10 @@ fn floors(rows: &[Row], split: &Split) -> String {
     let inside = share(&split.inside);
     match &split.beyond {
         Ok(beyond) => format!(
-            "floor, the share of the most frequent label: {inside} inside, {} beyond",
+            "floor, the share of the most frequent {noun}: {inside} inside, {} beyond",
             share(beyond)
         ),
-        Err(_) => format!("floor, the share of the most frequent label: {inside}"),
+        Err(_) => format!("floor, the share of the most frequent {noun}: {inside}"),
     }
 }
 

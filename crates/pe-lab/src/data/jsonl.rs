@@ -14,8 +14,8 @@ use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Tokens};
 
-/// The key of the label, unless another is named.
-const LABEL: &str = "label";
+/// The key of the prompt, where answers are written, unless another is named.
+const PROMPT: &str = "prompt";
 /// The keys of a list of tokens, and those of a text, unless another is named.
 const LISTS: [&str; 2] = ["tokens", "input_ids"];
 const TEXTS: [&str; 2] = ["text", "sentence"];
@@ -45,9 +45,17 @@ pub(super) fn read(
         )));
     }
     let keys = Keys {
-        label: reading.label.as_deref().unwrap_or(LABEL),
-        text: reading.text.as_deref(),
+        label: reading.label.as_deref().unwrap_or(reading.usual_label()),
+        text: reading
+            .text
+            .as_deref()
+            .or(reading.is_answer().then_some(PROMPT)),
         group: reading.group.as_deref(),
+    };
+    let what = reading.usual_label();
+    let example = match reading.is_answer() {
+        true => EXAMPLE_OF_ANSWERS,
+        false => EXAMPLE,
     };
     if let (Some(group), true) = (
         keys.group,
@@ -59,6 +67,9 @@ pub(super) fn read(
         )));
     }
     let kind = reading.tokens.unwrap_or(TokenKind::Words);
+    if reading.is_answer() {
+        rows.write_labels(kind);
+    }
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
@@ -68,7 +79,7 @@ pub(super) fn read(
         if !text.starts_with('{') {
             rows.reject(line, || {
                 format!(
-                    "{} is no JSON object; a line looks like {EXAMPLE}",
+                    "{} is no JSON object; a line looks like {example}",
                     shorten(text)
                 )
             });
@@ -79,7 +90,7 @@ pub(super) fn read(
         let read = read.and_then(|line| parser.end().map(|()| line));
         let found = match read {
             Err(error) => {
-                rows.reject(line, || explain(&error, text, EXAMPLE));
+                rows.reject(line, || explain(&error, text, example));
                 continue;
             }
             Ok(found) => found,
@@ -99,7 +110,7 @@ pub(super) fn read(
         if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
             rows.reject(line, || {
                 format!(
-                    "has no label: no key is called {}; {}; name it with --label KEY{}",
+                    "has no {what}: no key is called {}; {}; name it with --label KEY{}",
                     shorten(keys.label),
                     others(),
                     match found.sequences.is_empty() {
@@ -151,7 +162,7 @@ pub(super) fn read(
         names.join(", ")
     };
     let mut lines = vec![format!(
-        "label from key {}; tokens from {};{} of a text, a token is a {}",
+        "{what} from key {}; tokens from {};{} of a text, a token is a {}",
         shorten(keys.label),
         names(&used),
         match keys.group {
@@ -172,6 +183,7 @@ pub(super) fn read(
 }
 
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
+const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
 
 /// The first setting that is for tables and not for JSON lines.

@@ -1,4 +1,4 @@
-//! Labelled token sequences as a task: predict the label of a sequence.
+//! Labelled token sequences as a task: predict the label of a sequence, or write it.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
@@ -13,10 +13,11 @@ use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
 use super::quote::grouped;
+use super::reading::{Reading, TokenKind};
 use super::rows::Rows;
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split, a_part};
-use crate::task::{Answer, Readout, Sample, Task, TestRows};
+use crate::task::{Answer, Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
 
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;
@@ -28,6 +29,10 @@ const APART: usize = 10;
 /// The vocabulary holds the tokens of the training rows, the most frequent first. A batch mixes lengths.
 /// BOS and EOS stand around each row: without them an encoding that only sees distances could not tell a
 /// row from its mirror image. Each epoch goes through all training rows in a new order.
+///
+/// Where labels are answers that are written, it is a decoder's task: the model reads a row with BOS and EOS, and writes the
+/// tokens of its label and an end. Lengths are still those of the rows. The vocabulary holds every token of the answers in
+/// training.
 #[derive(Debug)]
 pub(super) struct Labelled {
     /// The rows of the file, which the tasks of all folds share.
@@ -37,6 +42,8 @@ pub(super) struct Labelled {
     numbers: Vec<u32>,
     /// The same of every word of the vocabulary. Empty where only the prepared form of the data was read.
     vocabulary: HashMap<String, u32>,
+    /// What a token of an answer is, where answers are written.
+    kind: TokenKind,
     division: Division,
     /// The rows to train on, in the order of the file.
     train: Vec<usize>,
@@ -88,6 +95,7 @@ impl Labelled {
     ) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(data, held_out, no_beyond)?;
         let (numbers, words) = vocabulary(data, &split.train);
+        check_answers(data, &split.train, &numbers)?;
         check_unknown(data, &split, &numbers)?;
         let mut description = describe(data, &split, &numbers, words);
         let tested: Vec<usize> = tested(&split).copied().collect();
@@ -108,6 +116,7 @@ impl Labelled {
         };
         let task = Self {
             vocabulary,
+            kind: data.written.unwrap_or(TokenKind::Words),
             units: split.of_row,
             warning,
             ..Self::of(
@@ -133,13 +142,17 @@ impl Labelled {
         train: Vec<usize>,
     ) -> Self {
         let task = Self {
-            about: format!(
-                "your data: which of {} labels a sequence has",
-                grouped(labels.len())
-            ),
+            about: match sequences.answers {
+                None => format!(
+                    "your data: which of {} labels a sequence has",
+                    grouped(labels.len())
+                ),
+                Some(_) => "your data: a decoder writes the answer to each prompt".into(),
+            },
             source: format!("{file}, {} rows", grouped(sequences.count())),
             epochs: Epochs::over(train.len()),
             vocabulary: HashMap::new(),
+            kind: TokenKind::Words,
             apart: None,
             units: Vec::new(),
             warning: None,
@@ -149,7 +162,8 @@ impl Labelled {
             train,
             sequences,
         };
-        let inputs = |rows: &Vec<usize>| rows.iter().map(|row| task.input(*row)).collect();
+        let input = |row: &usize| task.sample(*row).input.tokens().to_vec();
+        let inputs = |rows: &Vec<usize>| rows.iter().map(input).collect();
         let apart = task.division.apart.as_ref().map(inputs);
         Self { apart, ..task }
     }
@@ -234,15 +248,6 @@ impl Labelled {
     }
 
     fn sample(&self, row: usize) -> Sample {
-        let answer = Answer {
-            position: 0,
-            class: self.sequences.label(row),
-        };
-        Sample::new(self.input(row), vec![answer])
-    }
-
-    /// What a model reads of a row.
-    fn input(&self, row: usize) -> Vec<usize> {
         let number = |token: u64| match self.numbers.get(token as usize) {
             Some(number) => *number as usize,
             // The data was checked when it was opened.
@@ -253,7 +258,69 @@ impl Labelled {
             ),
         };
         let tokens = self.sequences.tokens(row).into_iter();
-        self.framed(tokens.map(number))
+        let tokens = self.framed(tokens.map(number));
+        let class = self.sequences.label(row);
+        match &self.sequences.answers {
+            None => Sample::new(tokens, vec![Answer { position: 0, class }]),
+            Some(answers) => Prompted {
+                prompt: tokens,
+                answer: answers[class]
+                    .iter()
+                    .map(|of| number(u64::from(*of)))
+                    .collect(),
+            }
+            .sample(self),
+        }
+    }
+
+    /// The tokens of the longest answer; 0 where labels are classes.
+    fn longest_answer(&self) -> usize {
+        let answers = self.sequences.answers.iter().flatten();
+        answers.map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// An answer that a file has, as [`Generation::text`] would write it.
+    pub fn as_written(&self, answer: &str) -> String {
+        let mut tokens = Vec::new();
+        Reading::split(self.kind, answer, |token| tokens.push(token.to_string()));
+        self.joined(&tokens)
+    }
+
+    fn joined(&self, tokens: &[String]) -> String {
+        match self.kind {
+            TokenKind::Characters => tokens.concat(),
+            _ => tokens.join(" "),
+        }
+    }
+}
+
+impl Generation for Labelled {
+    /// The class after those of all tokens of the vocabulary.
+    fn end(&self) -> usize {
+        self.division.words
+    }
+
+    fn token(&self, class: usize) -> usize {
+        class
+    }
+
+    fn text(&self, answer: &[usize]) -> String {
+        let known: HashMap<u32, &String> = self
+            .vocabulary
+            .iter()
+            .map(|(word, number)| (*number, word))
+            .collect();
+        let word = |class: &usize| {
+            known
+                .get(&(*class as u32))
+                .map_or("?".into(), |word| word.to_string())
+        };
+        let words: Vec<String> = answer.iter().map(word).collect();
+        self.joined(&words)
+    }
+
+    fn unknown(&self) -> Option<usize> {
+        Some(UNKNOWN as usize)
     }
 }
 
@@ -276,21 +343,45 @@ fn apart(split: &Split) -> Vec<usize> {
 
 /// The index in the vocabulary for every word of the data, and the number of different words in training.
 /// The most frequent word of the training rows gets index 1. Of equally frequent words, the first in the
-/// file comes first.
+/// file comes first. Words of answers come before all others.
 fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
     let mut counts = vec![0_usize; data.words.len()];
+    let mut written = vec![false; data.words.len()];
     for row in train {
-        for token in &data.rows[*row].tokens {
+        let answer = data
+            .answers
+            .iter()
+            .flat_map(|all| &all[data.rows[*row].label]);
+        for token in answer.clone() {
+            written[*token as usize] = true;
+        }
+        for token in data.rows[*row].tokens.iter().chain(answer) {
             counts[*token as usize] += 1;
         }
     }
     let mut words: Vec<usize> = (0..counts.len()).filter(|word| counts[*word] > 0).collect();
-    words.sort_by_key(|word| std::cmp::Reverse(counts[*word]));
+    words.sort_by_key(|word| std::cmp::Reverse((written[*word], counts[*word])));
     let mut numbers = vec![UNKNOWN; counts.len()];
     for (number, word) in (1..).zip(words.iter().take(MAX_VOCABULARY)) {
         numbers[*word] = number;
     }
     (numbers, words.len())
+}
+
+/// Checks that every token of the answers in training has a number of its own, so that a model can learn to write it.
+fn check_answers(data: &Rows, train: &[usize], numbers: &[u32]) -> Result<(), Problem> {
+    let answers = || {
+        let of_row = |row: &usize| data.answers.as_ref().map(|all| &all[data.rows[*row].label]);
+        train.iter().filter_map(of_row).flatten()
+    };
+    match answers().any(|token| numbers[*token as usize] == UNKNOWN) {
+        false => Ok(()),
+        true => Err(Problem::Reading(format!(
+            "the answers have {} different tokens, and a model writes at most {}; take characters with --tokens characters",
+            grouped(answers().collect::<HashSet<_>>().len()),
+            grouped(MAX_VOCABULARY)
+        ))),
+    }
 }
 
 impl Task for Labelled {
@@ -310,12 +401,38 @@ impl Task for Labelled {
         self.division.words + self.framing()
     }
 
+    /// The labels; of answers that are written, every token of the vocabulary and the end.
     fn classes(&self) -> usize {
-        self.labels.len()
+        match self.causal() {
+            false => self.labels.len(),
+            true => self.division.words + 1,
+        }
     }
 
     fn readout(&self) -> Readout {
-        Readout::MeanPooled
+        match self.causal() {
+            false => Readout::MeanPooled,
+            true => Readout::PerToken,
+        }
+    }
+
+    fn measure(&self) -> Measure {
+        match self.causal() {
+            false => Measure::Accuracy,
+            true => Measure::ExactMatch,
+        }
+    }
+
+    fn causal(&self) -> bool {
+        self.sequences.answers.is_some()
+    }
+
+    fn generation(&self) -> Option<&dyn Generation> {
+        self.causal().then_some(self)
+    }
+
+    fn tokens_of(&self, length: usize) -> usize {
+        length + self.framing() + self.longest_answer()
     }
 
     /// From the shortest row to the longest row that may be in training.
@@ -329,8 +446,10 @@ impl Task for Labelled {
     }
 
     fn mixes_lengths(&self) -> bool {
-        self.bins()
-            .any(|bin| self.sequences.length(bin.rows[0]) < bin.length)
+        self.causal()
+            || self
+                .bins()
+                .any(|bin| self.sequences.length(bin.rows[0]) < bin.length)
     }
 
     fn framing(&self) -> usize {
@@ -362,7 +481,10 @@ impl Task for Labelled {
     }
 
     fn floor_about(&self) -> &str {
-        "always the most frequent label"
+        match self.causal() {
+            false => "always the most frequent label",
+            true => "always the most frequent answer",
+        }
     }
 
     fn test_rows(&self) -> TestRows {
@@ -415,6 +537,8 @@ mod tests {
                 .collect(),
             words: (0..words).map(|word| format!("w{word}")).collect(),
             labels: vec!["no".into(), "yes".into()],
+            answers: None,
+            written: None,
         }
     }
 

@@ -105,12 +105,18 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         ..
     } = collector.finish();
     let truth = |label: usize| {
-        let label = Some(&labels[label]).filter(|label| *label != UNLABELLED);
-        label.cloned().map(Truth::Label)
+        let label = Some(&labels[label]).filter(|label| *label != UNLABELLED)?;
+        Some(Truth::Label(match task.causal() {
+            false => label.clone(),
+            true => task.as_written(label),
+        }))
     };
     let sample = |tokens: &[u32]| {
         let words = tokens.iter().map(|token| words[*token as usize].as_str());
-        Sample::new(task.encode(words), vec![open_answer(0)])
+        let tokens = task.encode(words);
+        // An answer that is written begins after the last token.
+        let position = if task.causal() { tokens.len() - 1 } else { 0 };
+        Sample::new(tokens, vec![open_answer(position)])
     };
     Ok(ToPredict {
         about: "row",

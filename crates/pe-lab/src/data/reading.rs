@@ -23,7 +23,7 @@ pub enum TokenKind {
     U32,
 }
 
-/// What is to be predicted in a plain text.
+/// What is to be predicted, where the file leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -31,11 +31,17 @@ pub enum Objective {
     Next,
     /// Masked characters, from those around them.
     Masked,
+    /// Of rows: the answer, written token by token by a decoder. Without it, the class of a label.
+    Answer,
 }
 
 impl Objective {
     /// Every objective with its name on the command line.
-    pub const ALL: [(&str, Self); 2] = [("next", Self::Next), ("masked", Self::Masked)];
+    pub const ALL: [(&str, Self); 3] = [
+        ("next", Self::Next),
+        ("masked", Self::Masked),
+        ("answer", Self::Answer),
+    ];
 }
 
 impl TokenKind {
@@ -93,7 +99,7 @@ pub struct Reading {
     /// lengths.
     #[serde(skip_serializing_if = "is_false")]
     pub no_beyond: bool,
-    /// What is to be predicted in a plain text. Without it, masked characters; a [`Plan`](crate::ask::Plan)
+    /// What is to be predicted. Without it, the class of a row, and in a plain text masked characters; a [`Plan`](crate::ask::Plan)
     /// without it predicts the next token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
@@ -126,6 +132,19 @@ impl Reading {
     /// Whether the next token is to be predicted.
     pub(super) fn is_next(&self) -> bool {
         self.objective == Some(Objective::Next)
+    }
+
+    /// Whether an answer is to be written.
+    pub(super) fn is_answer(&self) -> bool {
+        self.objective == Some(Objective::Answer)
+    }
+
+    /// The name of the column or key of the label that nobody named.
+    pub(super) fn usual_label(&self) -> &'static str {
+        match self.is_answer() {
+            true => "answer",
+            false => "label",
+        }
     }
 
     /// Whether it names columns, so that a file of any name is read as a table.
@@ -172,7 +191,10 @@ impl Reading {
         let ids = [TokenKind::Bytes, TokenKind::U16, TokenKind::U32];
         let tokens = self.tokens.filter(|kind| ids.contains(kind));
         let set = [
-            (self.objective.is_some(), "--objective".to_string()),
+            (
+                self.objective.is_some() && !self.is_answer(),
+                "--objective".to_string(),
+            ),
             (self.train_length.is_some(), "--train-length".to_string()),
             (
                 tokens.is_some(),
@@ -199,6 +221,7 @@ impl Reading {
             (self.delimiter.is_some(), "--delimiter"),
             (self.no_header, "--no-header"),
             (self.max_len.is_some(), "--max-len"),
+            (self.is_answer(), "--causal"),
             (self.objective.is_some(), "--objective"),
             (self.train_length.is_some(), "--train-length"),
             (self.no_beyond, "--no-beyond"),
@@ -216,6 +239,7 @@ impl Reading {
             (self.group.is_some(), "--group"),
             (self.tokens.is_some(), "--tokens"),
             (self.no_beyond, "--no-beyond"),
+            (self.is_answer(), "--causal"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
     }
@@ -224,6 +248,7 @@ impl Reading {
     pub(super) fn about_rows(&self) -> Option<&'static str> {
         let masked = !self.is_next();
         let set = [
+            (self.is_answer(), "--objective answer"),
             (masked && self.tokens.is_some(), "--tokens"),
             (masked && self.train_length.is_some(), "--train-length"),
             (self.tokens == Some(TokenKind::Cells), "--tokens cells"),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::error::{BadLine, Problem, SHOWN};
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
 use super::quote::{grouped, shorten};
+use super::reading::{Reading, TokenKind};
 
 /// One labelled sequence: its tokens and its label as indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,10 @@ pub(super) struct Rows {
     pub words: Vec<String>,
     /// The different labels, sorted.
     pub labels: Vec<String>,
+    /// Where labels are answers that are written: the tokens of each, as indices into [`Rows::words`].
+    pub answers: Option<Vec<Vec<u32>>>,
+    /// What a token of such an answer is.
+    pub written: Option<TokenKind>,
 }
 
 /// Whether every row has a label.
@@ -117,6 +122,8 @@ pub(super) struct Collector {
     /// Longer sequences are cut after this many tokens.
     max_len: Option<usize>,
     cut: usize,
+    /// What a token of a label is, where labels are answers that are written.
+    written: Option<TokenKind>,
     /// The rows with empty cells between others, and those that end with empty cells.
     with_empty: usize,
     ended_by_empty: usize,
@@ -129,6 +136,15 @@ impl Collector {
             max_len,
             ..Self::default()
         }
+    }
+
+    /// Takes labels for answers that are written, and divides them into tokens as texts are divided. A cell has one or
+    /// several words.
+    pub fn write_labels(&mut self, kind: TokenKind) {
+        self.written = Some(match kind {
+            TokenKind::Characters => kind,
+            _ => TokenKind::Words,
+        });
     }
 
     /// The number of rows so far.
@@ -165,8 +181,12 @@ impl Collector {
         let too_long = |text: &&str| text.chars().nth(MAX_CHARACTERS).is_some();
         let all = || std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
         if label.is_empty() {
+            let what = match self.written {
+                None => "label",
+                Some(_) => "answer",
+            };
             self.reject(line, || {
-                "has no label; write one, or delete the row".to_string()
+                format!("has no {what}; write one, or delete the row")
             });
         } else if group.is_some_and(|group| group.trim().is_empty()) {
             self.reject(line, || {
@@ -283,9 +303,9 @@ impl Collector {
     }
 
     /// All rows.
-    pub fn finish(self) -> Rows {
-        let mut rows = self.rows;
-        let found = self.labels.names();
+    pub fn finish(mut self) -> Rows {
+        let mut rows = std::mem::take(&mut self.rows);
+        let found = std::mem::take(&mut self.labels).names();
         let mut labels = found.clone();
         labels.sort();
         let places: HashMap<&String, usize> = labels
@@ -296,11 +316,21 @@ impl Collector {
         for row in &mut rows {
             row.label = places[&found[row.label]];
         }
+        let answers = self.written.map(|kind| {
+            let mut of = |label: &String| {
+                let mut tokens = Vec::new();
+                Reading::split(kind, label, |token| tokens.push(self.words.of(token)));
+                tokens
+            };
+            labels.iter().map(&mut of).collect()
+        });
         Rows {
             rows,
             groups: self.of_groups,
             words: self.words.names(),
             labels,
+            answers,
+            written: self.written,
         }
     }
 }

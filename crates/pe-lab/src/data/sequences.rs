@@ -10,6 +10,8 @@ pub(super) struct Sequences {
     pub ends: Vec<u32>,
     /// The label of each row.
     pub labels: Vec<u32>,
+    /// The tokens of each label, where labels are answers that are written; else none.
+    pub answers: Option<Vec<Vec<u32>>>,
     /// The tokens of all rows, one row after the other.
     pub tokens: Stream,
 }
@@ -28,6 +30,7 @@ impl Sequences {
         Self {
             ends,
             labels: data.rows.iter().map(|row| row.label as u32).collect(),
+            answers: data.answers.clone(),
             tokens: Stream::Memory(tokens.copied().collect()),
         }
     }

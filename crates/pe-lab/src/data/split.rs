@@ -101,7 +101,7 @@ impl Split {
                 let label = data.labels[0].clone();
                 return Err(Problem::OneClass { rows, label });
             }
-            (_, classes) if classes > MAX_CLASSES => {
+            (_, classes) if classes > MAX_CLASSES && data.answers.is_none() => {
                 return Err(Problem::TooManyClasses { classes });
             }
             _ => {}
@@ -128,9 +128,10 @@ impl Split {
         let longest = lengths[lengths.len() - 1];
         let together = Together::of(data);
         let has_groups = !data.groups.is_empty();
-        match has_groups {
-            true => groups::check(data, &together)?,
-            false => check_classes(data, &together.units)?,
+        match (data.answers.is_some(), has_groups) {
+            (true, _) => {} // answers that are written are no classes
+            (false, true) => groups::check(data, &together)?,
+            (false, false) => check_classes(data, &together.units)?,
         }
         let limit = match part {
             _ if no_beyond => Err("--no-beyond keeps the longest rows in training".to_string()),
@@ -189,7 +190,8 @@ impl Split {
         for row in &rows[..first] {
             known[row.label] = true;
         }
-        if let Some(row) = tested.iter().find(|row| !known[rows[**row].label]) {
+        let unknown = tested.iter().find(|row| !known[rows[**row].label]);
+        if let Some(row) = unknown.filter(|_| data.answers.is_none()) {
             return Err(Problem::Test(format!(
                 "the label {} is only in the test file, so no model can have learned it",
                 shorten(&data.labels[rows[*row].label])
@@ -263,10 +265,13 @@ fn divide(
     limit: Option<usize>,
 ) -> (Vec<usize>, Vec<usize>) {
     let (mut train, mut held_out) = (Vec::new(), Vec::new());
-    let mut by_class: Vec<Vec<&Unit>> = vec![Vec::new(); data.labels.len()];
+    // Answers that are written are no classes: all rows are divided as one.
+    let is_written = data.answers.is_some();
+    let classes = if is_written { 1 } else { data.labels.len() };
+    let mut by_class: Vec<Vec<&Unit>> = vec![Vec::new(); classes];
     let fits = |unit: &&Unit| limit.is_none_or(|limit| unit.length <= limit);
     for unit in units.iter().filter(fits) {
-        by_class[unit.label].push(unit);
+        by_class[if is_written { 0 } else { unit.label }].push(unit);
     }
     for (class, units) in by_class.iter().enumerate() {
         let is_held_out = match part {
@@ -375,7 +380,8 @@ fn limit(data: &Rows, groups: &[Unit], lengths: &[usize]) -> Result<usize, Strin
         return Ok(limit); // what is left of groups is known when they are divided
     }
     let inside = groups_by_class(data.labels.len(), groups, limit);
-    if let Some(class) = inside.iter().position(|groups| *groups < 2) {
+    let few = inside.iter().position(|groups| *groups < 2);
+    if let Some(class) = few.filter(|_| data.answers.is_none()) {
         return Err(format!(
             "without the rows longer than {limit} tokens, too few are left of the label {}",
             shorten(&data.labels[class])

@@ -124,6 +124,8 @@ mod tests {
             groups: rows.iter().map(|of| of.2).collect(),
             words: Vec::new(),
             labels: Vec::new(),
+            answers: None,
+            written: None,
         })
     }
 

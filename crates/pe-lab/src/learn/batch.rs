@@ -88,6 +88,9 @@ pub struct TensorBatch {
     pub targets: Tensor<1, Int>,
     /// The correct numbers, one per answer, where numbers are to be predicted.
     pub numbers: Option<Tensor<1>>,
+    /// Of a step of the training, where the random numbers of a dropout start: so they do not depend on the steps before, and a
+    /// training that goes on from a checkpoint draws the same ones.
+    pub dropout_seed: Option<u64>,
 }
 
 impl TensorBatch {
@@ -131,6 +134,7 @@ impl TensorBatch {
                 let count = numbers.len();
                 (count > 0).then(|| Tensor::from_data(TensorData::new(numbers, [count]), device))
             },
+            dropout_seed: None,
         }
     }
 

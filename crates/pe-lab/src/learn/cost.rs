@@ -157,7 +157,7 @@ pub fn measure_cost(
 /// ones as many as have no more tokens together. A whole batch of long sequences would take gigabytes with a scheme that
 /// has a number for every pair of tokens of every sequence.
 fn batch_size(recipe: &Recipe, task: &dyn Task, length: usize) -> usize {
-    let tokens = |length: usize| length + task.framing();
+    let tokens = |length: usize| task.tokens_of(length);
     let first = cost_lengths(task).first().copied().unwrap_or(length);
     match length > first {
         true => (recipe.batch_size * tokens(first) / tokens(length)).max(1),
@@ -183,9 +183,9 @@ fn of_length(
     })
 }
 
-/// The sample as it is in training, where a causal task asks for an answer at every token.
+/// The sample as it is in training, where a language model is asked for an answer at every token.
 fn trained(mut sample: Sample, task: &dyn Task) -> Sample {
-    if task.causal() {
+    if task.causal() && task.generation().is_none() {
         let answer = |position| Answer { position, class: 0 };
         sample.answers = (0..sample.input.len()).map(answer).collect();
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
 
 use burn::tensor::activation::{log_softmax, softmax};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::batch::TensorBatch;
@@ -21,7 +21,7 @@ const CHUNK: usize = 128;
 const PAIRS: usize = CHUNK * 128 * 128;
 
 /// How many sequences of `tokens` tokens go through the model at once.
-fn chunk(tokens: usize) -> usize {
+pub(super) fn chunk(tokens: usize) -> usize {
     (PAIRS / (tokens * tokens).max(1)).clamp(1, CHUNK)
 }
 
@@ -184,7 +184,7 @@ pub(super) fn mean_over_draws(
 
 /// What every answer of a test set scores, in the order of its answers: 1 or 0 for a correct or a wrong one,
 /// or the bits that the correct class takes.
-fn outcomes(
+pub(super) fn outcomes(
     model: &Model,
     task: &dyn Task,
     set: &[Sample],
@@ -199,8 +199,8 @@ fn outcomes(
         let logits: Tensor<2> =
             model.forward(batch.input, batch.padding, &batch.positions, batch.read);
         match &measure {
-            Measure::Accuracy => {
-                let classes = logits.argmax(1).into_data();
+            Measure::Accuracy | Measure::ExactMatch => {
+                let classes = likeliest(logits, task).into_data();
                 let correct = chunk.iter().flat_map(|sample| &sample.answers);
                 let hits = classes.iter::<i64>().zip(correct);
                 outcomes.extend(
@@ -239,6 +239,18 @@ fn outcomes(
             outcomes.len()
         ))),
     }
+}
+
+/// The likeliest class of each row of logits, `[rows, 1]`. A class that stands for all that is outside of the vocabulary is
+/// never written.
+pub(super) fn likeliest(logits: Tensor<2>, task: &dyn Task) -> Tensor<2, Int> {
+    let unknown = task.generation().and_then(|how| how.unknown());
+    let rows = logits.dims()[0];
+    match unknown {
+        Some(class) => logits.slice_fill([0..rows, class..class + 1], f32::NEG_INFINITY),
+        None => logits,
+    }
+    .argmax(1)
 }
 
 /// The probability of every class for each sample with one answer. Where positions are random, it is the
@@ -410,17 +422,28 @@ fn score(
             of_row += if nth < unscored { 0.0 } else { *outcome };
         }
         let answers = sample.answers.len() - unscored;
+        let whole = usize::from(of_row == answers as f64);
+        exact += whole;
+        // A written answer is one answer, right or wrong as a whole.
+        let (of_row, answers) = match measure {
+            Measure::ExactMatch => (whole as f64, 1),
+            _ => (of_row, answers),
+        };
         total += of_row;
         asked += answers;
-        exact += usize::from(of_row == answers as f64);
         rows.push((of_row, answers));
     }
     let share = |part: f64, of: usize| part / of.max(1) as f64;
+    // Of whole answers, what is known by place is how many of their tokens are right.
+    let by_place = match &measure {
+        Measure::ExactMatch => Measure::Accuracy,
+        other => other.clone(),
+    };
     let by_position = by_position
         .into_iter()
         .map(|(position, (sum, asked))| PositionScore {
             position,
-            score: measure.score(share(sum, asked)),
+            score: by_place.score(share(sum, asked)),
         })
         .collect();
     let by_depth = by_depth.into_iter().enumerate();
@@ -429,12 +452,13 @@ fn score(
         .map(|(fifth, (sum, asked))| DepthScore {
             fifth,
             asked,
-            score: measure.score(share(sum, asked)),
+            score: by_place.score(share(sum, asked)),
         });
+    let asked_of_a_row = rows.first().map_or(0, |row| row.1 as u32);
     let rows = match measure.is_accuracy() {
         true => RowOutcomes::Right {
             right: rows.iter().map(|row| row.0 as u32).collect(),
-            asked: set.first().map_or(0, |sample| sample.answers.len() as u32),
+            asked: asked_of_a_row,
         },
         false => RowOutcomes::Loss {
             loss: rows.iter().map(|row| share(row.0, row.1)).collect(),
@@ -450,8 +474,11 @@ fn score(
             .then(|| share(exact as f64, set.len())),
         floor: task.floor(length),
         by_position: match task.readout() {
-            Readout::PerToken => by_position,
-            Readout::MeanPooled => Vec::new(),
+            // Written answers of several lengths begin at several places.
+            Readout::PerToken if task.generation().is_none() || !task.mixes_lengths() => {
+                by_position
+            }
+            Readout::PerToken | Readout::MeanPooled => Vec::new(),
         },
         by_depth: by_depth.collect(),
         rows: (keep == Keep::Rows).then_some(rows),

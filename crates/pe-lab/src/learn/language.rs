@@ -3,14 +3,12 @@
 
 use burn::tensor::Device;
 use burn::tensor::activation::softmax;
-use pe_burn::RopeScaling;
-use pe_burn::scaling::{Dynamic, Linear, Ntk, Yarn};
 use serde::{Deserialize, Serialize};
 
 use super::batch::TensorBatch;
 use super::evaluation::{Keep, LengthScore, evaluate_at, mean_over_draws};
 use super::model::Model;
-use crate::ask::Scheme;
+use crate::ask::{Lengths, Scheme, TestScaling};
 use crate::error::LabError;
 use crate::rng::{HostRng, RngExt, generator};
 use crate::task::{Answer, Language, Readout, Sample, Score, Task};
@@ -64,7 +62,8 @@ pub struct Written {
     pub text: String,
 }
 
-/// Measures a language model beyond its scores by length. `None` for any other task.
+/// Measures a language model beyond its scores by length, also with scalings of RoPE that it was not trained with. `None` for
+/// any other task.
 ///
 /// # Errors
 ///
@@ -72,6 +71,7 @@ pub struct Written {
 pub fn evaluate_language(
     model: &Model,
     task: &dyn Task,
+    scalings: &[TestScaling],
     device: &Device,
 ) -> Result<Option<LanguageScores>, LabError> {
     let Some(language) = task.language() else {
@@ -80,7 +80,7 @@ pub fn evaluate_language(
     Ok(Some(LanguageScores {
         scored: language.scored(),
         sliding: sliding(model, task, language, device)?,
-        scaled: scaled(model, task, language, device)?,
+        scaled: scaled(model, task, scalings, device)?,
         written: write(model, language, device)?,
     }))
 }
@@ -104,43 +104,38 @@ fn sliding(
     Ok(Sliding { stride, score })
 }
 
-/// The scalings that a model is tested with: one configuration for all lengths, made for the longest of them,
-/// as a model has it in its `config.json`. The dynamic one follows the length by itself.
-fn scalings(train_length: usize, longest: usize) -> [(&'static str, RopeScaling); 4] {
-    let factor = longest as f64 / train_length as f64;
-    [
-        ("linear", Linear::new(factor).into()),
-        ("ntk", Ntk::new(factor).into()),
-        ("yarn", Yarn::new(factor, train_length).into()),
-        ("dynamic", Dynamic::new(1.0, train_length).into()),
-    ]
-}
-
-/// The scheme of a model with each scaling that it takes, each with its name.
-fn scaled_schemes(scheme: &Scheme, train_length: usize, longest: usize) -> Vec<Scheme> {
-    if scheme.max_position.is_some() || longest <= train_length {
-        return Vec::new();
+/// The scheme of a model with each scaling that it takes, each with its name. A scaling has one configuration for all
+/// lengths, as a model has it in its `config.json`; without numbers of its own it is made for the longest of them. The
+/// dynamic one follows the length by itself.
+fn scaled_schemes(
+    scheme: &Scheme,
+    scalings: &[TestScaling],
+    lengths: Lengths,
+) -> Result<Vec<Scheme>, LabError> {
+    if scheme.max_position.is_some() || lengths.longest <= lengths.trained {
+        return Ok(Vec::new());
     }
-    let with = |(name, scaling)| {
-        Some(Scheme {
-            name: format!("{} + {name} (test only)", scheme.name),
-            encoding: scheme.encoding.with_scaling(scaling)?,
-            ..scheme.clone()
-        })
-    };
-    let scalings = scalings(train_length, longest).into_iter();
-    scalings.filter_map(with).collect()
+    let mut schemes = Vec::new();
+    for scaling in scalings {
+        if let Some(encoding) = scheme.encoding.with_scaling(scaling.of(lengths)?) {
+            schemes.push(Scheme {
+                name: format!("{} + {scaling} (test only)", scheme.name),
+                encoding,
+                ..scheme.clone()
+            });
+        }
+    }
+    Ok(schemes)
 }
 
 fn scaled(
     model: &Model,
     task: &dyn Task,
-    language: &dyn Language,
+    scalings: &[TestScaling],
     device: &Device,
 ) -> Result<Vec<Scaled>, LabError> {
     let lengths = task.test_lengths();
-    let longest = lengths.iter().copied().max().unwrap_or(0);
-    let schemes = scaled_schemes(model.scheme(), language.train_length(), longest);
+    let schemes = scaled_schemes(model.scheme(), scalings, Lengths::of(task))?;
     let of = |scheme: Scheme| {
         let name = scheme.name.clone();
         let model = model.clone().with_scheme(scheme, device)?;
@@ -251,7 +246,10 @@ mod tests {
         let (task, device) = (task(), Device::flex());
         let plain = model(&task, "rotary");
         let scores = evaluate(&plain, &task, &device, Keep::Scores).unwrap();
-        let language = evaluate_language(&plain, &task, &device).unwrap().unwrap();
+        let usual = TestScaling::usual();
+        let language = evaluate_language(&plain, &task, &usual, &device)
+            .unwrap()
+            .unwrap();
         let names: Vec<&str> = language.scaled.iter().map(|of| of.name.as_str()).collect();
         let expected =
             ["linear", "ntk", "yarn", "dynamic"].map(|s| format!("rotary + {s} (test only)"));
@@ -274,14 +272,50 @@ mod tests {
         assert!((dynamic[3] - ntk[3]).abs() < 1e-6);
         for other in ["none", "alibi", "learned", "randomized_rotary", "xpos"] {
             let model = model(&task, other);
-            let language = evaluate_language(&model, &task, &device).unwrap().unwrap();
+            let language = evaluate_language(&model, &task, &usual, &device)
+                .unwrap()
+                .unwrap();
             assert!(language.scaled.is_empty(), "{other}");
         }
         let reverse = model(&Reverse, "rotary");
         assert_eq!(
-            evaluate_language(&reverse, &Reverse, &device).unwrap(),
+            evaluate_language(&reverse, &Reverse, &usual, &device).unwrap(),
             None
         );
+    }
+
+    #[test]
+    fn scalings_of_the_test_have_factors_by_choice() {
+        let (task, device) = (task(), Device::flex());
+        let of = |names: &[&str], scheme: &str| {
+            let scaling = |name: &&str| TestScaling::try_from(name.to_string()).unwrap();
+            let scalings: Vec<TestScaling> = names.iter().map(scaling).collect();
+            let model = model(&task, scheme);
+            let language = evaluate_language(&model, &task, &scalings, &device);
+            let scaled = language.unwrap().unwrap().scaled.into_iter();
+            scaled
+                .map(|of| (of.name, of.scores[3].score.value()))
+                .collect::<Vec<_>>()
+        };
+        let [own, two, eight, llama] = &of(
+            &["ntk", "ntk(factor=2)", "ntk(factor=8)", "llama3"],
+            "rotary",
+        )[..] else {
+            panic!("four scalings")
+        };
+        assert_eq!(
+            (&two.0[..], &llama.0[..]),
+            (
+                "rotary + ntk(factor=2) (test only)",
+                "rotary + llama3 (test only)"
+            )
+        );
+        // Windows of 16 tokens, tested at 128.
+        assert_eq!(own.1, eight.1);
+        assert!((two.1 - eight.1).abs() > 1e-6 && (llama.1 - eight.1).abs() > 1e-6);
+        assert!(of(&[], "rotary").is_empty());
+        // A training that has a scaling of its own gets no other.
+        assert!(of(&["ntk"], "rotary(scaling=yarn,factor=2)").is_empty());
     }
 
     #[test]

@@ -62,7 +62,10 @@ impl Iterator for Epoch<'_> {
             samples.iter().map(|s| s.input.len()).sum(),
             Ordering::Relaxed,
         );
-        let batch = TensorBatch::new(&samples, task.readout(), device);
+        let batch = TensorBatch {
+            dropout_seed: Some(stream_of("dropout", seed.wrapping_add(step as u64))),
+            ..TensorBatch::new(&samples, task.readout(), device)
+        };
         let batch = batch.at(&samples, &mut scheme.for_training(seed, step));
         Some(batch.map_err(DatasetError::new))
     }

@@ -12,6 +12,7 @@
 //! | `silent` | a renderer that leaves the terminal alone |
 //! | `convergence` | whether a training had come to its end |
 //! | `evaluation` | scores by length, by position and by depth |
+//! | `generation` | what a decoder writes after a prompt |
 //! | `cost` | what a scheme costs: time and memory |
 
 mod batch;
@@ -19,6 +20,7 @@ mod checkpoints;
 mod convergence;
 mod cost;
 mod evaluation;
+mod generation;
 mod language;
 mod loader;
 mod losses;
@@ -35,6 +37,7 @@ pub use evaluation::{
     DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes, evaluate, forecast, numbers,
     probabilities,
 };
+pub use generation::{Generated, generate};
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
 pub use losses::{CurvePoint, OnHeldOut, OnStep};
 pub use model::{Model, TOKEN_STD, parameter_bits};

@@ -35,7 +35,7 @@ pub const TOKEN_STD: f64 = 0.2;
 /// Burn's own defaults are N(0, 1) and a third of that variance. With them `reverse` needs a learning
 /// rate of 4e-3, and at that rate `first_eq_last` is not learned in 1,500 steps.
 ///
-/// There is no dropout, so training draws no random numbers.
+/// With a dropout, training draws random numbers from Burn's generator, which each step of the training seeds.
 #[derive(Module, Debug)]
 pub struct Model {
     /// The embedding of tokens, where inputs are tokens.
@@ -51,6 +51,9 @@ pub struct Model {
     /// The scheme itself, which makes the positions of every batch.
     #[module(skip)]
     spec: Scheme,
+    /// Whether training draws random numbers.
+    #[module(skip)]
+    drops: bool,
 }
 
 /// Burn's random generator is global to the process, so only one model is built at a time.
@@ -108,6 +111,7 @@ impl Model {
             encoder,
             readout,
             spec: scheme.clone(),
+            drops: spec.dropout > 0.0,
         })
     }
 
@@ -248,6 +252,9 @@ impl Model {
     /// numbers.
     pub fn loss(&self, batch: TensorBatch) -> Tensor<1> {
         let device = batch.targets.device();
+        if let Some(seed) = batch.dropout_seed.filter(|_| self.drops) {
+            device.seed(seed);
+        }
         let logits = self.forward(batch.input, batch.padding, &batch.positions, batch.read);
         match batch.numbers {
             Some(numbers) => (logits.squeeze_dim(1) - numbers).abs().mean(),

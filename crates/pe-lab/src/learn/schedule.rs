@@ -6,21 +6,25 @@ use burn::lr_scheduler::linear::LinearLrSchedulerConfig;
 use burn::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::lr_scheduler::sequential::SequentialLrSchedulerConfig;
 
-use crate::ask::Recipe;
+use crate::ask::{Recipe, Schedule};
 use crate::error::LabError;
 
-/// The learning rate of every step: it rises linearly to its peak, then falls along half a cosine to
-/// a hundredth of it.
+/// The learning rate of every step: it rises linearly to its peak, then goes on as the recipe says.
 pub(super) fn schedule(recipe: &Recipe, steps: usize) -> Result<ModuleLrScheduler, LabError> {
     let rise = recipe.warm_up(steps);
     let fall = steps.saturating_sub(rise).max(1);
     let peak = recipe.learning_rate;
     let up = LinearLrSchedulerConfig::new(peak / rise as f64, peak, rise);
-    let down = CosineAnnealingLrSchedulerConfig::new(peak, fall).with_min_lr(peak / 100.0);
-    let phases = vec![
-        LrSchedulerConfig::Linear(up),
-        LrSchedulerConfig::Cosine(down),
-    ];
+    let end = peak / 100.0;
+    let linear = |to| LrSchedulerConfig::Linear(LinearLrSchedulerConfig::new(peak, to, fall));
+    let down = match recipe.schedule {
+        Schedule::Cosine => LrSchedulerConfig::Cosine(
+            CosineAnnealingLrSchedulerConfig::new(peak, fall).with_min_lr(end),
+        ),
+        Schedule::Linear => linear(end),
+        Schedule::Constant => linear(peak),
+    };
+    let phases = vec![LrSchedulerConfig::Linear(up), down];
     SequentialLrSchedulerConfig::new(phases, vec![rise])
         .init()
         .map_err(LabError::Usage)
@@ -31,8 +35,38 @@ mod tests {
     use super::*;
 
     fn rates(steps: usize) -> Vec<f64> {
-        let mut schedule = schedule(&Recipe::default(), steps).unwrap();
+        rates_of(Schedule::Cosine, steps)
+    }
+
+    fn rates_of(of: Schedule, steps: usize) -> Vec<f64> {
+        let recipe = Recipe {
+            schedule: of,
+            ..Recipe::default()
+        };
+        let mut schedule = schedule(&recipe, steps).unwrap();
         (0..steps).map(|_| schedule.step().base()).collect()
+    }
+
+    #[test]
+    fn after_the_warm_up_it_falls_linearly_or_stays() {
+        let peak = Recipe::default().learning_rate;
+        let [cosine, linear, constant] =
+            [Schedule::Cosine, Schedule::Linear, Schedule::Constant].map(|of| rates_of(of, 1000));
+        assert!(cosine[..99] == linear[..99] && cosine[..99] == constant[..99]);
+        assert!(
+            constant[100..]
+                .iter()
+                .all(|rate| (rate - peak).abs() < 1e-12)
+        );
+        // Half of the way between the warm-up and the end, and the end.
+        assert!((linear[550] / peak - 0.505).abs() < 0.01, "{}", linear[550]);
+        assert!((linear[999] / peak - 0.01).abs() < 0.005, "{}", linear[999]);
+        let steps = linear[101..].windows(2).map(|pair| pair[0] - pair[1]);
+        assert!(
+            steps
+                .clone()
+                .all(|step| (step - 0.99 * peak / 900.0).abs() < 1e-9)
+        );
     }
 
     #[test]

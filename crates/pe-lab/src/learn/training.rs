@@ -213,6 +213,7 @@ pub(super) fn optimizer(recipe: &Recipe) -> ModuleOptimizer {
         beta_2: recipe.beta_2,
         epsilon: 1e-8,
         clip_norm: Some(recipe.clip_norm),
+        weight_decay: recipe.weight_decay,
         kernels: Kernels::Auto,
     })
 }

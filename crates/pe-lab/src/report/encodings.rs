@@ -49,7 +49,7 @@ impl Encodings {
                     false => stem("similarity", scheme),
                 };
                 let known = study.tasks().get(&task.name)?;
-                let last = known.train_lengths().end() + known.framing() - 1;
+                let last = known.tokens_of(*known.train_lengths().end()) - 1;
                 let mut caption = format!(
                     "How similar the vectors are that {scheme} adds at two positions: 1 means the same \
                  direction, 0 unrelated, \u{2212}1 opposite (seed {}).",

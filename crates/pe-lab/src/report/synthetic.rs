@@ -32,6 +32,7 @@ impl Synthetic {
             until: None,
             recipe: Recipe::default(),
             tune: None,
+            test_scalings: None,
             model: ModelSpec::default(),
             device: "flex".into(),
             versions: Versions::current(),

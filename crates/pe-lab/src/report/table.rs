@@ -8,6 +8,7 @@ use super::summary::{Aggregate, Group, SchemeSummary, StepsTaken, Summary, TaskS
 use super::words::seeds_text;
 use crate::ask::steps_in_words;
 use crate::stats::Interval;
+use crate::task::Measure;
 
 /// Stands for a number that does not exist.
 pub(super) const DASH: &str = "-";
@@ -142,7 +143,7 @@ fn render_task(task: &TaskSummary) -> String {
     let measure = task.measure.name();
     let [own, others] = task.parts();
     let first = if two_parts { own } else { &measure };
-    if !task.measure.is_accuracy() {
+    if task.measure != Measure::Accuracy {
         out.push_str(&format!("  scores: {}\n", task.measure.axis()));
     }
     let mut header = vec!["scheme"];

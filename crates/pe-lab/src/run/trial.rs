@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
-use crate::ask::{TrialSpec, Versions, code};
+use crate::ask::{TestScaling, TrialSpec, Versions, code};
 use crate::data::digest;
 use crate::device;
 use crate::error::LabError;
@@ -281,7 +281,11 @@ pub fn run_trial(
                 return Ok(result(Outcome::Failed(reason), None, None));
             }
             let predicted = forecast(&trained.model, task.as_ref(), &plain)?;
-            let language = evaluate_language(&trained.model, task.as_ref(), &plain)?;
+            let scalings = spec
+                .test_scalings
+                .clone()
+                .unwrap_or_else(TestScaling::usual);
+            let language = evaluate_language(&trained.model, task.as_ref(), &scalings, &plain)?;
             encoding = write_encoding(&trained.model, task.positions(), folder)?;
             if spec.data.is_some() {
                 weights = Some(trained.model.save(&folder.weights())?);

@@ -112,7 +112,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn cost(trial: &TrialSpec, tasks: &Tasks) -> u64 {
     let tokens = tasks.get(&trial.task).map_or(1, |task| {
         let lengths = task.train_lengths();
-        (lengths.start() + lengths.end()) / 2 + task.framing()
+        task.tokens_of((lengths.start() + lengths.end()) / 2)
     });
     (trial.most_steps() * tokens) as u64
 }

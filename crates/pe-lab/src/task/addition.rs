@@ -5,8 +5,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::Answer;
 use super::toy::{Toy, in_place, uniform};
+use super::{Answer, Prompted};
 use crate::rng::HostRng;
 
 const PLUS: usize = 10;
@@ -65,6 +65,24 @@ fn numbers(tokens: &[usize]) -> (&[usize], &[usize], usize) {
     (&tokens[..count], &tokens[b..b + count], 1 + b + count + 1)
 }
 
+/// Both tasks as a decoder has them: `a+b=` with the highest digit of both numbers first, and then the sum. No number has
+/// zeros in front.
+fn written(a: &[usize], b: &[usize], sum: Vec<usize>, lowest_first: bool) -> Prompted {
+    let number = |digits: &[usize]| {
+        let zeros = digits.iter().take_while(|digit| **digit == 0).count();
+        digits[zeros.min(digits.len() - 1)..].to_vec()
+    };
+    let mut sum = number(&sum);
+    if lowest_first {
+        sum.reverse();
+    }
+    let bos = TOKENS;
+    Prompted {
+        prompt: [&[bos], &number(a)[..], &[PLUS], &number(b), &[EQUALS]].concat(),
+        answer: sum,
+    }
+}
+
 /// `a + b = ␣…␣`: at the blanks predict the sum. Numbers are written as people do, with the highest digit
 /// first.
 ///
@@ -86,6 +104,11 @@ fn numbers(tokens: &[usize]) -> (&[usize], &[usize], usize) {
 /// digits of equal place the same position; with them models of few layers add numbers of several times the
 /// training length. No scheme of the laboratory knows the places of digits.
 ///
+/// A decoder (`--causal`) reads `a+b=` and writes the sum, all three without zeros in front: the format "plain" of Lee et
+/// al., without their balancing of digits and carries. A. Kazemnejad et al., *The Impact of Positional Encoding on Length
+/// Generalization in Transformers* (NeurIPS 2023, arXiv 2305.19466), have the same digits in words: "Compute: 5 3 + 1 9 ?",
+/// "The answer is 7 2." For a decoder `d` is the most digits that a number has.
+///
 /// The floor is a constant answer, 0: right at the first digit of every second sum, and at a tenth of the
 /// others. Without positions a model can do better for one digit, where `a + b` needs no order.
 ///
@@ -105,6 +128,14 @@ impl Toy for Addition {
     const TEST_LENGTHS: &'static [usize] = TEST_LENGTHS;
     const STEPS: usize = STEPS;
     const FLOOR_ABOUT: &'static str = FLOOR_ABOUT;
+    const FIRST_ANSWER: usize = 0;
+    const PROMPTED_ABOUT: &'static str = "the sum after `a+b=`";
+
+    fn prompted_of(tokens: &[usize]) -> Prompted {
+        let (a, b, _) = numbers(tokens);
+        let sum = sum(a.iter().rev().copied(), b.iter().rev().copied());
+        written(a, b, sum.into_iter().rev().collect(), false)
+    }
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         draw(rng, length)
@@ -128,6 +159,9 @@ impl Toy for Addition {
 /// lengths beyond training (Y. Zhou et al., *Transformers Can Achieve Length Generalization But Not Robustly*,
 /// 2024, and the papers on coupled positions named at [`Addition`]).
 ///
+/// A decoder (`--causal`) has the format "reverse" of Lee et al.: it reads `a+b=` as in [`Addition`], the highest digits first,
+/// and writes the sum with its lowest digit first. So every digit follows from digits that are there already.
+///
 /// Source: N. Lee et al., *Teaching Arithmetic to Small Transformers*, ICLR 2024 (arXiv 2307.03381), the
 /// format "reverse".
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,6 +178,17 @@ impl Toy for AdditionReversed {
     const TEST_LENGTHS: &'static [usize] = TEST_LENGTHS;
     const STEPS: usize = STEPS;
     const FLOOR_ABOUT: &'static str = FLOOR_ABOUT;
+    const FIRST_ANSWER: usize = 0;
+    const PROMPTED_ABOUT: &'static str =
+        "the sum with its lowest digit first after `a+b=`, whose highest digits are first";
+
+    /// The numbers are the same as in the task, so that their digits are turned round.
+    fn prompted_of(tokens: &[usize]) -> Prompted {
+        let (a, b, _) = numbers(tokens);
+        let turned = |digits: &[usize]| digits.iter().rev().copied().collect::<Vec<_>>();
+        let sum = turned(&sum(a.iter().copied(), b.iter().copied()));
+        written(&turned(a), &turned(b), sum, true)
+    }
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         draw(rng, length)
@@ -183,6 +228,44 @@ mod tests {
             asked::<Addition>(&[9, 9, 9, p, 0, 0, 1, e, o, o, o, o]),
             [(9, 1), (10, 0), (11, 0), (12, 0)]
         );
+    }
+
+    #[test]
+    fn sums_as_a_decoder_writes_them() {
+        let (p, e, o, bos) = (PLUS, EQUALS, BLANK, TOKENS);
+        let of = |prompt: &[usize], answer: &[usize]| Prompted {
+            prompt: prompt.to_vec(),
+            answer: answer.to_vec(),
+        };
+        // 57 + 68 = 125, and 7 + 40 = 47.
+        let digits = [5, 7, p, 6, 8, e, o, o, o];
+        assert_eq!(
+            Addition::prompted_of(&digits),
+            of(&[bos, 5, 7, p, 6, 8, e], &[1, 2, 5])
+        );
+        let digits = [7, 5, p, 8, 6, e, o, o, o];
+        assert_eq!(
+            AdditionReversed::prompted_of(&digits),
+            of(&[bos, 5, 7, p, 6, 8, e], &[5, 2, 1])
+        );
+        let digits = [0, 7, p, 4, 0, e, o, o, o];
+        assert_eq!(
+            Addition::prompted_of(&digits),
+            of(&[bos, 7, p, 4, 0, e], &[4, 7])
+        );
+        let digits = [7, 0, p, 0, 4, e, o, o, o];
+        assert_eq!(
+            AdditionReversed::prompted_of(&digits),
+            of(&[bos, 7, p, 4, 0, e], &[7, 4])
+        );
+        // Nothing is left of 00 but one zero.
+        let zeros = [0, 0, p, 0, 0, e, o, o, o];
+        for prompted in [
+            Addition::prompted_of(&zeros),
+            AdditionReversed::prompted_of(&zeros),
+        ] {
+            assert_eq!(prompted, of(&[bos, 0, p, 0, e], &[0]));
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum Measure {
     /// The share of correct answers: higher is better.
     #[default]
     Accuracy,
+    /// The share of answers that are right as a whole, of all those that a decoder writes: higher is better.
+    ExactMatch,
     /// The mean of −log₂ of the probability that the model gives to the correct token: lower is better.
     Bits {
         /// What a token is, such as `character`.
@@ -34,12 +36,14 @@ pub enum Measure {
     Given,
 }
 
-/// A score with what it measures. In a file it is the field `accuracy`, `bits`, `error` or `score`.
+/// A score with what it measures. In a file it is the field `accuracy`, `exact_match`, `bits`, `error` or `score`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
     /// The share of correct answers.
     Accuracy(f64),
+    /// The share of answers that are right as a whole.
+    ExactMatch(f64),
     /// Bits per token.
     Bits(f64),
     /// The mean absolute error, in the unit of the data.
@@ -54,6 +58,7 @@ impl Measure {
     pub fn name(&self) -> String {
         match self {
             Self::Accuracy => "accuracy".into(),
+            Self::ExactMatch => "exact match".into(),
             Self::Bits { token } => format!("bits per {token}"),
             Self::Error { unit } => format!("error in {unit}"),
             Self::Given => "score".into(),
@@ -64,6 +69,7 @@ impl Measure {
     pub fn axis(&self) -> String {
         match self {
             Self::Accuracy => "accuracy (share correct)".into(),
+            Self::ExactMatch => "exact match (share of answers right as a whole)".into(),
             Self::Given => "score (higher is better)".into(),
             _ => format!("{} (lower is better)", self.name()),
         }
@@ -72,7 +78,7 @@ impl Measure {
     /// What a normalized score of 1 means.
     pub fn perfect(&self) -> &'static str {
         match self {
-            Self::Accuracy => "all correct",
+            Self::Accuracy | Self::ExactMatch => "all correct",
             Self::Bits { .. } => "no bit needed",
             Self::Error { .. } => "no error",
             Self::Given => "the highest score",
@@ -81,7 +87,7 @@ impl Measure {
 
     /// Whether it is a share of correct answers.
     pub fn is_accuracy(&self) -> bool {
-        *self == Self::Accuracy
+        matches!(self, Self::Accuracy | Self::ExactMatch)
     }
 
     /// Whether lower is better.
@@ -93,6 +99,7 @@ impl Measure {
     pub fn score(&self, value: f64) -> Score {
         match self {
             Self::Accuracy => Score::Accuracy(value),
+            Self::ExactMatch => Score::ExactMatch(value),
             Self::Bits { .. } => Score::Bits(value),
             Self::Error { .. } => Score::Error(value),
             Self::Given => Score::Given(value),
@@ -104,9 +111,11 @@ impl Score {
     /// The number alone.
     pub fn value(self) -> f64 {
         match self {
-            Self::Accuracy(value) | Self::Bits(value) | Self::Error(value) | Self::Given(value) => {
-                value
-            }
+            Self::Accuracy(value)
+            | Self::ExactMatch(value)
+            | Self::Bits(value)
+            | Self::Error(value)
+            | Self::Given(value) => value,
         }
     }
 
@@ -114,6 +123,7 @@ impl Score {
     pub fn with(self, value: f64) -> Self {
         match self {
             Self::Accuracy(_) => Self::Accuracy(value),
+            Self::ExactMatch(_) => Self::ExactMatch(value),
             Self::Bits(_) => Self::Bits(value),
             Self::Error(_) => Self::Error(value),
             Self::Given(_) => Self::Given(value),
@@ -124,6 +134,7 @@ impl Score {
     pub fn measure(self) -> Measure {
         match self {
             Self::Accuracy(_) => Measure::Accuracy,
+            Self::ExactMatch(_) => Measure::ExactMatch,
             Self::Bits(_) => Measure::Bits {
                 token: "token".into(),
             },
@@ -138,7 +149,7 @@ impl Score {
     /// (accuracy − floor) / (1 − floor), and 1 − value / floor for a loss. A score of another program stays as it is.
     pub fn over(self, floor: f64) -> f64 {
         match self {
-            Self::Accuracy(share) => (share - floor) / (1.0 - floor),
+            Self::Accuracy(share) | Self::ExactMatch(share) => (share - floor) / (1.0 - floor),
             Self::Bits(loss) | Self::Error(loss) => 1.0 - loss / floor,
             Self::Given(score) => score,
         }
@@ -148,12 +159,13 @@ impl Score {
     pub fn damage(self, floor: f64) -> Option<String> {
         let value = self.value();
         match self {
-            Self::Accuracy(_) => (!(0.0..=1.0).contains(&value) || !(0.0..1.0).contains(&floor))
-                .then(|| {
-                    format!(
-                        "the accuracy {value} and the floor {floor}; both are shares from 0 to 1"
-                    )
-                }),
+            Self::Accuracy(_) | Self::ExactMatch(_) => {
+                let fits = (0.0..=1.0).contains(&value) && (0.0..1.0).contains(&floor);
+                (!fits).then(|| {
+                    let name = self.measure().name();
+                    format!("the {name} {value} and the floor {floor}; both are shares from 0 to 1")
+                })
+            }
             Self::Given(_) => Some("a score of another program, and a study has none".into()),
             Self::Bits(_) | Self::Error(_) => {
                 let fits = value >= 0.0 && value.is_finite() && floor > 0.0 && floor.is_finite();
@@ -178,6 +190,7 @@ mod tests {
         let loss = Measure::Error { unit: "ppm".into() };
         for (perfect, floor) in [
             (Score::Accuracy(1.0), 0.25),
+            (Score::ExactMatch(1.0), 0.125),
             (Score::Bits(0.0), 4.5),
             (loss.score(0.0), 0.3),
         ] {
@@ -193,6 +206,7 @@ mod tests {
     fn a_score_is_stored_under_the_name_of_its_measure() {
         let stored = |score| serde_json::to_string(&score).unwrap();
         assert_eq!(stored(Score::Accuracy(0.5)), r#"{"accuracy":0.5}"#);
+        assert_eq!(stored(Score::ExactMatch(0.5)), r#"{"exact_match":0.5}"#);
         assert_eq!(stored(Score::Bits(1.5)), r#"{"bits":1.5}"#);
         assert_eq!(stored(Score::Error(0.25)), r#"{"error":0.25}"#);
         let unit = Measure::Error {
@@ -214,6 +228,7 @@ mod tests {
         let said = |score: Score, floor| score.damage(floor).unwrap();
         assert!(said(Score::Accuracy(7.5), 0.5).contains("the accuracy 7.5"));
         assert!(said(Score::Accuracy(0.5), 1.0).contains("the floor 1"));
+        assert!(said(Score::ExactMatch(1.5), 0.5).contains("the exact match 1.5"));
         assert!(said(Score::Bits(-1.0), 4.0).contains("bits per token -1"));
         assert!(said(Score::Bits(f64::NAN), 4.0).contains("NaN"));
         assert!(said(Score::Error(1.0), 0.0).contains("the floor 0"));

@@ -45,6 +45,7 @@ impl Toy for MissingDuplicate {
     const SOURCE: &'static str = "Missing Duplicate of Delétang et al. 2023, ICLR";
     const TOKENS: usize = SYMBOLS + 1;
     const CLASSES: usize = SYMBOLS;
+    const FIRST_ANSWER: usize = 0;
     const LENGTH_STEP: usize = 2;
     /// Multiples of four: at these the more frequent symbol says nothing about the answer.
     const TEST_LENGTHS: &'static [usize] = &[12, 20, 24, 28, 32, 40, 60, 80];

@@ -7,14 +7,18 @@
 
 mod addition;
 mod bucket_sort;
+mod causal;
+mod counting;
 mod digits;
 mod first_eq_last;
 pub mod floor;
+mod indirect_indexing;
 mod input;
 mod language;
 mod majority;
 mod measure;
 mod missing_duplicate;
+mod modular_arithmetic;
 mod mqar;
 mod next_token;
 mod odds_first;
@@ -22,7 +26,9 @@ mod passkey;
 mod posmod4;
 mod prev_occurrence;
 mod reverse;
+mod selective_copy;
 mod shift3;
+mod sort50;
 mod stream;
 mod text;
 mod toy;
@@ -32,13 +38,17 @@ use std::ops::{Range, RangeInclusive};
 
 pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
+pub use causal::{Causal, Generation, Prompted, causal_name, plain_name};
+pub use counting::Counting;
 pub use digits::{Digits, split_digits};
 pub use first_eq_last::FirstEqLast;
+pub use indirect_indexing::IndirectIndexing;
 pub use input::Input;
 pub use language::Language;
 pub use majority::Majority;
 pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
+pub use modular_arithmetic::ModularArithmetic;
 pub use mqar::Mqar;
 pub use next_token::{About, Alphabet, Decode, MIN_TRAIN_LENGTH, NextToken, TooShort};
 pub use odds_first::OddsFirst;
@@ -46,7 +56,9 @@ pub use passkey::Passkey;
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
+pub use selective_copy::SelectiveCopy;
 pub use shift3::Shift3;
+pub use sort50::Sort50;
 pub use stream::{Stream, TokenFile};
 pub use text::{text, text_length, text_name, text_with};
 pub use toy::Toy;
@@ -140,8 +152,8 @@ pub struct Forecast {
 /// A task: data to train on, data to test on, and a score that takes no skill.
 ///
 /// Both kinds of data depend on the arguments alone. All samples of a batch or of a test set have the
-/// same number of tokens and of answers, except under [`Readout::MeanPooled`]: there the number of tokens
-/// may differ, and shorter samples are padded and masked.
+/// same number of tokens and of answers, except under [`Readout::MeanPooled`] and where answers are
+/// [written](Self::generation): there the numbers may differ, and shorter samples are padded and masked.
 pub trait Task: Send + Sync {
     /// The name on the command line and in files.
     fn name(&self) -> &str;
@@ -183,6 +195,11 @@ pub trait Task: Send + Sync {
         0
     }
 
+    /// The number of tokens of the longest input of this length.
+    fn tokens_of(&self, length: usize) -> usize {
+        length + self.framing()
+    }
+
     /// Training batch number `step` of a seed, with `size` samples.
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample>;
 
@@ -208,6 +225,29 @@ pub trait Task: Send + Sync {
     /// What it is asked beyond its test sets, if it predicts the next token of a text.
     fn language(&self) -> Option<&dyn Language> {
         None
+    }
+
+    /// How its answers are written, if a decoder writes each of them token by token after a prompt. Then they are scored by
+    /// [`Measure::ExactMatch`].
+    fn generation(&self) -> Option<&dyn Generation> {
+        None
+    }
+
+    /// A sample of this task as a decoder has it, which makes it a task for `--causal` too (see [`Causal`]): what is read, and
+    /// the classes that are written after it. `None` for a task without such a form.
+    fn prompted(&self, _sample: &Sample) -> Option<Prompted> {
+        None
+    }
+
+    /// What [`prompted`](Self::prompted) makes of a sample, in a few words.
+    fn prompted_about(&self) -> &str {
+        "the answers in a row after the input"
+    }
+
+    /// The token as which a decoder reads a class of [`prompted`](Self::prompted) that it has written. Those that are no
+    /// tokens of the input come after them.
+    fn answer_token(&self, class: usize) -> usize {
+        self.vocabulary() + class
     }
 
     /// The score at this length that takes no skill. Normalized scores are 0 there.
@@ -284,7 +324,7 @@ pub trait Task: Send + Sync {
     /// The number of tokens of the longest input, BOS and EOS included.
     fn max_tokens(&self) -> usize {
         let tested = self.test_lengths().into_iter().max().unwrap_or(0);
-        tested.max(*self.train_lengths().end()) + self.framing()
+        self.tokens_of(tested.max(*self.train_lengths().end()))
     }
 }
 

@@ -41,6 +41,7 @@ impl Toy for Mqar {
     const SOURCE: &'static str = "multi-query associative recall of Arora et al. 2023, ICLR 2024";
     const TOKENS: usize = KEYS + VALUES;
     const CLASSES: usize = VALUES;
+    const FIRST_ANSWER: usize = KEYS;
     const LENGTH_STEP: usize = 3;
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 6..=24;
     const TEST_LENGTHS: &'static [usize] = &[15, 24, 27, 30, 33, 36, 42, 48];

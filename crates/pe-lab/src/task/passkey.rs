@@ -53,6 +53,7 @@ impl Toy for Passkey {
     const SOURCE: &'static str = "pass key retrieval of Mohtashami and Jaggi 2023, NeurIPS";
     const TOKENS: usize = DIGITS + 2;
     const CLASSES: usize = DIGITS;
+    const FIRST_ANSWER: usize = 0;
     const LENGTH_STEP: usize = 4;
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 8..=40;
     const TEST_LENGTHS: &'static [usize] = &[20, 40, 44, 48, 60, 80, 120, 160];

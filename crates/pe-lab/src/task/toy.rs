@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Answer, Readout, Sample, Task};
+use super::{Answer, Prompted, Readout, Sample, Task};
 use crate::rng::{HostRng, RngExt, generator};
 
 /// Sequences in the test set of one length.
@@ -18,7 +18,7 @@ const TEST_SAMPLES: usize = 512;
 /// training lengths, and 21, 25, 30, 40, 60 and 80 beyond. Batch `step` of seed `s` is drawn from the stream `NAME/train` at
 /// `(s, step)`, the test set of length `n` from `NAME/test` at `(0, n)`. Neither depends on the scheme or
 /// on other tasks.
-pub trait Toy: Send + Sync {
+pub trait Toy: Send + Sync + Sized {
     /// The name on the command line and in files. It has at most 18 bytes, because the name of a random
     /// stream is limited (see [`generator`]).
     const NAME: &'static str;
@@ -64,6 +64,25 @@ pub trait Toy: Send + Sync {
     /// The accuracy at this length that takes no skill.
     fn floor_at(length: usize) -> f64;
 
+    /// The token as which a decoder reads an answer of class 0; class `c` is `c` tokens after it. The answers are the task's own
+    /// tokens where there are as many of both, and otherwise tokens after BOS and EOS.
+    const FIRST_ANSWER: usize = match Self::CLASSES == Self::TOKENS {
+        true => 0,
+        false => Self::TOKENS + 2,
+    };
+
+    /// What [`prompted_of`](Self::prompted_of) makes of a sequence, in a few words.
+    const PROMPTED_ABOUT: &'static str = "the answers in a row after the input";
+
+    /// What a decoder reads and writes (see [`Task::prompted`]): BOS, these tokens and EOS, and then the answers in their order.
+    fn prompted_of(tokens: &[usize]) -> Prompted {
+        let Sample { input, answers, .. } = sample::<Self>(tokens);
+        Prompted {
+            prompt: input.tokens().to_vec(),
+            answer: answers.iter().map(|answer| answer.class).collect(),
+        }
+    }
+
     /// How deep in these tokens lies what each answer asks for, see [`Task::depths`].
     fn depths_of(_tokens: &[usize]) -> Vec<f64> {
         Vec::new()
@@ -89,7 +108,7 @@ pub(super) fn at_bos(class: usize) -> Vec<Answer> {
 }
 
 /// BOS and EOS around the tokens, and the answers.
-fn sample<T: Toy>(tokens: &[usize]) -> Sample {
+pub(super) fn sample<T: Toy>(tokens: &[usize]) -> Sample {
     let (bos, eos) = (T::TOKENS, T::TOKENS + 1);
     Sample::new([&[bos], tokens, &[eos]].concat(), T::answers(tokens))
 }
@@ -164,6 +183,19 @@ impl<T: Toy> Task for T {
 
     fn steps(&self) -> usize {
         T::STEPS
+    }
+
+    fn prompted(&self, sample: &Sample) -> Option<Prompted> {
+        let tokens = sample.input.tokens();
+        Some(T::prompted_of(&tokens[1..tokens.len() - 1]))
+    }
+
+    fn prompted_about(&self) -> &str {
+        T::PROMPTED_ABOUT
+    }
+
+    fn answer_token(&self, class: usize) -> usize {
+        T::FIRST_ANSWER + class
     }
 
     fn depths(&self, sample: &Sample) -> Vec<f64> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::{Input, Measure, Readout, Sample, Task, TestRows, Windows};
+use super::{Generation, Input, Measure, Readout, Sample, Task, TestRows, Windows};
 
 /// One in this many different examples is held out, or of the rows from which windows are cut.
 const HELD_OUT: usize = 10;
@@ -75,7 +75,8 @@ fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets
     };
     let mut lengths = task.test_lengths();
     lengths.retain(|length| trained.contains(length));
-    if task.mixes_lengths() {
+    let mixed = task.mixes_lengths();
+    if mixed {
         lengths = lengths.pop().into_iter().collect();
     }
     let mut sets: Sets = lengths.into_iter().map(|n| (n, Vec::new())).collect();
@@ -90,10 +91,9 @@ fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets
             None => task.train_batch(SEED, step, BATCH),
         };
         for sample in batch {
-            let length = sample.input.len() - task.framing();
             let hash = hash(&sample);
             let is_held_out = parts.is_some() || is_held_out(task, &sample);
-            let fits = |of: usize| of == length || task.mixes_lengths();
+            let fits = |of: usize| mixed || task.tokens_of(of) == sample.input.len();
             let set = sets.iter_mut().find(|(of, _)| fits(*of));
             trains |= !is_held_out;
             if let Some((_, set)) = set
@@ -208,8 +208,16 @@ impl Task for Tuning {
         self.task.framing()
     }
 
+    fn tokens_of(&self, length: usize) -> usize {
+        self.task.tokens_of(length)
+    }
+
     fn measure(&self) -> Measure {
         self.task.measure()
+    }
+
+    fn generation(&self) -> Option<&dyn Generation> {
+        self.task.generation()
     }
 
     fn causal(&self) -> bool {

@@ -122,7 +122,10 @@ fn settings_are_checked_as_those_of_built_in_schemes() {
             "slope(most=-1)",
             "`most` of the scheme slope is -1; it must be what its type allows",
         ),
-        ("slope(alpha=x)", "`alpha` is `x`, which is no number"),
+        (
+            "slope(alpha=x)",
+            "`alpha` of the scheme slope is x; it must be a number",
+        ),
         ("slope(alpha=-1)", "alpha is -1; it must be at least 0"),
         (
             "flip(nope_every=9)",
@@ -244,7 +247,7 @@ fn the_page_shows_it_and_predict_uses_it() {
 
 fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let schemes = "none,broken,broken(way=2),broken(way=3)";
+    let schemes = "none,broken,broken(way=2),broken(way=3),broken(way=4)";
     let arguments = [
         "compare",
         "--schemes",
@@ -270,6 +273,10 @@ fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
         (
             "copy-broken(way=3)-1",
             "the shape of embeddings with the scheme broken(way=3)",
+        ),
+        (
+            "copy-broken(way=4)-1",
+            "the device of embeddings with the scheme broken(way=4)",
         ),
     ] {
         assert!(
@@ -397,6 +404,13 @@ fn a_decoder_has_gates_and_wider_queries() {
         stderr.contains("the scheme fox: a forget gate looks back"),
         "{stderr}"
     );
+    // With the answer written, it is a decoder's too.
+    let flags = ["--causal", "--seeds", "1,", "--steps", "3"];
+    let (stdout, _) = good(at, &[&arguments[..], &flags].concat());
+    assert!(stdout.contains("exact match"), "{stdout}");
+    let trial = json(&at.join("t/trials/copy(causal)-fox-1/result.json"));
+    let scores = &trial["outcome"]["finished"]["scores"];
+    assert!(scores[0]["exact_match"].is_number(), "{trial}");
 }
 
 fn a_network_takes_the_place_of_the_encoder() {

@@ -486,6 +486,7 @@ mod tests {
                         beta_2: 0.98,
                         epsilon: 1e-8,
                         clip_norm,
+                        weight_decay: 0.0,
                         kernels,
                     };
                     let start = random([elements], &card);
@@ -515,6 +516,7 @@ mod tests {
                 beta_2: 0.98,
                 epsilon: 1e-8,
                 clip_norm: Some(1.0),
+                weight_decay: 0.0,
                 kernels: Kernels::Auto,
             };
             let gradient = Tensor::<1>::from_data([1.0, f32::NAN, 2.0], &card);

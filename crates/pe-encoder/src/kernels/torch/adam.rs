@@ -181,6 +181,7 @@ mod tests {
                 beta_2,
                 epsilon,
                 clip_norm,
+                weight_decay: 0.0,
                 kernels: Kernels::Auto,
             };
             let shape = [37, 130];
@@ -215,6 +216,7 @@ mod tests {
             beta_2: 0.98,
             epsilon: 1e-8,
             clip_norm: Some(1.0),
+            weight_decay: 0.0,
             kernels: Kernels::Auto,
         };
         let device = Device::libtorch();

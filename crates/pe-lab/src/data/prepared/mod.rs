@@ -81,6 +81,7 @@ struct Head {
 enum Numbers<'a> {
     Stream(&'a Stream),
     Short(&'a [u32]),
+    Own(Vec<u32>),
     Indices(&'a [usize]),
     Real(Vec<&'a [f64]>),
 }
@@ -90,6 +91,7 @@ impl Numbers<'_> {
         match self {
             Self::Stream(stream) => stream.len(),
             Self::Short(numbers) => numbers.len(),
+            Self::Own(numbers) => numbers.len(),
             Self::Indices(numbers) => numbers.len(),
             Self::Real(columns) => columns.iter().map(|column| column.len()).sum(),
         }
@@ -109,6 +111,7 @@ impl Numbers<'_> {
             Self::Short(numbers) => numbers
                 .iter()
                 .try_for_each(|number| put(u64::from(*number))),
+            Self::Own(numbers) => Numbers::Short(numbers).write(width, out),
             Self::Indices(numbers) => numbers.iter().try_for_each(|number| put(*number as u64)),
             Self::Real(columns) => {
                 let mut all = columns.iter().copied().flatten();
@@ -166,6 +169,12 @@ impl DataTask {
                     ("labels".into(), 4, Numbers::Short(&sequences.labels)),
                     ("tokens".into(), 4, Numbers::Stream(&sequences.tokens)),
                 ];
+                if let Some(answers) = &sequences.answers {
+                    let lengths = answers.iter().map(|answer| answer.len() as u32).collect();
+                    let tokens = answers.iter().flatten().copied().collect();
+                    parts.push(("lengths of answers".into(), 4, Numbers::Own(lengths)));
+                    parts.push(("answers".into(), 4, Numbers::Own(tokens)));
+                }
                 let mut folds = Vec::new();
                 for task in tasks {
                     let (division, numbers, train) = task.own();
@@ -363,6 +372,23 @@ impl Prepared {
         Ok((Stream::File(tokens), self.head))
     }
 
+    /// The answers that are written for each of `labels` labels, in tokens below `words`.
+    fn answers(&mut self, labels: usize, words: usize) -> Result<Vec<Vec<u32>>, String> {
+        let short = |number: u64| number as u32;
+        let lengths = self.numbers("lengths of answers", 4, short)?;
+        let tokens = self.numbers("answers", 4, short)?;
+        let all: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+        if lengths.len() != labels
+            || all != tokens.len() as u64
+            || tokens.iter().any(|token| *token as usize >= words)
+        {
+            return Err("its answers do not fit its labels".into());
+        }
+        let mut left = tokens.into_iter();
+        let of = |length: u32| left.by_ref().take(length as usize).collect();
+        Ok(lengths.into_iter().map(of).collect())
+    }
+
     fn task(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
         let short = |number: u64| number as u32;
         let index = |number: u64| number as usize;
@@ -374,6 +400,10 @@ impl Prepared {
                 let ends = self.numbers("ends", 4, short)?;
                 let of_rows = self.numbers("labels", 4, short)?;
                 let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
+                let answers = match spec.reading.is_answer() {
+                    false => None,
+                    true => Some(self.answers(classes, numbers.len())?),
+                };
                 let train = self.numbers(&format!("train of {name}"), 4, index)?;
                 let (tokens, head) = self.stream("tokens", 4)?;
                 let About::Rows { labels, mut folds } = head.about else {
@@ -389,6 +419,7 @@ impl Prepared {
                 let sequences = Arc::new(Sequences {
                     ends,
                     labels: of_rows,
+                    answers,
                     tokens,
                 });
                 let division = folds.swap_remove(fold);

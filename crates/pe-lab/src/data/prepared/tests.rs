@@ -140,6 +140,19 @@ fn a_prepared_form_gives_the_same_tasks() {
         ),
         both(
             folder,
+            "b.jsonl",
+            &lines,
+            of(|source| {
+                source.reading = Reading {
+                    objective: Some(Objective::Answer),
+                    label: Some("label".into()),
+                    text: Some("text".into()),
+                    ..Reading::default()
+                };
+            }),
+        ),
+        both(
+            folder,
             "b.txt",
             &text,
             of(|source| source.reading.objective = Some(Objective::Masked)),

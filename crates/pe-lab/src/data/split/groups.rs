@@ -63,8 +63,11 @@ pub(super) fn check_division(
     }
 }
 
-/// A label that none of these rows has.
+/// A label that none of these rows has. Answers that are written are no labels: none is missing.
 fn missing<'a>(data: &Rows, rows: impl Iterator<Item = &'a usize>) -> Option<usize> {
+    if data.answers.is_some() {
+        return None;
+    }
     let mut found = vec![false; data.labels.len()];
     rows.for_each(|row| found[data.rows[*row].label] = true);
     found.iter().position(|found| !found)

@@ -14,6 +14,8 @@ fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
         groups: Vec::new(),
         words: Vec::new(),
         labels: (0..labels).map(|label| format!("label {label}")).collect(),
+        answers: None,
+        written: None,
     }
 }
 

@@ -21,6 +21,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
         Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
             ("cross-entropy", "nats per answer")
         }
+        Measure::ExactMatch => ("cross-entropy", "nats per token of an answer"),
         Measure::Error { unit } => ("mean absolute error", unit.as_str()),
     };
     let training = chart(

@@ -94,7 +94,8 @@ impl Curves {
         let name = format!("position in a sequence of {} tokens", self.length);
         let x = Axis::round(&name, 0.0..end, 9);
         let y = match &task.measure {
-            Measure::Accuracy => Axis::round("accuracy", 0.0..1.04, 6),
+            // Where whole answers are scored, it is the accuracy of each token of them.
+            Measure::Accuracy | Measure::ExactMatch => Axis::round("accuracy", 0.0..1.04, 6),
             _ => scale(task, "", &self.all, 0.04),
         };
         let trained = task.train_lengths.as_ref();

@@ -9,7 +9,7 @@ use crate::task::Measure;
 /// The values that a score can have.
 pub fn bounds(measure: &Measure) -> Bounds {
     match measure {
-        Measure::Accuracy | Measure::Given => Bounds::SHARE,
+        Measure::Accuracy | Measure::ExactMatch | Measure::Given => Bounds::SHARE,
         Measure::Bits { .. } | Measure::Error { .. } => Bounds::LOSS,
     }
 }
@@ -18,7 +18,7 @@ pub fn bounds(measure: &Measure) -> Bounds {
 /// value or floor that is drawn for a loss. `tested` says in words where the scores are from.
 pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axis {
     let most = match &task.measure {
-        Measure::Accuracy | Measure::Given => 1.0,
+        Measure::Accuracy | Measure::ExactMatch | Measure::Given => 1.0,
         _ => {
             let drawn = all.iter().flat_map(|series| {
                 let points = series.points.iter().map(|at| at.1);
@@ -32,6 +32,7 @@ pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axi
     let name = match (&task.measure, tested) {
         (measure, "") => measure.axis(),
         (Measure::Accuracy, _) => format!("accuracy {tested} (share correct)"),
+        (Measure::ExactMatch, _) => format!("exact match {tested} (share of answers)"),
         (Measure::Given, _) => format!("score {tested} (higher is better)"),
         (measure, _) => format!("{} {tested} (lower is better)", measure.name()),
     };

@@ -3,7 +3,7 @@
 use super::grid::{latex, markdown};
 use super::references::named_in;
 use super::tables::about;
-use crate::ask::{ModelSpec, Recipe, StudySpec, Tuned};
+use crate::ask::{ACTIVATIONS, ModelSpec, NORMS, Recipe, Schedule, StudySpec, Tuned};
 use crate::learn::STILL_FALLING;
 use crate::report::comparison::Part;
 use crate::report::data::file_title;
@@ -154,16 +154,34 @@ fn model(model: &ModelSpec) -> String {
         layers,
         heads,
         d_ff,
+        norm,
+        activation,
+        dropout,
     } = model;
     let kind = match *network == ModelSpec::default().network {
-        true => "a pre-norm transformer without dropout".to_string(),
+        true => format!(
+            "a {}-norm transformer {}",
+            named(&NORMS, norm),
+            match *dropout {
+                0.0 => "without dropout".to_string(),
+                dropout => format!("with a dropout of {dropout}"),
+            }
+        ),
         false => format!("the network {network}"),
     };
     format!(
-        "The model is {kind} with {}, a width of {d_model}, {} and a feed-forward width of {d_ff}.",
+        "The model is {kind} with {}, a width of {d_model}, {} and a feed-forward width of {d_ff} ({}).",
         count(*layers, "layer"),
-        count(*heads, "head")
+        count(*heads, "head"),
+        named(&ACTIVATIONS, activation)
     )
+}
+
+/// The name of a setting.
+fn named<T: PartialEq>(all: &[(&'static str, T)], of: &T) -> &'static str {
+    all.iter()
+        .find(|(_, one)| one == of)
+        .map_or("", |(name, _)| name)
 }
 
 fn recipe(recipe: &Recipe) -> String {
@@ -173,11 +191,22 @@ fn recipe(recipe: &Recipe) -> String {
         warmup_steps,
         beta_2,
         clip_norm,
+        schedule,
+        weight_decay,
     } = recipe;
+    let optimizer = match *weight_decay {
+        0.0 => "Adam [@kingma2015]".to_string(),
+        decay => format!("AdamW [@loshchilov2019], a weight decay of {decay}"),
+    };
+    let then = match schedule {
+        Schedule::Cosine => "falls along half a cosine [@loshchilov2017] to a hundredth of it",
+        Schedule::Linear => "falls linearly to a hundredth of it",
+        Schedule::Constant => "stays there",
+    };
     format!(
-        "It was trained with Adam [@kingma2015], with a beta2 of {beta_2}, on batches of {}; the learning rate rises linearly over \
-         {}, at most half of a training, to {learning_rate} and falls along half a cosine [@loshchilov2017] to a \
-         hundredth of it; the gradient of each parameter is scaled down to a norm of at most {clip_norm}.",
+        "It was trained with {optimizer}, with a beta2 of {beta_2}, on batches of {}; the learning rate rises linearly over \
+         {}, at most half of a training, to {learning_rate} and {then}; the gradient of each parameter is scaled down to a \
+         norm of at most {clip_norm}.",
         count(*batch_size, "sequence"),
         count(*warmup_steps, "step")
     )

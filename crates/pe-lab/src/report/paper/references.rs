@@ -88,6 +88,20 @@ const ALL: &[Reference] = &[
         ],
     },
     Reference {
+        key: "loshchilov2019",
+        short: "Loshchilov and Hutter 2019",
+        kind: "inproceedings",
+        fields: &[
+            ("author", "Loshchilov, Ilya and Hutter, Frank"),
+            ("title", "Decoupled weight decay regularization"),
+            (
+                "booktitle",
+                "International Conference on Learning Representations",
+            ),
+            ("year", "2019"),
+        ],
+    },
+    Reference {
         key: "owen2007",
         short: "Owen 2007",
         kind: "article",

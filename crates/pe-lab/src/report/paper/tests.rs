@@ -86,7 +86,7 @@ fn the_methods_say_what_was_done_and_name_their_sources() {
         "We compared 2 positional encodings of a transformer [@vaswani2017], none and rotary, on 2 tasks: reverse (",
         "trained at 4 to 20 tokens and tested on 512 sequences of 20 tokens at the training lengths and on 512 sequences of 40 tokens \
          beyond the training lengths",
-        "a pre-norm transformer without dropout with 2 layers, a width of 64, 4 heads and a feed-forward width of 256",
+        "a pre-norm transformer without dropout with 2 layers, a width of 64, 4 heads and a feed-forward width of 256 (gelu)",
         "Adam [@kingma2015], with a beta2 of 0.98, on batches of 64 sequences",
         "over 100 steps, at most half of a training, to 0.0015",
         "reverse for 1500 steps and mine for 1500 steps",

@@ -1,0 +1,526 @@
+//! Any task whose answer is a sequence of tokens, as a decoder has it: the prompt, then the answer, token by token.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
+
+use super::floor::most_frequent_share;
+use super::{Answer, Measure, Readout, Sample, Task, TestRows};
+
+/// What stands behind the name of a task that is a decoder's.
+const SUFFIX: &str = "(causal)";
+
+/// A sample as a decoder has it: what it reads, and what it is to write after that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompted {
+    /// The tokens of the prompt.
+    pub prompt: Vec<usize>,
+    /// The classes of the answer in the order in which they are written, without the end.
+    pub answer: Vec<usize>,
+}
+
+/// What a task says of the answers that a model writes, one class after the other.
+pub trait Generation: Send + Sync {
+    /// The class that ends an answer.
+    fn end(&self) -> usize;
+
+    /// The token as which a class that was written is read.
+    fn token(&self, class: usize) -> usize;
+
+    /// An answer as text.
+    fn text(&self, answer: &[usize]) -> String;
+
+    /// The class of all that is outside of the vocabulary, if there is one. A model never writes it, so an answer that
+    /// holds it cannot be right.
+    fn unknown(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Prompted {
+    /// The prompt and the answer in a row. At each of its last tokens the next class of the answer is asked for, and at
+    /// the last one the end.
+    pub fn sample(&self, how: &dyn Generation) -> Sample {
+        let written = self.answer.iter().map(|class| how.token(*class));
+        let input: Vec<usize> = self.prompt.iter().copied().chain(written).collect();
+        let classes = self.answer.iter().copied().chain([how.end()]);
+        let answers = (self.prompt.len().saturating_sub(1)..).zip(classes);
+        let answers = answers.map(|(position, class)| Answer { position, class });
+        let answers = answers.collect();
+        Sample::new(input, answers)
+    }
+
+    /// The prompt and the answer of such a sample.
+    pub fn of(sample: &Sample) -> Self {
+        let first = sample.answers.first().map_or(0, |answer| answer.position);
+        let classes = sample.answers.iter().map(|answer| answer.class);
+        let mut answer: Vec<usize> = classes.collect();
+        answer.pop();
+        Self {
+            prompt: sample.input.tokens()[..=first].to_vec(),
+            answer,
+        }
+    }
+}
+
+/// The name of a task as a decoder's.
+pub fn causal_name(name: &str) -> String {
+    format!("{name}{SUFFIX}")
+}
+
+/// The name of the task that a decoder's is made of.
+pub fn plain_name(name: &str) -> Option<&str> {
+    name.strip_suffix(SUFFIX)
+}
+
+/// A task of the laboratory, trained and tested as a decoder: see [`Task::prompted`].
+///
+/// The model sees to the left alone. It is trained to predict the next token of the answer and, after the last one, the end;
+/// it is not trained on the prompt. A test is right where the whole answer is that which greedy decoding writes, with its
+/// end: the score is the exact match. Lengths are those of the task, of a prompt without its answer.
+///
+/// The floor is the share of the most frequent answer among those that are tested.
+pub struct Causal {
+    task: Arc<dyn Task>,
+    name: String,
+    about: String,
+    /// What the test sets tell.
+    tested: OnceLock<Vec<Tested>>,
+}
+
+/// What one test set tells.
+struct Tested {
+    length: usize,
+    /// The tokens of its longest sample.
+    tokens: usize,
+    /// Whether its samples differ in length.
+    mixed: bool,
+    floor: f64,
+}
+
+impl Causal {
+    /// The task as a decoder's.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be one, as a sentence.
+    pub fn of(task: Arc<dyn Task>) -> Result<Self, String> {
+        let name = task.name();
+        if task.causal() {
+            return Err(format!("{name} is a decoder's task already"));
+        }
+        if task.grid().is_some() {
+            return Err(format!(
+                "{name} cannot be a decoder's task: it is about images, whose patches are seen at once"
+            ));
+        }
+        if task.vector_width().is_some() || !task.measure().is_accuracy() {
+            return Err(format!(
+                "{name} cannot be a decoder's task: it is about numbers, and a decoder writes tokens"
+            ));
+        }
+        let first = task.test_lengths().first().copied().unwrap_or(0);
+        let set = task.test_set(first);
+        let answers = set.iter().map(|sample| Some(task.prompted(sample)?.answer));
+        let Some(answers) = answers.collect::<Option<Vec<_>>>() else {
+            return Err(format!(
+                "{name} cannot be a decoder's task: it does not say what is read before the answer is written \
+                 (`Task::prompted`)"
+            ));
+        };
+        if most_frequent_share(answers.into_iter()) == 1.0 {
+            return Err(format!(
+                "{name} is no task for a decoder: the answer is the same for every input of a length"
+            ));
+        }
+        Ok(Self {
+            name: causal_name(name),
+            about: format!(
+                "{}; a decoder writes {}",
+                task.about(),
+                task.prompted_about()
+            ),
+            tested: OnceLock::new(),
+            task,
+        })
+    }
+
+    fn samples(&self, samples: &[Sample]) -> Vec<Sample> {
+        let written = samples
+            .iter()
+            .map(|sample| match self.task.prompted(sample) {
+                Some(prompted) => prompted.sample(self),
+                None => panic!(
+                    "the task {} has a prompt for some samples, and none for others",
+                    self.task.name()
+                ),
+            });
+        written.collect()
+    }
+
+    fn tested(&self) -> &[Tested] {
+        self.tested.get_or_init(|| {
+            let lengths = self.task.test_lengths().into_iter();
+            lengths.map(|length| self.told_by(length)).collect()
+        })
+    }
+
+    fn told_by(&self, length: usize) -> Tested {
+        let set = self.test_set(length);
+        let lengths = || set.iter().map(|sample| sample.input.len());
+        let answers = set.iter().map(|sample| Prompted::of(sample).answer);
+        Tested {
+            length,
+            tokens: lengths().max().unwrap_or(0),
+            mixed: lengths().min() != lengths().max(),
+            floor: most_frequent_share(answers),
+        }
+    }
+
+    fn of_length(&self, length: usize) -> Option<&Tested> {
+        self.tested().iter().find(|tested| tested.length == length)
+    }
+}
+
+impl Generation for Causal {
+    fn end(&self) -> usize {
+        self.task.classes()
+    }
+
+    fn token(&self, class: usize) -> usize {
+        self.task.answer_token(class)
+    }
+
+    fn text(&self, answer: &[usize]) -> String {
+        let classes: Vec<String> = answer.iter().map(usize::to_string).collect();
+        classes.join(" ")
+    }
+}
+
+impl Task for Causal {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn source(&self) -> &str {
+        self.task.source()
+    }
+
+    fn vocabulary(&self) -> usize {
+        let tokens = (0..self.task.classes()).map(|class| self.task.answer_token(class) + 1);
+        tokens.max().unwrap_or(0).max(self.task.vocabulary())
+    }
+
+    fn classes(&self) -> usize {
+        self.task.classes() + 1
+    }
+
+    fn readout(&self) -> Readout {
+        Readout::PerToken
+    }
+
+    fn train_lengths(&self) -> RangeInclusive<usize> {
+        self.task.train_lengths()
+    }
+
+    fn test_lengths(&self) -> Vec<usize> {
+        self.task.test_lengths()
+    }
+
+    fn mixes_lengths(&self) -> bool {
+        self.task.mixes_lengths() || self.tested().iter().any(|tested| tested.mixed)
+    }
+
+    fn framing(&self) -> usize {
+        self.task.framing()
+    }
+
+    /// Of a length that is not tested by the task, an estimate.
+    fn tokens_of(&self, length: usize) -> usize {
+        match self.of_length(length) {
+            Some(tested) => tested.tokens,
+            None => match self.told_by(length).tokens {
+                0 => 2 * self.task.tokens_of(length),
+                tokens => tokens,
+            },
+        }
+    }
+
+    fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
+        self.samples(&self.task.train_batch(seed, step, size))
+    }
+
+    fn test_set(&self, length: usize) -> Vec<Sample> {
+        self.samples(&self.task.test_set(length))
+    }
+
+    fn measure(&self) -> Measure {
+        Measure::ExactMatch
+    }
+
+    fn causal(&self) -> bool {
+        true
+    }
+
+    fn generation(&self) -> Option<&dyn Generation> {
+        Some(self)
+    }
+
+    fn floor(&self, length: usize) -> f64 {
+        match self.of_length(length) {
+            Some(tested) => tested.floor,
+            None => self.told_by(length).floor,
+        }
+    }
+
+    fn floor_about(&self) -> &str {
+        "always the most frequent answer of the test"
+    }
+
+    fn solved_at(&self) -> Option<f64> {
+        self.task.solved_at()
+    }
+
+    fn steps(&self) -> usize {
+        self.task.steps()
+    }
+
+    /// Of the answers of the task, and not of the end.
+    fn depths(&self, sample: &Sample) -> Vec<f64> {
+        let prompt = Prompted::of(sample).prompt;
+        self.task.depths(&Sample::new(prompt, Vec::new()))
+    }
+
+    fn test_rows(&self) -> TestRows {
+        self.task.test_rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Addition, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning};
+    use super::*;
+    use crate::ask::Tasks;
+
+    fn of(task: impl Task + 'static) -> Causal {
+        Causal::of(Arc::new(task)).unwrap()
+    }
+
+    #[test]
+    fn a_sample_is_the_prompt_and_the_answer_and_asks_for_what_comes_next() {
+        let task = of(Reverse);
+        assert_eq!(
+            (task.name(), task.classes(), task.vocabulary()),
+            ("reverse(causal)", 9, 10)
+        );
+        let sample = Reverse::prompted_of(&[3, 1, 4, 0]).sample(&task);
+        // BOS 3 1 4 0 EOS, and the answer 0 4 1 3 without its end.
+        assert_eq!(sample.input.tokens(), [8, 3, 1, 4, 0, 9, 0, 4, 1, 3]);
+        let answers: Vec<(usize, usize)> = sample
+            .answers
+            .iter()
+            .map(|answer| (answer.position, answer.class))
+            .collect();
+        assert_eq!(answers, [(5, 0), (6, 4), (7, 1), (8, 3), (9, 8)]);
+        let prompted = Prompted::of(&sample);
+        assert_eq!(
+            (&prompted.prompt[..], &prompted.answer[..]),
+            (&[8, 3, 1, 4, 0, 9][..], &[0, 4, 1, 3][..])
+        );
+        // An empty answer is an end at once.
+        let empty = Prompted {
+            prompt: vec![1, 2],
+            answer: Vec::new(),
+        };
+        assert_eq!(
+            empty.sample(&task).answers,
+            [Answer {
+                position: 1,
+                class: 8
+            }]
+        );
+        assert_eq!(Prompted::of(&empty.sample(&task)), empty);
+    }
+
+    /// A decoder's input of an answer tells which token it is, as in the input of the task.
+    #[test]
+    fn an_answer_is_read_as_the_token_that_it_is() {
+        assert_eq!(Task::answer_token(&Mqar, 3), 16 + 3);
+        assert_eq!(
+            [
+                Task::answer_token(&Passkey, 7),
+                Task::answer_token(&MissingDuplicate, 1)
+            ],
+            [7, 1]
+        );
+        // Classes that are no tokens come after BOS and EOS.
+        assert_eq!(Task::answer_token(&PosMod4, 0), 10);
+        let tasks = Tasks::default();
+        let task = tasks.get("prev_occurrence(causal)").unwrap();
+        assert_eq!((task.classes(), task.vocabulary()), (10, 19));
+    }
+
+    #[test]
+    fn every_task_that_a_decoder_can_have_keeps_the_contract() {
+        let tasks = Tasks::default();
+        let mut names = Vec::new();
+        for plain in tasks.every() {
+            let Ok(task) = Causal::of(plain.clone()) else {
+                continue;
+            };
+            let name = task.name().to_string();
+            let how = task.generation().unwrap();
+            for length in task.test_lengths() {
+                let set = task.test_set(length);
+                assert_eq!(set.len(), plain.test_set(length).len(), "{name}");
+                let longest = set.iter().map(|sample| sample.input.len()).max().unwrap();
+                assert_eq!(task.tokens_of(length), longest, "{name}");
+                assert!(longest <= task.max_tokens(), "{name}");
+                let floor = task.floor(length);
+                assert_eq!(
+                    task.measure().score(floor).damage(floor),
+                    None,
+                    "{name} {length}"
+                );
+                assert!(floor > 0.0, "{name}");
+                let same = set.iter().all(|sample| sample.input.len() == longest);
+                assert!(same || task.mixes_lengths(), "{name}");
+            }
+            let trained: Vec<Sample> = (0..20)
+                .flat_map(|step| task.train_batch(3, step, 8))
+                .collect();
+            for sample in trained.iter().chain(&task.test_set(task.test_lengths()[0])) {
+                assert!(sample.input.len() <= task.max_tokens(), "{name}");
+                assert!(
+                    sample
+                        .input
+                        .tokens()
+                        .iter()
+                        .all(|token| *token < task.vocabulary()),
+                    "{name}"
+                );
+                let (last, before) = sample.answers.split_last().unwrap();
+                assert_eq!(
+                    (last.class, last.position),
+                    (how.end(), sample.input.len() - 1),
+                    "{name}"
+                );
+                // Each token that was asked for is the next one of the input.
+                for answer in before {
+                    let next = sample.input.tokens()[answer.position + 1];
+                    assert_eq!(how.token(answer.class), next, "{name}");
+                    assert!(answer.class < how.end(), "{name}");
+                }
+                let depths = task.depths(sample).len();
+                assert!(depths == 0 || depths == before.len(), "{name}: {depths}");
+            }
+            // A learning rate and a number of steps are chosen on examples that are held out of its training.
+            let tuning = Tuning::of(Arc::new(task)).unwrap();
+            assert!(tuning.causal() && tuning.generation().is_some(), "{name}");
+            assert!(
+                tuning
+                    .test_lengths()
+                    .iter()
+                    .all(|n| tuning.test_set(*n).len() > 50),
+                "{name}"
+            );
+            names.push(name);
+        }
+        let expected = [
+            "reverse",
+            "bucket_sort",
+            "first_eq_last",
+            "shift3",
+            "prev_occurrence",
+            "majority",
+            "missing_duplicate",
+            "mqar",
+            "passkey",
+            "addition",
+            "addition_reversed",
+            "odds_first",
+            "selective_copy",
+            "counting",
+            "indirect_indexing",
+            "modular_arithmetic",
+            "sort50",
+        ];
+        assert_eq!(names, expected.map(causal_name));
+    }
+
+    /// A task of somebody's own that does not say what is read before the answer.
+    #[test]
+    fn a_task_without_prompts_says_what_it_needs() {
+        struct Silent;
+        impl Task for Silent {
+            fn name(&self) -> &str {
+                "silent"
+            }
+            fn about(&self) -> &str {
+                ""
+            }
+            fn source(&self) -> &str {
+                ""
+            }
+            fn vocabulary(&self) -> usize {
+                2
+            }
+            fn classes(&self) -> usize {
+                2
+            }
+            fn readout(&self) -> Readout {
+                Readout::MeanPooled
+            }
+            fn train_lengths(&self) -> RangeInclusive<usize> {
+                1..=2
+            }
+            fn test_lengths(&self) -> Vec<usize> {
+                vec![2]
+            }
+            fn train_batch(&self, _: u64, _: usize, size: usize) -> Vec<Sample> {
+                let answer = Answer {
+                    position: 0,
+                    class: 1,
+                };
+                vec![Sample::new(vec![0, 1], vec![answer]); size]
+            }
+            fn test_set(&self, _: usize) -> Vec<Sample> {
+                self.train_batch(0, 0, 3)
+            }
+            fn floor(&self, _: usize) -> f64 {
+                0.5
+            }
+            fn floor_about(&self) -> &str {
+                ""
+            }
+            fn steps(&self) -> usize {
+                1
+            }
+        }
+        let why = Causal::of(Arc::new(Silent)).map(|_| ()).unwrap_err();
+        assert!(
+            why.contains("silent cannot be") && why.contains("`Task::prompted`"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn the_floor_is_the_share_of_the_most_frequent_answer() {
+        let task = of(Addition);
+        let set = task.test_set(9);
+        let mut answers: Vec<Vec<usize>> = set.iter().map(|of| Prompted::of(of).answer).collect();
+        answers.sort();
+        let most = answers
+            .chunk_by(|a, b| a == b)
+            .map(<[_]>::len)
+            .max()
+            .unwrap();
+        assert_eq!(task.floor(9), most as f64 / 512.0);
+        // Of 512 answers that all differ it is one, and of two that are as likely about a half.
+        assert_eq!(of(Reverse).floor(40), 1.0 / 512.0);
+        assert!((of(MissingDuplicate).floor(40) - 0.5).abs() < 0.1);
+    }
+}

@@ -1,0 +1,69 @@
+//! `sort50`: sort a sequence of many symbols.
+
+use super::floor::expected_mode_share;
+use super::toy::Toy;
+use super::{Answer, BucketSort};
+
+/// As [`BucketSort`] with fifty symbols, so that few of them occur twice.
+///
+/// Where eight symbols are sorted, most of the answer follows from how often each occurs. Here nearly every place of the answer is a
+/// search for the next larger symbol. A. Kazemnejad et al. have it for decoders: "Sorting", the variant of single tokens.
+///
+/// The floor is exact, as that of [`BucketSort`].
+///
+/// Source: A. Kazemnejad et al., *The Impact of Positional Encoding on Length Generalization in Transformers*, NeurIPS 2023
+/// (arXiv 2305.19466).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sort50;
+
+impl Toy for Sort50 {
+    const NAME: &'static str = "sort50";
+    const ABOUT: &'static str = "toy: output a sequence of 50 symbols in sorted order";
+    const SOURCE: &'static str = "Sorting of Kazemnejad et al. 2023, NeurIPS";
+    const TOKENS: usize = 50;
+    const CLASSES: usize = 50;
+    const STEPS: usize = 2_500;
+    const FLOOR_ABOUT: &'static str = "the best answer without positions";
+
+    fn answers(tokens: &[usize]) -> Vec<Answer> {
+        BucketSort::answers(tokens)
+    }
+
+    fn floor_at(length: usize) -> f64 {
+        expected_mode_share(length, Self::TOKENS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Task;
+    use super::super::toy::testing::{blind_rule, digest, follows, mode};
+    use super::*;
+
+    #[test]
+    fn the_streams_are_the_published_ones() {
+        assert_eq!(
+            digest(&Sort50),
+            "71eae6f808b8f0f001a6ebc0c5e4449060fa6e03765f5f38eecb5772c6839f98"
+        );
+    }
+
+    #[test]
+    fn every_sample_follows_the_definition() {
+        // Each symbol is asked for as often as it occurs, and no later one is smaller.
+        follows(&Sort50, |x| {
+            let mut counts = [0; 50];
+            x.iter().for_each(|symbol| counts[*symbol] += 1);
+            let sorted = (0..50).flat_map(|symbol| std::iter::repeat_n(symbol, counts[symbol]));
+            (1..).zip(sorted).collect()
+        });
+    }
+
+    #[test]
+    fn the_floor_is_what_the_most_frequent_symbol_scores() {
+        for n in [10, 20, 80] {
+            let scored = blind_rule::<Sort50>(n, |counts, _| mode(counts));
+            assert!((scored - Sort50.floor(n)).abs() < 0.003, "{n}: {scored}");
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Decoders: answers that are written after their prompts, of the laboratory's tasks and of a person's own rows.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{ended, lab};
+use pe_lab::ask::{ModelSpec, Scheme, Tasks};
+use pe_lab::learn::{Keep, Model, evaluate, generate};
+use pe_lab::task::Prompted;
+use serde_json::Value;
+
+/// A model that is trained in a second.
+const SMALL: [&str; 10] = [
+    "--d-model",
+    "16",
+    "--heads",
+    "2",
+    "--layers",
+    "1",
+    "--d-ff",
+    "32",
+    "--batch-size",
+    "16",
+];
+
+fn ran(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    ended(lab().args(arguments).current_dir(folder))
+}
+
+fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
+    let (code, stdout, stderr) = ran(folder, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {stdout}{stderr}");
+    (stdout, stderr)
+}
+
+fn small(folder: &Path, arguments: &[&str]) -> (String, String) {
+    good(folder, &[arguments, &SMALL].concat())
+}
+
+fn refused(folder: &Path, arguments: &[&str]) -> String {
+    let (code, stdout, stderr) = ran(folder, arguments);
+    assert_eq!(code, 2, "{arguments:?}: {stdout}{stderr}");
+    assert!(!folder.join("s").exists(), "{arguments:?}");
+    stderr
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// Scores and losses of every trial, without the times.
+fn numbers(study: &Path) -> Vec<String> {
+    let text = fs::read_to_string(study.join("results.jsonl")).unwrap();
+    let numbers = text.lines().map(|line| {
+        let mut result: Value = serde_json::from_str(line).unwrap();
+        result["outcome"]["finished"]["timing"].take();
+        result["weights"].take();
+        result.to_string()
+    });
+    numbers.collect()
+}
+
+#[test]
+fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // A file says it as the flag does, and steps go by the name that a person writes.
+    let study = "schemes = [\"none\", \"rotary\"]\ntasks = [\"addition\", \"majority\"]\ncausal = true\nseeds = 2\n\
+                 steps = { addition = 4, majority = 3 }\n";
+    fs::write(at.join("plan.toml"), study).unwrap();
+    let compare = ["compare", "--study", "plan.toml", "--out", "s"];
+    let (stdout, stderr) = small(at, &[&compare[..], &["--dry-run"]].concat());
+    assert!(stdout.contains("on this machine"), "{stdout}");
+    assert!(
+        stderr.contains("addition(causal) for 4 steps, majority(causal) for 3 steps"),
+        "{stderr}"
+    );
+    assert!(!at.join("s").exists());
+    let (stdout, _) = small(at, &compare);
+    assert!(stdout.contains("exact match"), "{stdout}");
+    let result = json(&at.join("s/trials/addition(causal)-rotary-1/result.json"));
+    let scores = result["outcome"]["finished"]["scores"].as_array().unwrap();
+    assert_eq!(scores.len(), 8);
+    for score in scores {
+        let exact = score["exact_match"].as_f64().unwrap();
+        assert_eq!(score["exact"].as_f64(), Some(exact));
+        // One answer of 512 is the smallest part.
+        assert_eq!((exact * 512.0).fract(), 0.0);
+    }
+    let page = fs::read_to_string(at.join("s/report.html")).unwrap();
+    for words in [
+        "exact match",
+        "the sum after `a+b=`",
+        "always the most frequent answer of the test",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    // What is there is kept, and the encoder's task is another one.
+    let (_, stderr) = small(
+        at,
+        &[
+            "compare",
+            "--out",
+            "s",
+            "--tasks",
+            "majority",
+            "--seeds",
+            "2",
+            "--steps",
+            "3",
+            "--schemes",
+            "none,rotary",
+        ],
+    );
+    assert!(
+        stderr.contains("8 of them are there already and are kept; 4 are new"),
+        "{stderr}"
+    );
+    // In parts, on several machines.
+    for part in ["0/2", "1/2"] {
+        let out = format!("part-{}", &part[..1]);
+        small(
+            at,
+            &[
+                "compare",
+                "--study",
+                "plan.toml",
+                "--out",
+                &out,
+                "--shard",
+                part,
+            ],
+        );
+    }
+    small(at, &["compare", "--study", "plan.toml", "--out", "again"]);
+    good(at, &["merge", "part-0", "part-1", "--out", "merged"]);
+    assert_eq!(numbers(&at.join("merged")), numbers(&at.join("again")));
+    // The report from the files, and costs with the time of a token that is decoded.
+    good(at, &["report", "again"]);
+    let costs = [
+        "compare",
+        "--causal",
+        "--tasks",
+        "addition",
+        "--schemes",
+        "rotary",
+        "--seeds",
+        "1,",
+        "--steps",
+        "2",
+        "--costs",
+        "--out",
+        "c",
+    ];
+    small(at, &costs);
+    let costs = json(&at.join("c/costs.json"));
+    assert_eq!(costs["task"], "addition(causal)");
+    for at in costs["schemes"][0]["at"].as_array().unwrap() {
+        assert!(at["decode_ms"].as_f64().unwrap() > 0.0, "{costs}");
+    }
+}
+
+#[test]
+fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let flags = [
+        "--causal",
+        "--tasks",
+        "addition,first_eq_last",
+        "--schemes",
+        "none",
+        "--seeds",
+        "1,",
+    ];
+    small(
+        at,
+        &[
+            &[
+                "compare",
+                "--out",
+                "s",
+                "--tune",
+                "3",
+                "--steps",
+                "auto:2..4",
+            ],
+            &flags[..],
+        ]
+        .concat(),
+    );
+    let spec = json(&at.join("s/study.json"));
+    assert_eq!(
+        spec["tune"]["chosen"].as_array().unwrap().len(),
+        2,
+        "{spec}"
+    );
+    // Dropout draws random numbers, which are those of each step and not of what ran before it.
+    let train = |out: &str, steps: &str, more: &[&str]| {
+        let flags = [
+            "train",
+            "--causal",
+            "--task",
+            "addition",
+            "--dropout",
+            "0.2",
+            "--steps",
+            steps,
+            "--out",
+            out,
+        ];
+        small(at, &[&flags[..], more].concat())
+    };
+    train("whole", "100", &[]);
+    train("again", "100", &[]);
+    let losses =
+        |out: &str| json(&at.join(out).join("result.json"))["outcome"]["finished"]["curve"].clone();
+    assert_eq!(losses("whole"), losses("again"));
+    // As if it was stopped: the last checkpoint alone is there.
+    fs::remove_file(at.join("again/result.json")).unwrap();
+    for part in ["model", "optim", "scheduler"] {
+        let files = fs::read_dir(at.join("again/checkpoint")).unwrap();
+        let last = files.map(|file| file.unwrap().path()).filter(|file| {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with(part) && name.contains("-2")
+        });
+        last.for_each(|file| fs::remove_file(file).unwrap());
+    }
+    let (_, stderr) = good(at, &["train", "--resume", "--out", "again"]);
+    assert!(stderr.contains("from step 50 on"), "{stderr}");
+    assert_eq!(losses("whole"), losses("again"));
+}
+
+#[test]
+fn what_no_decoder_can_have_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("table.csv"), "when,sales\n1,2\n2,3\n").unwrap();
+    fs::write(at.join("novel.txt"), "A text.\n".repeat(600)).unwrap();
+    fs::create_dir(at.join("images")).unwrap();
+    fs::write(
+        at.join("rows.csv"),
+        "label,text\nx,a b\n".to_string() + &"y,b a\n".repeat(30),
+    )
+    .unwrap();
+    for (arguments, words) in [
+        (
+            &["--tasks", "digits"][..],
+            "digits cannot be a decoder's task: it is about images",
+        ),
+        (
+            &["--tasks", "co2"],
+            "co2 cannot be a decoder's task: it is about numbers",
+        ),
+        (
+            &["--tasks", "reverse,posmod4"],
+            "the answer is the same for every input of a length",
+        ),
+        (
+            &["--tasks", "text(causal)"],
+            "text is a decoder's task already",
+        ),
+        (
+            &["--tasks", "reverse", "--schemes", "rotary(scaling=dynamic)"],
+            "turns every key anew",
+        ),
+        (&["--data", "table.csv", "--target", "sales"], "--causal"),
+        (
+            &["--data", "novel.txt", "--objective", "masked"],
+            "predicted from both sides",
+        ),
+        (&["--data", "images"], "--causal is about"),
+        (
+            &["--data", "rows.csv"],
+            "name yours with --text COLUMN and --label COLUMN",
+        ),
+    ] {
+        let said = refused(
+            at,
+            &[&["compare", "--causal", "--out", "s"], arguments].concat(),
+        );
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    // What sees only the past is a decoder's already, and `all` leaves out what cannot be one.
+    let (_, stderr) = good(
+        at,
+        &[
+            "compare",
+            "--causal",
+            "--tasks",
+            "text",
+            "--schemes",
+            "none",
+            "--dry-run",
+            "--steps",
+            "2",
+        ],
+    );
+    assert!(stderr.contains("tasks text for 2 steps"), "{stderr}");
+    let (_, stderr) = good(
+        at,
+        &[
+            "compare",
+            "--causal",
+            "--tasks",
+            "all",
+            "--schemes",
+            "none",
+            "--dry-run",
+            "--steps",
+            "1",
+        ],
+    );
+    assert!(
+        stderr.contains("reverse(causal)") && !stderr.contains("digits"),
+        "{stderr}"
+    );
+    let (stdout, _) = good(at, &["tasks"]);
+    for (name, model) in [
+        ("addition ", "[encoder; decoder with --causal]"),
+        ("digits ", "[encoder]"),
+        ("text ", "[decoder]"),
+    ] {
+        let line = stdout.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.ends_with(model), "{line}");
+    }
+}
+
+/// Rows whose answer says their last word or two again.
+fn rows(count: usize) -> String {
+    let words = ["red", "blue", "green", "grey"];
+    let row = |nth: usize| {
+        let all: Vec<&str> = (0..2 + nth % 6)
+            .map(|k| words[(nth * 7 + k * k + nth / 5) % 4])
+            .collect();
+        let answer = all[all.len() - 1 - nth % 2..].join(" ");
+        format!(
+            "{{\"prompt\": \"{}\", \"answer\": \"{answer}\", \"note\": {nth}}}\n",
+            all.join(" ")
+        )
+    };
+    (0..count).map(row).collect()
+}
+
+#[test]
+fn own_rows_are_answered_and_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
+    let flags = [
+        "--causal",
+        "--data",
+        "rows.jsonl",
+        "--schemes",
+        "none,learned,randomized_rotary",
+        "--seeds",
+        "1,",
+    ];
+    let (_, stderr) = small(
+        at,
+        &[&["compare", "--out", "s", "--steps", "60"], &flags[..]].concat(),
+    );
+    for words in [
+        "200 rows of prompts and answers",
+        "answer from key `answer`",
+        "keys not read: `note`",
+    ] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    // The study says how its rows are read, and goes on without the flag.
+    assert_eq!(
+        json(&at.join("s/study.json"))["data"]["reading"]["objective"],
+        "answer"
+    );
+    let (_, stderr) = small(
+        at,
+        &[
+            "compare",
+            "--out",
+            "s",
+            "--schemes",
+            "none,learned,randomized_rotary",
+        ],
+    );
+    assert!(
+        stderr.contains("3 of the trials were there already"),
+        "{stderr}"
+    );
+    let (stdout, stderr) = good(at, &["predict", "rows.jsonl", "--study", "s"]);
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("row,answer", 201));
+    let given = rows(200);
+    let right = lines[1..].iter().zip(given.lines()).filter(|(said, row)| {
+        let row: Value = serde_json::from_str(row).unwrap();
+        said.split_once(',').unwrap().1 == row["answer"].as_str().unwrap()
+    });
+    let right = right.count();
+    let share = format!(
+        "{right} of 200 predictions agree with the labels that are there: exact match {:.3}",
+        right as f64 / 200.0
+    );
+    assert!(stderr.contains(&share), "{share}: {stderr}");
+    // Prompts alone, as a table too; one that is too long is named.
+    fs::write(
+        at.join("prompts.jsonl"),
+        "{\"prompt\": \"red blue\"}\n{\"prompt\": \"grey\"}\n",
+    )
+    .unwrap();
+    let (stdout, stderr) = good(at, &["predict", "prompts.jsonl", "--study", "s"]);
+    assert_eq!(stdout.lines().count(), 3, "{stdout}");
+    assert!(!stderr.contains("exact match"), "{stderr}");
+    let long = format!("{{\"prompt\": \"{}\"}}\n", "red ".repeat(60));
+    fs::write(at.join("long.jsonl"), long).unwrap();
+    let (code, _, stderr) = ran(at, &["predict", "long.jsonl", "--study", "s"]);
+    assert!(
+        code == 2 && stderr.contains("row 1 has 60 tokens"),
+        "{stderr}"
+    );
+}
+
+/// The score is the share of the answers that greedy decoding writes as they should be: of a model that was trained so far that
+/// it writes ends.
+#[test]
+fn the_score_is_the_exact_match_of_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
+    let flags = ["--causal", "--data", "rows.jsonl", "--seeds", "1,"];
+    let schemes = ["--schemes", "sinusoidal,rotary"];
+    small(
+        at,
+        &[
+            &["compare", "--out", "s", "--steps", "80"],
+            &flags[..],
+            &schemes,
+        ]
+        .concat(),
+    );
+    let source = pe_lab::data::Source {
+        reading: pe_lab::data::Reading {
+            objective: Some(pe_lab::data::Objective::Answer),
+            ..Default::default()
+        },
+        ..pe_lab::data::Source::from(at.join("rows.jsonl").as_path())
+    };
+    let tasks = Tasks::from_source(&source).unwrap();
+    let task = tasks.get("data").unwrap();
+    let device = burn::tensor::Device::flex();
+    for scheme in ["sinusoidal", "rotary"] {
+        let trial = at.join(format!("s/trials/data-{scheme}-1"));
+        let spec = json(&trial.join("result.json"))["spec"].clone();
+        let sizes: ModelSpec = serde_json::from_value(spec["model"].clone()).unwrap();
+        let scheme: Scheme = serde_json::from_value(spec["scheme"].clone()).unwrap();
+        let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
+        let model = model.with_weights(&trial.join("weights.bpk")).unwrap();
+        let mut ended = 0;
+        for score in evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap() {
+            let set: Vec<Prompted> = task
+                .test_set(score.length)
+                .iter()
+                .map(Prompted::of)
+                .collect();
+            let prompts: Vec<Vec<usize>> = set.iter().map(|of| of.prompt.clone()).collect();
+            let written = generate(&model, task.as_ref(), &prompts, &device).unwrap();
+            let right = written
+                .iter()
+                .zip(&set)
+                .filter(|(written, of)| written.ended && written.answer == of.answer);
+            assert_eq!(score.score.value(), right.count() as f64 / set.len() as f64);
+            ended += written.iter().filter(|written| written.ended).count();
+        }
+        assert!(
+            ended > 0,
+            "no answer has an end, so the comparison says nothing"
+        );
+    }
+}
