@@ -160,6 +160,7 @@
 //!
 //! The application chooses the backend, by a feature of its own `burn` dependency.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![warn(missing_docs)]
 #![deny(unsafe_code)]

@@ -113,6 +113,7 @@
 //! Without features the crate runs on Burn's operations on any backend that the application enables
 //! on its own `burn` dependency.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_docs)]
 
 mod adam;

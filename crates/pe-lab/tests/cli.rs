@@ -231,7 +231,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     // Again: nothing is trained, and the numbers are the same.
     let result = out.join("trials/digits-learned-1/result.json");
     let before = changed(&result);
-    let (code, again, stderr) = run(TINY, Some(&out));
+    let (code, again, stderr) = run(&[TINY, &["--details"]].concat(), Some(&out));
     assert_eq!((code, &again), (0, &stdout));
     assert!(
         stderr.contains("2 of the trials were there already"),

@@ -441,6 +441,7 @@ fn the_series_of_the_laboratory_is_a_task() {
     ];
     let flags = [
         "compare",
+        "--details",
         "--schemes",
         "none,rotary,learned",
         "--seeds",
