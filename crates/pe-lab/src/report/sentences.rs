@@ -57,7 +57,7 @@ pub fn answer(answer: &Answer, about: About) -> String {
                 format!(" So far {} is highest{}.", plain(scheme), with_score(score))
             });
             format!(
-                "{seeds} nothing, whatever they show: at least {fewest} are needed, and {enough} show a clear difference \
+                "{seeds} nothing, whatever they show: at least {fewest} are needed, and {enough} show a clear difference where runs are alike \
                  (--seeds {enough}).{so_far}"
             )
         }
