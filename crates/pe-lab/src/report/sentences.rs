@@ -60,7 +60,8 @@ pub fn answer(answer: &Answer, about: About) -> String {
                 format!(" So far {} is highest{}.", plain(scheme), with_score(score))
             });
             format!(
-                "{seeds} nothing, whatever they show: at least {fewest} are needed, and {enough} show a clear difference{}.{so_far}",
+                "{seeds} nothing, whatever the scores: at least {fewest} are needed, and {enough} show a clear difference where runs are \
+                 alike{}.{so_far}",
                 match about.ran_here {
                     true => format!(" (--seeds {enough})"),
                     false => String::new(),

@@ -7,6 +7,7 @@ mod browser;
 mod common;
 mod explorer;
 mod pages;
+mod report;
 
 use std::path::Path;
 use std::thread;
