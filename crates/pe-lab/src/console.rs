@@ -9,6 +9,32 @@ pub fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(line));
 }
 
+/// The most characters of what was given that a message shows.
+pub const MOST_SHOWN: usize = 80;
+
+/// What was given as a message shows it: on one line, escaped, and cut after [`MOST_SHOWN`] characters.
+///
+/// ```
+/// assert_eq!(pe_lab::console::short("a\nb"), "a\\nb");
+/// assert!(pe_lab::console::short(&"a".repeat(5_000)).ends_with("a… (5000 characters)"));
+/// ```
+pub fn short(given: &str) -> String {
+    let escape = |c: char| match c.is_control() || is_obeyed(c) {
+        true => c.escape_debug().to_string(),
+        false => c.to_string(),
+    };
+    let shown: String = given.chars().take(MOST_SHOWN).map(escape).collect();
+    match given.chars().count() {
+        count if count > MOST_SHOWN => format!("{shown}… ({count} characters)"),
+        _ => shown,
+    }
+}
+
+/// Whether a terminal obeys escapes that move the cursor. One that is called `dumb` shows them.
+pub fn moves_the_cursor() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// The text with every character spelled out that would not be shown but obeyed: control characters, such as the
 /// beginning of an ANSI sequence, and marks that turn the direction of writing. Names of files, columns and labels and
 /// reasons of failures may hold them. Ends of lines and tabs stay.

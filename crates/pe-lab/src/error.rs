@@ -124,6 +124,17 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
+    /// The system gave no thread or no process.
+    #[error(
+        "no {what} could be started: {source}. Something is at its limit: processes (ulimit -u), open files \
+         (ulimit -n) or memory. What is finished is kept; run the same command again to go on"
+    )]
+    NotStarted {
+        /// What was not started.
+        what: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The study's copy of the data has changed.
     #[error(
         "{} has changed since the study was made; put the same {file} there again",
@@ -173,6 +184,11 @@ impl LabError {
         move |source| Self::File { path, source }
     }
 
+    /// Turns an error of starting a thread or a process into a [`LabError::NotStarted`].
+    pub fn not_started(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::NotStarted { what, source }
+    }
+
     /// Turns an error about the content of a JSON file into a [`LabError::Content`].
     pub fn content(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
         let path = path.to_path_buf();
@@ -200,6 +216,7 @@ impl LabError {
             Self::StudyStopped { .. }
             | Self::Stopped { .. }
             | Self::File { .. }
+            | Self::NotStarted { .. }
             | Self::Content { .. }
             | Self::ChangedData { .. }
             | Self::Page { .. }

@@ -39,11 +39,12 @@
 //! stats             imports rng
 //! names             what a person may have meant
 //! erased            a module of any type behind one type
+//! door              the files of a study, without links and pipes
 //! task              imports rng
-//! data              imports task
+//! data              imports task, door
 //! error             imports data, names
 //! device            imports error
-//! folder            imports data
+//! folder            imports data, door
 //! ask               imports task, data, folder, device, erased, and the crate pe-encoder
 //! learn             imports ask
 //! run               imports learn
@@ -63,6 +64,7 @@ pub mod cli;
 pub mod console;
 pub mod data;
 pub mod device;
+pub mod door;
 pub mod draw;
 mod erased;
 pub mod error;

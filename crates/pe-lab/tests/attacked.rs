@@ -175,7 +175,10 @@ fn what_a_killed_process_left_is_removed() {
     let out = folder.path().join("study");
     let trial = out.join("trials/reverse-none-1");
     fs::create_dir_all(&out).unwrap();
-    let left = [out.join(".unfinished-a"), trial.join(".unfinished-b")];
+    let left = [
+        out.join(".pe-lab-unfinished-000000000000000a"),
+        trial.join(".pe-lab-unfinished-000000000000000b"),
+    ];
     fs::write(&left[0], "{").unwrap();
     assert_eq!(common::ended(&mut study(&out)).0, 0);
     assert!(!left[0].exists());
@@ -187,7 +190,7 @@ fn what_a_killed_process_left_is_removed() {
     rows::write_rows(&file);
     let out = folder.path().join("of-data");
     assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
-    let left = out.join("data/.unfinished-c");
+    let left = out.join("data/.pe-lab-unfinished-000000000000000c");
     fs::write(&left, "{").unwrap();
     assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
     assert!(!left.exists());
@@ -199,7 +202,7 @@ fn what_a_killed_process_left_is_removed() {
     };
     assert_eq!(train(&["--steps", "3"]), 0);
     fs::remove_file(out.join("result.json")).unwrap();
-    let left = out.join("checkpoint/.unfinished-d");
+    let left = out.join("checkpoint/.pe-lab-unfinished-000000000000000d");
     fs::write(&left, "{").unwrap();
     assert_eq!(train(&["--resume"]), 0);
     assert!(!left.exists());

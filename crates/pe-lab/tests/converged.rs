@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{ended, lab};
 use pe_lab::ask::{Tasks, TrialSpec};
-use pe_lab::folder::TrialFolder;
+use pe_lab::folder::{Entry, TrialFolder};
 use pe_lab::learn::Watch;
 use pe_lab::run::{TrialResult, run_trial};
 use serde_json::Value;
@@ -125,9 +125,11 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     // training that chose are those of one that is trained without them, and not those of the test.
     let spec = TrialSpec {
         tuning: true,
-        ..TrialResult::read(&first.join("trials/majority-none-1/result.json"))
-            .unwrap()
-            .spec
+        ..TrialResult::read(&Entry::named(
+            first.join("trials/majority-none-1/result.json"),
+        ))
+        .unwrap()
+        .spec
     };
     let place = TrialFolder::at(folder.path().join("chosen"));
     fs::create_dir_all(place.path()).unwrap();
@@ -331,7 +333,7 @@ fn tuning_trains_each_rate_until_it_has_converged() {
     let out = folder.path().join("study");
     run(EASY, "auto:60..120", &["--seeds", "1", "--tune", "2"], &out);
     let file = out.join("trials/majority-none-101-rate-0.0015/result.json");
-    let result = TrialResult::read(&file).unwrap();
+    let result = TrialResult::read(&Entry::named(&file)).unwrap();
     assert_eq!((result.spec.auto_from, result.spec.steps), (Some(60), 120));
     assert!([60, 120].contains(&result.measures().unwrap().steps()));
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pe_lab::folder::Entry;
 use pe_lab::run::{Lock, TrialResult};
 use serde_json::{Value, json};
 
@@ -61,7 +62,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (out, file) = finished(folder.path());
     let whole = fs::read(&file).unwrap();
-    let own = TrialResult::read(&file).unwrap();
+    let own = TrialResult::read(&Entry::named(&file)).unwrap();
 
     // A better score, another seed's number, a shorter time: all of them possible.
     let edits: [fn(&mut Value); 3] = [
@@ -113,7 +114,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
         code: Some("0123456789abcdef".into()),
         ..own
     };
-    other.write(&file).unwrap();
+    other.write(&Entry::named(&file)).unwrap();
     let whole = folder.path().join("whole");
     let merged = common::ended(
         common::lab()
@@ -137,7 +138,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     if let pe_lab::run::Outcome::Finished(measures) = &mut other.outcome {
         measures.parameters += 1;
     }
-    other.write(&file).unwrap();
+    other.write(&Entry::named(&file)).unwrap();
     let merge = common::ended(
         common::lab()
             .arg("merge")
@@ -391,7 +392,7 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
                 stderr.contains("data-none-1/result.json") && stderr.contains("weights.bpk");
             assert!(named, "{place}: {stderr}");
             assert!(
-                stderr.contains("does not hold the weights"),
+                stderr.contains("it is not as it was written"),
                 "{place}: {stderr}"
             );
         }
@@ -439,7 +440,7 @@ fn one_process_at_a_time_works_in_a_folder_also_when_its_lock_was_deleted() {
     let places = [(&out, "study.lock"), (&trained, "train.lock")];
     for (place, name) in places {
         let file = place.join(name);
-        let lock = Lock::of(place, &file).unwrap();
+        let lock = Lock::of(place, &Entry::named(&file)).unwrap();
         for deleted in [false, true] {
             if deleted {
                 fs::remove_file(&file).unwrap();
@@ -469,9 +470,9 @@ fn a_terminal_and_a_page_get_no_orders_from_a_study() {
         '\u{1b}', '\u{7}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{7f}', '\r',
     ];
     // A trial that failed, and one that left no result.
-    let mut failed = TrialResult::read(&result).unwrap();
+    let mut failed = TrialResult::read(&Entry::named(&result)).unwrap();
     failed.outcome = pe_lab::run::Outcome::Failed(orders.into());
-    failed.write(&result).unwrap();
+    failed.write(&Entry::named(&result)).unwrap();
     let missing = out.join("trials/reverse-learned-1");
     fs::remove_file(missing.join("result.json")).unwrap();
     fs::write(missing.join("failure.json"), json!(orders).to_string()).unwrap();
@@ -506,7 +507,7 @@ fn a_large_loss_is_drawn() {
     assert_eq!(code, 0, "{stderr}");
     for trial in fs::read_dir(out.join("trials")).unwrap() {
         let file = trial.unwrap().path().join("result.json");
-        let mut result = TrialResult::read(&file).unwrap();
+        let mut result = TrialResult::read(&Entry::named(&file)).unwrap();
         if let pe_lab::run::Outcome::Finished(measures) = &mut result.outcome {
             let losses = [1.0, 1e308, 2.0, 1.7e308, 1.0, -1e308];
             let points = losses
@@ -519,7 +520,7 @@ fn a_large_loss_is_drawn() {
             measures.curve = points.collect();
             measures.held_out = measures.curve.clone();
         }
-        result.write(&file).unwrap();
+        result.write(&Entry::named(&file)).unwrap();
     }
     let started = std::time::Instant::now();
     let (code, _, stderr) = report(&out);

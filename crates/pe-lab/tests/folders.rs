@@ -62,7 +62,7 @@ fn a_read_only_folder_is_named_and_nothing_is_run() {
 fn a_full_disk_loses_no_finished_trial_and_leaves_no_half_file() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
-        "{STUDY}; echo code $?; find \"$1\" -name '.unfinished-*' -o -name '*.html' -size 0; \
+        "{STUDY}; echo code $?; find \"$1\" -name '.pe-lab-unfinished-*' -o -name '*.html' -size 0; \
          mount -o remount,size=20m \"$1\"; {STUDY} >/dev/null; echo code $?"
     );
     let Some(output) = with_disk("size=24k", &script, folder.path()) else {

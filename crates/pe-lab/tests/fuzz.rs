@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use fuzzing::fuzz;
 use pe_lab::ask::{Plan, StudySpec, Tasks};
 use pe_lab::data::{DataTask, Objective, Reading, Source};
+use pe_lab::folder::Entry;
 use pe_lab::inspect::Inspection;
 use pe_lab::run::TrialResult;
 use pe_lab::task::{Input, Sample, Task};
@@ -163,7 +164,7 @@ fn plans() {
 fn studies() {
     let tasks = Tasks::default();
     fuzz("study", corpus("study"), |file| {
-        let spec: Result<StudySpec, _> = pe_lab::folder::read_json(file);
+        let spec: Result<StudySpec, _> = pe_lab::folder::read_json(&Entry::named(file));
         let Ok(spec) = spec else { return false };
         spec.check(&tasks).is_ok() && spec.trials(&tasks).is_ok()
     });
@@ -173,7 +174,7 @@ fn studies() {
 fn results() {
     let tasks = Tasks::default();
     fuzz("result", corpus("result"), |file| {
-        let Ok(result) = TrialResult::read(file) else {
+        let Ok(result) = TrialResult::read(&Entry::named(file)) else {
             return false;
         };
         let Ok(task) = tasks.get(&result.spec.task) else {
@@ -185,8 +186,8 @@ fn results() {
             assert!(scores.all(|score| score.normalized().is_finite()));
         }
         // What was read can be written and is the same again.
-        result.write(file).unwrap();
-        assert_eq!(TrialResult::read(file).unwrap(), result);
+        result.write(&Entry::named(file)).unwrap();
+        assert_eq!(TrialResult::read(&Entry::named(file)).unwrap(), result);
         true
     });
 }

@@ -176,7 +176,7 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
     // A machine that is busy may not have come as far as the folder.
     fs::create_dir_all(&broken).unwrap();
     // Half of it, under the name that files have until they are whole.
-    let half = broken.join(".unfinished-half");
+    let half = broken.join(".pe-lab-unfinished-0123456789abcdef");
     fs::write(
         &half,
         &fs::read(unbroken.join("data.prepared")).unwrap()[..9_000],

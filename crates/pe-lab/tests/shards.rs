@@ -97,11 +97,11 @@ fn other_studies_and_other_results_are_not_merged() {
     run(&mut compare(&plan, &at("again")));
     let file = at("again").join("trials/reverse-none-1/result.json");
     // Computed otherwise, and stored as every result is.
-    let mut other = pe_lab::run::TrialResult::read(&file).unwrap();
+    let mut other = pe_lab::run::TrialResult::read(&pe_lab::folder::Entry::named(&file)).unwrap();
     if let pe_lab::run::Outcome::Finished(measures) = &mut other.outcome {
         measures.scores[0].score = pe_lab::task::Score::Accuracy(0.125);
     }
-    other.write(&file).unwrap();
+    other.write(&pe_lab::folder::Entry::named(&file)).unwrap();
     let (code, _, stderr) = merge(&[&at("one"), &at("again")], &at("all"));
     assert_eq!(code, 2, "{stderr}");
     assert!(

@@ -1,6 +1,7 @@
 //! What a person asks for: a `study.toml`. The presets are such files, and flags override them.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
@@ -15,6 +16,9 @@ use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
 use crate::names::did_you_mean;
+
+/// The most bytes of a `study.toml`.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A study as a person asks for it. What is left out comes from the preset, from the tasks, and from
 /// the default recipe and model.
@@ -251,7 +255,17 @@ impl Plan {
     ///
     /// [`LabError::Usage`] when the file cannot be read, or with the line that is wrong.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = fs::read_to_string(path).map_err(|error| {
+        let text = fs::File::open(path).and_then(|file| {
+            let mut text = String::new();
+            file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+            match text.len() as u64 > MOST_BYTES {
+                true => Err(io::Error::other(format!(
+                    "it has more than {MOST_BYTES} bytes"
+                ))),
+                false => Ok(text),
+            }
+        });
+        let text = text.map_err(|error| {
             LabError::Usage(format!(
                 "{}: {error}; name a file such as the study.toml of any study",
                 path.display()
@@ -309,6 +323,7 @@ impl Plan {
             reading.objective = Some(Objective::Next);
         }
         Ok(Some(Source {
+            inside: None,
             file,
             test: self.test.clone(),
             folds: self.folds,

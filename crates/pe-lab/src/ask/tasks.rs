@@ -1,6 +1,6 @@
 //! Where the name of a task is looked up.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::registry;
@@ -35,12 +35,9 @@ impl Tasks {
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.data().into_iter().flat_map(|data| {
             let source = data.source();
-            let files = [
-                Some(source.file.as_path()),
-                Some(data.private()),
-                source.test.as_deref(),
-            ];
-            files.into_iter().flatten()
+            let files = [&source.test, &source.tokenizer].into_iter().flatten();
+            let files = files.chain([&source.file]).chain(data.private());
+            files.map(PathBuf::as_path)
         })
     }
 

@@ -1,5 +1,7 @@
 //! The versions of what computes a study.
 
+use std::fs::File;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::digest_of;
@@ -21,7 +23,9 @@ pub const CODE: &str = env!("PE_LAB_CODE");
 
 /// A digest of this program. Two builds of the same sources may have different ones.
 pub(super) fn of_program() -> String {
-    let digest = std::env::current_exe().and_then(|program| digest_of(&program));
+    let digest = std::env::current_exe()
+        .and_then(File::open)
+        .and_then(digest_of);
     // A program that cannot be read is not known to be the same as any other.
     digest.map_or_else(
         |_| format!("unread-{}", std::process::id()),

@@ -18,7 +18,7 @@ use crate::ask::{
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, read_json};
+use crate::folder::{StudyFolder, is_there, read_json};
 use crate::report::Report;
 use crate::run::{Budget, Crew, Estimate, Open, Progress, Study, TrialTimes, cores, in_words};
 use crate::stats::Looks;
@@ -113,6 +113,7 @@ impl Args {
     fn plan(&self) -> Result<Plan, LabError> {
         let folder = StudyFolder::at(&self.out);
         let mut is_preset = true;
+        let is_study = is_there(&folder.spec())?;
         let base = match (&self.study, &self.preset) {
             (Some(file), _) => {
                 is_preset = false;
@@ -120,7 +121,7 @@ impl Args {
             }
             (None, Some(name)) => Plan::preset(name)?,
             (None, None) if self.data.is_some() => Plan::preset("standard")?,
-            (None, None) if folder.spec().exists() => {
+            (None, None) if is_study => {
                 is_preset = false;
                 let there: StudySpec = read_json(&folder.spec())?;
                 there.plan().inside(folder.path())
@@ -155,7 +156,7 @@ impl Args {
         let steps_asked = self.steps.is_some() || (self.study.is_some() && plan.steps.is_some());
         let (mut spec, tasks) = StudySpec::of(plan)?;
         let folder = StudyFolder::at(&self.out);
-        if folder.spec().exists() {
+        if is_there(&folder.spec())? {
             let there: StudySpec = read_json(&folder.spec())?;
             let grown = spec.grown_from(&there, steps_asked);
             let differs = grown.obstacles(&there);
@@ -200,7 +201,7 @@ impl Args {
                 ));
             }
         };
-        if study.folder().spec().exists() {
+        if is_there(&study.folder().spec())? {
             return Err(LabError::Usage(format!(
                 "--budget chooses the seeds and steps of a new study, and {} holds one already; run it on without \
                  --budget, or choose another folder with --out",

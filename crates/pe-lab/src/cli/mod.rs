@@ -3,20 +3,24 @@
 mod array;
 mod compare;
 mod costs;
+mod given;
 mod inspect;
 mod merge;
 mod names;
+mod placed;
 mod plot;
 mod predict;
 mod private;
 mod report;
 mod rows;
 mod serve;
+mod shortage;
 mod signals;
 mod sizes;
 mod terminal;
 mod train;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,6 +31,7 @@ use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
 use crate::run;
+use given::shortened;
 use terminal::print_line;
 
 /// Which positional encoding, for which data?
@@ -148,14 +153,26 @@ impl Lab {
     #[must_use]
     pub fn main(self) -> ExitCode {
         self.install();
-        match Cli::parse().run() {
+        shortage::end_with_a_sentence();
+        let cli = Cli::try_parse().unwrap_or_else(|error| refused(&error));
+        match cli.run() {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
-                tell(&format!("error: {error}"));
+                tell(&shortened(&format!("error: {error}")));
                 ExitCode::from(error.exit_code())
             }
         }
     }
+}
+
+/// Ends the program with what is wrong with its arguments, or with the help that was asked for.
+fn refused(error: &clap::Error) -> ! {
+    let message = error.render().to_string();
+    if let Cow::Owned(short) = shortened(&message) {
+        tell(short.trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 impl Cli {

@@ -1,6 +1,7 @@
 //! `pe-lab predict`: the labels of other rows or images, or the next numbers of a series, from the best model of a
 //! study.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use burn::tensor::Device;
@@ -8,12 +9,12 @@ use burn::tensor::Device;
 use super::terminal::print_exact;
 use crate::ask::TrialSpec;
 use crate::console::tell;
-use crate::data::{ToPredict, Truth, digest_of};
+use crate::data::{ToPredict, Truth};
 use crate::device;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, read_sealed};
+use crate::folder::{StudyFolder, is_there, of_digest, read_sealed};
 use crate::learn::{Model, numbers, probabilities};
-use crate::run::{Study, Winner};
+use crate::run::{MOST_BYTES, Study, Winner};
 use crate::task::{Sample, Task};
 
 /// The arguments of `predict`.
@@ -40,7 +41,7 @@ impl Args {
             )));
         };
         for file in [folder.winner(), folder.winner_weights()] {
-            if !file.exists() {
+            if !is_there(&file)? {
                 return Err(LabError::Usage(format!(
                     "{} is not there; run `pe-lab compare` on this folder again",
                     file.display()
@@ -48,7 +49,7 @@ impl Args {
             }
         }
         let (winner, _): (Winner, bool) = read_sealed(&folder.winner())?;
-        check(&winner, &study)?;
+        let weights = checked_weights(&winner, &study)?;
         let task = study.tasks().get(&winner.task)?;
         let data = own.to_predict(&winner.task, &self.file)?;
         data.notes.iter().for_each(|note| tell(note));
@@ -73,7 +74,7 @@ impl Args {
             winner.seed,
             &device,
         )?;
-        let model = model.with_weights(&folder.winner_weights())?;
+        let model = model.with_weights(&folder.winner_weights(), weights)?;
         let mut table = csv::Writer::from_writer(Vec::new());
         let failed = |error: csv::Error| LabError::Usage(error.to_string());
         let predicted = said(&model, task.as_ref(), &data, own.labels(), &device)?;
@@ -175,9 +176,8 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>]) -> Option<String> {
     })
 }
 
-/// Checks that the winner is a trial of the study, and that its weights are those that were kept. Those of earlier
-/// versions have no digest.
-fn check(winner: &Winner, study: &Study) -> Result<(), LabError> {
+/// The weights of the winner, which must be a trial of the study. Those of earlier versions have no digest.
+fn checked_weights(winner: &Winner, study: &Study) -> Result<Vec<u8>, LabError> {
     let folder = study.folder();
     let trials = study.spec().trials(study.tasks())?;
     let is_winner = |trial: &TrialSpec| {
@@ -189,7 +189,7 @@ fn check(winner: &Winner, study: &Study) -> Result<(), LabError> {
     };
     if !trials.iter().any(is_winner) {
         return Err(LabError::Content {
-            path: folder.winner(),
+            path: folder.winner().to_path_buf(),
             reason: format!(
                 "it is about {}, which is no trial of this study",
                 winner.trial
@@ -197,15 +197,14 @@ fn check(winner: &Winner, study: &Study) -> Result<(), LabError> {
         });
     }
     let file = folder.winner_weights();
-    let kept = digest_of(&file).map_err(LabError::file(&file))?;
-    match &winner.weights {
-        Some(digest) if *digest != kept => Err(LabError::Content {
-            path: file,
+    match of_digest(&file, winner.weights.as_deref(), MOST_BYTES) {
+        Err(error) if error.kind() == ErrorKind::InvalidData => Err(LabError::Content {
+            path: file.to_path_buf(),
             reason: format!(
-                "it does not hold the weights that {} names",
+                "{error}; it does not hold the weights that {} names",
                 folder.winner().display()
             ),
         }),
-        _ => Ok(()),
+        weights => weights.map_err(LabError::file(&file)),
     }
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::placed;
 use super::private::keep_as_private_as;
 use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::StudyFolder;
+use crate::folder::{StudyFolder, is_there};
 use crate::report::Report;
 use crate::run::{Outcomes, Study, provenance};
 
@@ -49,7 +50,7 @@ impl Args {
                 std::fs::create_dir_all(out).map_err(LabError::file(out))?;
                 let to = StudyFolder::at(out);
                 // A report would take the place of that study's own.
-                if to.spec().exists() && to != *study.folder() {
+                if is_there(&to.spec())? && to != *study.folder() {
                     return Err(LabError::Usage(format!(
                         "{} holds a study of its own; choose another folder with --out",
                         out.display()
@@ -70,7 +71,10 @@ pub(super) fn show(
     to: &StudyFolder,
 ) -> Result<u8, LabError> {
     let report = Report::of(study, outcomes);
-    let files = report.write(to)?;
+    let files = match to == study.folder() {
+        true => report.write(to)?,
+        false => placed::write(&report, to.path())?,
+    };
     if how.json {
         print_json(&report.json()?);
     } else {

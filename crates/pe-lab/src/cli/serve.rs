@@ -2,12 +2,17 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::report::open;
 use super::signals::on_stop;
 use super::terminal::print_line;
 use crate::error::LabError;
 use crate::serve::{Server, Site};
+
+/// How long the server may take to end.
+const PATIENCE: Duration = Duration::from_millis(1_800);
 
 /// The flags of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,14 +37,15 @@ impl Args {
         };
         let server = Server::bind(self.port, Site::new(self.folder))?;
         let stop = server.stop();
-        on_stop(move || stop.now())?;
+        on_stop(PATIENCE, 0, move || stop.now())?;
         let link = server.link(page);
         print_line(&format!("{link} (Ctrl-C ends it)"));
         let way = self.open.then(|| way_to(&link)).transpose()?;
         if let Some(way) = &way {
             // The program that opens a page may wait for the browser, which waits for the server.
             let file = way.path().to_path_buf();
-            std::thread::spawn(move || open(&file));
+            let way = thread::Builder::new().spawn(move || open(&file));
+            way.map_err(LabError::not_started("thread"))?;
         }
         server.run();
         Ok(0)

@@ -1,15 +1,44 @@
 //! Ctrl-C, and the signals by which a program is asked to end.
 
+use std::process::exit;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
 use crate::error::LabError;
 use crate::run::Stop;
 
-/// Calls `stop` on Ctrl-C, when the terminal is closed, and when the program is asked to end. A signal that was
+/// How long a study or a training may take to end by itself. All of its files are whole at any moment.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Calls `stop` on Ctrl-C, when the terminal is closed, and when the program is asked to end. A program that is still there
+/// after `patience`, or that is asked twice, is ended with this exit code: what it waits for may never come. A signal that was
 /// ignored when the program started, as `nohup` does with that of a closed terminal, stays ignored.
-pub(super) fn on_stop(stop: impl Fn() + Send + 'static) -> Result<(), LabError> {
+pub(super) fn on_stop(
+    patience: Duration,
+    code: i32,
+    stop: impl Fn() + Send + 'static,
+) -> Result<(), LabError> {
     #[cfg(unix)]
     let ignored = unix::ignored();
-    ctrlc::set_handler(stop)
-        .map_err(|error| LabError::Usage(format!("cannot react to Ctrl-C: {error}")))?;
+    let asked = AtomicBool::new(false);
+    let handler = move || {
+        if asked.swap(true, Ordering::SeqCst) {
+            exit(code);
+        }
+        stop();
+        let end = move || {
+            thread::sleep(patience);
+            exit(code);
+        };
+        if thread::Builder::new().spawn(end).is_err() {
+            exit(code);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|error| match error {
+        ctrlc::Error::System(source) => LabError::not_started("thread")(source),
+        error => LabError::Usage(format!("cannot react to Ctrl-C: {error}")),
+    })?;
     #[cfg(unix)]
     unix::ignore(&ignored);
     Ok(())
@@ -19,7 +48,7 @@ pub(super) fn on_stop(stop: impl Fn() + Send + 'static) -> Result<(), LabError> 
 pub(super) fn stop_of_trials() -> Result<Stop, LabError> {
     let stop = Stop::default();
     let called = stop.clone();
-    on_stop(move || called.now())?;
+    on_stop(PATIENCE, 1, move || called.now())?;
     Ok(stop)
 }
 

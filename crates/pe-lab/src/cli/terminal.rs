@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
-use crate::console::{tell, visible, visible_json};
+use crate::console::{moves_the_cursor, tell, visible, visible_json};
 
 /// Prints a line for a person to standard output; what would be obeyed by a terminal is spelled out.
 pub(super) fn print_line(line: &str) {
@@ -47,5 +47,5 @@ pub(super) fn has_dashboard() -> bool {
     {
         return false;
     }
-    out.is_terminal()
+    out.is_terminal() && moves_the_cursor()
 }

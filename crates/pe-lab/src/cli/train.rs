@@ -1,5 +1,6 @@
 //! `pe-lab train`: one trial, watched, with checkpoints.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,14 +11,15 @@ use burn::train::Interrupter;
 use super::names::Known;
 use super::private::keep_as_private_as;
 use super::rows::Rows;
-use super::signals::on_stop;
+use super::signals::{PATIENCE, on_stop};
 use super::sizes::Sizes;
 use super::terminal::{has_dashboard, print_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TaskSteps, Tasks, TrialSpec, Versions};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, TrialFolder, UNFINISHED, is_there, read_json, remove_unfinished, write_json,
+    StudyFolder, TrialFolder, is_there, is_unfinished, names, read_json, remove_all,
+    remove_unfinished, write_json,
 };
 use crate::learn::{Checkpoints, EPOCH, LastCheckpoint, Watch, last_checkpoint};
 use crate::run::{Lock, Outcome, TrialResult, keep_data, kept_tasks, run_trial};
@@ -88,16 +90,17 @@ impl Args {
             }
         ));
         let interrupter = Interrupter::new();
-        on_stop({
+        let dashboard = has_dashboard();
+        on_stop(PATIENCE, 1, {
             let interrupter = interrupter.clone();
-            // The second Ctrl-C ends the program at once, since the test after the training cannot be
-            // interrupted.
-            move || match interrupter.should_stop() {
-                false => interrupter.stop(Some("Ctrl-C")),
-                true => std::process::exit(1),
+            move || {
+                // The dashboard of a terminal that was closed cannot go on, and nobody sees it.
+                if dashboard && !has_dashboard() {
+                    std::process::exit(1);
+                }
+                interrupter.stop(Some("Ctrl-C"));
             }
         })?;
-        let dashboard = has_dashboard();
         let watch = Watch {
             on_step: match dashboard {
                 true => Box::new(|step, _| {
@@ -159,24 +162,25 @@ impl Args {
         let lock = Lock::of(&self.out, &folder.lock())?;
         // Another process may have begun a training in between.
         self.check_empty(folder)?;
-        remove_unfinished(&self.out)?;
-        keep_data(&tasks, &StudyFolder::at(&self.out))?;
+        remove_unfinished(folder.entry())?;
+        // The lock says that a copy of data without a training is what a start left that was stopped.
+        let place = StudyFolder::at(&self.out);
+        remove_all(&place.entry(StudyFolder::DATA))?;
+        keep_data(&tasks, &place)?;
         write_json(&folder.spec(), spec)?;
         Ok((spec.clone(), tasks.get(&spec.task)?, lock))
     }
 
     /// Checks that nothing is in the folder but what a start leaves that was killed.
     fn check_empty(&self, folder: &TrialFolder) -> Result<(), LabError> {
-        let mut entries = fs::read_dir(&self.out).map_err(LabError::file(&self.out))?;
-        let lock = folder.lock();
-        let foreign = |entry: std::io::Result<fs::DirEntry>| {
-            entry.is_ok_and(|entry| {
-                let name = entry.file_name();
-                !name.to_string_lossy().starts_with(UNFINISHED) && entry.path() != lock
-            })
+        let is_marked = Lock::is_marked(&folder.lock());
+        let own = |name: &OsString| {
+            is_unfinished(name)
+                || name == TrialFolder::LOCK
+                || (name == StudyFolder::DATA && is_marked)
         };
-        if entries.any(foreign) {
-            let (out, is_training) = (self.out.display(), folder.spec().exists());
+        if !names(folder.entry())?.iter().all(own) {
+            let (out, is_training) = (self.out.display(), is_there(&folder.spec())?);
             return Err(LabError::Usage(if is_training {
                 format!("{out} holds a training; go on with --resume, or choose another --out")
             } else {
@@ -197,10 +201,11 @@ impl Args {
         }
         let lock = Lock::of(&self.out, &folder.lock())?;
         let of_data = StudyFolder::at(&self.out).places_of_data();
-        for place in of_data.iter().chain([&self.out, &folder.checkpoints()]) {
-            if place.exists() {
-                remove_unfinished(place)?;
-            }
+        for place in of_data
+            .iter()
+            .chain([folder.entry(), &folder.checkpoints()])
+        {
+            remove_unfinished(place)?;
         }
         if is_there(&folder.result())? {
             TrialResult::read(&folder.result())?;

@@ -47,7 +47,7 @@ mod tokenizer;
 
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,6 +66,7 @@ pub use prepared::{digest as prepared_digest, task as prepared_task};
 pub use reading::{Objective, Reading, TokenKind};
 pub use series::co2;
 
+use crate::door::{Entry, bytes_of};
 use crate::task::{Language, NextToken, Sample, Task};
 use images::Images;
 use labelled::Labelled;
@@ -158,6 +159,8 @@ fn delimiter(path: &Path) -> Option<char> {
 /// The files of the user's data, and how they are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
+    /// The folder in which all files lie, of a study that may come from somebody else: no link in it is followed.
+    pub inside: Option<PathBuf>,
     /// The file.
     pub file: PathBuf,
     /// A file of rows to test on. Without it a part of the first file is held out.
@@ -181,6 +184,18 @@ pub struct Known {
     pub vocabulary: Option<usize>,
     /// A file of the tokens that a tokenizer made of the text.
     pub ids: Option<PathBuf>,
+}
+
+impl Source {
+    /// One of its files, to be opened.
+    fn entry(&self, file: &Path) -> Entry {
+        let inside = self.inside.as_deref();
+        let lies = inside.and_then(|root| Some((root, file.strip_prefix(root).ok()?)));
+        lies.map_or_else(
+            || Entry::named(file),
+            |(root, inside)| Entry::inside(root, inside),
+        )
+    }
 }
 
 impl From<&Path> for Source {
@@ -257,8 +272,8 @@ pub struct DataTask {
     spec: DataSpec,
     source: Source,
     description: Vec<String>,
-    /// What was read that the fewest may read: the file itself, or one of the images of a folder.
-    private: PathBuf,
+    /// What was read that the fewest may read: the file itself, or images of a folder and the folders that they are in.
+    private: Vec<PathBuf>,
     made: Made,
 }
 
@@ -307,8 +322,8 @@ impl DataTask {
         &self.source
     }
 
-    /// Of what was read, the file that the fewest may read: nobody else is to read what is made of it.
-    pub fn private(&self) -> &Path {
+    /// Of what was read, the files and folders that the fewest may read: nobody else is to read what is made of it.
+    pub fn private(&self) -> &[PathBuf] {
         &self.private
     }
 
@@ -399,17 +414,18 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         known,
         ..
     } = source;
-    if images::are_in(file) && source.tokenizer.is_none() {
+    if images::are_in(source) && source.tokenizer.is_none() {
         return images::read(source).map_err(of(file));
     }
-    let format = checked_format(file, reading).map_err(of(file))?;
+    let entry = source.entry(file);
+    let format = checked_format(&entry, reading).map_err(of(file))?;
     if matches!(format, Format::Text | Format::Ids) {
         refuse_other_tests(source, "a plain text, the last tenth").map_err(of(file))?;
     }
     if source.tokenizer.is_some() || next::is_windowed(format, reading) {
         return windowed(source, format, known.as_ref()).map_err(of(file));
     }
-    let (format, bytes) = open(file, reading).map_err(of(file))?;
+    let (format, bytes) = open(&entry, reading).map_err(of(file))?;
     let spec = FileSpec::of(file, &bytes);
     let text = text(bytes).map_err(of(file))?;
     let mut spec = DataSpec {
@@ -446,7 +462,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
             rows_of(file, format, &text, reading, labels, &mut collector).map_err(of(file))?;
         let in_file = collector.len();
         if let Some(test) = test {
-            let (format, bytes) = open(test, reading).map_err(of(test))?;
+            let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
             let kept = FileSpec::of(test, &bytes);
             let text = self::text(bytes).map_err(of(test))?;
             let more = rows_of(test, format, &text, reading, labels, &mut collector);
@@ -472,7 +488,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         spec,
         source: source.clone(),
         description,
-        private: file.clone(),
+        private: vec![file.clone()],
         made,
     })
 }
@@ -494,26 +510,27 @@ fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
 /// The task of a file that is read window by window, or by a tokenizer.
 fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<DataTask, Problem> {
     let Source { file, reading, .. } = source;
-    let name = name_of(file);
+    let (name, entry) = (name_of(file), source.entry(file));
     let vocabulary = known.and_then(|known| known.vocabulary);
     let is_next_text = format == Format::Text && reading.is_next() && reading.tokens.is_none();
     let (task, mut description) = match &source.tokenizer {
-        None => next::of_file(file, &name, format, reading, vocabulary)?,
+        None => next::of_file(&entry, &name, format, reading, vocabulary)?,
         Some(_) if !is_next_text => {
             return Err(Problem::Reading(
                 "--tokens FILE names the tokenizer of a text (.txt, .log) whose next token is predicted".into(),
             ));
         }
         Some(tokenizer) => {
-            let text = || Ok(self::text(open(file, reading)?.1)?.replace("\r\n", "\n"));
+            let text = || Ok(self::text(open(&entry, reading)?.1)?.replace("\r\n", "\n"));
             let ids = known.and_then(|known| known.ids.as_deref());
-            next::of_tokenizer(text, &name, tokenizer, reading, ids)?
+            let (tokenizer, ids) = (source.entry(tokenizer), ids.map(|ids| source.entry(ids)));
+            next::of_tokenizer(text, &name, &tokenizer, reading, ids.as_ref())?
         }
     };
     description.extend(first_windows(&task));
     let (sha256, bytes) = match known {
-        Some(known) => (known.sha256.clone(), std::fs::metadata(file)?.len()),
-        None => next::digest_of(file)?,
+        Some(known) => (known.sha256.clone(), entry.open()?.metadata()?.len()),
+        None => next::digest_of(entry.open()?)?,
     };
     let spec = DataSpec {
         file: name,
@@ -527,7 +544,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         tokenizer: match &source.tokenizer {
             None => None,
             Some(tokenizer) => {
-                let (sha256, bytes) = next::digest_of(tokenizer)?;
+                let (sha256, bytes) = next::digest_of(source.entry(tokenizer).open()?)?;
                 Some(FileSpec {
                     file: name_of(tokenizer),
                     sha256,
@@ -540,7 +557,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         spec,
         source: source.clone(),
         description,
-        private: file.clone(),
+        private: vec![file.clone()],
         made: Made::Next(Arc::new(task)),
     })
 }
@@ -593,16 +610,12 @@ impl FileSpec {
 }
 
 /// The format of a file, if the settings are for files of this format.
-fn checked_format(path: &Path, reading: &Reading) -> Result<Format, Problem> {
+fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, Problem> {
     reading.check()?;
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(Problem::NotAFile);
-    }
-    let format = Format::of(path, reading).or_else(|problem| {
+    let opened = opened(file)?;
+    let format = Format::of(file, reading).or_else(|problem| {
         let mut head = Vec::new();
-        File::open(path)?
-            .take(binary::HEAD)
-            .read_to_end(&mut head)?;
+        opened.take(binary::HEAD).read_to_end(&mut head)?;
         Err(binary::problem(&head).unwrap_or(problem))
     })?;
     match (format, reading.about_text()) {
@@ -620,27 +633,27 @@ fn checked_format(path: &Path, reading: &Reading) -> Result<Format, Problem> {
 }
 
 /// The format and the bytes of a file.
-fn open(path: &Path, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
-    let format = checked_format(path, reading)?;
-    Ok((format, open_bytes(path)?))
+fn open(file: &Entry, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
+    let format = checked_format(file, reading)?;
+    Ok((format, open_bytes(file)?))
+}
+
+/// A regular file, opened.
+fn opened(file: &Entry) -> Result<File, Problem> {
+    file.open().map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Problem::NotAFile,
+        _ => error.into(),
+    })
 }
 
 /// The bytes of a file, if it is not too large.
-fn open_bytes(path: &Path) -> Result<Vec<u8>, Problem> {
-    let meta = std::fs::metadata(path)?;
-    if meta.len() > MAX_BYTES {
-        return Err(Problem::TooLarge { bytes: meta.len() });
-    }
-    let mut bytes = Vec::new();
-    // At most one byte too many, in case the file grows while it is read.
-    File::open(path)?
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    let size = bytes.len() as u64;
-    if size > MAX_BYTES {
-        return Err(Problem::TooLarge { bytes: size });
-    }
-    Ok(bytes)
+fn open_bytes(file: &Entry) -> Result<Vec<u8>, Problem> {
+    let opened = opened(file)?;
+    let bytes = opened.metadata()?.len();
+    bytes_of(opened, MAX_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Problem::TooLarge { bytes },
+        _ => error.into(),
+    })
 }
 
 /// The text of a file, unless it is empty.
@@ -733,8 +746,8 @@ pub fn digest(bytes: &[u8]) -> String {
 /// # Errors
 ///
 /// When the file cannot be read.
-pub fn digest_of(path: &Path) -> std::io::Result<String> {
-    Ok(next::digest_of(path)?.0)
+pub fn digest_of(file: impl Read) -> std::io::Result<String> {
+    Ok(next::digest_of(file)?.0)
 }
 
 /// The text of a file in UTF-8, without a byte-order mark.

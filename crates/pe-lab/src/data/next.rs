@@ -1,9 +1,7 @@
 //! A text or a file of token ids as a language model's task: predict the next token.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::Path;
 #[cfg(feature = "tokenizers")]
 use std::sync::Arc;
 
@@ -16,6 +14,7 @@ use super::reading::{Reading, TokenKind};
 #[cfg(feature = "tokenizers")]
 use super::tokenizer::Tokenizer;
 use super::{Format, npy};
+use crate::door::Entry;
 use crate::task::{About, Alphabet, MIN_TRAIN_LENGTH, NextToken, Stream, TokenFile};
 
 /// The tokens of a training window, if nothing else is said.
@@ -92,9 +91,9 @@ pub(super) fn of_prepared(
 pub(super) fn of_tokenizer(
     _text: impl FnOnce() -> Result<String, Problem>,
     _file: &str,
-    tokenizer: &Path,
+    tokenizer: &Entry,
     _reading: &Reading,
-    _ids: Option<&Path>,
+    _ids: Option<&Entry>,
 ) -> Result<(NextToken, Vec<String>), Problem> {
     Err(Problem::Ids(format!(
         "is to be read by the tokenizer {}, and this build reads none: cargo run --release --features tokenizers \
@@ -108,13 +107,13 @@ pub(super) fn of_tokenizer(
 pub(super) fn of_tokenizer(
     text: impl FnOnce() -> Result<String, Problem>,
     file: &str,
-    tokenizer: &Path,
+    tokenizer: &Entry,
     reading: &Reading,
-    ids: Option<&Path>,
+    ids: Option<&Entry>,
 ) -> Result<(NextToken, Vec<String>), Problem> {
     let tokenizer = Tokenizer::read(tokenizer)?;
     let tokens = match ids {
-        Some(ids) => Stream::File(TokenFile::open(ids, 0, 4)?),
+        Some(ids) => Stream::File(TokenFile::of(ids.open()?, 0, 4)?),
         None => Stream::Memory(tokenizer.encode(&text()?)?),
     };
     let vocabulary = tokenizer.vocabulary();
@@ -125,7 +124,7 @@ pub(super) fn of_tokenizer(
 /// The task of a file whose tokens are read window by window. `vocabulary` is what an earlier reading of the
 /// file found; without it every token is looked at once.
 pub(super) fn of_file(
-    path: &Path,
+    entry: &Entry,
     file: &str,
     format: Format,
     reading: &Reading,
@@ -134,9 +133,9 @@ pub(super) fn of_file(
     let is_bytes = format == Format::Text;
     let (start, width, count) = match is_bytes {
         true => (0, 1, None),
-        false => ids(path, reading)?,
+        false => ids(entry, reading)?,
     };
-    let open = TokenFile::open(path, start, width);
+    let open = TokenFile::of(entry.open()?, start, width);
     let tokens = Stream::File(open.map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => Problem::Ids(error.to_string()),
         _ => Problem::from(error),
@@ -190,7 +189,7 @@ fn largest(tokens: &Stream) -> Result<usize, Problem> {
 }
 
 /// Where the ids of a file begin, the bytes of each, and how many there are if the file says it.
-fn ids(path: &Path, reading: &Reading) -> Result<(u64, usize, Option<usize>), Problem> {
+fn ids(path: &Entry, reading: &Reading) -> Result<(u64, usize, Option<usize>), Problem> {
     let name = path
         .file_name()
         .and_then(|name| name.to_str())
@@ -198,7 +197,7 @@ fn ids(path: &Path, reading: &Reading) -> Result<(u64, usize, Option<usize>), Pr
     let name = name.to_ascii_lowercase();
     if name.ends_with(".npy") {
         return match reading.tokens {
-            None => npy::header(&mut BufReader::new(File::open(path)?)),
+            None => npy::header(&mut BufReader::new(path.open()?)),
             Some(_) => Err(Problem::Ids(
                 "a .npy says itself what its numbers are; leave --tokens out".into(),
             )),
@@ -262,8 +261,7 @@ fn task(
 }
 
 /// The SHA-256 digest of a file of any size, and its bytes.
-pub(super) fn digest_of(path: &Path) -> std::io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
+pub(super) fn digest_of(mut file: impl Read) -> std::io::Result<(String, u64)> {
     let mut sha = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     let mut bytes = 0;

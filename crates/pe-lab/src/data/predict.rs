@@ -9,6 +9,7 @@ use super::labelled::Labelled;
 use super::reading::Reading;
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
 use super::{DataTask, Format, Made, delimiter, images, open, rows_of, series, text};
+use crate::door::Entry;
 use crate::task::{Answer, Sample, Task};
 
 /// What the best model of a study is to predict.
@@ -76,7 +77,7 @@ impl DataTask {
         };
         match self.spec.format {
             Format::Csv => {
-                let text = text(open(file, &reading)?.1)?;
+                let text = text(open(&self.source.entry(file), &reading)?.1)?;
                 let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
                 Ok(Reading {
                     text: None,
@@ -92,7 +93,7 @@ impl DataTask {
 
 /// The rows of another file. They are numbered, so none is left out.
 fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredict, Problem> {
-    let (format, bytes) = open(file, reading)?;
+    let (format, bytes) = open(&Entry::named(file), reading)?;
     let mut collector = Collector::new(reading.max_len);
     let text = text(bytes)?;
     let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;

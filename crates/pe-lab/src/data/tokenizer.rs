@@ -1,10 +1,9 @@
 //! A tokenizer of Hugging Face, from its `tokenizer.json`.
 
-use std::path::Path;
-
 use super::error::Problem;
-use super::limits::MAX_IDS;
+use super::limits::{MAX_BYTES, MAX_IDS};
 use super::quote::grouped;
+use crate::door::Entry;
 use crate::task::Decode;
 
 /// A text is encoded in parts of at least this many bytes, each of which ends with a line, so that a long one
@@ -24,8 +23,12 @@ impl Tokenizer {
     /// # Errors
     ///
     /// [`Problem::Ids`] when it is none, or has more tokens than a small model can tell apart.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
-        let inner = tokenizers::Tokenizer::from_file(path);
+    pub fn read(path: &Entry) -> Result<Self, Problem> {
+        let bytes = path.read(MAX_BYTES).map_err(|error| error.to_string());
+        let inner = bytes.and_then(|bytes| {
+            let read = tokenizers::Tokenizer::from_bytes(bytes);
+            read.map_err(|error| error.to_string())
+        });
         let mut inner = inner.map_err(|error| {
             Problem::Ids(format!(
                 "the tokenizer {} cannot be read: {error}; --tokens takes the tokenizer.json of a model",

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::png;
 use crate::error::LabError;
-use crate::folder::write_whole;
+use crate::folder::{Entry, write_whole};
 
 /// The kinds of file that a picture can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub fn write(svg: &str, file: &Path) -> Result<(), LabError> {
         Format::Svg => svg.as_bytes().to_vec(),
         Format::Png => png::render(svg)?,
     };
-    write_whole(file, &bytes)
+    write_whole(&Entry::named(file), &bytes)
 }
 
 #[cfg(test)]

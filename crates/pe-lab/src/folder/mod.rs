@@ -5,7 +5,7 @@
 //! ├── study.json           what the study runs; its presence makes the folder a study's
 //! ├── study.toml           the same as a plan, to run the study again
 //! ├── study.lock           locked while a process works on the study
-//! ├── data/FILE            a copy of the user's data, if the study has any
+//! ├── data/FILE            a copy of the user's data, if the study has any; a file called test or tokenizer is in data/own
 //! ├── data/test/FILE       a copy of the user's test file
 //! ├── data/tokenizer/      a copy of the user's tokenizer, and the tokens that it made of the text
 //! ├── data.prepared        what the workers read in the place of a large file that takes long to parse
@@ -33,15 +33,32 @@
 mod seal;
 mod write;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+pub use crate::door::{Entry, is_unfinished, unfinished};
 pub use seal::{read_sealed, write_sealed};
 pub use write::{
-    UNFINISHED, create, is_there, read_bounded, read_json, remove, remove_unfinished, write_by,
-    write_csv, write_json, write_whole, write_with_mode,
+    create, is_there, make_folder, names, of_digest, read_bounded, read_json, remove, remove_all,
+    remove_unfinished, rename, write_by, write_csv, write_json, write_whole, write_with_mode,
 };
 
 use crate::data::{DataSpec, FileSpec};
+
+const TEST: &str = "test";
+const TOKENIZER: &str = "tokenizer";
+const IDS: &str = "ids.u32.bin";
+
+/// Where a copy of the user's file is in a folder with these other entries of the study: in a folder of its own, if it
+/// has the name of one of them.
+fn beside(others: &[&str], folder: &Path, file: &str) -> PathBuf {
+    // Some file systems do not tell capital letters from small ones.
+    let is_taken = others.iter().any(|name| name.eq_ignore_ascii_case(file));
+    match is_taken || is_unfinished(OsStr::new(file)) {
+        true => folder.join("own").join(file),
+        false => folder.join(file),
+    }
+}
 
 /// The folder of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +79,8 @@ impl StudyFolder {
     pub const SPEC: &str = "study.json";
     /// The lock of the process that works on the study.
     pub const LOCK: &str = "study.lock";
-    const DATA: &str = "data";
+    /// The folder of the copies of data.
+    pub const DATA: &str = "data";
     const TRIALS: &str = "trials";
 
     /// The study folder at a path. Nothing is read or written.
@@ -75,81 +93,85 @@ impl StudyFolder {
         &self.0
     }
 
+    /// What lies at a path inside.
+    pub fn entry(&self, inside: impl AsRef<Path>) -> Entry {
+        Entry::inside(&self.0, inside)
+    }
+
     /// The file that says what the study runs.
-    pub fn spec(&self) -> PathBuf {
-        self.0.join(Self::SPEC)
+    pub fn spec(&self) -> Entry {
+        self.entry(Self::SPEC)
     }
 
     /// The file that is locked while a process works on the study.
-    pub fn lock(&self) -> PathBuf {
-        self.0.join(Self::LOCK)
+    pub fn lock(&self) -> Entry {
+        self.entry(Self::LOCK)
     }
 
     /// The plan that runs the study again.
-    pub fn plan(&self) -> PathBuf {
-        self.0.join(Self::PLAN)
+    pub fn plan(&self) -> Entry {
+        self.entry(Self::PLAN)
     }
 
     /// Where the copy of a data file is, as seen from the study's folder.
     pub fn data_inside(data: &DataSpec) -> PathBuf {
-        Path::new(Self::DATA).join(&data.file)
+        beside(&[TEST, TOKENIZER], Path::new(Self::DATA), &data.file)
     }
 
     /// Where the copy of a test file is, as seen from the study's folder. It has a folder of its own, since it
     /// may have the name of the data file.
     pub fn test_inside(test: &FileSpec) -> PathBuf {
-        Path::new(Self::DATA).join("test").join(&test.file)
+        Path::new(Self::DATA).join(TEST).join(&test.file)
     }
 
     /// The copy of a test file.
-    pub fn test(&self, test: &FileSpec) -> PathBuf {
-        self.0.join(Self::test_inside(test))
+    pub fn test(&self, test: &FileSpec) -> Entry {
+        self.entry(Self::test_inside(test))
     }
 
     /// Where the copy of a tokenizer is, as seen from the study's folder.
     pub fn tokenizer_inside(tokenizer: &FileSpec) -> PathBuf {
-        Path::new(Self::DATA)
-            .join("tokenizer")
-            .join(&tokenizer.file)
+        beside(
+            &[IDS],
+            &Path::new(Self::DATA).join(TOKENIZER),
+            &tokenizer.file,
+        )
     }
 
     /// The copy of a tokenizer.
-    pub fn tokenizer(&self, tokenizer: &FileSpec) -> PathBuf {
-        self.0.join(Self::tokenizer_inside(tokenizer))
+    pub fn tokenizer(&self, tokenizer: &FileSpec) -> Entry {
+        self.entry(Self::tokenizer_inside(tokenizer))
     }
 
     /// The tokens that the tokenizer made of the text.
-    pub fn ids(&self) -> PathBuf {
-        self.0
-            .join(Self::DATA)
-            .join("tokenizer")
-            .join("ids.u32.bin")
+    pub fn ids(&self) -> Entry {
+        self.entry(Self::DATA).entry(TOKENIZER).entry(IDS)
     }
 
     /// The folders of the copies of data.
-    pub fn places_of_data(&self) -> [PathBuf; 3] {
-        let data = self.0.join(Self::DATA);
-        [data.join("test"), data.join("tokenizer"), data]
+    pub fn places_of_data(&self) -> [Entry; 3] {
+        let data = self.entry(Self::DATA);
+        [data.entry(TEST), data.entry(TOKENIZER), data]
     }
 
     /// The prepared form of the data, which the workers read.
-    pub fn prepared(&self) -> PathBuf {
-        self.0.join("data.prepared")
+    pub fn prepared(&self) -> Entry {
+        self.entry("data.prepared")
     }
 
     /// The copy of a data file.
-    pub fn data(&self, data: &DataSpec) -> PathBuf {
-        self.0.join(Self::data_inside(data))
+    pub fn data(&self, data: &DataSpec) -> Entry {
+        self.entry(Self::data_inside(data))
     }
 
     /// The folder of all trials.
-    pub fn trials(&self) -> PathBuf {
-        self.0.join(Self::TRIALS)
+    pub fn trials(&self) -> Entry {
+        self.entry(Self::TRIALS)
     }
 
     /// The folder of the trial with this id.
     pub fn trial(&self, id: &str) -> TrialFolder {
-        TrialFolder(self.trials().join(id))
+        TrialFolder(self.trials().entry(id))
     }
 
     /// Where the folder of a trial is kept while the study trains for another number of steps.
@@ -158,64 +180,80 @@ impl StudyFolder {
     }
 
     /// The table of the report.
-    pub fn results_csv(&self) -> PathBuf {
-        self.0.join(Self::RESULTS_CSV)
+    pub fn results_csv(&self) -> Entry {
+        self.entry(Self::RESULTS_CSV)
     }
 
     /// The scores by depth, if a task of the study has them.
-    pub fn depths_csv(&self) -> PathBuf {
-        self.0.join("depths.csv")
+    pub fn depths_csv(&self) -> Entry {
+        self.entry("depths.csv")
     }
 
     /// Everything that was measured.
-    pub fn results_jsonl(&self) -> PathBuf {
-        self.0.join(Self::RESULTS_JSONL)
+    pub fn results_jsonl(&self) -> Entry {
+        self.entry(Self::RESULTS_JSONL)
     }
 
     /// What the schemes cost, if it was measured.
-    pub fn costs(&self) -> PathBuf {
-        self.0.join("costs.json")
+    pub fn costs(&self) -> Entry {
+        self.entry("costs.json")
     }
 
     /// The numbers and sentences of the report.
-    pub fn summary(&self) -> PathBuf {
-        self.0.join(Self::SUMMARY)
+    pub fn summary(&self) -> Entry {
+        self.entry(Self::SUMMARY)
     }
 
     /// The scheme that scored highest, and the model trained with it.
-    pub fn winner(&self) -> PathBuf {
-        self.0.join("winner.json")
+    pub fn winner(&self) -> Entry {
+        self.entry("winner.json")
     }
 
     /// The weights of that model, if they were kept.
-    pub fn winner_weights(&self) -> PathBuf {
-        self.0.join("winner.bpk")
+    pub fn winner_weights(&self) -> Entry {
+        self.entry("winner.bpk")
     }
 
     /// The page of the report.
-    pub fn page(&self) -> PathBuf {
-        self.0.join(Self::PAGE)
+    pub fn page(&self) -> Entry {
+        self.entry(Self::PAGE)
     }
 
     /// The figure of this name.
-    pub fn figure(&self, name: &str) -> PathBuf {
-        self.0.join(format!("{name}.svg"))
+    pub fn figure(&self, name: &str) -> Entry {
+        self.entry(format!("{name}.svg"))
     }
 }
 
 /// The folder of one trial, or of one training of `pe-lab train`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrialFolder(PathBuf);
+pub struct TrialFolder(Entry);
 
 impl TrialFolder {
     /// What the trial runs.
     pub const SPEC: &str = "spec.json";
+    /// The lock of a training.
+    pub const LOCK: &str = "train.lock";
     /// Its result.
     pub const RESULT: &str = "result.json";
 
-    /// The trial folder at a path. Nothing is read or written.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+    /// The folder of a training at a path. Nothing is read or written.
+    pub fn at(path: impl AsRef<Path>) -> Self {
+        Self(Entry::inside(path.as_ref(), ""))
+    }
+
+    /// The folder at a path of a trial of a study. Nothing is read or written.
+    pub fn of_study(path: &Path) -> Self {
+        let trial = Self::at(path);
+        match path.file_name() {
+            Some(name) => Self(trial.study().trials().entry(name)),
+            None => trial,
+        }
+    }
+
+    /// The folder as an entry of its study.
+    pub fn entry(&self) -> &Entry {
+        &self.0
     }
 
     /// The folder itself.
@@ -229,53 +267,53 @@ impl TrialFolder {
     }
 
     /// What the trial runs.
-    pub fn spec(&self) -> PathBuf {
-        self.0.join(Self::SPEC)
+    pub fn spec(&self) -> Entry {
+        self.0.entry(Self::SPEC)
     }
 
     /// Its scores, or the reason why it has none.
-    pub fn result(&self) -> PathBuf {
-        self.0.join(Self::RESULT)
+    pub fn result(&self) -> Entry {
+        self.0.entry(Self::RESULT)
     }
 
     /// The file that is locked while a training of `pe-lab train` goes on.
-    pub fn lock(&self) -> PathBuf {
-        self.0.join("train.lock")
+    pub fn lock(&self) -> Entry {
+        self.0.entry(Self::LOCK)
     }
 
     /// Why the last attempt left no result.
-    pub fn failure(&self) -> PathBuf {
-        self.0.join("failure.json")
+    pub fn failure(&self) -> Entry {
+        self.0.entry("failure.json")
     }
 
     /// The loss on held-out sequences so far, of a trial that runs.
-    pub fn curve(&self) -> PathBuf {
-        self.0.join("curve.json")
+    pub fn curve(&self) -> Entry {
+        self.0.entry("curve.json")
     }
 
     /// What the worker process wrote to standard error.
-    pub fn worker_log(&self) -> PathBuf {
-        self.0.join("worker.log")
+    pub fn worker_log(&self) -> Entry {
+        self.0.entry("worker.log")
     }
 
     /// What the trained scheme adds to the token embeddings.
-    pub fn encoding(&self) -> PathBuf {
-        self.0.join("encoding.csv")
+    pub fn encoding(&self) -> Entry {
+        self.0.entry("encoding.csv")
     }
 
     /// The trained weights, kept for trials on the user's own data.
-    pub fn weights(&self) -> PathBuf {
-        self.0.join("weights.bpk")
+    pub fn weights(&self) -> Entry {
+        self.0.entry("weights.bpk")
     }
 
     /// The loss of every step up to the last checkpoint.
-    pub fn losses(&self) -> PathBuf {
-        self.0.join("losses.json")
+    pub fn losses(&self) -> Entry {
+        self.0.entry("losses.json")
     }
 
     /// The folder of the checkpoints.
-    pub fn checkpoints(&self) -> PathBuf {
-        self.0.join("checkpoint")
+    pub fn checkpoints(&self) -> Entry {
+        self.0.entry("checkpoint")
     }
 }
 
@@ -284,10 +322,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_of_the_user_takes_no_name_of_the_study() {
+        let at = |file| beside(&[TEST, TOKENIZER], Path::new("data"), file);
+        assert_eq!(at("rows.csv"), Path::new("data/rows.csv"));
+        assert_eq!(at("own"), Path::new("data/own"));
+        for taken in ["test", "Tokenizer", ".pe-lab-unfinished-0123456789abcdef"] {
+            assert_eq!(at(taken), Path::new("data/own").join(taken));
+        }
+    }
+
+    #[test]
     fn a_trial_knows_the_folder_of_its_study() {
         let study = StudyFolder::at("a/b");
         let trial = study.trial("reverse-none-1");
         assert_eq!(trial.path(), Path::new("a/b/trials/reverse-none-1"));
         assert_eq!(trial.study(), study);
+        assert_eq!(TrialFolder::of_study(trial.path()), trial);
+        assert_eq!(TrialFolder::at("a/b").path(), Path::new("a/b"));
     }
 }

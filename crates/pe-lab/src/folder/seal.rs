@@ -1,12 +1,11 @@
 //! Files with a digest of their content: one that was edited or damaged is refused.
 
-use std::path::Path;
-
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::write::{read_bounded, write_whole};
 use crate::data;
+use crate::door::Entry;
 use crate::error::LabError;
 
 /// The field that holds the digest.
@@ -26,7 +25,7 @@ struct Sealed<'a, T> {
 /// # Errors
 ///
 /// [`LabError::File`] when the folder cannot be written.
-pub fn write_sealed<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> {
+pub fn write_sealed<T: Serialize>(file: &Entry, value: &T) -> Result<(), LabError> {
     let text = serde_json::to_string(value).map_err(LabError::content(file))?;
     let read = serde_json::from_str(&text).map_err(LabError::content(file))?;
     let digest = digest(&read);
@@ -40,7 +39,7 @@ pub fn write_sealed<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError
 ///
 /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it does not hold a `T` or was changed since it was
 /// written.
-pub fn read_sealed<T: DeserializeOwned>(file: &Path) -> Result<(T, bool), LabError> {
+pub fn read_sealed<T: DeserializeOwned>(file: &Entry) -> Result<(T, bool), LabError> {
     let bytes = read_bounded(file)?;
     let value = serde_json::from_slice(&bytes).map_err(LabError::content(file))?;
     let mut all: Value = serde_json::from_slice(&bytes).map_err(LabError::content(file))?;
@@ -115,7 +114,7 @@ mod tests {
     #[test]
     fn what_was_changed_is_refused_whatever_was_changed() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("kept.json");
+        let file = Entry::inside(folder.path(), "kept.json");
         write_sealed(&file, &kept()).unwrap();
         assert_eq!(read_sealed::<Kept>(&file).unwrap(), (kept(), true));
         let text = fs::read_to_string(&file).unwrap();
@@ -146,7 +145,7 @@ mod tests {
     #[test]
     fn order_and_spaces_do_not_matter_and_a_file_without_a_digest_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("kept.json");
+        let file = Entry::inside(folder.path(), "kept.json");
         write_sealed(&file, &kept()).unwrap();
         let mut value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         let list = value["list"].take();

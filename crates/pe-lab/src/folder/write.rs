@@ -1,33 +1,64 @@
 //! Reading files, and writing them so that each is there whole or not at all.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, Write};
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::data::digest_of;
+use crate::door::{Entry, bytes_of, is_unfinished};
 use crate::error::LabError;
-
-/// How the name of a file begins while it is being written.
-pub const UNFINISHED: &str = ".unfinished-";
 
 /// The most bytes of a file of JSON.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Creates a file, or empties it; not through a link, which may lead anywhere.
+/// An error of a file of a study: what is no regular file is named as such.
+fn wrong(file: &Entry) -> impl FnOnce(io::Error) -> LabError {
+    let path = file.to_path_buf();
+    move |error| match error.kind() {
+        ErrorKind::InvalidData => LabError::Content {
+            path,
+            reason: error.to_string(),
+        },
+        _ => LabError::file(&path)(error),
+    }
+}
+
+/// Creates a file, or opens the one that is there, whose content stays.
 ///
 /// # Errors
 ///
-/// [`LabError::File`] when the file cannot be written or is a link.
-pub fn create(file: &Path) -> Result<File, LabError> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-    }
-    options.open(file).map_err(LabError::file(file))
+/// [`LabError::File`] when the file cannot be written, [`LabError::Content`] when it is a link, a pipe or the like.
+pub fn create(file: &Entry) -> Result<File, LabError> {
+    file.create().map_err(wrong(file))
+}
+
+/// Makes a folder, and those on the way to it.
+///
+/// # Errors
+///
+/// As [`create`].
+pub fn make_folder(folder: &Entry) -> Result<(), LabError> {
+    folder.make_folder().map_err(wrong(folder))
+}
+
+/// The names of what is in a folder; none where there is no folder.
+///
+/// # Errors
+///
+/// As [`create`].
+pub fn names(folder: &Entry) -> Result<Vec<OsString>, LabError> {
+    folder.names().map_err(wrong(folder))
+}
+
+/// Gives a file or a folder of a study another name.
+///
+/// # Errors
+///
+/// As [`create`].
+pub fn rename(from: &Entry, to: &Entry) -> Result<(), LabError> {
+    from.rename(to).map_err(wrong(from))
 }
 
 /// Removes the files in a folder that a killed process was writing.
@@ -35,15 +66,10 @@ pub fn create(file: &Path) -> Result<File, LabError> {
 /// # Errors
 ///
 /// [`LabError::File`] when the folder cannot be read or a file not be removed.
-pub fn remove_unfinished(folder: &Path) -> Result<(), LabError> {
-    let entries = fs::read_dir(folder).map_err(LabError::file(folder))?;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with(UNFINISHED) {
-            remove(&entry.path())?;
-        }
-    }
-    Ok(())
+pub fn remove_unfinished(folder: &Entry) -> Result<(), LabError> {
+    let names = names(folder)?.into_iter();
+    let mut left = names.filter(|name| is_unfinished(name));
+    left.try_for_each(|name| remove(&folder.entry(name)))
 }
 
 /// Removes a file, if it is there.
@@ -51,16 +77,17 @@ pub fn remove_unfinished(folder: &Path) -> Result<(), LabError> {
 /// # Errors
 ///
 /// [`LabError::File`] when it cannot be removed.
-pub fn remove(file: &Path) -> Result<(), LabError> {
-    let gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
-    // Where nothing can be written, the system may say that of a file that is not there.
-    if fs::symlink_metadata(file).is_err_and(|error| gone(&error)) {
-        return Ok(());
-    }
-    match fs::remove_file(file) {
-        Err(error) if !gone(&error) => Err(LabError::file(file)(error)),
-        _ => Ok(()),
-    }
+pub fn remove(file: &Entry) -> Result<(), LabError> {
+    file.remove().map_err(wrong(file))
+}
+
+/// Removes a folder with everything in it, if it is there.
+///
+/// # Errors
+///
+/// [`LabError::File`] when something cannot be removed.
+pub fn remove_all(folder: &Entry) -> Result<(), LabError> {
+    folder.remove_all().map_err(wrong(folder))
 }
 
 /// Whether a file is there. One in a folder that cannot be read is an error, since nobody knows.
@@ -68,8 +95,8 @@ pub fn remove(file: &Path) -> Result<(), LabError> {
 /// # Errors
 ///
 /// [`LabError::File`] when the system cannot tell.
-pub fn is_there(file: &Path) -> Result<bool, LabError> {
-    file.try_exists().map_err(LabError::file(file))
+pub fn is_there(file: &Entry) -> Result<bool, LabError> {
+    file.is_there().map_err(wrong(file))
 }
 
 /// Reads a JSON file.
@@ -77,33 +104,40 @@ pub fn is_there(file: &Path) -> Result<bool, LabError> {
 /// # Errors
 ///
 /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it does not hold a `T`.
-pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, LabError> {
+pub fn read_json<T: DeserializeOwned>(file: &Entry) -> Result<T, LabError> {
     serde_json::from_slice(&read_bounded(file)?).map_err(LabError::content(file))
 }
 
-/// The bytes of a file of a study, which may come from somebody else: a pipe, a device and a file of any size are not
-/// read.
+/// The bytes of a file of a study, which may come from somebody else: a link, a pipe, a device and a file of any size
+/// are not read.
 ///
 /// # Errors
 ///
 /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is no file or has more bytes than any file of
 /// a study.
-pub fn read_bounded(file: &Path) -> Result<Vec<u8>, LabError> {
-    let wrong = |reason: String| LabError::Content {
-        path: file.to_path_buf(),
-        reason,
-    };
-    let of = fs::metadata(file).map_err(LabError::file(file))?;
-    if !of.is_file() {
-        return Err(wrong("it is no file".into()));
+pub fn read_bounded(file: &Entry) -> Result<Vec<u8>, LabError> {
+    file.read(MOST_BYTES).map_err(wrong(file))
+}
+
+/// Opens a file whose bytes have this digest; without one, whatever its bytes are. They are digested before they are
+/// read into memory.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidData`] when there is something else.
+pub fn of_digest(file: &Entry, digest: Option<&str>, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = file.open()?;
+    if let Some(digest) = digest {
+        let found = digest_of(Read::by_ref(&mut file).take(most))?;
+        if found != digest {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "it is not as it was written",
+            ));
+        }
+        file.rewind()?;
     }
-    if of.len() > MOST_BYTES {
-        return Err(wrong(format!(
-            "it has {} bytes, and no file of a study has more than {MOST_BYTES}",
-            of.len()
-        )));
-    }
-    fs::read(file).map_err(LabError::file(file))
+    bytes_of(file, most)
 }
 
 /// Writes a value as JSON, whole or not at all.
@@ -111,7 +145,7 @@ pub fn read_bounded(file: &Path) -> Result<Vec<u8>, LabError> {
 /// # Errors
 ///
 /// [`LabError::File`] when the folder cannot be written.
-pub fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> {
+pub fn write_json<T: Serialize>(file: &Entry, value: &T) -> Result<(), LabError> {
     let text = serde_json::to_string_pretty(value).map_err(LabError::content(file))?;
     write_whole(file, text.as_bytes())
 }
@@ -122,7 +156,7 @@ pub fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<(), LabError> 
 ///
 /// [`LabError::File`] when the folder cannot be written.
 pub fn write_csv<T: Serialize>(
-    file: &Path,
+    file: &Entry,
     rows: impl IntoIterator<Item = T>,
 ) -> Result<Vec<u8>, LabError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -144,7 +178,7 @@ pub fn write_csv<T: Serialize>(
 /// # Errors
 ///
 /// [`LabError::File`] when the folder cannot be written.
-pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+pub fn write_whole(file: &Entry, bytes: &[u8]) -> Result<(), LabError> {
     write_with_mode(file, bytes, 0o666)
 }
 
@@ -153,8 +187,8 @@ pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
 /// # Errors
 ///
 /// [`LabError::File`] when the folder cannot be written.
-pub fn write_with_mode(file: &Path, bytes: &[u8], mode: u32) -> Result<(), LabError> {
-    write_by(file, mode, |out| std::io::Write::write_all(out, bytes))
+pub fn write_with_mode(file: &Entry, bytes: &[u8], mode: u32) -> Result<(), LabError> {
+    write_by(file, mode, |out| out.write_all(bytes))
 }
 
 /// The same of a file that `fill` writes, which may be larger than the memory.
@@ -163,26 +197,9 @@ pub fn write_with_mode(file: &Path, bytes: &[u8], mode: u32) -> Result<(), LabEr
 ///
 /// [`LabError::File`] when the folder cannot be written, or with the error of `fill`.
 pub fn write_by(
-    file: &Path,
+    file: &Entry,
     mode: u32,
-    fill: impl FnOnce(&mut tempfile::NamedTempFile) -> std::io::Result<()>,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), LabError> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let write = || {
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(mode));
-        }
-        #[cfg(not(unix))]
-        let _ = mode;
-        let mut temporary = builder.prefix(UNFINISHED).tempfile_in(folder)?;
-        fill(&mut temporary)?;
-        // Otherwise a crash of the system may leave an empty file under the name.
-        temporary.as_file().sync_all()?;
-        temporary.persist(file).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(LabError::file(file))
+    file.replace(mode, fill).map_err(wrong(file))
 }

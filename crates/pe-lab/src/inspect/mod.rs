@@ -12,16 +12,20 @@ mod text;
 mod weights;
 
 use std::f64::consts::TAU;
-use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use pe_burn::model::{AttentionSpan, LayerPositions, Probe};
 use pe_burn::{Axes, Layout, ModelConfig, RopeScaling};
 use serde::Serialize;
 
+use crate::door::Entry;
 use crate::error::LabError;
 
 pub use weights::Weights;
+
+/// The most bytes of a `config.json`.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// What positions do in a model.
 #[derive(Clone, Debug, Serialize)]
@@ -95,7 +99,11 @@ impl Inspection {
     /// configuration of a model whose positions are known, [`LabError::Usage`] when the second is not a
     /// safetensors file.
     pub fn read(config: &Path, weights: Option<&Path>) -> Result<Self, LabError> {
-        let text = fs::read_to_string(config).map_err(LabError::file(config))?;
+        let bytes = Entry::named(config).read(MOST_BYTES);
+        let text = bytes.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+        });
+        let text = text.map_err(LabError::file(config))?;
         let mut inspection = Self::of(&ModelConfig::from_json(&text)?)?;
         if let Some(path) = weights {
             inspection.weights = Some(Weights::read(path, &inspection)?);

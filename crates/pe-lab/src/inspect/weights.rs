@@ -1,6 +1,5 @@
 //! Which layout the names and shapes of a model's weights go with.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use safetensors::tensor::Metadata;
 use serde::Serialize;
 
 use super::Inspection;
+use crate::door::Entry;
 use crate::error::LabError;
 
 /// The largest header of a safetensors file, by its format.
@@ -66,7 +66,7 @@ impl Weights {
                 path.display()
             ))
         };
-        let mut file = File::open(path).map_err(LabError::file(path))?;
+        let mut file = Entry::named(path).open().map_err(LabError::file(path))?;
         let length = file.metadata().map_err(LabError::file(path))?.len();
         let mut size = [0; 8];
         if length < 8 {

@@ -1,17 +1,15 @@
 //! Checkpoints that are whole or not there, and from which of them a training can go on.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use burn::lr_scheduler::LrSchedulerRecord;
 use burn::optim::OptimizerRecord;
 use burn::store::ModuleRecord;
+use burn::tensor::Bytes;
 use burn::train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 
 use super::losses::Losses;
 use crate::data;
 use crate::error::LabError;
-use crate::folder::{TrialFolder, read_sealed, write_whole};
+use crate::folder::{Entry, TrialFolder, names, of_digest, read_sealed, remove, write_whole};
 
 /// Steps between two checkpoints. `burn-train` calls this an epoch.
 pub const EPOCH: usize = 50;
@@ -35,35 +33,49 @@ pub struct LastCheckpoint {
     pub damaged: Vec<usize>,
 }
 
+/// The most bytes of a part of a checkpoint.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// The most bytes of the file of a digest.
+const MOST_OF_DIGEST: u64 = 1_000;
+
 /// One of the three parts of a checkpoint: a burnpack, written whole or not at all, and beside it the digest of its bytes.
 pub(super) struct Part {
-    file: PathBuf,
+    folder: Entry,
+    name: &'static str,
 }
 
 impl Part {
     /// The parts of a checkpoint of the model, the optimizer and the schedule.
     pub fn all(folder: &TrialFolder) -> [Self; 3] {
         ["model", "optim", "scheduler"].map(|name| Self {
-            file: folder.checkpoints().join(name),
+            folder: folder.checkpoints(),
+            name,
         })
     }
 
     /// The burnpack and its digest.
-    fn files(&self, epoch: usize) -> [PathBuf; 2] {
+    fn files(&self, epoch: usize) -> [Entry; 2] {
         ["bpk", "sha256"].map(|ending| {
-            let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-            self.file.with_file_name(format!("{name}-{epoch}.{ending}"))
+            let name = format!("{}-{epoch}.{ending}", self.name);
+            self.folder.entry(name)
         })
     }
 
     /// Whether the part is there as it was written.
     fn is_whole<R: Checkpoint>(&self, epoch: usize) -> bool {
+        self.read::<R>(epoch).is_ok()
+    }
+
+    /// The part, if it is there as it was written. What Burn is given are bytes, so that it reads no file itself.
+    fn read<R: Checkpoint>(&self, epoch: usize) -> Result<R, CheckpointerError> {
         let [file, digest] = self.files(epoch);
-        let same = fs::read(&file).and_then(|bytes| {
-            let written = fs::read_to_string(&digest)?;
-            Ok(written.trim() == data::digest(&bytes))
-        });
-        same.unwrap_or(false) && R::load(file).is_ok()
+        let digest = digest.read(MOST_OF_DIGEST);
+        let digest = digest.map_err(CheckpointerError::IOError)?;
+        let digest = String::from_utf8_lossy(digest.trim_ascii());
+        let bytes = of_digest(&file, Some(&digest), MOST_BYTES);
+        let bytes = bytes.map_err(CheckpointerError::IOError)?;
+        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
     }
 }
 
@@ -73,7 +85,7 @@ impl<R: Checkpoint> Checkpointer<R> for Part {
             .checkpoint_into_bytes()
             .map_err(CheckpointerError::Record)?;
         let [file, digest] = self.files(epoch);
-        let write = |file: &Path, bytes: &[u8]| {
+        let write = |file: &Entry, bytes: &[u8]| {
             write_whole(file, bytes).map_err(|error| CheckpointerError::Unknown(error.to_string()))
         };
         write(&file, &bytes)?;
@@ -82,16 +94,13 @@ impl<R: Checkpoint> Checkpointer<R> for Part {
 
     fn delete(&self, epoch: usize) -> Result<(), CheckpointerError> {
         for file in self.files(epoch) {
-            if file.exists() {
-                fs::remove_file(&file).map_err(CheckpointerError::IOError)?;
-            }
+            remove(&file).map_err(|error| CheckpointerError::Unknown(error.to_string()))?;
         }
         Ok(())
     }
 
     fn restore(&self, epoch: usize) -> Result<R, CheckpointerError> {
-        let [file, _] = self.files(epoch);
-        R::load(file)
+        self.read(epoch)
     }
 }
 
@@ -101,7 +110,7 @@ pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
     match sealed {
         true => Ok(losses),
         false => Err(LabError::Content {
-            path: folder.losses(),
+            path: folder.losses().to_path_buf(),
             reason: "it is not as it was written: its digest is missing".into(),
         }),
     }
@@ -113,13 +122,10 @@ pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
 /// leave some of them, and a disk may damage them. At least one step must be left, so that there is something to
 /// measure the time of.
 pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> LastCheckpoint {
-    let names = fs::read_dir(folder.checkpoints())
-        .into_iter()
-        .flatten()
-        .flatten();
+    let names = names(&folder.checkpoints()).unwrap_or_default();
     let mut epochs: Vec<usize> = names
-        .filter_map(|entry| {
-            let name = entry.file_name();
+        .iter()
+        .filter_map(|name| {
             let name = name.to_str()?;
             name.strip_prefix("scheduler-")?
                 .strip_suffix(".bpk")?

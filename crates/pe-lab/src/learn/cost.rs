@@ -297,7 +297,8 @@ impl Clock {
     fn others(&self) -> Option<f64> {
         let ((all, own), (all_before, own_before)) = (ticks()?, self.ticks?);
         let others = (all - all_before) as f64 - (own - own_before) as f64;
-        Some((others / TICKS / self.start.elapsed().as_secs_f64()).max(0.0))
+        let seconds = self.start.elapsed().as_secs_f64();
+        (seconds > 0.0).then(|| (others / TICKS / seconds).max(0.0))
     }
 }
 

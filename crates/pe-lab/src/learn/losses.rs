@@ -1,7 +1,6 @@
 //! The loss of every step, and that on held-out sequences: reported, kept beside the checkpoints, and
 //! checked.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::train::Interrupter;
@@ -11,7 +10,7 @@ use burn::train::metric::{LossMetric, Metric, MetricDefinition, MetricId, Numeri
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::folder::write_sealed;
+use crate::folder::{Entry, write_sealed};
 
 /// Called after every step with the number of steps done and the loss of the last one.
 pub type OnStep = Box<dyn FnMut(usize, f64) + Send>;
@@ -56,7 +55,7 @@ pub(super) struct LossLog {
     /// The metric that is the loss, once `burn-train` has said which one it is.
     pub loss: Option<MetricId>,
     /// The file for the losses, if there are checkpoints to go on from.
-    pub file: Option<PathBuf>,
+    pub file: Option<Entry>,
     pub on_step: OnStep,
     pub on_held_out: OnHeldOut,
     pub interrupter: Interrupter,

@@ -1,7 +1,6 @@
 //! The reference model: a small transformer encoder around one positional scheme.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Mutex;
 
 use burn::module::{Initializer, Module, ModuleVisitor, Param};
@@ -9,7 +8,7 @@ use burn::nn::loss::CrossEntropyLossConfig;
 
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::store::ModuleRecord;
-use burn::tensor::{Bool, Device, Int, Tensor};
+use burn::tensor::{Bool, Bytes, Device, Int, Tensor};
 use pe_burn::{
     Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positional, Positions,
 };
@@ -20,7 +19,7 @@ use crate::ask::{AtResolution, ModelSpec, Network, Scheme};
 use crate::data::digest;
 use crate::erased::Erased;
 use crate::error::LabError;
-use crate::folder::write_whole;
+use crate::folder::{Entry, write_whole};
 use crate::rng::stream_of;
 use crate::task::Task;
 
@@ -117,20 +116,21 @@ impl Model {
     ///
     /// [`LabError::File`] when the file cannot be written, [`LabError::Machine`] when the weights cannot be read from
     /// the device.
-    pub fn save(&self, file: &Path) -> Result<String, LabError> {
+    pub fn save(&self, file: &Entry) -> Result<String, LabError> {
         let bytes = self.clone().into_record().into_bytes();
         let bytes = bytes.map_err(|error| LabError::Machine(error.to_string()))?;
         write_whole(file, &bytes)?;
         Ok(digest(&bytes))
     }
 
-    /// This model with the weights of a file.
+    /// This model with the weights in the bytes of a file.
     ///
     /// # Errors
     ///
-    /// [`LabError::Content`] when the file cannot be read.
-    pub fn with_weights(self, file: &Path) -> Result<Self, LabError> {
-        let record = ModuleRecord::load(file).map_err(|error| LabError::Content {
+    /// [`LabError::Content`] when they are none.
+    pub fn with_weights(self, file: &Entry, bytes: Vec<u8>) -> Result<Self, LabError> {
+        let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes));
+        let record = record.map_err(|error| LabError::Content {
             path: file.to_path_buf(),
             reason: error.to_string(),
         })?;

@@ -22,7 +22,7 @@ use super::schedule::schedule;
 use super::silent::SilentRenderer;
 use crate::ask::Recipe;
 use crate::error::LabError;
-use crate::folder::TrialFolder;
+use crate::folder::{TrialFolder, make_folder};
 use crate::task::Task;
 
 /// The result of a training.
@@ -153,7 +153,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
     };
     if let Checkpoints::After(epochs) = watch.checkpoints {
         let places = folder.checkpoints();
-        std::fs::create_dir_all(&places).map_err(LabError::file(&places))?;
+        make_folder(&places)?;
         let [model, optimizer, schedule] = Part::all(folder);
         training = training
             .with_custom_checkpointers(model, optimizer, schedule)

@@ -1,14 +1,12 @@
 //! The report as CSV and JSON.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use super::data::title;
 use super::summary::Summary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_csv, write_json, write_whole};
+use crate::folder::{Entry, StudyFolder, write_csv, write_json, write_whole};
 use crate::learn::{DEPTHS, LengthScore};
 use crate::run::{Measures, Outcome, Outcomes, TrialResult};
 use crate::task::Score;
@@ -160,7 +158,7 @@ pub fn write(
     folder: &StudyFolder,
     outcomes: &Outcomes,
     summary: &Summary,
-) -> Result<Vec<PathBuf>, LabError> {
+) -> Result<Vec<Entry>, LabError> {
     let table = folder.results_csv();
     let missing = outcomes.missing.iter().map(|(spec, reason)| Row {
         failure: Some(reason.as_deref().unwrap_or("not run yet")),

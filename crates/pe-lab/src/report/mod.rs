@@ -35,8 +35,6 @@ mod trainings;
 mod verdict;
 mod words;
 
-use std::path::PathBuf;
-
 pub use comparison::{Comparison, Headline, Part};
 pub use costs::{CostRow, CostSummary, Front, FrontPoint};
 pub use figure::Figure;
@@ -52,7 +50,7 @@ use encodings::Encodings;
 use crate::console::{tell, visible};
 use crate::data::digest;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_sealed, write_whole};
+use crate::folder::{Entry, StudyFolder, write_sealed, write_whole};
 use crate::run::{Outcomes, Study, Winner, read_weights};
 
 /// The report of a study. Its intervals and tests are computed once, when it is made.
@@ -89,7 +87,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes the scheme that scored highest, and the weights of its best model if they were kept.
-    fn write_winner(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+    fn write_winner(&self, folder: &StudyFolder) -> Result<Vec<Entry>, LabError> {
         let inside = self
             .summary
             .headlines
@@ -136,7 +134,7 @@ impl<'a> Report<'a> {
     /// # Errors
     ///
     /// When a figure cannot be drawn or the folder cannot be written.
-    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<PathBuf>, LabError> {
+    pub fn write(&self, folder: &StudyFolder) -> Result<Vec<Entry>, LabError> {
         let charts = html::Charts::draw(&self.data, &self.summary)?;
         let encodings = Encodings::draw(self.study, &self.outcomes.results)?;
         for damaged in &encodings.damaged {

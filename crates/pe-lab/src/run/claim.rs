@@ -1,5 +1,6 @@
 //! Making a folder the study's own, for one process at a time.
 
+use std::ffi::OsString;
 use std::fs;
 
 use super::data_copy::keep_data;
@@ -7,8 +8,8 @@ use super::lock::Lock;
 use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, TrialFolder, UNFINISHED, is_there, read_json, remove, remove_unfinished,
-    write_json, write_whole,
+    StudyFolder, is_there, is_unfinished, names, read_bounded, read_json, remove, remove_all,
+    remove_unfinished, rename, write_json, write_whole,
 };
 
 /// Makes the folder this study's, and locks it until the returned lock is dropped.
@@ -37,13 +38,11 @@ pub(super) fn claim(
         });
     }
     let lock = Lock::of(path, &folder.lock())?;
-    remove_unfinished(path)?;
+    remove_unfinished(&folder.entry(""))?;
     for place in folder.places_of_data() {
-        if place.exists() {
-            remove_unfinished(&place)?;
-        }
+        remove_unfinished(&place)?;
     }
-    if folder.spec().exists() {
+    if is_there(&folder.spec())? {
         let old: StudySpec = read_json(&folder.spec())?;
         let differs = spec.obstacles(&old);
         if !differs.is_empty() {
@@ -62,17 +61,17 @@ pub(super) fn claim(
     keep_data(tasks, folder)?;
     let plan = folder.plan();
     let text = toml::to_string(&spec.plan()).map_err(|error| LabError::Content {
-        path: plan.clone(),
+        path: plan.to_path_buf(),
         reason: error.to_string(),
     })?;
-    if fs::read_to_string(&plan).ok().as_ref() != Some(&text) {
+    if !read_bounded(&plan).is_ok_and(|there| there == text.as_bytes()) {
         write_whole(&plan, text.as_bytes())?;
     }
     for trial in spec.trials(tasks)? {
         set_aside(&trial, folder)?;
         let place = folder.trial(&trial.id());
-        if place.path().exists() {
-            remove_unfinished(place.path())?;
+        if is_there(place.entry())? {
+            remove_unfinished(place.entry())?;
             // That of a trial that was killed.
             remove(&place.curve())?;
         }
@@ -84,21 +83,16 @@ pub(super) fn claim(
 /// and those of this number taken back from there.
 fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
     let (id, place) = (trial.id(), folder.trial(&trial.id()));
-    let rename = |from: &TrialFolder, to: &TrialFolder| {
-        fs::rename(from.path(), to.path()).map_err(LabError::file(from.path()))
-    };
     // A spec that cannot be read is of no trial with a result; running the trial writes it again.
     let there = read_json::<TrialSpec>(&place.spec()).ok();
     if let Some(there) = there.filter(|there| there.steps_id() != trial.steps_id()) {
         let aside = folder.aside(&id, &there.steps_id());
-        if aside.path().exists() {
-            fs::remove_dir_all(aside.path()).map_err(LabError::file(aside.path()))?;
-        }
-        rename(&place, &aside)?;
+        remove_all(aside.entry())?;
+        rename(place.entry(), aside.entry())?;
     }
     let aside = folder.aside(&id, &trial.steps_id());
-    if aside.path().exists() && !place.path().exists() {
-        rename(&aside, &place)?;
+    if is_there(aside.entry())? && !is_there(place.entry())? {
+        rename(aside.entry(), place.entry())?;
     }
     Ok(())
 }
@@ -106,13 +100,12 @@ fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
 /// Whether a folder without a spec may become the study's: it is empty, or it holds only what a claim
 /// leaves that was killed before it wrote the spec, or it is a study whose spec was deleted.
 fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
-    if folder.lock().exists() && folder.plan().exists() {
+    if is_there(&folder.lock())? && is_there(&folder.plan())? {
         return Ok(true);
     }
-    let path = folder.path();
-    let mut entries = fs::read_dir(path).map_err(LabError::file(path))?;
-    let foreign = |name: &str| name != StudyFolder::LOCK && !name.starts_with(UNFINISHED);
-    Ok(!entries.any(|entry| entry.is_ok_and(|e| foreign(&e.file_name().to_string_lossy()))))
+    let names = names(&folder.entry(""))?;
+    let own = |name: &OsString| name == StudyFolder::LOCK || is_unfinished(name);
+    Ok(names.iter().all(own))
 }
 
 #[cfg(test)]
@@ -219,7 +212,11 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let folder = StudyFolder::at(temporary.path());
         fs::write(folder.lock(), "").unwrap();
-        fs::write(folder.path().join(".unfinished-x"), "{").unwrap();
+        fs::write(
+            folder.path().join(".pe-lab-unfinished-0123456789abcdef"),
+            "{",
+        )
+        .unwrap();
         let (spec, tasks) = study();
         claim(&spec, &tasks, &folder).unwrap();
         fs::remove_file(folder.path().join("study.toml")).unwrap();

@@ -15,7 +15,7 @@ use super::worker::Stop;
 use crate::ask::TrialSpec;
 use crate::device;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, read_json, write_json};
+use crate::folder::{StudyFolder, TrialFolder, is_there, read_json, write_json};
 use crate::learn::{Cost, cost_lengths, measure_cost};
 
 /// Every scheme is measured at every length this often, in turns, so that all meet the same slow moments. The fastest
@@ -55,7 +55,7 @@ impl Costs {
     /// When the file cannot be read or does not hold costs.
     pub fn of(folder: &StudyFolder) -> Result<Option<Self>, LabError> {
         let file = folder.costs();
-        match file.exists() {
+        match is_there(&file)? {
             true => read_json(&file).map(Some),
             false => Ok(None),
         }
@@ -192,7 +192,8 @@ fn measured_apart(
     command
         .args(["trial", "--cost", &length.to_string(), "--"])
         .arg(place.path());
-    let Some(output) = stop.output(&mut command).map_err(LabError::file(program))? else {
+    let output = stop.output(&mut command);
+    let Some(output) = output.map_err(LabError::not_started("process"))? else {
         return Err(LabError::Trial(
             "stopped before all costs were measured; none were kept".into(),
         ));
@@ -233,7 +234,7 @@ fn least(rounds: &[Cost]) -> Option<Cost> {
 ///
 /// When the spec cannot be read or the cost cannot be measured.
 pub fn serve_cost(folder: &Path, length: usize) -> Result<String, LabError> {
-    let folder = TrialFolder::at(folder);
+    let folder = TrialFolder::of_study(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
     let task = task_of(&spec, &folder.study())?;
     let device = device::open(&spec.device)?;

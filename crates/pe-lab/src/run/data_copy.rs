@@ -1,13 +1,14 @@
 //! The study's own copy of the user's data. Its trials read the copy, so that they need nothing from
 //! outside of the folder.
 
-use std::fs;
-use std::path::{Component, Path};
+use std::fs::File;
+use std::io::{self, ErrorKind, Seek};
+use std::path::{Component, Path, PathBuf};
 
 use crate::ask::Tasks;
 use crate::data::{self, DataSpec, Known, Source};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_by, write_with_mode};
+use crate::folder::{Entry, StudyFolder, is_there, make_folder, write_by, write_with_mode};
 
 /// The tasks of a study in a folder: those of the laboratory, or the one made of the study's copy of
 /// the data.
@@ -20,24 +21,27 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     let Some(spec) = data else {
         return Ok(Tasks::default());
     };
-    let is_windowed = spec.is_windowed() || (spec.tokenizer.is_some() && folder.ids().exists());
+    let is_windowed = spec.is_windowed() || (spec.tokenizer.is_some() && is_there(&folder.ids())?);
+    let path = |file: Entry| file.to_path_buf();
     let source = Source {
-        file: folder.data(spec),
-        test: spec.test.as_ref().map(|test| folder.test(test)),
+        inside: Some(folder.path().to_path_buf()),
+        file: path(folder.data(spec)),
+        test: spec.test.as_ref().map(|test| path(folder.test(test))),
         folds: spec.folds,
         reading: spec.reading.clone(),
-        tokenizer: spec.tokenizer.as_ref().map(|of| folder.tokenizer(of)),
+        tokenizer: spec.tokenizer.as_ref().map(|of| path(folder.tokenizer(of))),
         known: is_windowed.then(|| Known {
             sha256: spec.sha256.clone(),
             vocabulary: spec.vocabulary,
-            ids: spec.tokenizer.as_ref().map(|_| folder.ids()),
+            ids: spec.tokenizer.as_ref().map(|_| path(folder.ids())),
         }),
     };
-    if let (Some(path), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
-        check(path, &tokenizer.file, &tokenizer.sha256, tokenizer.bytes)?;
+    if let Some(tokenizer) = &spec.tokenizer {
+        let copy = folder.tokenizer(tokenizer);
+        check(&copy, &tokenizer.file, &tokenizer.sha256, tokenizer.bytes)?;
     }
     match is_windowed {
-        true => check_size(&source.file, &spec.file, spec.bytes)?,
+        true => drop(check_size(&folder.data(spec), &spec.file, spec.bytes)?),
         false => check_copies(spec, folder)?,
     }
     Tasks::from_source(&source)
@@ -59,10 +63,10 @@ pub(super) fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), 
 /// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
 /// is read as such. A study may come from somebody else: a name that leads out of its folder, a link and a pipe
 /// are not opened.
-fn check(copy: &Path, file: &str, sha256: &str, bytes: u64) -> Result<(), LabError> {
-    check_size(copy, file, bytes)?;
-    let kept = fs::read(copy).map_err(LabError::file(copy))?;
-    match data::digest(&kept) == sha256 {
+fn check(copy: &Entry, file: &str, sha256: &str, bytes: u64) -> Result<(), LabError> {
+    let opened = check_size(copy, file, bytes)?;
+    let found = data::digest_of(opened).map_err(LabError::file(copy))?;
+    match found == sha256 {
         true => Ok(()),
         false => Err(LabError::ChangedData {
             path: copy.to_path_buf(),
@@ -89,15 +93,20 @@ fn is_plain(file: &str) -> Result<(), LabError> {
 
 /// The same of a file that is read window by window, by its size alone: every trial checks it, and it may be
 /// larger than the memory.
-fn check_size(copy: &Path, file: &str, bytes: u64) -> Result<(), LabError> {
+fn check_size(copy: &Entry, file: &str, bytes: u64) -> Result<File, LabError> {
     is_plain(file)?;
-    let of = fs::symlink_metadata(copy).map_err(LabError::file(copy))?;
-    match of.is_file() && of.len() == bytes {
-        true => Ok(()),
-        false => Err(LabError::ChangedData {
-            path: copy.to_path_buf(),
-            file: file.to_string(),
-        }),
+    let changed = || LabError::ChangedData {
+        path: copy.to_path_buf(),
+        file: file.to_string(),
+    };
+    let opened = match copy.open() {
+        Err(error) if error.kind() == ErrorKind::InvalidData => return Err(changed()),
+        opened => opened.map_err(LabError::file(copy))?,
+    };
+    let about = opened.metadata().map_err(LabError::file(copy))?;
+    match about.len() == bytes {
+        true => Ok(opened),
+        false => Err(changed()),
     }
 }
 
@@ -119,7 +128,7 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
         keep(file, &folder.tokenizer(tokenizer), &tokenizer.sha256)?;
         let ids = folder.ids();
-        if !ids.exists() {
+        if !is_there(&ids)? {
             write_by(&ids, mode(&source.file)?, |out| data.write_ids(out))?;
         }
     }
@@ -129,20 +138,19 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     }
 }
 
-fn keep(file: &Path, copy: &Path, sha256: &str) -> Result<(), LabError> {
-    if copy.exists() {
+fn keep(file: &Path, copy: &Entry, sha256: &str) -> Result<(), LabError> {
+    if is_there(copy)? {
         return Ok(());
     }
-    if let Some(parent) = copy.parent() {
-        fs::create_dir_all(parent).map_err(LabError::file(parent))?;
-    }
+    make_folder(&copy.folder())?;
     let mut changed = false;
     // Private data stays private: the copy is never readable for anybody who cannot read the file.
     let written = write_by(copy, mode(file)?, |out| {
-        std::io::copy(&mut fs::File::open(file)?, out)?;
-        changed = data::digest_of(out.path())? != sha256;
+        io::copy(&mut Entry::named(file).open()?, out)?;
+        out.rewind()?;
+        changed = data::digest_of(out)? != sha256;
         match changed {
-            true => Err(std::io::ErrorKind::InvalidData.into()),
+            true => Err(ErrorKind::InvalidData.into()),
             false => Ok(()),
         }
     });
@@ -160,7 +168,7 @@ pub(super) fn mode(file: &Path) -> Result<u32, LabError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let of = fs::metadata(file).map_err(LabError::file(file))?;
+        let of = std::fs::metadata(file).map_err(LabError::file(file))?;
         Ok(of.permissions().mode() & 0o666)
     }
     #[cfg(not(unix))]
@@ -171,19 +179,22 @@ pub(super) fn mode(file: &Path) -> Result<u32, LabError> {
 }
 
 /// Writes a file of what was read from a folder, unless it is there already.
-fn keep_packed(from: &Path, bytes: &[u8], copy: &Path) -> Result<(), LabError> {
-    if copy.exists() {
+fn keep_packed(from: &[PathBuf], bytes: &[u8], copy: &Entry) -> Result<(), LabError> {
+    if is_there(copy)? {
         return Ok(());
     }
-    if let Some(parent) = copy.parent() {
-        fs::create_dir_all(parent).map_err(LabError::file(parent))?;
-    }
+    make_folder(&copy.folder())?;
     // Whoever may not read the folder or one of its files may not read the copy.
-    write_with_mode(copy, bytes, mode(from)?)
+    let mut private = 0o666;
+    for path in from {
+        private &= mode(path)?;
+    }
+    write_with_mode(copy, bytes, private)
 }
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

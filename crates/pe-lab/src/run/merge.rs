@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::study::Study;
-use super::trial::{Outcome, TrialResult, read_weights};
+use super::trial::{Outcome, TrialResult, encoding_bytes, read_weights};
 use crate::ask::TrialSpec;
+use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{TrialFolder, write_whole};
+use crate::folder::{
+    Entry, TrialFolder, is_there, make_folder, names, read_bounded, remove, write_whole,
+};
 
 /// Copies the results of `parts`, folders of the same study, into the folder `to`, and returns the study there.
 /// A result that is in several folders must be the same in all of them, times aside. Nothing is copied before
@@ -39,15 +40,15 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     for trial in target.spec().trials(target.tasks())? {
         let studies = having.get(OsStr::new(&trial.id()));
         let studies = studies.into_iter().flatten().map(|index| &all[*index]);
-        if let Some((from, weights)) = one_of(studies, &trial)? {
+        if let Some(found) = one_of(studies, &trial)? {
             let place = target.folder().trial(&trial.id());
-            if from != place {
-                copies.push((from, place, weights));
+            if found.place != place {
+                copies.push((found, place));
             }
         }
     }
-    for (from, place, weights) in copies {
-        copy(&from, &place, weights.as_deref())?;
+    for (found, place) in copies {
+        copy(&found, &place)?;
     }
     Ok(all.swap_remove(0))
 }
@@ -56,44 +57,81 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
 fn having(studies: &[Study]) -> Result<HashMap<OsString, Vec<usize>>, LabError> {
     let mut having: HashMap<OsString, Vec<usize>> = HashMap::new();
     for (index, study) in studies.iter().enumerate() {
-        let trials = study.folder().trials();
-        let entries = match fs::read_dir(&trials) {
-            // No trial has begun.
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            entries => entries.map_err(LabError::file(&trials))?,
-        };
-        for entry in entries {
-            let entry = entry.map_err(LabError::file(&trials))?;
-            having.entry(entry.file_name()).or_default().push(index);
+        for name in names(&study.folder().trials())? {
+            having.entry(name).or_default().push(index);
         }
     }
     Ok(having)
 }
 
-/// Where the result of a trial is, if any study has it, and the digest of its weights.
+/// What a finished trial left in a folder.
+struct Found {
+    place: TrialFolder,
+    result: TrialResult,
+    /// Whether nothing is gone that the result names. Without its weights a trial is still a result.
+    is_whole: bool,
+}
+
+impl Found {
+    /// What a study has of a trial, if it has finished it.
+    ///
+    /// # Errors
+    ///
+    /// When one of the files is not as it was written.
+    fn of(study: &Study, trial: &TrialSpec) -> Result<Option<Self>, LabError> {
+        let Some(result) = study.result(trial)? else {
+            return Ok(None);
+        };
+        let place = study.folder().trial(&trial.id());
+        let weights = read_weights(&place, result.weights.as_deref())?;
+        encoding_bytes(&place, result.encoding.as_deref())?;
+        Ok(Some(Self {
+            is_whole: weights.is_some() || result.weights.is_none(),
+            place,
+            result,
+        }))
+    }
+}
+
+/// What a trial left, if any study has finished it: of several studies, the first that has all of it as it was
+/// written. One that is damaged is passed over, with a line that says so, where another is whole.
 fn one_of<'a>(
     studies: impl Iterator<Item = &'a Study>,
     trial: &TrialSpec,
-) -> Result<Option<(TrialFolder, Option<String>)>, LabError> {
-    let mut found: Option<(TrialFolder, TrialResult)> = None;
+) -> Result<Option<Found>, LabError> {
+    let (mut best, mut damaged): (Option<Found>, Vec<LabError>) = (None, Vec::new());
     for study in studies {
-        let Some(result) = study.result(trial)? else {
-            continue;
+        let found = match Found::of(study, trial) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(error @ LabError::Content { .. }) => {
+                damaged.push(error);
+                continue;
+            }
+            Err(error) => return Err(error),
         };
-        let place = study.folder().trial(&trial.id());
-        match &found {
-            None => found = Some((place, result)),
-            Some((known, same)) if without_times(same) != without_times(&result) => {
+        match &best {
+            Some(known) if without_times(&known.result) != without_times(&found.result) => {
                 return Err(LabError::Usage(format!(
                     "{} and {} are results of one trial and differ, as those of two kinds of processors may; delete one of them",
-                    known.result().display(),
-                    place.result().display()
+                    known.place.result().display(),
+                    found.place.result().display()
                 )));
             }
-            Some(_) => {}
+            Some(known) if known.is_whole || !found.is_whole => {}
+            _ => best = Some(found),
         }
     }
-    Ok(found.map(|(place, result)| (place, result.weights)))
+    let Some(best) = best else {
+        return damaged.into_iter().next().map_or(Ok(None), Err);
+    };
+    for error in damaged {
+        tell(&format!(
+            "{error}; what is merged is that of {}",
+            best.place.path().display()
+        ));
+    }
+    Ok(Some(best))
 }
 
 /// What is the same whenever the trial is run.
@@ -113,22 +151,21 @@ fn without_times(result: &TrialResult) -> TrialResult {
 }
 
 /// Copies what a finished trial left. The result comes last, since it says that the rest is there.
-fn copy(from: &TrialFolder, to: &TrialFolder, weights: Option<&str>) -> Result<(), LabError> {
-    let weights = read_weights(from, weights)?;
-    fs::create_dir_all(to.path()).map_err(LabError::file(to.path()))?;
-    if let Some(weights) = weights {
-        write_whole(&to.weights(), &weights)?;
+fn copy(found: &Found, to: &TrialFolder) -> Result<(), LabError> {
+    make_folder(to.entry())?;
+    let weights = read_weights(&found.place, found.result.weights.as_deref())?;
+    let encoding = encoding_bytes(&found.place, found.result.encoding.as_deref())?;
+    for (file, bytes) in [(to.weights(), weights), (to.encoding(), encoding)] {
+        match bytes {
+            Some(bytes) => write_whole(&file, &bytes)?,
+            None => remove(&file)?,
+        }
     }
-    let files: [fn(&TrialFolder) -> PathBuf; 3] = [
-        TrialFolder::spec,
-        TrialFolder::encoding,
-        TrialFolder::result,
-    ];
+    let files: [fn(&TrialFolder) -> Entry; 2] = [TrialFolder::spec, TrialFolder::result];
     for file in files {
-        let (from, to) = (file(from), file(to));
-        if from.exists() {
-            let bytes = fs::read(&from).map_err(LabError::file(&from))?;
-            write_whole(&to, &bytes)?;
+        let from = file(&found.place);
+        if is_there(&from)? {
+            write_whole(&file(to), &read_bounded(&from)?)?;
         }
     }
     Ok(())

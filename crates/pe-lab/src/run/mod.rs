@@ -46,6 +46,8 @@ pub use merge::merge;
 pub use progress::{Bars, Progress};
 pub use provenance::{codes, provenance};
 pub use study::{Outcomes, Study};
-pub use trial::{Measures, Outcome, Timing, TrialResult, read_encoding, read_weights, run_trial};
+pub use trial::{
+    MOST_BYTES, Measures, Outcome, Timing, TrialResult, read_encoding, read_weights, run_trial,
+};
 pub use winner::Winner;
 pub use worker::{Crew, Stop, cores, serve};

@@ -1,7 +1,6 @@
 //! The prepared form of the user's data in the folder of a study. It is made once, and every worker reads it in the
 //! place of the study's copy of the data.
 
-use std::fs;
 use std::io;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::ask::{CODE, Tasks, TrialSpec};
 use crate::console::tell;
 use crate::data::{DataSpec, digest, prepared_digest, prepared_task};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, write_by};
+use crate::folder::{StudyFolder, is_there, write_by};
 use crate::task::Task;
 
 /// Writes the prepared form of the user's data, if any, unless it is in the folder already. One that is not what these
@@ -26,7 +25,7 @@ pub(super) fn keep_prepared(tasks: &Tasks, folder: &StudyFolder) -> Result<(), L
     };
     check_copies(data.spec(), folder)?;
     let (file, of) = (folder.prepared(), made_of(data.spec()));
-    if fs::symlink_metadata(&file).is_ok() {
+    if is_there(&file)? {
         let own = data.write_prepared(&of, &mut io::sink());
         let own = own.map_err(LabError::file(&file))?;
         let reason = match prepared_digest(&file, &of) {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::ask::TrialSpec;
-use crate::console::{tell, visible};
+use crate::console::{moves_the_cursor, tell, visible};
 
 /// How the progress of a study is shown.
 pub enum Progress {
@@ -24,9 +24,9 @@ pub struct Bars {
 }
 
 impl Progress {
-    /// Bars if standard error is a terminal, lines if it is not.
+    /// Bars if standard error is a terminal that can show them, lines if it is not.
     pub fn to_stderr() -> Self {
-        match std::io::stderr().is_terminal() {
+        match std::io::stderr().is_terminal() && moves_the_cursor() {
             false => Self::Lines,
             true => Self::Bars(Bars {
                 all: MultiProgress::new(),

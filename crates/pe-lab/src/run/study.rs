@@ -289,7 +289,7 @@ impl Study {
 
     /// Checks that the folder is still there.
     fn check_folder(&self) -> Result<(), LabError> {
-        if !self.folder.spec().exists() {
+        if !is_there(&self.folder.spec())? {
             return Err(LabError::Usage(format!(
                 "{} was deleted while its study ran; run it again, there or elsewhere",
                 self.folder.path().display()
@@ -330,7 +330,10 @@ impl Study {
             measures.and_then(|measures| measures.damage(task.as_ref()))
         };
         match damage {
-            Some(reason) => Err(LabError::Content { path: file, reason }),
+            Some(reason) => Err(LabError::Content {
+                path: file.to_path_buf(),
+                reason,
+            }),
             None => Ok(Some(result)),
         }
     }

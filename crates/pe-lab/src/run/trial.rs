@@ -1,8 +1,6 @@
 //! One trial: build the model, train it, test it. Its numbers depend on its spec alone.
 
-use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
@@ -14,7 +12,7 @@ use crate::ask::{TrialSpec, Versions, code};
 use crate::data::digest;
 use crate::device;
 use crate::error::LabError;
-use crate::folder::{TrialFolder, read_bounded, read_sealed, write_csv, write_sealed};
+use crate::folder::{Entry, TrialFolder, of_digest, read_sealed, write_csv, write_sealed};
 use crate::learn::{
     Checkpoints, CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch,
     evaluate, evaluate_language, has_converged, train,
@@ -25,7 +23,10 @@ use crate::task::{Task, TestRows, Tuning};
 const ENCODING_ROWS: usize = 512;
 
 /// The most bytes of weights.
-const MOST_BYTES: u64 = 4 << 30;
+pub const MOST_BYTES: u64 = 4 << 30;
+
+/// The most bytes of a stored encoding: some for each number of [`ENCODING_ROWS`] rows of the widest model.
+const MOST_OF_ENCODING: u64 = 64 << 20;
 
 /// The most points of a learning curve.
 const CURVE_POINTS: usize = 100;
@@ -143,7 +144,7 @@ impl TrialResult {
     /// # Errors
     ///
     /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is none or was changed since it was written.
-    pub fn read(file: &Path) -> Result<Self, LabError> {
+    pub fn read(file: &Entry) -> Result<Self, LabError> {
         let (result, sealed): (Self, bool) = read_sealed(file)?;
         match result.code.is_some() && !sealed {
             true => Err(LabError::Content {
@@ -159,7 +160,7 @@ impl TrialResult {
     /// # Errors
     ///
     /// [`LabError::File`] when the folder cannot be written.
-    pub fn write(&self, file: &Path) -> Result<(), LabError> {
+    pub fn write(&self, file: &Entry) -> Result<(), LabError> {
         write_sealed(file, self)
     }
 
@@ -181,31 +182,12 @@ pub fn read_weights(
     folder: &TrialFolder,
     named: Option<&str>,
 ) -> Result<Option<Vec<u8>>, LabError> {
-    // Without its result the trial is run again, so that is the file to delete.
-    let wrong = |reason: String| {
-        Err(LabError::Content {
-            path: folder.result(),
-            reason: format!("the weights.bpk beside it {reason}"),
-        })
-    };
     let file = folder.weights();
-    let about = match fs::symlink_metadata(&file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        about => about.map_err(LabError::file(&file))?,
-    };
-    if !about.is_file() {
-        return wrong("is no file".into());
-    }
-    if about.len() > MOST_BYTES {
-        return wrong(format!(
-            "has {} bytes, and weights have at most {MOST_BYTES}",
-            about.len()
-        ));
-    }
-    let bytes = fs::read(&file).map_err(LabError::file(&file))?;
-    match named.is_some_and(|named| named != digest(&bytes)) {
-        true => wrong("does not hold the weights that it names".into()),
-        false => Ok(Some(bytes)),
+    let wrong = |reason: &str| Err(beside(folder, "weights.bpk", reason));
+    match of_digest(&file, named, MOST_BYTES) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::InvalidData => wrong(&error.to_string()),
+        bytes => bytes.map(Some).map_err(LabError::file(&file)),
     }
 }
 
@@ -283,7 +265,7 @@ pub fn run_trial(
                 language,
                 timing: Timing {
                     ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
-                    tokens_per_second: trained.tokens as f64 / seconds,
+                    tokens_per_second: per_second(trained.tokens, seconds),
                     threads: std::env::var("RAYON_NUM_THREADS")
                         .ok()
                         .and_then(|n| n.parse().ok()),
@@ -295,6 +277,15 @@ pub fn run_trial(
         Err(error) => return Err(error),
     };
     Ok(result(outcome, weights, encoding))
+}
+
+/// How many of something there were in a second. Where a clock was set back no time has passed, and JSON has no number
+/// for infinity.
+fn per_second(count: usize, seconds: f64) -> f64 {
+    match seconds > 0.0 {
+        true => count as f64 / seconds,
+        false => 0.0,
+    }
 }
 
 /// The error of a task that has too few different training examples to choose `what` on some of them.
@@ -403,23 +394,10 @@ pub fn read_encoding(
     folder: &TrialFolder,
     named: Option<&str>,
 ) -> Result<Option<Vec<Vec<f32>>>, LabError> {
-    let file = folder.encoding();
-    let wrong = |reason: &str| {
-        Err(LabError::Content {
-            path: file.clone(),
-            reason: reason.into(),
-        })
+    let wrong = |reason: &str| Err(beside(folder, "encoding.csv", reason));
+    let Some(bytes) = encoding_bytes(folder, named)? else {
+        return Ok(None);
     };
-    if !file.exists() {
-        return match named {
-            None => Ok(None),
-            Some(_) => wrong("it is gone"),
-        };
-    }
-    let bytes = read_bounded(&file)?;
-    if named.is_some_and(|named| named != digest(&bytes)) {
-        return wrong("it is not as it was written");
-    }
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .from_reader(&bytes[..]);
@@ -430,6 +408,32 @@ pub fn read_encoding(
         }
         Ok(_) => wrong("it holds no rows of finite numbers"),
         Err(error) => wrong(&error.to_string()),
+    }
+}
+
+/// The bytes of that file.
+pub(super) fn encoding_bytes(
+    folder: &TrialFolder,
+    named: Option<&str>,
+) -> Result<Option<Vec<u8>>, LabError> {
+    let file = folder.encoding();
+    let wrong = |reason: &str| Err(beside(folder, "encoding.csv", reason));
+    match of_digest(&file, named, MOST_OF_ENCODING) {
+        Err(error) if error.kind() == ErrorKind::NotFound => match named {
+            None => Ok(None),
+            Some(_) => wrong("it is gone"),
+        },
+        Err(error) if error.kind() == ErrorKind::InvalidData => wrong(&error.to_string()),
+        bytes => bytes.map(Some).map_err(LabError::file(&file)),
+    }
+}
+
+/// The error of a file beside a result. Without its result the trial is run again and writes the file, so the result
+/// is what is to be deleted.
+fn beside(folder: &TrialFolder, file: &str, reason: &str) -> LabError {
+    LabError::Content {
+        path: folder.result().to_path_buf(),
+        reason: format!("of the {file} beside it, {reason}"),
     }
 }
 
@@ -449,6 +453,11 @@ fn curve(losses: &[f64]) -> Vec<CurvePoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_gives_times_that_can_be_read_again() {
+        assert_eq!((per_second(10, 2.0), per_second(10, 0.0)), (5.0, 0.0));
+    }
 
     #[test]
     fn a_curve_has_at_most_a_hundred_points_and_keeps_the_mean() {

@@ -7,7 +7,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -21,11 +20,16 @@ use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
 use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, create, read_json, remove, write_json};
+use crate::folder::{
+    StudyFolder, TrialFolder, create, is_there, make_folder, read_json, remove, write_json,
+};
 use crate::learn::Watch;
 
 /// A worker reports its progress every this many steps.
 const REPORT_EVERY: usize = 10;
+
+/// The most bytes of what a worker wrote to standard error that are read.
+const MOST_OF_LOG: u64 = 16 << 20;
 
 /// Stops the workers of a study. It can be called from any thread.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +67,13 @@ impl Stop {
         id
     }
 
+    fn kill(&self, id: u32) {
+        if let Some(child) = lock(&self.0).children.get_mut(&id) {
+            // This fails only for a process that has already ended.
+            let _ = child.kill();
+        }
+    }
+
     fn ended(&self, id: u32) -> Option<Child> {
         lock(&self.0).children.remove(&id)
     }
@@ -79,12 +90,16 @@ impl Stop {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         // Both at once: a process whose one pipe is full does not end while the other is read.
         let read = thread::scope(|scope| {
-            let errors = scope.spawn(|| errors.map(|mut pipe| pipe.read_to_end(&mut stderr)));
+            let errors = || errors.map(|mut pipe| pipe.read_to_end(&mut stderr));
+            let errors = thread::Builder::new().spawn_scoped(scope, errors)?;
             let out = out.map(|mut pipe| pipe.read_to_end(&mut stdout));
             out.into_iter()
                 .chain(errors.join().ok().flatten())
                 .collect::<io::Result<Vec<_>>>()
         });
+        if read.is_err() {
+            self.kill(id);
+        }
         let status = self.ended(id).map(|mut child| child.wait()).transpose()?;
         read?;
         let ended = status.filter(|_| !self.asked());
@@ -186,14 +201,25 @@ impl Crew<'_> {
             }
         };
         let outcome: Result<(), LabError> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs.max(1).min(trials.len()))
-                .map(|_| scope.spawn(work))
-                .collect();
-            workers.into_iter().try_for_each(|worker| {
-                worker
+            let mut workers = Vec::new();
+            let mut outcome = Ok(());
+            for _ in 0..self.jobs.max(1).min(trials.len()) {
+                match thread::Builder::new().spawn_scoped(scope, work) {
+                    Ok(worker) => workers.push(worker),
+                    Err(error) => {
+                        self.stop.now();
+                        outcome = Err(LabError::not_started("thread")(error));
+                        break;
+                    }
+                }
+            }
+            for worker in workers {
+                let ended = worker
                     .join()
-                    .unwrap_or_else(|_| Err(LabError::Trial("a thread panicked".into())))
-            })
+                    .unwrap_or_else(|_| Err(LabError::Trial("a thread panicked".into())));
+                outcome = outcome.and(ended);
+            }
+            outcome
         });
         self.progress.end();
         outcome?;
@@ -207,13 +233,14 @@ impl Crew<'_> {
         work: u64,
         folder: &TrialFolder,
     ) -> Result<Result<TrialResult, String>, LabError> {
-        fs::create_dir_all(folder.path()).map_err(LabError::file(folder.path()))?;
+        make_folder(folder.entry())?;
         write_json(&folder.spec(), trial)?;
         let failure = folder.failure();
         remove(&failure)?;
         remove(&folder.curve())?;
         let log = folder.worker_log();
         let errors = create(&log)?;
+        errors.set_len(0).map_err(LabError::file(&log))?;
         let threads = (cores() / self.jobs.max(1)).max(1).to_string();
         let mut command = Command::new(self.program);
         let mut child = apart(&mut command)
@@ -225,7 +252,7 @@ impl Crew<'_> {
             .stdout(Stdio::piped())
             .stderr(errors)
             .spawn()
-            .map_err(LabError::file(self.program))?;
+            .map_err(LabError::not_started("process"))?;
         let stdout = child.stdout.take();
         let id = self.stop.started(child);
         let bar = self.progress.trial(trial);
@@ -260,12 +287,12 @@ impl Crew<'_> {
         let file = folder.result();
         // A result is there whole or not at all, so one that is there counts however the process ended. One of
         // another number of steps was there before.
-        let result = match file.exists() {
+        let result = match is_there(&file)? {
             true => Some(TrialResult::read(&file)?).filter(|result| result.spec == *trial),
             false => None,
         };
         let Some(result) = result else {
-            let said = fs::read(&log).unwrap_or_default();
+            let said = log.read(MOST_OF_LOG).unwrap_or_default();
             let said = cause(&String::from_utf8_lossy(&said));
             let reason = format!(
                 "the trial's process ended with {status}{}{said} (see {})",
@@ -277,8 +304,8 @@ impl Crew<'_> {
             }
             return Ok(Err(reason));
         };
-        if fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
-            fs::remove_file(&log).map_err(LabError::file(&log))?;
+        if log.read(0).is_ok() {
+            remove(&log)?;
         }
         Ok(Ok(result))
     }
@@ -344,7 +371,7 @@ fn describe(result: &TrialResult) -> String {
 ///
 /// When the spec cannot be read, the trial cannot run, or its result cannot be written.
 pub fn serve(folder: &Path) -> Result<(), LabError> {
-    let folder = TrialFolder::at(folder);
+    let folder = TrialFolder::of_study(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
     let task = task_of(&spec, &folder.study())?;
     let steps = spec.most_steps();

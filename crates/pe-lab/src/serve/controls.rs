@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::console::short;
+
 /// A setting of a scheme.
 #[derive(Debug, Serialize)]
 pub struct Control {
@@ -193,6 +195,7 @@ impl Refusal {
     /// As JSON, with a sentence beside the parts.
     pub fn json(&self) -> Vec<u8> {
         let Self { name, value, bound } = self;
+        let (name, value) = (short(name), short(value));
         let error = format!("{name} must be {bound}; got \"{value}\"");
         serde_json::json!({"error": error, "name": name, "value": value, "bound": bound})
             .to_string()

@@ -3,9 +3,11 @@
 //! Every connection carries one request without a body and one response, so nothing here waits for anything
 //! but that one head. Its size and the time for it are bounded.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
+
+use crate::console::short;
 
 /// The most bytes of a request's head.
 pub const MAX_HEAD: usize = 16 * 1024;
@@ -15,8 +17,10 @@ pub const MAX_TARGET: usize = 4 * 1024;
 const MAX_HEADERS: usize = 64;
 /// The time in which a request has to be there whole.
 const READ_WITHIN: Duration = Duration::from_secs(5);
-/// The time in which a response has to be taken.
-const WRITE_WITHIN: Duration = Duration::from_secs(10);
+/// The time in which a response has to be taken as a whole.
+const WRITE_WITHIN: Duration = Duration::from_secs(30);
+/// The most bytes that are written at once.
+const PART: usize = 64 * 1024;
 /// The most bytes of a refused request that are read and thrown away, so that its sender gets the answer.
 const MAX_DRAINED: usize = 1 << 20;
 
@@ -83,7 +87,7 @@ impl Response {
 }
 
 /// Reads the head of a request. `Err(None)` when the client left without one.
-pub fn read(stream: &mut TcpStream) -> Result<Request, Option<Response>> {
+pub fn read(mut stream: &TcpStream) -> Result<Request, Option<Response>> {
     let end = Instant::now() + READ_WITHIN;
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
@@ -146,7 +150,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Response> {
         other => {
             let reason = format!(
                 "the page can only be read: GET and HEAD are answered, {} is not",
-                other.unwrap_or_default()
+                short(other.unwrap_or_default())
             );
             return Err(Response::text(405, reason));
         }
@@ -186,7 +190,7 @@ fn cookies(header: &str) -> Vec<(String, String)> {
 }
 
 /// Writes a response and ends the connection. A client that has left is no error.
-pub fn write(stream: &mut TcpStream, response: &Response, head: bool) {
+pub fn write(stream: &TcpStream, response: &Response, head: bool) {
     let reason = match response.status {
         200 => "OK",
         400 => "Bad Request",
@@ -221,17 +225,42 @@ pub fn write(stream: &mut TcpStream, response: &Response, head: bool) {
     if !head {
         bytes.extend_from_slice(&response.body);
     }
-    let _ = stream.set_write_timeout(Some(WRITE_WITHIN));
-    let written = stream.write_all(&bytes);
+    let written = write_all(stream, &bytes);
     let _ = stream.shutdown(Shutdown::Write);
     if written.is_ok() && response.status != 200 {
         drain(stream);
     }
 }
 
+/// Writes everything in [`WRITE_WITHIN`], however slowly the client reads.
+fn write_all(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let end = Instant::now() + WRITE_WITHIN;
+    for part in bytes.chunks(PART) {
+        let left = end.saturating_duration_since(Instant::now());
+        // Without any time left this is an error.
+        stream.set_write_timeout(Some(left))?;
+        stream.write_all(part)?;
+    }
+    Ok(())
+}
+
+/// Whether the client of a request has left. One that has ended its side has.
+pub fn has_left(stream: &TcpStream) -> bool {
+    let left = || {
+        stream.set_nonblocking(true)?;
+        let left = stream.peek(&mut [0]);
+        stream.set_nonblocking(false)?;
+        left
+    };
+    match left() {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
 /// Reads what is left of a refused request. The system would otherwise reset the connection, and the answer
 /// would be lost.
-fn drain(stream: &mut TcpStream) {
+fn drain(mut stream: &TcpStream) {
     let end = Instant::now() + Duration::from_secs(1);
     let (mut part, mut drained) = ([0; 4096], 0);
     while drained < MAX_DRAINED {

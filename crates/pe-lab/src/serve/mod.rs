@@ -14,7 +14,7 @@
 //! | `controls` | the settings of a scheme: what the sliders offer is what is accepted |
 //! | `explore/` | the numbers of the explorer, a file for each place at which positions enter |
 //! | `study` | a study while it runs |
-//! | `inside` | reading files of a study, and none outside of its folder |
+//! | `inside` | reading files of a study |
 //! | `guide` | the chapters of `docs/guide` |
 //! | `page/` | the HTML, CSS and JavaScript |
 //!

@@ -1,12 +1,12 @@
 //! The listener on the loopback address, and a thread for every connection, of which there are not too many.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::http::{self, Response};
 use super::site::Site;
@@ -15,6 +15,10 @@ use crate::error::LabError;
 
 /// The most connections that are answered at the same time. Others wait in the queue of the system.
 const MAX_CONNECTIONS: usize = 128;
+/// How long an answer may take before it is asked whether its client still waits.
+const LONG: Duration = Duration::from_secs(1);
+/// How long the clients of a server that ends may take their answers.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A server of the page. It listens from when it is made on.
 #[derive(Debug)]
@@ -105,58 +109,89 @@ impl Server {
                 if self.site.is_stopped() {
                     break;
                 }
-                let Ok(stream) = stream else {
+                let Ok(stream) = stream.map(Arc::new) else {
                     // Too many open files, for example: others may be closed soon.
                     thread::sleep(Duration::from_millis(10));
                     continue;
                 };
-                let place = open.wait();
+                let Some(place) = open.wait(&stream, || self.site.is_stopped()) else {
+                    break;
+                };
                 let answer = move || {
-                    self.answer(stream);
+                    self.answer(&stream);
                     drop(place);
                 };
                 // Without a thread the connection is closed unanswered.
                 let _ = thread::Builder::new().spawn_scoped(scope, answer);
             }
+            open.end();
         });
     }
 
-    fn answer(&self, mut stream: TcpStream) {
-        let (response, head) = match http::read(&mut stream) {
+    fn answer(&self, stream: &TcpStream) {
+        let (response, head) = match http::read(stream) {
             Ok(request) => {
                 let head = request.head;
-                let answer = || self.site.answer(request, self.port(), &self.token);
+                let start = Instant::now();
+                let is_wanted = || {
+                    let is_long = start.elapsed() > LONG;
+                    !(self.site.is_stopped() || is_long && http::has_left(stream))
+                };
+                let (port, token) = (self.port(), &self.token);
+                let answer = || self.site.answer(request, port, token, &is_wanted);
                 let answered = catch_unwind(AssertUnwindSafe(answer));
-                let failed = |_| Response::text(500, "this is a mistake of pe-lab; it goes on");
-                (answered.unwrap_or_else(failed), head)
+                let failed = Response::text(500, "this is a mistake of pe-lab; it goes on");
+                match answered {
+                    Ok(Some(answer)) => (answer, head),
+                    Ok(None) => return,
+                    Err(_) => (failed, head),
+                }
             }
             Err(Some(refused)) => (refused, false),
             Err(None) => return,
         };
-        http::write(&mut stream, &response, head);
+        http::write(stream, &response, head);
     }
 }
 
-/// Counts the connections that are open.
+/// The connections that are open.
 #[derive(Default)]
-struct Open(Mutex<usize>, Condvar);
+struct Open(Mutex<Vec<Arc<TcpStream>>>, Condvar);
 
 /// One of the connections that are open.
-struct Place<'a>(&'a Open);
+struct Place<'a>(&'a Open, Arc<TcpStream>);
 
 impl Open {
-    /// Waits until there are few enough connections for one more.
-    fn wait(&self) -> Place<'_> {
-        let count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = self.1.wait_while(count, |count| *count >= MAX_CONNECTIONS);
-        *free.unwrap_or_else(PoisonError::into_inner) += 1;
-        Place(self)
+    /// Waits until there are few enough connections for one more; `None` when the server is to end before.
+    fn wait(&self, stream: &Arc<TcpStream>, is_stopped: impl Fn() -> bool) -> Option<Place<'_>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while all.len() >= MAX_CONNECTIONS {
+            let waited = self.1.wait_timeout(all, Duration::from_millis(100));
+            all = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if is_stopped() {
+                return None;
+            }
+        }
+        all.push(stream.clone());
+        Some(Place(self, stream.clone()))
+    }
+
+    /// Waits a moment for the answers that are on their way, and ends the connections of clients that are slow.
+    fn end(&self) {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.1.wait_timeout_while(all, GRACE, |all| !all.is_empty());
+        let (all, _) = ended.unwrap_or_else(PoisonError::into_inner);
+        for stream in all.iter() {
+            // One that the client has ended is no longer there.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.1.notify_one();
+        let mut all = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|stream| !Arc::ptr_eq(stream, &self.1));
+        self.0.1.notify_all();
     }
 }

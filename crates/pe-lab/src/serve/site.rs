@@ -8,6 +8,7 @@ use super::http::{Request, Response};
 use super::study::Watched;
 use super::token::Token;
 use super::{explore, guide};
+use crate::console::short;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -62,24 +63,32 @@ impl Site {
     }
 
     /// The answer to a request that came in at a port.
-    pub(super) fn answer(&self, mut request: Request, port: u16, token: &Token) -> Response {
+    ///
+    /// `None` when nobody waits for it any longer, which `is_wanted` tells.
+    pub(super) fn answer(
+        &self,
+        mut request: Request,
+        port: u16,
+        token: &Token,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Option<Response> {
         if let Some(refused) = refused(&request, port) {
-            return refused;
+            return Some(refused);
         }
         match token.admit(&mut request, port) {
-            Ok(cookie) => Response {
+            Ok(cookie) => Some(Response {
                 cookie,
-                ..self.admitted(&request)
-            },
-            Err(refused) => refused,
+                ..self.admitted(&request, is_wanted)?
+            }),
+            Err(refused) => Some(refused),
         }
     }
 
     /// The answer to a request that may see everything.
-    fn admitted(&self, request: &Request) -> Response {
+    fn admitted(&self, request: &Request, is_wanted: &dyn Fn() -> bool) -> Option<Response> {
         let file = FILES.iter().find(|file| file.0 == request.path);
         if let Some((_, media, content)) = file {
-            return Response::new(200, media, *content);
+            return Some(Response::new(200, media, *content));
         }
         let json = |json: Vec<u8>| Response::new(200, JSON, json);
         let computed = match request.path.as_str() {
@@ -89,7 +98,7 @@ impl Site {
                 .map(|bytes| Response::new(200, "application/octet-stream", bytes)),
             "/api/study" => Ok(json(match &self.study {
                 None => br#"{"state":"none"}"#.to_vec(),
-                Some(study) => study.now(),
+                Some(study) => study.now(is_wanted)?,
             })),
             "/report" => Ok(match self.study.as_ref().map(Watched::report) {
                 Some(Ok(page)) => Response::new(200, HTML, page).with_policy(POLICY_OF_REPORT),
@@ -102,7 +111,7 @@ impl Site {
                 None => Response::text(404, "there is no such page"),
             }),
         };
-        computed.unwrap_or_else(|refusal| Response::new(400, JSON, refusal.json()))
+        Some(computed.unwrap_or_else(|refusal| Response::new(400, JSON, refusal.json())))
     }
 }
 
@@ -119,7 +128,7 @@ fn refused(request: &Request, port: u16) -> Option<Response> {
             421,
             format!(
                 "this is the page of pe-lab at http://127.0.0.1:{port}/, and not of the host \"{}\"",
-                request.host
+                short(&request.host)
             ),
         ));
     }
@@ -136,7 +145,7 @@ fn refused(request: &Request, port: u16) -> Option<Response> {
         let from = request.origin.as_deref().unwrap_or("another origin");
         Response::text(
             403,
-            format!("requests from the pages of {from} are not answered; open http://127.0.0.1:{port}/ itself"),
+            format!("requests from the pages of {} are not answered; open http://127.0.0.1:{port}/ itself", short(from)),
         )
     })
 }
@@ -159,7 +168,8 @@ mod tests {
         let token = Token::draw().unwrap();
         let mut request = request(host, origin, fetch);
         request.query = token.query()[1..].into();
-        let answer = Site::new(None).answer(request, 8000, &token);
+        let answer = Site::new(None).answer(request, 8000, &token, &|| true);
+        let answer = answer.unwrap();
         assert_eq!(answer.cookie.is_some(), answer.status == 200);
         answer.status
     }

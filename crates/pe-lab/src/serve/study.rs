@@ -7,16 +7,19 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::inside::{Inside, Stamp};
+use super::inside::{self, Opened, Stamp};
 use crate::ask::{StudySpec, TrialSpec};
 use crate::draw::Look;
 use crate::draw::colour::Rgb;
 use crate::folder::{StudyFolder, TrialFolder};
+use crate::grouped::grouped;
 use crate::learn::{CurvePoint, LengthScore};
 use crate::run::{Measures, Outcome, TrialResult};
 
 /// The most points of the curve of a trial that runs. It writes about ten.
 const MAX_POINTS: usize = 1_000;
+/// The most trials of a study that is shown. More would keep the machine busy for whoever asks.
+const MAX_TRIALS: usize = 20_000;
 /// The most trials whose curves are sent.
 const MAX_CURVES: usize = 3_000;
 
@@ -118,23 +121,22 @@ impl Watched {
         }
     }
 
-    /// The study as it is now, as JSON.
-    pub fn now(&self) -> Vec<u8> {
+    /// The study as it is now, as JSON; `None` when nobody waits for it any longer, which `is_wanted` tells.
+    pub fn now(&self, is_wanted: &dyn Fn() -> bool) -> Option<Vec<u8>> {
         let folder = self.folder.path().display();
         let said = |state: &str, message: String| {
             let folder = folder.to_string();
-            serde_json::json!({"state": state, "message": message, "folder": folder})
-                .to_string()
-                .into_bytes()
+            let said = serde_json::json!({"state": state, "message": message, "folder": folder});
+            Some(said.to_string().into_bytes())
         };
-        let Some(inside) = Inside::of(self.folder.path()) else {
+        if !self.folder.path().is_dir() {
             let message = format!(
                 "There is no folder {folder}. It was moved or deleted, or is not there yet; this page goes on when \
                  it is there."
             );
             return said("missing", message);
-        };
-        let spec: StudySpec = match inside.json(&self.folder.spec()) {
+        }
+        let spec: StudySpec = match inside::json(&self.folder.spec()) {
             Ok(Some(spec)) => spec,
             Ok(None) => {
                 let spec = StudyFolder::SPEC;
@@ -145,11 +147,26 @@ impl Watched {
             }
             Err(reason) => return said("damaged", reason),
         };
-        serde_json::to_vec(&self.read(&spec, &inside))
-            .unwrap_or_else(|error| said("damaged", error.to_string()))
+        let trials = spec.tasks.len().saturating_mul(spec.schemes.len());
+        let trials = trials.saturating_mul(spec.seeds.len());
+        if trials > MAX_TRIALS {
+            return said(
+                "damaged",
+                format!(
+                    "{} asks for {} trials, and a page shows at most {}.",
+                    self.folder.spec().display(),
+                    grouped(trials, ','),
+                    grouped(MAX_TRIALS, ',')
+                ),
+            );
+        }
+        match serde_json::to_vec(&self.read(&spec, is_wanted)?) {
+            Ok(json) => Some(json),
+            Err(error) => said("damaged", error.to_string()),
+        }
     }
 
-    fn read<'a>(&self, spec: &'a StudySpec, inside: &Inside) -> Now<'a> {
+    fn read<'a>(&self, spec: &'a StudySpec, is_wanted: &dyn Fn() -> bool) -> Option<Now<'a>> {
         let mut trials = Vec::new();
         // Seconds of the trials of a task that are done, and trials that are left.
         let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
@@ -157,8 +174,11 @@ impl Watched {
         for task in &spec.tasks {
             for seed in &spec.seeds {
                 for scheme in &spec.schemes {
+                    if !is_wanted() {
+                        return None;
+                    }
                     let id = format!("{}-{scheme}-{seed}", task.name);
-                    let read = self.trial(inside, &id, &task.steps_id());
+                    let read = self.trial(&id, &task.steps_id());
                     match read.state {
                         State::Done => times.entry(&task.name).or_default().extend(read.seconds),
                         State::Begun | State::Waiting => *left.entry(&task.name).or_default() += 1,
@@ -192,14 +212,14 @@ impl Watched {
         if !curves {
             trials.iter_mut().for_each(|trial| trial.held_out.clear());
         }
-        Now {
+        Some(Now {
             state: "study",
             folder: self.folder.path().display().to_string(),
             message: String::new(),
             tasks: spec.tasks.iter().map(|task| task.name.as_str()).collect(),
             schemes: &spec.schemes,
             looks: spec.schemes.iter().map(|of| shape(of, spec)).collect(),
-            verdict: self.verdict(inside),
+            verdict: self.verdict(),
             seeds: &spec.seeds,
             planned: trials.len(),
             done,
@@ -207,23 +227,23 @@ impl Watched {
             begun,
             // Trials that run at the same time share the time.
             seconds_left: seconds.map(|seconds| seconds / begun.max(1) as f64),
-            report: inside.stamp(&self.folder.page()).is_some(),
+            report: matches!(inside::open(&self.folder.page()), Ok(Some(_))),
             curves,
             trials,
-        }
+        })
     }
 
     /// The verdict of the report. There is none before the first report, and none in a file that cannot be read.
-    fn verdict(&self, inside: &Inside) -> Vec<String> {
-        let file = self.folder.summary();
-        let Some(stamp) = inside.stamp(&file) else {
+    fn verdict(&self) -> Vec<String> {
+        let Ok(Some(file)) = inside::open(&self.folder.summary()) else {
             return Vec::new();
         };
+        let stamp = file.stamp;
         let mut known = self.verdict.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some((read, verdict)) if *read == stamp => verdict.clone(),
             _ => {
-                let said = inside.json::<Said>(&file).ok().flatten();
+                let said = file.json::<Said>().ok();
                 let verdict = said.map_or_else(Vec::new, |said| said.verdict);
                 *known = Some((stamp, verdict.clone()));
                 verdict
@@ -232,35 +252,30 @@ impl Watched {
     }
 
     /// What the files of a trial say.
-    fn trial(&self, inside: &Inside, id: &str, steps: &str) -> Seen {
+    fn trial(&self, id: &str, steps: &str) -> Seen {
         let folder = self.folder.trial(id);
-        let file = folder.result();
-        if let Some(stamp) = inside.stamp(&file) {
-            let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, read)) = results.get(id).filter(|(known, _)| *known == stamp) {
-                return of_these_steps(read.clone(), steps);
-            }
-            let read = match inside.json::<TrialResult>(&file) {
-                Ok(Some(result)) => of(&result, id),
-                Ok(None) => Seen::in_state(State::Begun, None),
-                Err(reason) => Seen::in_state(State::Failed, Some(reason)),
-            };
-            results.insert(id.to_string(), (stamp, read.clone()));
-            return of_these_steps(read, steps);
+        let file = match inside::open(&folder.result()) {
+            Ok(Some(file)) => file,
+            Ok(None) => return unfinished(&folder),
+            Err(reason) => return Seen::in_state(State::Failed, Some(reason)),
+        };
+        let stamp = file.stamp;
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, read)) = results.get(id).filter(|(known, _)| *known == stamp) {
+            return of_these_steps(read.clone(), steps);
         }
-        match inside.bytes(&file) {
+        let read = match file.json::<TrialResult>() {
+            Ok(result) => of(&result, id),
             Err(reason) => Seen::in_state(State::Failed, Some(reason)),
-            Ok(_) => unfinished(inside, &folder),
-        }
+        };
+        results.insert(id.to_string(), (stamp, read.clone()));
+        of_these_steps(read, steps)
     }
 
     /// The page of the report.
     pub fn report(&self) -> Result<Vec<u8>, String> {
         let (file, folder) = (self.folder.page(), self.folder.path());
-        let page = match Inside::of(folder) {
-            Some(inside) => inside.bytes(&file)?,
-            None => None,
-        };
+        let page = inside::open(&file)?.map(Opened::bytes).transpose()?;
         page.ok_or_else(|| {
             format!(
                 "there is no report yet: {} is written when the study ends, and by `pe-lab report {}`",
@@ -294,13 +309,13 @@ impl Seen {
 }
 
 /// What is known of a trial without a result.
-fn unfinished(inside: &Inside, folder: &TrialFolder) -> Seen {
-    match inside.json::<String>(&folder.failure()) {
+fn unfinished(folder: &TrialFolder) -> Seen {
+    match inside::json::<String>(&folder.failure()) {
         Ok(Some(reason)) => Seen::in_state(State::Failed, Some(reason)),
         Err(reason) => Seen::in_state(State::Failed, Some(reason)),
-        Ok(None) if inside.stamp(&folder.spec()).is_some() => {
+        Ok(None) if matches!(inside::open(&folder.spec()), Ok(Some(_))) => {
             // One that cannot be read is soon written again, or removed.
-            let curve: Vec<CurvePoint> = match inside.json(&folder.curve()) {
+            let curve: Vec<CurvePoint> = match inside::json(&folder.curve()) {
                 Ok(Some(curve)) => curve,
                 _ => Vec::new(),
             };

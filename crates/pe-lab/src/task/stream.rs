@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// A long run of tokens.
@@ -28,13 +27,12 @@ pub struct TokenFile {
 }
 
 impl TokenFile {
-    /// The ids of a file of `bytes` bytes, of `width` bytes each, after a header of `start` bytes.
+    /// The ids of an open file, of `width` bytes each, after a header of `start` bytes.
     ///
     /// # Errors
     ///
-    /// When the file cannot be opened, or does not hold a whole number of ids.
-    pub fn open(path: &Path, start: u64, width: usize) -> Result<Self> {
-        let file = File::open(path)?;
+    /// When the file does not hold a whole number of ids.
+    pub fn of(file: File, start: u64, width: usize) -> Result<Self> {
         let bytes = file.metadata()?.len().saturating_sub(start);
         if !bytes.is_multiple_of(width as u64) {
             return Err(Error::new(
@@ -132,7 +130,7 @@ mod tests {
                 .flat_map(|id| u64::from(*id).to_le_bytes()[..width].to_vec());
             let bytes: Vec<u8> = [7; 5].into_iter().chain(bytes).collect();
             fs::write(&path, bytes).unwrap();
-            let file = Stream::File(TokenFile::open(&path, 5, width).unwrap());
+            let file = Stream::File(TokenFile::of(File::open(&path).unwrap(), 5, width).unwrap());
             assert_eq!((file.len(), file.is_empty()), (1000, false));
             for (from, count) in [(0, 1000), (999, 1), (500, 17), (1000, 0)] {
                 assert_eq!(
@@ -154,7 +152,8 @@ mod tests {
         );
         assert!(short.window(999, 2).is_err());
         assert!(memory.window(999, 2).is_err());
-        let error = TokenFile::open(&folder.path().join("2.bin"), 4, 2).unwrap_err();
+        let file = File::open(folder.path().join("2.bin")).unwrap();
+        let error = TokenFile::of(file, 4, 2).unwrap_err();
         assert!(error.to_string().contains("2001 bytes of ids"), "{error}");
     }
 }

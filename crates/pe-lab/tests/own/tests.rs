@@ -76,7 +76,8 @@ fn a_scheme_is_compared_reported_and_listed() {
         serde_json::json!({"heads": 4, "alpha": 0.25, "most": 7})
     );
     let code = result["code"].as_str().unwrap();
-    let program = pe_lab::data::digest_of(&std::env::current_exe().unwrap()).unwrap();
+    let program =
+        pe_lab::data::digest_of(fs::File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
     assert_eq!(code, format!("{}-{}", pe_lab::ask::CODE, &program[..16]));
     let winner = json(&at.join("s/winner.json"));
     assert!(winner["scheme"]["encoding"].is_object(), "{winner}");

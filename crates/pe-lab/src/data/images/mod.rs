@@ -18,7 +18,7 @@ mod predict;
 mod size;
 mod task;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,8 +46,14 @@ const NAMED: usize = 10;
 const FEW: usize = 50;
 
 /// Whether images are read from here: from a folder, or from the file of a study.
-pub(super) fn are_in(path: &Path) -> bool {
-    path.is_dir() || path.extension().is_some_and(|name| name == EXTENSION)
+pub(super) fn are_in(source: &Source) -> bool {
+    let is_kept = |name| name == EXTENSION;
+    is_folder(source) || source.file.extension().is_some_and(is_kept)
+}
+
+/// Whether the user named a folder. A study keeps a file.
+fn is_folder(source: &Source) -> bool {
+    source.inside.is_none() && source.file.is_dir()
 }
 
 /// The task made of a folder of images, or of the file in which a study keeps them.
@@ -70,16 +76,16 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     if source.folds.is_some() {
         return wrong("--folds");
     }
-    let (pack, file, private) = match source.file.is_dir() {
+    let (pack, file, private) = match is_folder(source) {
         true => {
             let (pack, private) = packed(&source.file, reading)?;
             (pack, name_of(&source.file), private)
         }
         false => {
-            let pack = Pack::parse(open_bytes(&source.file)?)?;
+            let pack = Pack::parse(open_bytes(&source.entry(&source.file))?)?;
             check(&pack.contents, reading)?;
             let file = FileSpec::of(&source.file, &[]).file;
-            (pack, file, source.file.clone())
+            (pack, file, vec![source.file.clone()])
         }
     };
     let description = describe(&pack.contents);
@@ -168,7 +174,7 @@ impl Bad<'_> {
 }
 
 /// Reads, decodes and divides the images of a folder, and returns the file or folder that the fewest may read.
-fn packed(root: &Path, reading: &Reading) -> Result<(Pack, PathBuf), Problem> {
+fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Problem> {
     let Folder { train, test, notes } = find::folder(root)?;
     let labels = train.labels.clone();
     check_folders(&train, test.as_ref())?;
@@ -288,24 +294,32 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, PathBuf), Problem> {
     Ok((Pack::of(contents, all)?, private))
 }
 
-/// Of a folder and its files, one that the fewest others may read.
-fn most_private<'a>(root: &'a Path, files: impl Iterator<Item = &'a Path>) -> PathBuf {
-    let others_may_read = |path: &&Path| {
+/// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
+/// may not read, where there are some.
+fn most_private<'a>(root: &'a Path, files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let inside = |path: &&Path| path.starts_with(root);
+    let read: BTreeSet<&Path> = files
+        .flat_map(|file| file.ancestors().take_while(inside))
+        .chain([root])
+        .collect();
+    let may_read = |path: &Path, who: u32| {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            std::fs::metadata(path).map_or(0, |of| of.permissions().mode() & 0o044)
+            std::fs::metadata(path).map_or(0, |of| of.permissions().mode() & who)
         }
         #[cfg(not(unix))]
         {
-            let _ = path;
+            let _ = (path, who);
             0_u32
         }
     };
-    let all = std::iter::once(root).chain(files);
-    all.min_by_key(others_may_read)
-        .unwrap_or(root)
-        .to_path_buf()
+    let least = |who| read.iter().min_by_key(|path| may_read(path, who));
+    [0o040, 0o004]
+        .into_iter()
+        .filter_map(least)
+        .map(|path| path.to_path_buf())
+        .collect()
 }
 
 /// Reads the beginnings of the files of every class.

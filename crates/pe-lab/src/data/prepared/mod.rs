@@ -18,8 +18,7 @@
 mod tests;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +29,7 @@ use super::sequences::Sequences;
 use super::series::{self, Series};
 use super::text::MaskedText;
 use super::{DataSpec, DataTask, Format, Made, next};
+use crate::door::Entry;
 use crate::task::{Alphabet, Stream, Task, TokenFile};
 
 const MAGIC: &[u8] = b"pe-lab prepared 1\n";
@@ -242,7 +242,7 @@ struct Prepared {
 /// # Errors
 ///
 /// With the reason why the file cannot be used.
-pub fn task(path: &Path, of: &str, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
+pub fn task(path: &Entry, of: &str, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
     let prepared = Prepared::open(path, of)?;
     prepared.task(spec, name)
 }
@@ -252,34 +252,25 @@ pub fn task(path: &Path, of: &str, spec: &DataSpec, name: &str) -> Result<Arc<dy
 /// # Errors
 ///
 /// With the reason why the file cannot be used.
-pub fn digest(path: &Path, of: &str) -> Result<String, String> {
+pub fn digest(path: &Entry, of: &str) -> Result<String, String> {
     Prepared::open(path, of).map(|prepared| prepared.digest)
 }
 
 impl Prepared {
-    /// Opens a file, and checks that it is as it was written. The study may come from somebody else: a link is not
-    /// followed, and sizes are checked before anything is read.
-    fn open(path: &Path, of: &str) -> Result<Self, String> {
-        let said = |error: io::Error| format!("it cannot be read: {error}");
-        let about = std::fs::symlink_metadata(path).map_err(said)?;
-        if !about.is_file() {
-            return Err("it is no file".into());
-        }
-        let bytes = about.len();
+    /// Opens a file, and checks that it is as it was written. The study may come from somebody else: sizes are checked
+    /// before anything is read.
+    fn open(path: &Entry, of: &str) -> Result<Self, String> {
+        let said = |error: io::Error| match error.kind() {
+            ErrorKind::InvalidData => error.to_string(),
+            _ => format!("it cannot be read: {error}"),
+        };
+        let mut file = path.open().map_err(said)?;
+        let bytes = file.metadata().map_err(said)?.len();
         if !(DIGITS..=MOST).contains(&bytes) {
             return Err(format!(
                 "it has {bytes} bytes, and such files have from {DIGITS} to {MOST}"
             ));
         }
-        let mut options = File::options();
-        options.read(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-        }
-        let mut file = options.open(path).map_err(said)?;
-
         let mut reader = BufReader::new((&mut file).take(MOST_HEAD));
         let mut magic = vec![0; MAGIC.len()];
         let begins = reader.read_exact(&mut magic).is_ok() && magic == MAGIC;

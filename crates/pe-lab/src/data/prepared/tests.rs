@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use super::super::{Objective, Reading, Source};
 use super::*;
@@ -9,10 +10,8 @@ fn both(folder: &Path, name: &str, text: &str, source: Source) -> [Vec<Arc<dyn T
     fs::write(&file, text).unwrap();
     let data = DataTask::read(&Source { file, ..source }).unwrap();
     // Each in a file of its own, since its tokens are read from there later.
-    let path = folder.join(format!(
-        "prepared-{}",
-        fs::read_dir(folder).unwrap().count()
-    ));
+    let count = fs::read_dir(folder).unwrap().count();
+    let path = Entry::inside(folder, format!("prepared-{count}"));
     let mut out = File::create_new(&path).unwrap();
     let digest = data.write_prepared("these", &mut out).unwrap();
     assert_eq!(super::digest(&path, "these"), Ok(digest));
@@ -203,13 +202,17 @@ fn a_series_of_classes_and_no_times_is_prepared_too() {
 }
 
 /// A whole prepared file, the data that it is of, and where it lies.
-fn whole(folder: &Path) -> (Vec<u8>, DataSpec, std::path::PathBuf) {
+fn whole(folder: &Path) -> (Vec<u8>, DataSpec, Entry) {
     let file = folder.join("a.csv");
     fs::write(&file, rows(60)).unwrap();
     let data = DataTask::load(&file).unwrap();
     let mut bytes = Vec::new();
     data.write_prepared("these", &mut bytes).unwrap();
-    (bytes, data.spec().clone(), folder.join("prepared"))
+    (
+        bytes,
+        data.spec().clone(),
+        Entry::inside(folder, "prepared"),
+    )
 }
 
 #[test]
@@ -273,7 +276,7 @@ fn only_a_regular_file_of_a_possible_size_is_read() {
     fs::write(&real, &bytes).unwrap();
     for target in [real.as_path(), Path::new("/dev/zero")] {
         std::os::unix::fs::symlink(target, &path).unwrap();
-        assert_eq!(said(), "it is no file");
+        assert_eq!(said(), "it is no file but a link");
         fs::remove_file(&path).unwrap();
     }
     assert!(said().contains("it cannot be read"));

@@ -10,6 +10,7 @@ use super::super::{open, text};
 use super::rows::Form;
 use super::table;
 use super::task::Series;
+use crate::door::Entry;
 
 /// What there is to predict in a table: of a forecast every row that has enough rows before it, and the row after the
 /// last; of classes every row that ends a window.
@@ -18,7 +19,7 @@ pub(in super::super) fn to_predict(
     reading: &Reading,
     file: &Path,
 ) -> Result<ToPredict, Problem> {
-    let text = text(open(file, reading)?.1)?;
+    let text = text(open(&Entry::named(file), reading)?.1)?;
     let table = table::read_like(&text, reading, Form::of(file), task.table())?;
     task.check_range(&table).map_err(Problem::Series)?;
     let (rows, shortest) = (table.rows(), task.shortest());

@@ -1,0 +1,65 @@
+//! The report of a study in a folder of the user's, where no file of anybody else is overwritten.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::error::LabError;
+use crate::folder::{
+    Entry, StudyFolder, is_there, is_unfinished, make_folder, names, read_bounded, remove_all,
+    rename, unfinished, write_whole,
+};
+use crate::report::Report;
+
+/// The file that lists what reports have written in a folder, a name on each line.
+const LIST: &str = ".pe-lab-report";
+
+/// Writes a report to a folder, and returns the paths of its files, the page first. It is written in a folder inside,
+/// and its files are then put in their places.
+///
+/// # Errors
+///
+/// [`LabError::Usage`] when a file of the same name is there that no report has written: nothing is changed then. When
+/// the folder cannot be written.
+pub(super) fn write(report: &Report<'_>, out: &Path) -> Result<Vec<Entry>, LabError> {
+    let folder = StudyFolder::at(out);
+    for left in names(&folder.entry(""))? {
+        if is_unfinished(&left) {
+            remove_all(&folder.entry(left))?;
+        }
+    }
+    let inside = folder.entry(unfinished());
+    make_folder(&inside)?;
+    let written = report
+        .write(&StudyFolder::at(&*inside))
+        .and_then(|files| place(&files, &inside, &folder));
+    remove_all(&inside)?;
+    written
+}
+
+/// Puts the files in their places.
+fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, LabError> {
+    let names = files.iter().filter_map(|file| file.file_name()?.to_str());
+    let names: Vec<&str> = names.collect();
+    let list = to.entry(LIST);
+    let listed = match is_there(&list)? {
+        true => String::from_utf8_lossy(&read_bounded(&list)?).into_owned(),
+        false => String::new(),
+    };
+    let mut own: BTreeSet<&str> = listed.lines().collect();
+    for name in &names {
+        if !own.contains(name) && is_there(&to.entry(name))? {
+            return Err(LabError::Usage(format!(
+                "{} is there, and no report of pe-lab has written it; move it away, or choose another folder with --out",
+                to.entry(name).display()
+            )));
+        }
+    }
+    own.extend(&names);
+    let list_of_all: String = own.iter().map(|name| format!("{name}\n")).collect();
+    write_whole(&list, list_of_all.as_bytes())?;
+    let place = |name: &&str| {
+        rename(&from.entry(name), &to.entry(name))?;
+        Ok(to.entry(name))
+    };
+    names.iter().map(place).collect()
+}
