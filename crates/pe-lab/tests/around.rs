@@ -28,7 +28,7 @@ fn quiet_prints_the_report_alone_and_json_the_numbers() {
     let (code, stdout, stderr) = tiny(&["--quiet"], &out);
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(
-        stdout.starts_with("One seed proves nothing, whatever they show: at least 3 are needed"),
+        stdout.starts_with("One seed proves nothing, whatever the scores: at least 3 are needed"),
         "{stdout}"
     );
     assert!(stdout.lines().count() <= 25, "{stdout}");

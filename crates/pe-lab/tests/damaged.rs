@@ -392,7 +392,7 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
                 stderr.contains("data-none-1/result.json") && stderr.contains("weights.bpk");
             assert!(named, "{place}: {stderr}");
             assert!(
-                stderr.contains("does not hold the weights"),
+                stderr.contains("it is not as it was written"),
                 "{place}: {stderr}"
             );
         }
@@ -542,14 +542,14 @@ fn what_cannot_be_looked_into_is_no_trial_that_was_not_run() {
     let (code, stdout, stderr) = report(&out);
     assert_eq!(code, 1, "{stdout}");
     assert!(
-        stderr.contains("trials/reverse-none-1/result.json: "),
+        stderr.contains("trials/reverse-none-1/result.json"),
         "{stderr}"
     );
     assert!(!stderr.contains("not been run"), "{stderr}");
     fs::remove_file(&trial).unwrap();
     fs::write(&trial, "a file").unwrap();
     let (code, _, stderr) = report(&out);
-    assert!(code == 1 && stderr.contains("Not a directory"), "{stderr}");
+    assert!(code == 1 && stderr.contains("is a link or no folder"), "{stderr}");
     fs::remove_file(&trial).unwrap();
     fs::rename(folder.path().join("kept"), &trial).unwrap();
     assert_eq!(report(&out).0, 0);
