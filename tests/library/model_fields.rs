@@ -61,7 +61,8 @@ impl Case {
 /// A field that a type's code reads is read as its code reads it, or the file is refused with the field's name.
 #[test]
 fn a_field_is_read_as_its_code_reads_it_or_named() {
-    let file: File = serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
+    let file: File =
+        serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
     assert_eq!(file.version, "5.23.0");
     let (mut equal, mut types, mut refused, mut wrong) = (0, 0, BTreeMap::new(), Vec::new());
     for of in file.types.iter().filter(|of| of.raises.is_none()) {
@@ -70,7 +71,11 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
             Ok(None) => {}
             Ok(Some(difference)) => wrong.push(format!("{}: {difference}", of.name)),
             Err(error) => {
-                assert!(error.to_string().contains("is not read"), "{}: {error}", of.name);
+                assert!(
+                    error.to_string().contains("is not read"),
+                    "{}: {error}",
+                    of.name
+                );
                 continue;
             }
         }
@@ -78,14 +83,25 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
         let different = of.cases.iter().filter_map(|case| case.layers.as_ref());
         let known: Vec<&Vec<Group>> = std::iter::once(&of.layers).chain(different).collect();
         for case in &of.cases {
-            let same = case.as_in.map(|i| known[i]).or(case.layers.as_ref()).unwrap();
-            let what = format!("{} with {:?}, without {:?}", of.name, case.set, case.without);
+            let same = case
+                .as_in
+                .map(|i| known[i])
+                .or(case.layers.as_ref())
+                .unwrap();
+            let what = format!(
+                "{} with {:?}, without {:?}",
+                of.name, case.set, case.without
+            );
             match difference(&of.name, &case.file(&of.file), same, &file.runs) {
                 Ok(None) => equal += 1,
                 Ok(Some(difference)) => wrong.push(format!("{what}: {difference}")),
                 Err(error) => {
                     let error = error.to_string();
-                    if !case.names().iter().any(|name| error.contains(&format!("`{name}`"))) {
+                    if !case
+                        .names()
+                        .iter()
+                        .any(|name| error.contains(&format!("`{name}`")))
+                    {
                         wrong.push(format!("{what}: refused without its name: {error}"));
                     }
                     refused.insert(what, error);
@@ -93,20 +109,29 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {equal}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {equal}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     let counts = format!(
         "{} files of {types} types: {equal} are read and equal, {} are refused with the name of the field, none differs",
         equal + refused.len(),
         refused.len()
     );
     let docs = include_str!("../../docs/models.md").replace('\n', " ");
-    assert!(docs.contains(&counts), "docs/models.md should say: {counts}\n{refused:#?}");
+    assert!(
+        docs.contains(&counts),
+        "docs/models.md should say: {counts}\n{refused:#?}"
+    );
 }
 
 /// A file that leaves its sizes out has those of the configuration class.
 #[test]
 fn sizes_that_are_left_out_are_those_of_the_code() {
-    let file: File = serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
+    let file: File =
+        serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
     let mut compared = 0;
     for of in file.types.iter().filter(|of| of.raises.is_none()) {
         let mut text = json!({"model_type": of.name, "vocab_size": 8});

@@ -63,7 +63,9 @@ impl Window {
             (Self::Shown(Some(before), _), AttentionSpan::Chunked(length)) => {
                 before == ((1 << 30) - 1) % length
             }
-            (Self::Shown(Some(before), Some(0)), span) => span == AttentionSpan::Sliding(before + 1),
+            (Self::Shown(Some(before), Some(0)), span) => {
+                span == AttentionSpan::Sliding(before + 1)
+            }
             // Encoders see as many on both sides, with the one at the end of the window or without it.
             (Self::Shown(Some(before), after), AttentionSpan::Sliding(window)) => {
                 after == Some(before) && (window == before || window == before + 1)

@@ -66,7 +66,11 @@ impl fmt::Display for Group {
                 shift => format!("(position + {shift})"),
             };
             let (beta, length) = (factor.beta, factor.length);
-            entry(f, "", &format!("1 + {beta} ln(1 + floor({shifted} / {length}))"))?;
+            entry(
+                f,
+                "",
+                &format!("1 + {beta} ln(1 + floor({shifted} / {length}))"),
+            )?;
         }
         Ok(())
     }

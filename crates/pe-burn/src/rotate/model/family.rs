@@ -60,6 +60,8 @@ pub(super) enum Windows {
     OneMoreThan(&'static str),
     /// Half of `local_attention`, which counts the keys on both sides.
     Local,
+    /// In `sliding_window`, or else the same.
+    PlainOrLocal,
     /// The first number above 0 in the list of this name, or else in `sliding_window`.
     FirstOf(&'static str),
 }

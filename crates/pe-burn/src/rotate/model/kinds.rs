@@ -145,7 +145,9 @@ impl Kinds {
         }
         let known = |kind: &str| WITH_ATTENTION.contains(&kind) || !has_attention(kind);
         match kinds.iter().find(|kind| !known(kind)) {
-            Some(kind) => Err(format!("layers of kind \"{kind}\" are not read")),
+            Some(kind) => Err(format!(
+                "layers of kind \"{kind}\" in `layer_types` are not read"
+            )),
             None => Ok(kinds),
         }
     }
@@ -229,7 +231,9 @@ impl Kinds {
                 match windows {
                     Some(windows) if windows.len() < layers => {
                         let entries = windows.len();
-                        return Err(format!("`{name}` has {entries} entries for {layers} layers"));
+                        return Err(format!(
+                            "`{name}` has {entries} entries for {layers} layers"
+                        ));
                     }
                     Some(windows) => full_where(&|i| windows[i] == 0, SLIDING),
                     None => full_where(&|i| (i + 1).is_multiple_of(period), SLIDING),
@@ -254,7 +258,11 @@ fn period(file: &Fields, usual: usize, name: &str) -> Result<usize, String> {
 
 /// The kinds of RecurrentGemma's layers.
 fn blocks(file: &Fields, layers: usize) -> Result<Vec<String>, String> {
-    let usual = || ["recurrent", "recurrent", "attention"].map(String::from).to_vec();
+    let usual = || {
+        ["recurrent", "recurrent", "attention"]
+            .map(String::from)
+            .to_vec()
+    };
     let blocks = list(file, "block_types")?.unwrap_or_else(usual);
     if blocks.is_empty() {
         return Err("`block_types` is empty".into());

@@ -111,11 +111,15 @@ fn own_fields(file: &Fields, layers: usize) -> Result<BTreeMap<usize, &Fields>, 
     };
     for index in groups.names() {
         let Some(i) = index.parse::<usize>().ok().filter(|i| *i < layers) else {
-            return Err(format!("`{name}` has \"{index}\", but there are {layers} layers"));
+            return Err(format!(
+                "`{name}` has \"{index}\", but there are {layers} layers"
+            ));
         };
         let fields = groups.group(index)?.expect("it is not null");
         if fields.contains("skip") {
-            return Err(format!("`{name}` has `skip` for layer {i}, which is not read"));
+            return Err(format!(
+                "`{name}` has `skip` for layer {i}, which is not read"
+            ));
         }
         if own.insert(i, fields).is_some() {
             return Err(format!("`{name}` has layer {i} twice"));
@@ -243,9 +247,12 @@ pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, St
             Some(others) => Ok(Some(others.saturating_add(1))),
             None => plain(),
         },
-        Windows::Local => {
+        Windows::PlainOrLocal if file.contains("sliding_window") => plain(),
+        Windows::Local | Windows::PlainOrLocal => {
             let both_sides = file.optional_length("local_attention")?;
-            Ok(both_sides.map(|both_sides| both_sides / 2).or(family.window))
+            Ok(both_sides
+                .map(|both_sides| both_sides / 2)
+                .or(family.window))
         }
         Windows::FirstOf(name) => {
             let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
@@ -264,7 +271,7 @@ fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, Str
             Some(window) => AttentionSpan::Sliding(window),
             None => {
                 return Err(format!(
-                    "it has no `sliding_window` for layers of kind \"{kind}\""
+                    "it has no `sliding_window` for the layers of kind \"{kind}\" in `layer_types`"
                 ));
             }
         },

@@ -20,7 +20,15 @@ const FIELDS: &str = "num_hidden_layers hidden_size num_attention_heads head_dim
 
 /// Parts of names that speak of positions, or of what layers attend to.
 const PARTS: [&str; 9] = [
-    "rope", "rotary", "position", "window", "alibi", "layer_types", "head_dim", "full_att", "interleave",
+    "rope",
+    "rotary",
+    "position",
+    "window",
+    "alibi",
+    "layer_types",
+    "head_dim",
+    "full_att",
+    "interleave",
 ];
 
 impl ModelConfig {
@@ -74,14 +82,22 @@ impl ModelConfig {
         }
         let matters = |field: &str| !same(file, family, field, &layers);
         let (read, passed): (Vec<&str>, Vec<&str>) = file.names().partition(|field| matters(field));
-        let left_out = FIELDS.split_whitespace().filter(|field| {
-            !file.contains(field) && matters(field)
-        });
-        let passed = passed.into_iter().filter(|field| PARTS.iter().any(|part| field.contains(part)));
+        let left_out = FIELDS
+            .split_whitespace()
+            .filter(|field| !file.contains(field) && matters(field));
+        let passed = passed
+            .into_iter()
+            .filter(|field| PARTS.iter().any(|part| field.contains(part)));
         for (what, fields) in [
             ("read from the file", read),
-            (&*format!("not in the file, and taken as in {name}"), left_out.collect()),
-            ("passed over, though the names speak of positions", passed.collect()),
+            (
+                &*format!("not in the file, and taken as in {name}"),
+                left_out.collect(),
+            ),
+            (
+                "passed over, though the names speak of positions",
+                passed.collect(),
+            ),
         ] {
             if !fields.is_empty() {
                 lines.push(format!("{what}: `{}`", fields.join("`, `")));
@@ -95,8 +111,16 @@ impl ModelConfig {
 fn same(file: &Fields, family: &Family, field: &str, layers: &[LayerPositions]) -> bool {
     let number = |number| Value::Number(number);
     let others = [
-        Value::Null, Value::Bool(true), Value::Bool(false), number(2.0), number(6.0), number(0.5), number(1_000.0),
-        Value::List(vec![]), Value::Text(String::new()), Value::Group(Fields::default()),
+        Value::Null,
+        Value::Bool(true),
+        Value::Bool(false),
+        number(2.0),
+        number(6.0),
+        number(0.5),
+        number(1_000.0),
+        Value::List(vec![]),
+        Value::Text(String::new()),
+        Value::Group(Fields::default()),
     ];
     others.into_iter().all(|other| {
         let mut changed = file.clone();
@@ -118,12 +142,18 @@ fn which(layers: &[LayerPositions]) -> String {
     let rotating = layers.iter().filter(|layer| layer.rotary.is_some()).count();
     match rotating == layers.len() {
         true => "every layer rotates its queries and keys".into(),
-        false => format!("{rotating} of the {} layers rotate their queries and keys", layers.len()),
+        false => format!(
+            "{rotating} of the {} layers rotate their queries and keys",
+            layers.len()
+        ),
     }
 }
 
 fn spans(layers: &[LayerPositions]) -> String {
-    let full = layers.iter().filter(|layer| layer.span == AttentionSpan::Full).count();
+    let full = layers
+        .iter()
+        .filter(|layer| layer.span == AttentionSpan::Full)
+        .count();
     match full == layers.len() {
         true => "every layer attends to all tokens".into(),
         false => format!("{full} of the {} layers attend to all tokens", layers.len()),

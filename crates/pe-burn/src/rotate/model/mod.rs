@@ -224,7 +224,9 @@ impl ModelConfig {
         if let Some(name) = self.like {
             return Ok((file, family(name)?));
         }
-        let reason = REFUSED.iter().find(|(refused, _)| refused.split(' ').any(|of| of == name));
+        let reason = REFUSED
+            .iter()
+            .find(|(refused, _)| refused.split(' ').any(|of| of == name));
         if let Some((_, reason)) = reason {
             return Err(no_rotary(format!(
                 "the model type {name} is not read: {reason}"
@@ -250,7 +252,9 @@ impl ModelConfig {
             (Some(name), None) if FLAT.contains(&name) => format!("{name}_text"),
             (Some(name), _) => name.to_string(),
             (None, Some(outer)) => {
-                let text = TEXT_OF.iter().find(|(_, outers)| outers.split(' ').any(|of| of == outer));
+                let text = TEXT_OF
+                    .iter()
+                    .find(|(_, outers)| outers.split(' ').any(|of| of == outer));
                 text.map_or_else(|| format!("{outer}_text"), |(text, _)| text.to_string())
             }
             // Whoever says what a file is like may leave its type out.
@@ -280,7 +284,9 @@ fn known(name: &str) -> String {
         both.take_while(|(a, b)| a == b).count()
     };
     let longest = FAMILIES.iter().map(|family| common(&family)).max();
-    let longest = longest.filter(|longest| *longest >= 3).unwrap_or(usize::MAX);
+    let longest = longest
+        .filter(|longest| *longest >= 3)
+        .unwrap_or(usize::MAX);
     let nearest = FAMILIES.iter().filter(|family| common(family) == longest);
     let names: Vec<&str> = nearest.map(|family| family.name).take(5).collect();
     let all = FAMILIES.len();

@@ -113,10 +113,13 @@ pub(super) fn of_kind(
 
 /// The scaling of Phi-3.5-MoE: transformers has the factors of short inputs at every length.
 fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
-    let (short, long) = (parameters.number("short_mscale")?, parameters.number("long_mscale")?);
+    let (short, long) = (
+        parameters.number("short_mscale")?,
+        parameters.number("long_mscale")?,
+    );
     if short != long {
         return Err(format!(
-            "`short_mscale` is {short} and `long_mscale` {long}: a factor that follows the length is not read"
+            "`short_mscale` of `rope_scaling` is {short} and `long_mscale` {long}: a factor that follows the length is not read"
         ));
     }
     let factors = parameters.numbers("short_factor")?;
@@ -383,7 +386,7 @@ fn of_group(
 
 /// The longest input.
 fn longest(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
-    let given = file.first_length(&[LONGEST, "n_positions", "model_max_length"])?;
+    let given = file.first_length(&[LONGEST, "n_positions"])?;
     Ok(given.map(|(_, length)| length).or(family.longest()))
 }
 

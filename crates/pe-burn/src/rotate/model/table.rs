@@ -3,7 +3,9 @@
 //! To add one, give it a line in [`FAMILIES`], in the order of the names, and its values in
 //! `tests/peers/model_types.py` and `tests/peers/model_fields.py`.
 
-use super::family::{Family, Rope, Rotates, Scale, Scalings, Sections, Share, When, Width, Windows, family};
+use super::family::{
+    Family, Rope, Rotates, Scale, Scalings, Sections, Share, When, Width, Windows, family,
+};
 use super::kinds::Kinds::*;
 use crate::layout::Layout::{Halves, Interleaved};
 
@@ -172,7 +174,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("bailing_hybrid", Interleaved, [42, 2560, 32, 262144]).base(6e6).latent(128, 64).kinds(LinearBut(6, "layer_group_size")),
     family("bamba", Halves, [32, 4096, 32, 262144]).shares(Share::Half).kinds(Indices("attn_layer_indices")),
     family("bitnet", Halves, [30, 2560, 20, 2048]).base(5e5),
-    family("blt_patcher", Interleaved, [14, 768, 12, 8192]),
+    family("blt_patcher", Interleaved, [14, 768, 12, 8192]).window(512).everywhere(),
     family("chameleon", Halves, [32, 4096, 32, 4096]),
     family("codegen", Interleaved, [28, 4096, 16, 2048]).columns(64).divided().rope(Rope::Fixed),
     family("cohere", Interleaved, [40, 8192, 64, 8192]).base(5e5).older_base(1e4),
@@ -222,13 +224,13 @@ pub(super) const FAMILIES: &[Family] = &[
     family("glm", Interleaved, [40, 4096, 32, 131072]).share(0.5).d_head(128),
     family("glm4", Interleaved, [40, 4096, 32, 131072]).share(0.5).d_head(128),
     family("glm4_moe", Halves, [46, 4096, 96, 131072]).share(0.5),
-    family("glm4_moe_lite", Interleaved, [47, 2048, 20, 202752]).latent(192, 64).whole_only().interleave_flag(),
+    family("glm4_moe_lite", Interleaved, [47, 2048, 20, 202752]).latent(192, 64).whole_only().interleave_flag().unread(&["head_dim"]),
     family("glm4v_moe_text", Halves, [46, 4096, 96, 65536]).share(0.5).sections(Sections::Row, [8, 12, 12]),
     family("glm4v_text", Interleaved, [40, 4096, 32, 32768]).share(1.0).sections(Sections::Row, [8, 12, 12]),
     family("glm_image_text", Halves, [40, 4096, 32, 131072]).share(1.0).sections(Sections::Row, [8, 12, 12]),
     family("glm_moe_dsa", Interleaved, [78, 6144, 64, 202752]).latent(192, 64),
     family("glm_ocr_text", Interleaved, [16, 1024, 16, 131072]).share(1.0).sections(Sections::Row, [8, 12, 12]),
-    family("gpt_neox", Halves, [44, 6144, 64, 2048]).share(0.25).neox().divided(),
+    family("gpt_neox", Halves, [44, 6144, 64, 2048]).share(0.25).neox().divided().unread(&["head_dim"]),
     family("gpt_neox_japanese", Halves, [32, 2560, 32, 2048]).share(1.0).neox().divided(),
     family("gpt_oss", Halves, [36, 2880, 64, 131072]).base(15e4).d_head(64).kinds(LastOf(2, "")).window(128).rope(GPT_OSS),
     family("gptj", Interleaved, [28, 4096, 16, 2048]).columns(64).divided().rope(Rope::Fixed),
@@ -239,7 +241,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("granitemoe", Halves, [32, 4096, 32, 2048]),
     family("granitemoe_swa", Halves, [32, 4096, 32, 2048]).kinds(FirstOf(4, "")).rotates(Rotates::Bases).window(128),
     family("granitemoehybrid", Halves, [32, 4096, 32, 2048]).kinds(Rule(|_, _| "mamba"))
-        .rotates(Rotates::If("position_embedding_type", When::Is("rope", false))),
+        .rotates(Rotates::If("position_embedding_type", When::Is("rope", false))).unread(&["layers_block_type"]),
     family("granitemoeshared", Halves, [32, 4096, 32, 2048]),
     family("gte", Halves, [12, 768, 12, 8192]).base(16e4),
     family("helium", Interleaved, [24, 2560, 20, 4096]).base(1e5).d_head(128),
@@ -251,7 +253,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("hy_v4", Halves, [34, 2816, 32, 262144]).latent(192, 64),
     family("hyperclovax", Halves, [32, 4096, 32, 2048]),
     family("jais2", Halves, [32, 3328, 26, 8192]),
-    family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)),
+    family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)).unread(&["head_dim"]),
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
     family("kolibri1", Halves, [50, 2560, 48, 262144]).d_head(128).rotates(Rotates::WindowsIfAny).kinds(LastOf(5, "")).window(513),
     family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).share(1.0).kinds(Full).window(512).rope(LAGUNA),
@@ -272,7 +274,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6)
         .kinds(Rule(|i, _| match i % 2 { 1 => "linear_attention", _ => "full_attention", })).everywhere(),
     family("minimax_m2", Halves, [62, 3072, 48, 196608]).base(5e6).shares(Share::PartOrColumns).d_head(128),
-    family("minimax_m3_vl_text", Halves, [60, 6144, 64, 524288]).base(5e6).share(1.0).d_head(128).kinds(Full),
+    family("minimax_m3_vl_text", Halves, [60, 6144, 64, 524288]).base(5e6).share(1.0).d_head(128),
     family("ministral", Halves, [32, 4096, 32, 131072]).kinds(Sliding).window(4096),
     family("ministral3", Halves, [34, 4096, 32, 262144]).base(1e6).d_head(128).scale(Scale::Parameter).rope(MINISTRAL3).everywhere(),
     family("mistral", Halves, [32, 4096, 32, 131072]).everywhere().window(4096),
@@ -283,10 +285,10 @@ pub(super) const FAMILIES: &[Family] = &[
     family("modernbert", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
         .windows(Windows::Local),
     family("modernbert-decoder", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64)
-        .rope(MODERNBERT).windows(Windows::Local),
+        .rope(MODERNBERT).windows(Windows::PlainOrLocal),
     family("molmo2_text", Halves, [36, 4096, 32, 36864]).d_head(128).rotates(Rotates::Scaled),
     family("moshi", Halves, [32, 4096, 32, 3000]),
-    family("muse_glimmer_text", Halves, [52, 6656, 32, 131072]).d_head(128).kinds(LastOf(4, "")).rotates(Rotates::UnlessZero(4))
+    family("muse_glimmer_text", Halves, [52, 6656, 32, 131072]).d_head(128).kinds(Rule(|i, n| match (n - 1 - i) % 4 { 0 => "full_attention", _ => "sliding_attention" })).rotates(Rotates::UnlessZero(4))
         .window(2048),
     family("muse_spark_text", Halves, [62, 8192, 128, 1048576]).d_head(64).rope(Rope::One(r#"{"rope_theta": 5e5}"#))
         .kinds(Rule(|i, n| match (n - 1 - i) % 4 { 0 => "full_attention", _ => "sliding_attention", })).rotates(Rotates::UnlessZero(4))
@@ -334,7 +336,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("stablelm", Halves, [32, 2560, 32, 4096]).share(0.25),
     family("starcoder2", Halves, [30, 3072, 24, 4096]).everywhere(),
     family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
-        .windows(Windows::FirstOf("attention_windows")),
+        .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
 ];

@@ -145,8 +145,7 @@ fn the_lengths_are_found_where_a_model_has_them() {
         let fields = json!({"max_position_embeddings": longest, "rope_scaling": fields});
         scaling(model_type, fields)
     };
-    let dynamic =
-        json!({"type": "dynamic", "factor": 2, "original_max_position_embeddings": 8});
+    let dynamic = json!({"type": "dynamic", "factor": 2, "original_max_position_embeddings": 8});
     assert_eq!(
         of("llama", dynamic),
         Some(Dynamic::new(2.0, longest).into())
