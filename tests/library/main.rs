@@ -19,6 +19,7 @@ mod fope;
 mod formulas;
 mod grids;
 mod learned;
+mod model_fields;
 mod models;
 mod module;
 mod outside;

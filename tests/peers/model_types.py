@@ -11,6 +11,7 @@ run in which the rotation returns its input.
 """
 
 import contextlib
+import functools
 import importlib
 import inspect
 import json
@@ -30,6 +31,8 @@ warnings.filterwarnings("ignore")
 import torch
 import transformers
 from transformers import PreTrainedModel
+from transformers.initialization import no_init_weights
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, causal_mask_function, eager_mask
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
@@ -151,6 +154,7 @@ def properties(cls):
     return {name for name, _ in inspect.getmembers(cls, lambda member: isinstance(member, property))}
 
 
+@functools.cache
 def model_class(cls):
     """The model of a configuration that reads tokens, or None."""
     code = importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
@@ -178,12 +182,18 @@ def rotates(cls):
 def seed(model):
     """Weights that depend on their name and shape, but not on the layer."""
     for name, weights in model.named_parameters():
-        generator = torch.Generator().manual_seed(zlib.crc32(f"{re.sub('[0-9]+', '#', name)}{[*weights.shape]}".encode()))
-        values = torch.randn(weights.shape, generator=generator, dtype=torch.float32)
-        if re.search("(query|key)_layernorm", name):  # after the rotation, which keeps the norm
-            values = torch.ones_like(values)
+        values = random_values(re.sub("[0-9]+", "#", name), tuple(weights.shape))
         with torch.no_grad():
-            weights.copy_(values.double() * (0.5 if weights.dim() > 1 else 1.0))
+            weights.copy_(values)
+
+
+@functools.cache
+def random_values(name, shape):
+    generator = torch.Generator().manual_seed(zlib.crc32(f"{name}{[*shape]}".encode()))
+    values = torch.randn(shape, generator=generator, dtype=torch.float32)
+    if re.search("(query|key)_layernorm", name):  # after the rotation, which keeps the norm
+        values = torch.ones_like(values)
+    return values.double() * (0.5 if len(shape) > 1 else 1.0)
 
 
 def returns_its_input(function):
@@ -197,8 +207,36 @@ def returns_its_input(function):
     return identity
 
 
+def seen(mask):
+    """How many keys before and after a query a mask of transformers shows; None for all of them."""
+    query = 2**30 - 1
+
+    def shows(step):
+        return bool(mask(0, 0, torch.tensor(query), torch.tensor(query + step)))
+
+    def keys(side):
+        if shows(side * (2**30 - 1)):
+            return None
+        most, too_many = 0, 2**30 - 1
+        while too_many - most > 1:
+            middle = (most + too_many) // 2
+            most, too_many = (middle, too_many) if shows(side * middle) else (most, middle)
+        return most
+
+    return [keys(-1), keys(1)]
+
+
+def mask_with_its_window(*args, mask_function=causal_mask_function, **kwargs):
+    mask = eager_mask(*args, mask_function=mask_function, **kwargs)
+    if mask is not None:
+        with contextlib.suppress(IndexError, RuntimeError):  # of inputs in several pieces
+            mask.seen = seen(mask_function)
+    return mask
+
+
 def queries(model, positions, rotated):
-    """The first head's query at each position, for each layer with attention: (layer, window, [positions, width])."""
+    """The first head's query at each position, for each layer with attention: (layer, window, [positions, width]). The
+    window is the keys that the mask shows before and after a query, or else the number that the attention is called with."""
     noted = []
 
     def note(module, query, window=None):
@@ -206,7 +244,8 @@ def queries(model, positions, rotated):
         noted.append((len(noted) if layer is None else layer, window, query[0, 0].detach()))
 
     def attention(module, query, key, value, *args, **kwargs):
-        note(module, query, kwargs.get("sliding_window"))
+        mask = args[0] if args else kwargs.get("attention_mask")
+        note(module, query, getattr(mask, "seen", None) or kwargs.get("sliding_window"))
         return value.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[-1]), None
 
     def fused_attention(query, key, value, *args, **kwargs):
@@ -217,7 +256,10 @@ def queries(model, positions, rotated):
         note(self, query)
         return value.new_zeros(*query.shape[:-1], value.shape[-1]), None
 
-    patches = [mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", fused_attention)]
+    patches = [
+        mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", fused_attention),
+        mock.patch.dict(ALL_MASK_ATTENTION_FUNCTIONS._global_mapping, {"eager": mask_with_its_window}),
+    ]
     for code in {sys.modules[type(module).__module__] for module in model.modules()}:
         if "transformers.models" not in code.__name__:
             continue
@@ -268,7 +310,8 @@ def layers(cls, file):
     with double(), mock.patch.multiple(torch, bfloat16=torch.float64, float16=torch.float64):
         config = cls.from_dict(json.loads(json.dumps(file)))
         plainly(config)
-        model = model_class(cls)(config).double().eval()
+        with no_init_weights():
+            model = model_class(cls)(config).double().eval()
         seed(model)
         plain = queries(model, RUNS[0], rotated=False)
         unmoved = queries(model, [0], rotated=True)

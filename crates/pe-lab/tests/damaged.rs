@@ -549,7 +549,10 @@ fn what_cannot_be_looked_into_is_no_trial_that_was_not_run() {
     fs::remove_file(&trial).unwrap();
     fs::write(&trial, "a file").unwrap();
     let (code, _, stderr) = report(&out);
-    assert!(code == 1 && stderr.contains("is a link or no folder"), "{stderr}");
+    assert!(
+        code == 1 && stderr.contains("is a link or no folder"),
+        "{stderr}"
+    );
     fs::remove_file(&trial).unwrap();
     fs::rename(folder.path().join("kept"), &trial).unwrap();
     assert_eq!(report(&out).0, 0);

@@ -210,7 +210,7 @@ fn inspected(inspection: &Inspection) {
 #[test]
 fn configs() {
     fuzz("config", corpus("config"), |file| {
-        let read = Inspection::read(file, None);
+        let read = Inspection::read(file, None, None);
         read.iter().for_each(inspected);
         read.is_ok()
     });
@@ -220,7 +220,7 @@ fn configs() {
 fn weights() {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/config/llama.json");
     fuzz("safetensors", corpus("safetensors"), |file| {
-        let read = Inspection::read(&config, Some(file));
+        let read = Inspection::read(&config, Some(file), None);
         read.iter().for_each(inspected);
         read.is_ok()
     });

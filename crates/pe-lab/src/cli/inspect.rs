@@ -21,6 +21,10 @@ pub(super) struct InspectArgs {
     /// heads; only its header is read
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
+    /// Read the file as one of this model type, for a model whose own type is not known; what is assumed by
+    /// that is said
+    #[arg(long, value_name = "MODEL_TYPE")]
+    like: Option<String>,
     /// Print everything as JSON, with a probe of each group of layers: a known query and its rotation at
     /// some positions, to compare other code with
     #[arg(long)]
@@ -31,11 +35,21 @@ pub(super) struct InspectArgs {
 }
 
 pub(super) fn run(args: &InspectArgs) -> Result<u8, LabError> {
+    let result = inspect(args);
+    if let (true, Err(error)) = (args.json, &result) {
+        let error = serde_json::json!({"error": error.to_string()});
+        print_json(&error.to_string());
+    }
+    result
+}
+
+fn inspect(args: &InspectArgs) -> Result<u8, LabError> {
     if let Some(file) = &args.plot {
         Format::of(file)?;
         check_place(file)?;
     }
-    let inspection = Inspection::read(&args.config, args.weights.as_deref())?;
+    let (weights, like) = (args.weights.as_deref(), args.like.as_deref());
+    let inspection = Inspection::read(&args.config, weights, like)?;
     if args.json {
         let json = serde_json::to_string_pretty(&inspection)
             .map_err(|error| LabError::Usage(error.to_string()))?;

@@ -33,6 +33,9 @@ const MOST_BYTES: u64 = 16 << 20;
 pub struct Inspection {
     /// The model type whose code the file was read for.
     pub model_type: &'static str,
+    /// What is assumed, a sentence for each, where the file is read as one of another type.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
     /// The longest input, by the file.
     pub context: Option<usize>,
     /// The number of layers.
@@ -53,10 +56,26 @@ pub struct Group {
     pub attention: String,
     /// The rotation of queries and keys.
     pub rotation: Option<Rotation>,
-    /// The factor of a query at the last position of the context, where it grows with the position.
-    pub query_factor: Option<f64>,
+    /// The factor of a query, where it grows with its position.
+    pub query_factor: Option<QueryFactor>,
     #[serde(skip)]
     positions: LayerPositions,
+}
+
+/// The factor of a query, as a function of its position.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct QueryFactor {
+    /// The function.
+    pub formula: &'static str,
+    /// How strongly it grows.
+    pub beta: f64,
+    /// It grows whenever the position passes a multiple of this number.
+    pub length: usize,
+    /// Added to the position.
+    pub shift: usize,
+    /// Its value at the last position of the context.
+    pub at_the_last_position: f64,
 }
 
 /// The rotation of queries and keys.
@@ -82,6 +101,9 @@ pub struct Rotation {
     /// The wavelength of each pair in tokens, for an input as long as the context; `None` where a pair
     /// does not turn.
     pub wavelengths: Vec<Option<f64>>,
+    /// The same for an input of one token, where the frequencies depend on the length of the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wavelengths_of_short_inputs: Option<Vec<Option<f64>>>,
     /// The pairs that make less than one turn in the length of training, without the scaling.
     pub never_complete: Vec<usize>,
     /// The length of training.
@@ -91,20 +113,29 @@ pub struct Rotation {
 }
 
 impl Inspection {
-    /// Reads a `config.json`, and the header of a safetensors file with the weights.
+    /// Reads a `config.json`, as one of the model type `like` where that is given, and the header of a
+    /// safetensors file with the weights.
     ///
     /// # Errors
     ///
     /// [`LabError::File`] when a file cannot be read, [`LabError::Position`] when the first is not the
-    /// configuration of a model whose positions are known, [`LabError::Usage`] when the second is not a
-    /// safetensors file.
-    pub fn read(config: &Path, weights: Option<&Path>) -> Result<Self, LabError> {
+    /// configuration of a model whose positions are known, or `like` is not, [`LabError::Usage`] when the
+    /// second is not a safetensors file.
+    pub fn read(
+        config: &Path,
+        weights: Option<&Path>,
+        like: Option<&str>,
+    ) -> Result<Self, LabError> {
         let bytes = Entry::named(config).read(MOST_BYTES);
         let text = bytes.and_then(|bytes| {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
         let text = text.map_err(LabError::file(config))?;
-        let mut inspection = Self::of(&ModelConfig::from_json(&text)?)?;
+        let mut config = ModelConfig::from_json(&text)?;
+        if let Some(like) = like {
+            config = config.like(like)?;
+        }
+        let mut inspection = Self::of(&config)?;
         if let Some(path) = weights {
             inspection.weights = Some(Weights::read(path, &inspection)?);
         }
@@ -129,6 +160,7 @@ impl Inspection {
         }
         Ok(Self {
             model_type: config.model_type()?,
+            assumptions: config.assumptions()?,
             context,
             layers: count,
             groups,
@@ -155,7 +187,13 @@ impl Group {
             layers: vec![layer],
             attention,
             rotation: Rotation::of(&positions, context)?,
-            query_factor: positions.query_scale.map(|scale| scale.factor(last)),
+            query_factor: positions.query_scale.map(|scale| QueryFactor {
+                formula: "1 + beta * ln(1 + floor((position + shift) / length))",
+                beta: scale.beta,
+                length: scale.length,
+                shift: scale.shift,
+                at_the_last_position: scale.factor(last),
+            }),
             positions,
         })
     }
@@ -171,6 +209,7 @@ impl Rotation {
         unscaled.scaling = None;
         let length = context.unwrap_or(1);
         let frequencies = rotary.spectrum(length)?.frequencies();
+        let short = rotary.spectrum(1)?.frequencies();
         let never_complete = match trained_on {
             None => Vec::new(),
             Some(length) => {
@@ -203,15 +242,18 @@ impl Rotation {
                 .scaling
                 .as_ref()
                 .map_or(1.0, RopeScaling::attention_factor),
-            wavelengths: frequencies
-                .iter()
-                .map(|omega| (*omega > 0.0).then_some(TAU / omega))
-                .collect(),
+            wavelengths_of_short_inputs: (short != frequencies).then(|| wavelengths(&short)),
+            wavelengths: wavelengths(&frequencies),
             never_complete,
             trained_on,
             probe,
         }))
     }
+}
+
+fn wavelengths(frequencies: &[f64]) -> Vec<Option<f64>> {
+    let of = |omega: &f64| (*omega > 0.0).then_some(TAU / omega);
+    frequencies.iter().map(of).collect()
 }
 
 /// The length that the model was trained on before its context was made longer.

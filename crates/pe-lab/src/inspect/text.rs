@@ -15,6 +15,14 @@ impl fmt::Display for Inspection {
             Some(context) => writeln!(f, ", inputs of up to {} tokens", grouped(context, ','))?,
             None => writeln!(f)?,
         }
+        if !self.assumptions.is_empty() {
+            writeln!(f, "\nAssumed")?;
+            for assumption in &self.assumptions {
+                for (i, line) in wrapped(assumption, 76).into_iter().enumerate() {
+                    writeln!(f, "{}{}", if i == 0 { "  " } else { "    " }, line.trim())?;
+                }
+            }
+        }
         for group in &self.groups {
             writeln!(f)?;
             group.fmt(f)?;
@@ -49,9 +57,20 @@ impl fmt::Display for Group {
             None if self.attention == "none" => {}
             None => entry(f, "positions", "none: queries and keys are not rotated")?,
         }
-        if let Some(factor) = self.query_factor {
-            let text = format!("multiplied by 1 at position 0, by {factor:.4} at the last one");
+        if let Some(factor) = &self.query_factor {
+            let last = factor.at_the_last_position;
+            let text = format!("multiplied by 1 at position 0, by {last:.4} at the last one");
             entry(f, "queries", &text)?;
+            let shifted = match factor.shift {
+                0 => "position".to_string(),
+                shift => format!("(position + {shift})"),
+            };
+            let (beta, length) = (factor.beta, factor.length);
+            entry(
+                f,
+                "",
+                &format!("1 + {beta} ln(1 + floor({shifted} / {length}))"),
+            )?;
         }
         Ok(())
     }
@@ -118,23 +137,15 @@ impl fmt::Display for Rotation {
             );
             entry(f, "factor", &text)?;
         }
-        let turning: Vec<f64> = self.wavelengths.iter().copied().flatten().collect();
-        let shortest = turning.iter().copied().fold(f64::MAX, f64::min);
-        let longest = turning.iter().copied().fold(0.0, f64::max);
-        let pairs = counted(turning.len(), "pair");
-        match turning.is_empty() {
-            true => entry(f, "wavelengths", "none: no pair turns")?,
-            false => entry(
-                f,
-                "wavelengths",
-                &format!(
-                    "{} to {} tokens, {pairs}",
-                    number(shortest),
-                    number(longest)
-                ),
-            )?,
+        if let Some(short) = &self.wavelengths_of_short_inputs {
+            entry(f, "wavelengths", &span(short))?;
+            entry(f, "", "in short inputs; in one as long as the context:")?;
+            entry(f, "", &span(&self.wavelengths))?;
+        } else {
+            entry(f, "wavelengths", &span(&self.wavelengths))?;
         }
-        let still = self.wavelengths.len() - turning.len();
+        let turning = self.wavelengths.iter().flatten().count();
+        let still = self.wavelengths.len() - turning;
         if still > 0 {
             entry(
                 f,
@@ -154,6 +165,22 @@ impl fmt::Display for Rotation {
             ),
         };
         entry(f, "full turns", &text)
+    }
+}
+
+/// From the shortest to the longest wavelength.
+fn span(wavelengths: &[Option<f64>]) -> String {
+    let turning: Vec<f64> = wavelengths.iter().copied().flatten().collect();
+    let shortest = turning.iter().copied().fold(f64::MAX, f64::min);
+    let longest = turning.iter().copied().fold(0.0, f64::max);
+    match turning.len() {
+        0 => "none: no pair turns".into(),
+        pairs => format!(
+            "{} to {} tokens, {}",
+            number(shortest),
+            number(longest),
+            counted(pairs, "pair")
+        ),
     }
 }
 

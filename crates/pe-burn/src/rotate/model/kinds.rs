@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::families::Family;
-use super::window;
+use super::family::Family;
+use super::layers::window;
 use crate::rotate::fields::{Fields, Value};
 
 /// The names that files have for the kinds of layers.
@@ -30,43 +30,72 @@ const WITHOUT_ATTENTION: [&str; 8] = [
     "recurrent",
 ];
 
+/// The kinds of layers with attention, in this version of transformers or an older one. Those with an indexer see
+/// the keys that it picks out of all.
+const WITH_ATTENTION: [&str; 9] = [
+    FULL,
+    SLIDING,
+    CHUNKED,
+    HYBRID,
+    HYBRID_SLIDING,
+    "attention",
+    "indexed_attention",
+    "deepseek_sparse_attention",
+    "minimax_m3_sparse",
+];
+
 /// More layers than any model has, so that a list of them fits into memory.
 const MAX_LAYERS: usize = 10_000;
 
-/// The kinds of a model's layers where its file does not list them as `layer_types`.
+/// The kinds of a model's layers where its file does not list them as `layer_types`. A field of the name that is
+/// given with a number replaces the number.
 #[derive(Clone, Copy)]
 pub(super) enum Kinds {
     /// Full attention. A list is not read.
     Alike,
-    /// A window where the file gives a `sliding_window`, else full attention. A list is not read.
-    Windowed,
-    /// Full attention. A list is read, as with all that follow.
+    /// Full attention. A list is read, as with all that follow where they do not say otherwise.
     Full,
     /// Sliding windows.
     Sliding,
     /// Attention beside another kind of memory, in each layer.
     Hybrid,
-    /// Full attention in every n-th layer, from the n-th on, and windows in the others. A field of the
-    /// given name replaces n.
+    /// Full attention in every n-th layer, from the n-th on, and windows in the others.
     LastOf(usize, &'static str),
+    /// The same, counted anew after the `first_k_dense_replace` first layers, of which every n-th has full attention
+    /// by `prefix_dense_sliding_window_pattern`: Cohere 2 with experts.
+    LastOfRest(usize),
     /// Full attention in every n-th layer, from the first on, and windows in the others.
     FirstOf(usize, &'static str),
     /// Linear attention but for every n-th layer, from the n-th on.
-    LinearBut(usize),
-    /// Windows from layer `max_window_layers` on, where `use_sliding_window` is set: Qwen2.
-    AfterFull,
+    LinearBut(usize, &'static str),
+    /// Windows from layer `max_window_layers` on, or else this one: Qwen2.
+    AfterFull(usize),
+    /// Windows in every second layer, from the first on, before layer `max_window_layers`, or else this one: Qwen2
+    /// with experts.
+    EvenBefore(usize),
+    /// Windows where a layer does not rotate, by `no_rope_layers`: SmolLM3.
+    WindowsUnlessRotated,
     /// As the `no_rope_layers` of Llama 4.
     Chunked,
     /// Another rule: the kind of layer `i` of `n`.
     Rule(fn(i: usize, n: usize) -> &'static str),
-    /// Full attention in every sixth layer, and in the last one whatever a list says.
-    FullAtTheEnd,
-    /// Full attention, but for the layers of the list of this name, which attend to another input.
+    /// Full attention in every n-th layer, and in the last one whatever a list says.
+    FullAtTheEnd(usize, &'static str),
+    /// Full attention, but for the layers of the list of this name, which attend to another input. `layer_types` are
+    /// not read.
     Except(&'static str, &'static [usize]),
-    /// Full attention in the layers of the list of this name, and no attention in the others.
+    /// Full attention in the layers of the list of this name, and no attention in the others. `layer_types` are not
+    /// read.
     Indices(&'static str),
-    /// Listed under another name, with what the kinds are called there, or nowhere.
-    Named(&'static str),
+    /// Full attention in the layers of the list of this name, or in all where there is none, and convolutions in the
+    /// others.
+    FullIn(&'static str),
+    /// The kinds of `block_types` over and over, or else two layers without attention and one with a window.
+    Blocks,
+    /// Windows where the list of this name has a number above 0, or else all but every n-th layer.
+    ByWindow(usize, &'static str),
+    /// Listed in every file.
+    Listed,
 }
 
 /// Whether a layer of this kind has attention.
@@ -75,7 +104,7 @@ pub(super) fn has_attention(kind: &str) -> bool {
 }
 
 /// The number of layers of a model.
-pub(super) fn count(file: &Fields) -> Result<usize, String> {
+pub(super) fn count(file: &Fields, family: &Family) -> Result<usize, String> {
     let names = [
         "num_hidden_layers",
         "n_layer",
@@ -88,87 +117,161 @@ pub(super) fn count(file: &Fields) -> Result<usize, String> {
             "`{name}` must be at most {MAX_LAYERS}; got {layers}"
         )),
         Some((_, layers)) => Ok(layers),
-        None => Err("it has no `num_hidden_layers`".into()),
+        None => Ok(family.sizes.layers),
     }
 }
 
 impl Kinds {
     /// The kind of each layer.
     pub fn of(self, file: &Fields, family: &Family) -> Result<Vec<String>, String> {
-        let layers = count(file)?;
+        let layers = count(file, family)?;
         let listed = match self {
-            Self::Alike | Self::Windowed | Self::Indices(_) | Self::Except(..) => None,
-            Self::Named(name) => list(file, name)?,
+            Self::Alike | Self::Indices(_) | Self::Except(..) | Self::Blocks => None,
             _ => list(file, "layer_types")?,
         };
-        if let Some(listed) = listed {
-            // The code of some models makes fewer layers than are listed.
-            if listed.len() < layers {
-                return Err(format!(
-                    "its list of layers has {} entries for {layers} layers",
-                    listed.len()
-                ));
-            }
-            let mut kinds: Vec<String> = listed.into_iter().take(layers).collect();
-            if let (Self::FullAtTheEnd, Some(last)) = (self, kinds.last_mut()) {
-                *last = FULL.to_string();
-            }
-            return Ok(kinds);
-        }
-        let period = |usual, name: &str| {
-            let period = match name {
-                "" => None,
-                name => file.optional_length(name)?,
-            };
-            match period.unwrap_or(usual) {
-                0 => Err(format!("`{name}` must be at least 1; got 0")),
-                period => Ok::<usize, String>(period),
-            }
+        let Some(listed) = listed else {
+            return self.by_rule(file, family, layers);
         };
+        // The code of some models makes fewer layers than are listed.
+        if listed.len() < layers {
+            return Err(format!(
+                "its list of layers has {} entries for {layers} layers",
+                listed.len()
+            ));
+        }
+        let mut kinds: Vec<String> = listed.into_iter().take(layers).collect();
+        if let (Self::FullAtTheEnd(..), Some(last)) = (self, kinds.last_mut()) {
+            *last = FULL.to_string();
+        }
+        let known = |kind: &str| WITH_ATTENTION.contains(&kind) || !has_attention(kind);
+        match kinds.iter().find(|kind| !known(kind)) {
+            Some(kind) => Err(format!(
+                "layers of kind \"{kind}\" in `layer_types` are not read"
+            )),
+            None => Ok(kinds),
+        }
+    }
+
+    /// The kind of each layer where the file has no list of them.
+    fn by_rule(self, file: &Fields, family: &Family, layers: usize) -> Result<Vec<String>, String> {
         let full_where = |is_full: &dyn Fn(usize) -> bool, other: &str| {
             let kind = |i| if is_full(i) { FULL } else { other }.to_string();
             (0..layers).map(kind).collect()
         };
         let all = |kind: &str| vec![kind.to_string(); layers];
+        let has_window = || Ok::<_, String>(window(file, family)?.is_some());
+        let first = |usual| {
+            let given = file.optional_length("max_window_layers")?;
+            Ok::<_, String>(given.unwrap_or(usual))
+        };
         Ok(match self {
-            Self::Windowed if window(file, family)?.is_some() => all(SLIDING),
-            Self::Alike | Self::Windowed | Self::Full => all(FULL),
-            Self::Sliding => all(SLIDING),
+            Self::Alike | Self::Full => all(FULL),
+            Self::Sliding if has_window()? => all(SLIDING),
+            Self::Sliding => all(FULL),
             Self::Hybrid => all(HYBRID),
-            Self::LastOf(period_of, name) => {
-                let period = period(period_of, name)?;
+            Self::LastOf(usual, name) => {
+                let period = period(file, usual, name)?;
                 full_where(&|i| (i + 1).is_multiple_of(period), SLIDING)
             }
-            Self::FirstOf(period_of, name) => {
-                let period = period(period_of, name)?;
+            Self::LastOfRest(usual) => {
+                let start = file.optional_length("first_k_dense_replace")?.unwrap_or(0);
+                let before = period(file, 1, "prefix_dense_sliding_window_pattern")?;
+                let rest = period(file, usual, "sliding_window_pattern")?;
+                let is_full = |i: usize| match i.checked_sub(start) {
+                    Some(i) => (i + 1).is_multiple_of(rest),
+                    None => (i + 1).is_multiple_of(before),
+                };
+                full_where(&is_full, SLIDING)
+            }
+            Self::FirstOf(usual, name) => {
+                let period = period(file, usual, name)?;
                 full_where(&|i| i.is_multiple_of(period), SLIDING)
             }
-            Self::LinearBut(period) => full_where(&|i| (i + 1).is_multiple_of(period), LINEAR),
-            Self::AfterFull => {
-                let windows = file.flag("use_sliding_window")?.unwrap_or(false)
-                    && file.contains("sliding_window");
-                let first = file.optional_length("max_window_layers")?.unwrap_or(28);
-                full_where(&|i| !windows || i < first, SLIDING)
+            Self::LinearBut(usual, name) => {
+                let period = period(file, usual, name)?;
+                full_where(&|i| (i + 1).is_multiple_of(period), LINEAR)
+            }
+            Self::AfterFull(usual) => {
+                let (first, has_window) = (first(usual)?, has_window()?);
+                full_where(&|i| !has_window || i < first, SLIDING)
+            }
+            Self::EvenBefore(usual) => {
+                let (first, has_window) = (first(usual)?, has_window()?);
+                full_where(&|i| !has_window || i % 2 == 1 || i >= first, SLIDING)
+            }
+            Self::WindowsUnlessRotated => {
+                let (rotates, has_window) = (rope_layers(file, layers)?, has_window()?);
+                full_where(&|i| !has_window || rotates[i], SLIDING)
             }
             Self::Chunked => {
                 let rotates = rope_layers(file, layers)?;
                 full_where(&|i| !rotates[i], CHUNKED)
             }
             Self::Rule(rule) => (0..layers).map(|i| rule(i, layers).to_string()).collect(),
-            Self::FullAtTheEnd => {
-                full_where(&|i| (i + 1).is_multiple_of(6) || i + 1 == layers, SLIDING)
+            Self::FullAtTheEnd(usual, name) => {
+                let period = period(file, usual, name)?;
+                let is_full = |i: usize| (i + 1).is_multiple_of(period) || i + 1 == layers;
+                full_where(&is_full, SLIDING)
             }
             Self::Indices(name) => {
                 let indices = indices(file, name)?.unwrap_or_default();
                 full_where(&|i| indices.contains(&i), LINEAR)
             }
+            Self::FullIn(name) => match indices(file, name)? {
+                Some(indices) => full_where(&|i| indices.contains(&i), "conv"),
+                None => all(FULL),
+            },
             Self::Except(name, usual) => {
                 let indices = indices(file, name)?.unwrap_or_else(|| usual.to_vec());
                 full_where(&|i| !indices.contains(&i), CROSS)
             }
-            Self::Named(name) => return Err(format!("it has no `{name}`")),
+            Self::Blocks => blocks(file, layers)?,
+            Self::ByWindow(period, name) => {
+                let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
+                match windows {
+                    Some(windows) if windows.len() < layers => {
+                        let entries = windows.len();
+                        return Err(format!(
+                            "`{name}` has {entries} entries for {layers} layers"
+                        ));
+                    }
+                    Some(windows) => full_where(&|i| windows[i] == 0, SLIDING),
+                    None => full_where(&|i| (i + 1).is_multiple_of(period), SLIDING),
+                }
+            }
+            Self::Listed => return Err("it has no `layer_types`".into()),
         })
     }
+}
+
+/// Every how many layers something comes, by the field of this name, where there is one.
+fn period(file: &Fields, usual: usize, name: &str) -> Result<usize, String> {
+    let given = match name {
+        "" => None,
+        name => file.optional_length(name)?,
+    };
+    match given.unwrap_or(usual) {
+        0 => Err(format!("`{name}` must be at least 1; got 0")),
+        period => Ok(period),
+    }
+}
+
+/// The kinds of RecurrentGemma's layers.
+fn blocks(file: &Fields, layers: usize) -> Result<Vec<String>, String> {
+    let usual = || {
+        ["recurrent", "recurrent", "attention"]
+            .map(String::from)
+            .to_vec()
+    };
+    let blocks = list(file, "block_types")?.unwrap_or_else(usual);
+    if blocks.is_empty() {
+        return Err("`block_types` is empty".into());
+    }
+    let kinds = blocks.iter().map(|block| match block.as_str() {
+        "recurrent" => LINEAR.to_string(),
+        _ => SLIDING.to_string(),
+    });
+    Ok(kinds.cycle().take(layers).collect())
 }
 
 /// A list of layers, or none where it is left out.
@@ -177,7 +280,7 @@ fn indices(file: &Fields, name: &str) -> Result<Option<Vec<usize>>, String> {
 }
 
 /// A list of names, or none where it is left out.
-fn list(file: &Fields, name: &str) -> Result<Option<Vec<String>>, String> {
+pub(super) fn list(file: &Fields, name: &str) -> Result<Option<Vec<String>>, String> {
     let text = |value: &Value| value.as_text().map(ToString::to_string);
     file.optional_list(name, "a list of names", text)
 }

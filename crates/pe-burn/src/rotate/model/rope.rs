@@ -4,12 +4,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 
-use super::families::{Family, Rope, Scale, Scalings, Sections, Share, Width};
+use super::family::{Family, Rope, Scale, Scalings, Sections, Share, Width};
 use super::kinds::{FULL, SLIDING};
+use crate::layout::Layout;
 use crate::positions::axes::{Axes, PairOrder};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;
-use crate::rotate::scaling::{Ntk, RopeScaling};
+use crate::rotate::scaling::{Longrope, Ntk, RopeScaling};
 
 const LONGEST: &str = "max_position_embeddings";
 const SHARE: &str = "partial_rotary_factor";
@@ -41,13 +42,14 @@ pub(super) fn of_kind(
             Some(Ntk::new(parameters.number("alpha").map_err(of)?).into())
         }
         ("mrope", Scalings::Sections) => None,
+        ("longrope", Scalings::Mscale) => Some(mscale(&parameters).map_err(of)?),
         (name, Scalings::Only(only)) if name != only => {
             return Err(format!(
                 "{} scales by {only} alone; got \"{name}\"",
                 family.name
             ));
         }
-        (name, Scalings::None) => {
+        (name, Scalings::None | Scalings::Mscale) => {
             return Err(format!(
                 "the scaling \"{name}\" of {} is not read",
                 family.name
@@ -84,8 +86,12 @@ pub(super) fn of_kind(
             rotary_dim
         }
     };
+    let layout = match family.interleave_flag && file.flag("rope_interleave")? == Some(false) {
+        true => Layout::Halves,
+        false => family.layout,
+    };
     let mut config = RotaryPositionalEncodingConfig::new(width)
-        .with_layout(family.layout)
+        .with_layout(layout)
         .with_base(match base {
             Some(base) => base,
             None => parameters.number("rope_theta").map_err(of)?,
@@ -103,6 +109,25 @@ pub(super) fn of_kind(
         None => None,
     };
     Ok(Some((columns, config)))
+}
+
+/// The scaling of Phi-3.5-MoE: transformers has the factors of short inputs at every length.
+fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
+    let (short, long) = (
+        parameters.number("short_mscale")?,
+        parameters.number("long_mscale")?,
+    );
+    if short != long {
+        return Err(format!(
+            "`short_mscale` of `rope_scaling` is {short} and `long_mscale` {long}: a factor that follows the length is not read"
+        ));
+    }
+    let factors = parameters.numbers("short_factor")?;
+    let longrope = Longrope {
+        attention_factor: Some(short),
+        ..Longrope::new(factors.clone(), factors, parameters.length(ORIGINAL)?, 1.0)
+    };
+    Ok(longrope.into())
 }
 
 /// The axes of a model of text, images and video, for this many pairs.
@@ -174,12 +199,16 @@ fn columns_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, St
 /// The columns of a head that have positions.
 fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Range<usize>, String> {
     let divided = || {
-        let size = |names: &[&'static str]| match file.first_length(names)? {
-            Some((_, size)) => Ok(size),
-            None => Err(format!("it has no `{}`", names[0])),
+        let size = |names: &[&'static str], usual| match file.first_length(names)? {
+            Some((_, size)) => Ok::<_, String>(size),
+            None => Ok(usual),
         };
-        let heads = size(&["num_attention_heads", "n_head", "n_heads", "num_heads"])?;
-        let width = size(&["hidden_size", "n_embd", "d_model"])?;
+        let heads = size(
+            &["num_attention_heads", "n_head", "n_heads", "num_heads"],
+            family.sizes.heads,
+        )?;
+        let names = ["hidden_size", "n_embd", "n_embed", "d_model"];
+        let width = size(&names, family.sizes.width)?;
         match heads {
             0 => Err("`num_attention_heads` must be at least 1; got 0".to_string()),
             heads if width % heads != 0 => Err(format!(
@@ -200,6 +229,8 @@ fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Range<usize>, S
                 None => 0..divided()?,
             }
         }
+        Width::HeadOrDivided(_) if file.is_null("head_dim") => 0..divided()?,
+        Width::HeadOrDivided(usual) => 0..file.optional_length("head_dim")?.unwrap_or(usual),
         Width::Latent { plain, rotated } => {
             let size = |name, usual| Ok::<_, String>(file.optional_length(name)?.unwrap_or(usual));
             let start = size("qk_nope_head_dim", plain)?;
@@ -244,16 +275,16 @@ pub(super) fn parameters(
             complete(&mut own, file, family)?;
             Ok(Some(own))
         }
-        Rope::Newer | Rope::PerKind(_) if older.is_some() => {
+        Rope::PerKind(_) if older.is_some() => {
             Err(format!("{} has no `rope_scaling`", family.name))
         }
         Rope::One(_) | Rope::Newer => {
-            let text = match family.rope {
-                Rope::One(text) => text,
-                _ => "{}",
-            };
             // Where a file has both names, the older one counts.
-            let mut own = older.or(newer).cloned().unwrap_or_else(|| usual(text));
+            let (given, text) = match family.rope {
+                Rope::One(text) => (older.or(newer), text),
+                _ => (newer, "{}"),
+            };
+            let mut own = given.cloned().unwrap_or_else(|| usual(text));
             if let Some(name) = own.names().find(|name| is_kind(name)) {
                 return Err(format!(
                     "it has parameters for \"{name}\", but {} has one group for all layers",
@@ -264,12 +295,12 @@ pub(super) fn parameters(
             if uses_original(&own)? {
                 set_original(&mut own, file, family)?;
             }
-            finish(&mut own, file)?;
+            finish(&mut own, file, family)?;
             Ok(Some(own))
         }
         Rope::PerKind(text) => {
             let own = newer.cloned().unwrap_or_else(|| usual(text));
-            of_group(&own, kind, file)
+            of_group(&own, kind, file, family)
         }
         Rope::Older {
             groups,
@@ -308,13 +339,18 @@ pub(super) fn parameters(
                 parameters.set_default("rope_theta", base.unwrap_or(usual.number("rope_theta")?));
                 own.set(group, Value::Group(parameters));
             }
-            of_group(&own, kind, file)
+            of_group(&own, kind, file, family)
         }
     }
 }
 
 /// The parameters of a kind of layer out of the groups of all kinds.
-fn of_group(groups: &Fields, kind: &str, file: &Fields) -> Result<Option<Fields>, String> {
+fn of_group(
+    groups: &Fields,
+    kind: &str,
+    file: &Fields,
+    family: &Family,
+) -> Result<Option<Fields>, String> {
     if groups.is_null(kind) {
         return Ok(None);
     }
@@ -332,17 +368,26 @@ fn of_group(groups: &Fields, kind: &str, file: &Fields) -> Result<Option<Fields>
     if file.contains(SHARE) {
         own.set_default(SHARE, file.number(SHARE)?);
     }
+    if let Share::Part(share) = family.share {
+        own.set_default(SHARE, share);
+    }
     set_type(&mut own)?;
     if uses_original(&own)?
         && !own.contains(ORIGINAL)
-        && let Some(longest) = file.optional_length(LONGEST)?
+        && let Some(longest) = longest(file, family)?
     {
         own.set(ORIGINAL, Value::Number(longest as f64));
     }
     // The code of transformers looks for it outside of the groups.
     own.set("truncate", Value::Bool(true));
-    finish(&mut own, file)?;
+    finish(&mut own, file, family)?;
     Ok(Some(own))
+}
+
+/// The longest input.
+fn longest(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
+    let given = file.first_length(&[LONGEST, "n_positions"])?;
+    Ok(given.map(|(_, length)| length).or(family.longest()))
 }
 
 fn is_kind(name: &str) -> bool {
@@ -363,8 +408,13 @@ fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), Stri
         own.set_default("rope_theta", base);
     }
     let share = match (file.optional_number(family.share_name())?, family.share) {
+        (_, Share::Half) => Some(0.5),
         (Some(share), _) => Some(share),
         (None, Share::Part(share)) if !file.is_null(SHARE) => Some(share),
+        (None, Share::PartOrColumns) => match file.optional_length("rotary_dim")? {
+            Some(rotated) => Some(rotated as f64 / columns(file, family, FULL)?.end as f64),
+            None => None,
+        },
         _ => None,
     };
     if let Some(share) = share {
@@ -409,7 +459,7 @@ fn set_original(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), 
     let length = match beside {
         Some(length) if is_longrope || !is_older(file)? => Some(length),
         _ if own.contains(ORIGINAL) => None,
-        _ => file.optional_length(LONGEST)?,
+        _ => longest(file, family)?,
     };
     if let Some(length) = length {
         own.set(ORIGINAL, Value::Number(length as f64));
@@ -418,8 +468,8 @@ fn set_original(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), 
 }
 
 /// Sets what follows from the longest input.
-fn finish(own: &mut Fields, file: &Fields) -> Result<(), String> {
-    let longest = file.optional_length(LONGEST)?;
+fn finish(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), String> {
+    let longest = longest(file, family)?;
     let name = own.text("rope_type")?.unwrap_or("default").to_string();
     // Its code takes the length from nowhere else.
     if name == "dynamic"

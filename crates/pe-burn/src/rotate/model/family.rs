@@ -1,0 +1,301 @@
+//! What a row of the table of model types says.
+
+use super::kinds::Kinds;
+use crate::layout::Layout;
+
+/// What the code of a model type takes where its file says nothing.
+pub(super) struct Family {
+    /// The `model_type` in the file.
+    pub name: &'static str,
+    pub layout: Layout,
+    /// Whether `rope_interleave: false` in the file makes the layout halves.
+    pub interleave_flag: bool,
+    pub sizes: Sizes,
+    pub base: f64,
+    /// The base before version 5 of transformers, where that was another.
+    pub older_base: Option<f64>,
+    pub share: Share,
+    /// Whether the base and the share are `rotary_emb_base` and `rotary_pct` in the file.
+    pub is_neox: bool,
+    pub width: Width,
+    /// The length that the model was trained on where longer ones are scaled; `None` for
+    /// `max_position_embeddings`.
+    pub original: Option<usize>,
+    pub kinds: Kinds,
+    pub rotates: Rotates,
+    pub rope: Rope,
+    pub scalings: Scalings,
+    pub window: Option<usize>,
+    pub windows: Windows,
+    /// Whether every layer with attention has a window where there is one.
+    pub everywhere: bool,
+    pub scale: Scale,
+    /// The axes of text, images and video.
+    pub sections: Option<(Sections, [usize; 3])>,
+    /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
+    pub unread: &'static [&'static str],
+}
+
+/// What the code of a model type takes for sizes that its file leaves out.
+pub(super) struct Sizes {
+    pub layers: usize,
+    pub width: usize,
+    pub heads: usize,
+    /// The longest input; 0 where its code knows none.
+    pub longest: usize,
+}
+
+/// Where the number of keys in a window is.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Windows {
+    /// In `sliding_window`.
+    Plain,
+    /// In `sliding_window`, and there is none unless `use_sliding_window` is set.
+    Flagged,
+    /// In `sliding_window`; half of it and one more where `use_bidirectional_attention` is set.
+    Halved,
+    /// Under this name or `sliding_window`.
+    Named(&'static str),
+    /// One more than the number of this name, or else in `sliding_window`.
+    OneMoreThan(&'static str),
+    /// Half of `local_attention`, which counts the keys on both sides.
+    Local,
+    /// In `sliding_window`, or else the same.
+    PlainOrLocal,
+    /// The first number above 0 in the list of this name, or else in `sliding_window`.
+    FirstOf(&'static str),
+}
+
+/// Which columns of a head are rotated.
+#[derive(Clone, Copy)]
+pub(super) enum Share {
+    /// All of them, whatever the file says.
+    Whole,
+    /// All of them, and the code of the model fails where the file has another share.
+    WholeOnly,
+    /// The share that is named `partial_rotary_factor`.
+    Part(f64),
+    /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
+    PartOrColumns,
+    /// Half of them, and what stands beside the parameters is passed over.
+    Half,
+    /// The number of columns that is named `rotary_dim`.
+    Columns(usize),
+}
+
+/// Where the width of a head is.
+#[derive(Clone, Copy)]
+pub(super) enum Width {
+    /// In `head_dim`, or else the given number, or else `hidden_size / num_attention_heads`.
+    Head(Option<usize>),
+    /// In `head_dim`, or else the given number; `hidden_size / num_attention_heads` where it is `null`.
+    HeadOrDivided(usize),
+    /// `hidden_size / num_attention_heads`, whatever `head_dim` says.
+    Divided,
+    /// Multi-head latent attention: only the last `qk_rope_head_dim` columns, after
+    /// `qk_nope_head_dim` others, have positions. The numbers are those that a file may leave out.
+    Latent { plain: usize, rotated: usize },
+    /// In `kv_channels`, or else the given number.
+    Channels(usize),
+    /// In `head_dim`, and in `global_head_dim` for full attention.
+    Global { head: usize, full: usize },
+}
+
+/// Which layers with attention rotate.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Rotates {
+    All,
+    /// Those with a window.
+    Windows,
+    /// Those with a window, and the dense ones of Cohere 2 with experts unless its
+    /// `prefix_dense_sliding_window_pattern` is above 1.
+    WindowsOrDense,
+    /// Those with a window, or all where the file has no `sliding_window`.
+    WindowsIfAny,
+    /// Those that `no_rope_layers` has a 1 for.
+    Listed,
+    /// Those that `layer_rope_theta` has a base above 0 for, which is then theirs; all where there is no list.
+    Bases,
+    /// Those that `layer_rope_theta` has another number than 0 for; all but every n-th layer counted from the last
+    /// one where there is no list.
+    UnlessZero(usize),
+    /// All. Those that are not in `rope_scaling_layers`, where there is such a list, have no scaling.
+    Scaled,
+    /// All where this field is as given, else none.
+    If(&'static str, When),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum When {
+    Is(&'static str, bool),
+    Flag(bool, bool),
+}
+
+/// Where the parameters of a layer's rotation are.
+#[derive(Clone, Copy)]
+pub(super) enum Rope {
+    /// There are none: the base is that of the table, whatever the file says.
+    Fixed,
+    /// The base alone, beside all else: there is no scaling.
+    Base,
+    /// In one group for all layers; a `rope_scaling` is passed over.
+    Newer,
+    /// In one group for all layers. The text is the group where the file has none.
+    One(&'static str),
+    /// In a group for each kind of layer, which the file has or the text stands for. An older
+    /// `rope_scaling` is not read.
+    PerKind(&'static str),
+    /// The same, with bases beside the groups, by the name that is given for full attention and for
+    /// windows. An older `rope_scaling` is for full attention, and for windows too if that is said.
+    Older {
+        groups: &'static str,
+        full: &'static str,
+        windows: &'static str,
+        scales_windows: bool,
+    },
+}
+
+/// Which scalings the code of a model has.
+#[derive(Clone, Copy)]
+pub(super) enum Scalings {
+    /// Those of transformers.
+    Any,
+    /// And a fixed factor of the base, `alpha`, under the name "dynamic".
+    Alpha,
+    /// And "mrope", which scales nothing: it says that images have several coordinates.
+    Sections,
+    /// This one alone.
+    Only(&'static str),
+    /// LongRoPE with the factors of short inputs alone, and a factor of queries and keys: Phi-3.5-MoE.
+    Mscale,
+    /// None.
+    None,
+}
+
+/// The factor of the queries.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Scale {
+    None,
+    /// Llama 4: in layers that do not rotate.
+    WithoutRotation,
+    /// Ministral 3: `llama_4_scaling_beta` of the parameters.
+    Parameter,
+}
+
+/// Which pairs turn by which coordinate of a token among images, by the three numbers of `mrope_section`.
+/// The numbers beside it are those where the file has none.
+#[derive(Clone, Copy)]
+pub(super) enum Sections {
+    /// Time, height and width in a row.
+    Row,
+    /// Every second and third pair of three is for height and width, as far as their numbers go; the rest is
+    /// for time.
+    Dealt,
+    /// Height and width in turn, and then time. The numbers are in this order too.
+    TimeLast,
+    /// HunYuan-VL's: halves of numbers of columns, for as many coordinates as are listed. A file without
+    /// them is read for text alone.
+    Columns,
+}
+
+/// A row of the table; the sizes are `num_hidden_layers`, `hidden_size`, `num_attention_heads` and
+/// `max_position_embeddings`.
+pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]) -> Family {
+    let [layers, width, heads, longest] = sizes;
+    Family {
+        name,
+        layout,
+        interleave_flag: false,
+        sizes: Sizes {
+            layers,
+            width,
+            heads,
+            longest,
+        },
+        base: 10_000.0,
+        older_base: None,
+        share: Share::Whole,
+        is_neox: false,
+        width: Width::Head(None),
+        original: None,
+        kinds: Kinds::Alike,
+        rotates: Rotates::All,
+        rope: Rope::One("{}"),
+        scalings: Scalings::Any,
+        window: None,
+        windows: Windows::Plain,
+        everywhere: false,
+        scale: Scale::None,
+        sections: None,
+        unread: &[],
+    }
+}
+
+impl Family {
+    /// The base where the file has none, in a version of transformers before 5 or a newer one.
+    pub fn base_of(&self, is_older: bool) -> f64 {
+        match self.older_base {
+            Some(base) if is_older => base,
+            _ => self.base,
+        }
+    }
+
+    /// The name of the base in the file.
+    pub fn base_name(&self) -> &'static str {
+        match self.is_neox {
+            true => "rotary_emb_base",
+            false => "rope_theta",
+        }
+    }
+
+    /// The name of the rotated share in the file.
+    pub fn share_name(&self) -> &'static str {
+        match self.is_neox {
+            true => "rotary_pct",
+            false => "partial_rotary_factor",
+        }
+    }
+
+    /// The longest input where the file has none.
+    pub fn longest(&self) -> Option<usize> {
+        (self.sizes.longest > 0).then_some(self.sizes.longest)
+    }
+}
+
+/// Each replaces one value of a row.
+macro_rules! setters {
+    ($($name:ident($($arg:ident: $kind:ty),*) => $field:ident: $value:expr;)*) => {
+        impl Family {
+            $(pub const fn $name(self, $($arg: $kind),*) -> Self {
+                Self { $field: $value, ..self }
+            })*
+        }
+    };
+}
+
+setters! {
+    neox() => is_neox: true;
+    interleave_flag() => interleave_flag: true;
+    base(base: f64) => base: base;
+    older_base(base: f64) => older_base: Some(base);
+    share(share: f64) => share: Share::Part(share);
+    shares(share: Share) => share: share;
+    columns(columns: usize) => share: Share::Columns(columns);
+    whole_only() => share: Share::WholeOnly;
+    d_head(d_head: usize) => width: Width::Head(Some(d_head));
+    width(width: Width) => width: width;
+    divided() => width: Width::Divided;
+    latent(plain: usize, rotated: usize) => width: Width::Latent { plain, rotated };
+    global(head: usize, full: usize) => width: Width::Global { head, full };
+    original(original: usize) => original: Some(original);
+    kinds(kinds: Kinds) => kinds: kinds;
+    window(window: usize) => window: Some(window);
+    windows(windows: Windows) => windows: windows;
+    everywhere() => everywhere: true;
+    rotates(rotates: Rotates) => rotates: rotates;
+    rope(rope: Rope) => rope: rope;
+    scalings(scalings: Scalings) => scalings: scalings;
+    sections(kind: Sections, usual: [usize; 3]) => sections: Some((kind, usual));
+    scale(scale: Scale) => scale: scale;
+    unread(unread: &'static [&'static str]) => unread: unread;
+}

@@ -1,0 +1,328 @@
+//! What each layer of a model does with positions.
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::family::{Family, Rotates, Scale, When, Windows};
+use super::kinds::{self, has_attention};
+use super::query_scale::QueryScale;
+use super::rope::{self, Rotation};
+use super::{AttentionSpan, LayerPositions};
+use crate::rotate::fields::{Fields, ORIGINAL, Value};
+use crate::rotate::rotary::RotaryPositionalEncodingConfig;
+
+/// The rotation of a model whose layers with attention are alike.
+pub(super) fn rotary_of(
+    file: &Fields,
+    family: &Family,
+) -> Result<RotaryPositionalEncodingConfig, String> {
+    let mut found = None;
+    for (i, layer) in layers_of(file, family)?.into_iter().enumerate() {
+        if layer.span == AttentionSpan::None {
+            continue;
+        }
+        let differs =
+            |first: &(usize, Option<RotaryPositionalEncodingConfig>)| first.1 != layer.rotary;
+        match &found {
+            Some(first) if differs(first) => {
+                return Err(format!(
+                    "layers {} and {i} rotate differently: read its layers",
+                    first.0
+                ));
+            }
+            Some(_) => {}
+            None => found = Some((i, layer.rotary)),
+        }
+    }
+    let rotary = found.and_then(|(_, rotary)| rotary);
+    rotary.ok_or_else(|| format!("no layer of this {} rotates", family.name))
+}
+
+/// What each layer does with positions.
+pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, String> {
+    if let Some(name) = family.unread.iter().find(|name| file.contains(name)) {
+        return Err(format!("`{name}` of {} is not read", family.name));
+    }
+    let kinds = family.kinds.of(file, family)?;
+    let listed = Listed::read(file, family, &kinds)?;
+    let own_fields = own_fields(file, kinds.len())?;
+    // Layers of a kind have the same rotation, unless they have a base, no scaling or fields of their own.
+    let mut known: BTreeMap<(&str, Option<u64>, bool), Option<Rotation>> = BTreeMap::new();
+    let mut layers = Vec::with_capacity(kinds.len());
+    for (i, kind) in kinds.iter().enumerate() {
+        let (file, has_own_fields) = match own_fields.get(&i) {
+            Some(own_fields) => {
+                let mut file = file.clone();
+                file.update(own_fields);
+                (Cow::Owned(file), true)
+            }
+            None => (Cow::Borrowed(file), false),
+        };
+        let span = span(&file, family, kind)?;
+        let base = match span {
+            AttentionSpan::None => None,
+            _ => rotates(&file, family, kind, i, &listed)?,
+        };
+        let is_scaled = listed.scales(i);
+        let rotation = match base {
+            None => None,
+            Some(base) => {
+                let key = (kind.as_str(), base.map(f64::to_bits), is_scaled);
+                match known.get(&key).filter(|_| !has_own_fields) {
+                    Some(rotation) => rotation.clone(),
+                    None => {
+                        let mut rotation = rope::of_kind(&file, family, kind, base)?;
+                        if let (Some((_, rotary)), false) = (&mut rotation, is_scaled) {
+                            rotary.scaling = None;
+                        }
+                        if !has_own_fields {
+                            known.insert(key, rotation.clone());
+                        }
+                        rotation
+                    }
+                }
+            }
+        };
+        let query_scale = match span {
+            AttentionSpan::None => None,
+            _ => query_scale(&file, family, rotation.is_some())?,
+        };
+        let (columns, rotary) =
+            rotation.map_or((0..0, None), |(columns, rotary)| (columns, Some(rotary)));
+        layers.push(LayerPositions {
+            rotary,
+            columns,
+            span,
+            query_scale,
+        });
+    }
+    Ok(layers)
+}
+
+/// The fields of single layers, which files name by their index, some of them with zeros in front.
+fn own_fields(file: &Fields, layers: usize) -> Result<BTreeMap<usize, &Fields>, String> {
+    let mut own = BTreeMap::new();
+    let name = "per_layer_config";
+    let Some(groups) = file.group(name)? else {
+        return Ok(own);
+    };
+    for index in groups.names() {
+        let Some(i) = index.parse::<usize>().ok().filter(|i| *i < layers) else {
+            return Err(format!(
+                "`{name}` has \"{index}\", but there are {layers} layers"
+            ));
+        };
+        let fields = groups.group(index)?.expect("it is not null");
+        if fields.contains("skip") {
+            return Err(format!(
+                "`{name}` has `skip` for layer {i}, which is not read"
+            ));
+        }
+        if own.insert(i, fields).is_some() {
+            return Err(format!("`{name}` has layer {i} twice"));
+        }
+    }
+    Ok(own)
+}
+
+/// What a file says about the rotation of each layer, read once for all of them.
+enum Listed {
+    None,
+    /// Whether each layer rotates.
+    Rotates(Vec<bool>),
+    /// The base of each layer, 0 where it does not rotate.
+    Bases(Vec<f64>),
+    /// The layers that are scaled.
+    Scaled(Vec<usize>),
+}
+
+impl Listed {
+    fn read(file: &Fields, family: &Family, kinds: &[String]) -> Result<Self, String> {
+        let layers = kinds.len();
+        let bases = || {
+            let name = "layer_rope_theta";
+            let bases = file.optional_list(name, "a list of numbers", Value::as_number)?;
+            match bases {
+                Some(bases) if bases.len() < layers => Err(format!(
+                    "`{name}` has {} entries for {layers} layers",
+                    bases.len()
+                )),
+                bases => Ok(bases),
+            }
+        };
+        Ok(match family.rotates {
+            Rotates::Listed => Self::Rotates(kinds::rope_layers(file, layers)?),
+            Rotates::WindowsOrDense => {
+                let first = file.optional_length("first_k_dense_replace")?.unwrap_or(0);
+                let listed = kinds::list(file, "mlp_layer_types")?;
+                let is_dense = |i: usize| match &listed {
+                    Some(listed) => listed.get(i).is_some_and(|kind| kind == "dense"),
+                    None => i < first,
+                };
+                let name = "prefix_dense_sliding_window_pattern";
+                let dense_rotate = file.optional_length(name)?.unwrap_or(1) == 1;
+                let rotates = |i: usize| kinds[i] == kinds::SLIDING || dense_rotate && is_dense(i);
+                Self::Rotates((0..layers).map(rotates).collect())
+            }
+            Rotates::Bases => bases()?.map_or(Self::None, Self::Bases),
+            Rotates::UnlessZero(period) => Self::Rotates(match bases()? {
+                Some(bases) => bases.into_iter().map(|base| base != 0.0).collect(),
+                None => (0..layers)
+                    .map(|i| !(layers - 1 - i).is_multiple_of(period))
+                    .collect(),
+            }),
+            Rotates::Scaled => {
+                let name = "rope_scaling_layers";
+                let scaled = file.optional_list(name, "a list of layers", Value::as_length)?;
+                scaled.map_or(Self::None, Self::Scaled)
+            }
+            _ => Self::None,
+        })
+    }
+
+    fn scales(&self, layer: usize) -> bool {
+        match self {
+            Self::Scaled(layers) => layers.contains(&layer),
+            _ => true,
+        }
+    }
+}
+
+/// Whether a layer rotates, and with a base of its own where it has one.
+fn rotates(
+    file: &Fields,
+    family: &Family,
+    kind: &str,
+    layer: usize,
+    listed: &Listed,
+) -> Result<Option<Option<f64>>, String> {
+    let has_window = kind == kinds::SLIDING;
+    let rotates = match (listed, family.rotates) {
+        (Listed::Rotates(rotates), _) => rotates[layer],
+        (Listed::Bases(bases), _) => {
+            return Ok((bases[layer] != 0.0).then_some(Some(bases[layer])));
+        }
+        (_, Rotates::Windows) => has_window,
+        (_, Rotates::WindowsIfAny) => has_window || window(file, family)?.is_none(),
+        (_, Rotates::If(name, When::Is(value, usual))) => match file.text(name)? {
+            Some(given) => given == value,
+            None => usual,
+        },
+        (_, Rotates::If(name, When::Flag(value, usual))) => match file.flag(name)? {
+            Some(given) => given == value,
+            None => usual,
+        },
+        _ => true,
+    };
+    Ok(rotates.then_some(None))
+}
+
+/// The number of keys in a window, as the configuration class of the type has it; `None` where there is none.
+pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
+    let plain = || {
+        let usual = family.window.filter(|_| !file.is_null("sliding_window"));
+        Ok::<_, String>(file.optional_length("sliding_window")?.or(usual))
+    };
+    // Written as true and false, or by Gemma 4 as "all" for both directions.
+    let is_set = |name| match file.text(name) {
+        Ok(text) => Ok(text == Some("all")),
+        Err(_) => Ok::<_, String>(file.flag(name)?.unwrap_or(false)),
+    };
+    match family.windows {
+        Windows::Plain => plain(),
+        Windows::Flagged if !is_set("use_sliding_window")? => Ok(None),
+        Windows::Flagged => plain(),
+        Windows::Halved if is_set("use_bidirectional_attention")? => {
+            Ok(plain()?.map(|window| window / 2 + 1))
+        }
+        Windows::Halved => plain(),
+        Windows::Named(name) => match file.optional_length(name)? {
+            Some(window) => Ok(Some(window)),
+            None => plain(),
+        },
+        Windows::OneMoreThan(name) => match file.optional_length(name)? {
+            Some(others) => Ok(Some(others.saturating_add(1))),
+            None => plain(),
+        },
+        Windows::PlainOrLocal if file.contains("sliding_window") => plain(),
+        Windows::Local | Windows::PlainOrLocal => {
+            let both_sides = file.optional_length("local_attention")?;
+            Ok(both_sides
+                .map(|both_sides| both_sides / 2)
+                .or(family.window))
+        }
+        Windows::FirstOf(name) => {
+            let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
+            match windows.and_then(|windows| windows.into_iter().find(|window| *window > 0)) {
+                Some(window) => Ok(Some(window)),
+                None => plain(),
+            }
+        }
+    }
+}
+
+fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, String> {
+    Ok(match kind {
+        kind if !has_attention(kind) => AttentionSpan::None,
+        kinds::SLIDING | kinds::HYBRID_SLIDING => match window(file, family)? {
+            Some(window) => AttentionSpan::Sliding(window),
+            None => {
+                return Err(format!(
+                    "it has no `sliding_window` for the layers of kind \"{kind}\" in `layer_types`"
+                ));
+            }
+        },
+        kinds::CHUNKED => {
+            let length = file.optional_length("attention_chunk_size")?;
+            AttentionSpan::Chunked(length.unwrap_or(8192))
+        }
+        _ => match window(file, family)?.filter(|_| family.everywhere) {
+            Some(window) => AttentionSpan::Sliding(window),
+            None => AttentionSpan::Full,
+        },
+    })
+}
+
+fn query_scale(
+    file: &Fields,
+    family: &Family,
+    rotates: bool,
+) -> Result<Option<QueryScale>, String> {
+    let (beta, length, shift) = match family.scale {
+        Scale::None => return Ok(None),
+        Scale::WithoutRotation => {
+            // Older files have a number for the flag.
+            let is_on = match file.optional_number("attn_temperature_tuning") {
+                Ok(number) => number.is_none_or(|number| number != 0.0),
+                Err(_) => file.flag("attn_temperature_tuning")?.unwrap_or(true),
+            };
+            if rotates || !is_on {
+                return Ok(None);
+            }
+            let beta = file.optional_number("attn_scale")?.unwrap_or(0.1);
+            let length = file.optional_length("floor_scale")?.unwrap_or(8192);
+            (beta, length, 1)
+        }
+        Scale::Parameter => {
+            let Some(parameters) = rope::parameters(file, family, kinds::FULL)? else {
+                return Ok(None);
+            };
+            let beta = parameters.number("llama_4_scaling_beta")?;
+            (beta, parameters.length(ORIGINAL)?, 0)
+        }
+    };
+    match length {
+        0 => Err("the factor of the queries needs a length of at least 1; got 0".into()),
+        _ if !beta.is_finite() => Err(format!(
+            "the factor of the queries must be finite; got {beta}"
+        )),
+        length => Ok(Some(QueryScale {
+            beta,
+            length,
+            shift,
+        })),
+    }
+}
