@@ -346,6 +346,16 @@ fn what_cannot_be_a_series_is_refused() {
             |r| r.label = Some("x".into()),
             "--label is not about a series",
         ),
+        (
+            400,
+            |r| r.objective = Some(pe_lab::data::Objective::Masked),
+            "--objective is not about a series",
+        ),
+        (
+            400,
+            |r| r.train_length = Some(16),
+            "--train-length is not about a series",
+        ),
         (400, |r| r.max_len = Some(1), "--max-len is 1"),
     ] {
         let message = read(&waves(rows), change).map(|_| ()).unwrap_err();

@@ -310,12 +310,13 @@ impl Plan {
                 train_length: None,
                 ..reading
             });
-            let others = others.is_some_and(|others| others != Reading::default());
+            let others = others.filter(|others| *others != Reading::default());
+            let flag = others.as_ref().map_or("", Reading::first_flag);
             let set = [
                 (self.test.is_some(), "--test"),
                 (self.folds.is_some(), "--folds"),
                 (self.tokenizer.is_some(), "--tokens"),
-                (others, "a flag that says how to read rows"),
+                (others.is_some(), flag),
             ];
             return match set.into_iter().find(|(set, _)| *set) {
                 None => Ok(None),

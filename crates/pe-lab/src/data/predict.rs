@@ -62,7 +62,7 @@ impl DataTask {
                 series::to_predict(series, &self.spec.reading, file).map_err(of(file))
             }
             Made::Text(_) | Made::Next(_) => Err(of(&self.source.file)(Problem::Reading(
-                "is a text or token ids, and predictions are made for labelled rows, images and series"
+                "it is a text or token ids, and predictions are made for labelled rows, images and series"
                     .into(),
             ))),
         }

@@ -231,6 +231,14 @@ impl Reading {
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
     }
 
+    /// The flag of the first setting that is not at its default.
+    pub(crate) fn first_flag(&self) -> &'static str {
+        let of_images = self.about_images();
+        of_images
+            .or(self.not_about_images())
+            .unwrap_or("--skip-bad")
+    }
+
     /// The first setting that a series has no use for.
     pub(super) fn not_about_series(&self) -> Option<&'static str> {
         let set = [
@@ -240,6 +248,8 @@ impl Reading {
             (self.tokens.is_some(), "--tokens"),
             (self.no_beyond, "--no-beyond"),
             (self.is_answer(), "--causal"),
+            (self.objective.is_some(), "--objective"),
+            (self.train_length.is_some(), "--train-length"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
     }

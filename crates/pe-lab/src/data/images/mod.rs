@@ -61,7 +61,7 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     let reading = &source.reading;
     let wrong = |flag: &str| {
         Err(Problem::Reading(format!(
-            "{flag} is about labelled rows, and this is a folder of images"
+            "{flag} is not about images, and this is a folder of them"
         )))
     };
     if let Some(flag) = reading.not_about_images() {
