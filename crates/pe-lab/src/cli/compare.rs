@@ -30,7 +30,7 @@ pub const OUT: &str = "pe-lab-results";
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// How much to run: `quick` (three schemes, three tasks, 2 seeds, at most 8 minutes on two cores; with --data a first
+    /// How much to run: `quick` (three schemes, three tasks, 3 seeds, at most 8 minutes on two cores; with --data a first
     /// look in two minutes, as --budget 2m),
     /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
     /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
