@@ -79,7 +79,7 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
         "{stderr}"
     );
     assert!(!at.join("s").exists());
-    let (stdout, _) = small(at, &compare);
+    let (stdout, _) = small(at, &[&compare[..], &["--details"]].concat());
     assert!(stdout.contains("exact match"), "{stdout}");
     let result = json(&at.join("s/trials/addition(causal)-rotary-1/result.json"));
     let scores = result["outcome"]["finished"]["scores"].as_array().unwrap();
@@ -272,7 +272,7 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
             &["--data", "novel.txt", "--objective", "masked"],
             "predicted from both sides",
         ),
-        (&["--data", "images"], "--causal is about"),
+        (&["--data", "images"], "--causal is not about images"),
         (
             &["--data", "rows.csv"],
             "name yours with --text COLUMN and --label COLUMN",

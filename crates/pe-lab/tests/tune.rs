@@ -64,7 +64,7 @@ const TINY: &[&str] = &["--tasks", "majority", "--seeds", "1", "--steps", "3"];
 fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let flags = [TINY, &["--schemes", "none", "--tune", "2"]].concat();
+    let flags = [TINY, &["--schemes", "none", "--tune", "2", "--details"]].concat();
     let (stdout, stderr) = good(&flags, &out);
     assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
     assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
