@@ -45,7 +45,7 @@ impl Args {
             }
             return Ok(0);
         };
-        let to = free(out, &[])?;
+        let to = free(out, None)?;
         let files = placed::write(&to, |to| self.paper.write(&report, to))?;
         self.show
             .print(&report.json()?, &self.show.of(&report), &files, &to);

@@ -81,7 +81,7 @@ impl Args {
         keep_as_private_as(study.tasks().files())?;
         let to = match &self.out {
             None => study.folder().clone(),
-            Some(out) => free(out, &[&study])?,
+            Some(out) => free(out, Some(study.folder()))?,
         };
         write_and_show(&study, &study.outcomes()?, &self.show, self.paper, &to)
     }
@@ -112,7 +112,7 @@ impl Args {
         let reports: Vec<Report<'_>> = reports.map(|(study, of)| Report::of(study, of)).collect();
         let named = self.folders.iter().cloned().zip(&reports);
         let beside = Beside::of(&named.collect::<Vec<_>>());
-        let to = free(out, &[])?;
+        let to = free(out, None)?;
         let files = placed::write(&to, |to| beside.write(to))?;
         self.show
             .print(&beside.json()?, &beside.text(), &files, &to);
@@ -120,13 +120,12 @@ impl Args {
     }
 }
 
-/// The folder at a path, made if it is not there. It may hold a study only if it is the one study of the report, whose
-/// own report would otherwise be lost.
-pub(super) fn free(out: &Path, studies: &[&Study]) -> Result<StudyFolder, LabError> {
+/// The folder at a path, made if it is not there. It may hold a study only if the report is of that study: otherwise that
+/// study's own report would be lost.
+pub(super) fn free(out: &Path, of: Option<&StudyFolder>) -> Result<StudyFolder, LabError> {
     std::fs::create_dir_all(out).map_err(LabError::file(out))?;
     let to = StudyFolder::at(out);
-    let own = |study: &[&Study]| matches!(study, [only] if *only.folder() == to);
-    match is_there(&to.spec())? && !own(studies) {
+    match is_there(&to.spec())? && of != Some(&to) {
         true => Err(LabError::Usage(format!(
             "{} holds a study of its own; choose another folder with --out",
             out.display()
