@@ -196,6 +196,8 @@ pub use backend::autodiff;
 #[cfg(feature = "cube")]
 #[doc(hidden)] // likewise
 pub use backend::cube::is_card;
+#[doc(hidden)] // for pe-lab
+pub use backend::memory::room;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
     KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig,

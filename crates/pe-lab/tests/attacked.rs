@@ -11,6 +11,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{behind, send};
 
 /// Two short trials, one after the other.
 const STUDY: &[&str] = &[
@@ -37,22 +41,6 @@ fn with_steps(steps: &str, out: &Path) -> Command {
         .args(["--steps", steps, "--out"])
         .arg(out);
     command
-}
-
-/// The same program behind a line of shell that sets something up first.
-fn behind(setup: &str, command: &Command) -> Command {
-    let mut shell = common::hearing(Command::new("sh"));
-    shell.args(["-c", &format!("{setup}; exec \"$@\""), "sh"]);
-    shell.arg(command.get_program()).args(command.get_args());
-    shell
-}
-
-fn send(signal: &str, to: &str) {
-    let sent = Command::new("kill")
-        .args([signal, "--", to])
-        .status()
-        .unwrap();
-    assert!(sent.success());
 }
 
 fn finished(out: &Path) -> bool {
@@ -307,4 +295,119 @@ fn a_training_on_a_full_disk_can_go_on() {
     let (code, _, stderr) = common::ended(&mut again);
     assert_eq!(code, 0, "{stderr}");
     assert!(out.join("result.json").exists());
+}
+
+#[test]
+fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let train = |data: Option<&Path>| {
+        let mut command = common::lab();
+        command.arg("train");
+        match data {
+            Some(data) => command.args(["--steps", "3", "--data"]).arg(data),
+            None => command.arg("--resume"),
+        };
+        command.arg("--out").arg(&out);
+        command
+    };
+    // No file may be larger than 8 blocks; the data are.
+    let rows = folder.path().join("rows.csv");
+    let lines = (0..2_000).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
+    let limited = &mut behind("trap '' XFSZ; ulimit -f 8", &train(Some(&rows)));
+    let (code, _, stderr) = common::ended(limited);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(!out.join("spec.json").exists());
+    let (code, _, stderr) = common::ended(&mut train(Some(&rows)));
+    assert_eq!(code, 0, "{stderr}");
+    // Killed at several moments of the copy.
+    let ids = folder.path().join("ids.u16.bin");
+    let tokens = (0..8_000_000_u64).flat_map(|i| ((i * i / 7 % 50) as u16).to_le_bytes());
+    fs::write(&ids, tokens.collect::<Vec<u8>>()).unwrap();
+    let mut copying = 0;
+    for wait in [0, 3, 10, 30] {
+        fs::remove_dir_all(&out).unwrap();
+        let mut command = train(Some(&ids));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        while !out.join("data").exists() {
+            assert_eq!(child.try_wait().unwrap(), None);
+        }
+        thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let has_begun = out.join("spec.json").exists();
+        copying += u32::from(!has_begun);
+        let mut again = train((!has_begun).then_some(&*ids));
+        let (code, _, stderr) = common::ended(&mut again);
+        assert_eq!(code, 0, "{stderr}");
+        assert!(out.join("result.json").exists());
+    }
+    assert!(copying > 0, "it was killed while it copied");
+    // A folder of that name that no start has left is of somebody else.
+    fs::remove_dir_all(&out).unwrap();
+    fs::create_dir_all(out.join("data")).unwrap();
+    fs::write(out.join("data/notes.txt"), "mine").unwrap();
+    let (code, _, stderr) = common::ended(&mut train(Some(&rows)));
+    assert!(code == 2 && stderr.contains("is not empty"), "{stderr}");
+    assert_eq!(
+        fs::read_to_string(out.join("data/notes.txt")).unwrap(),
+        "mine"
+    );
+}
+
+#[test]
+fn what_is_made_of_a_private_folder_of_images_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = folder.path().join("images");
+    for (class, bright) in [("above", 200), ("below", 30)] {
+        fs::create_dir_all(images.join(class)).unwrap();
+        for number in 0..40_u8 {
+            let image = image::GrayImage::from_fn(8, 8, |x, y| {
+                image::Luma([bright + ((x * 3 + y * u32::from(number)) % 40) as u8])
+            });
+            let file = images.join(class).join(format!("{number}.png"));
+            image.save(file).unwrap();
+        }
+    }
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(&images, 0o755);
+    for (mode, others) in [(0o755, 0), (0o750, 0o007), (0o700, 0o077)] {
+        set(&images.join("below"), mode);
+        let out = folder.path().join(format!("{mode:o}"));
+        let command = rows::of_data(&images, &out);
+        let (code, _, stderr) = common::ended(&mut behind("umask 022", &command));
+        assert_eq!(code, 0, "{stderr}");
+        let report = out.join("report.html");
+        let of_report = fs::metadata(&report).unwrap().permissions().mode();
+        assert_eq!(of_report & 0o044, 0o044 & !others, "{mode:o}");
+        for path in everything(&out) {
+            let of = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(of & others, 0, "{mode:o} {}: {of:o}", path.display());
+        }
+    }
+}
+
+/// With `RUST_BACKTRACE=1` a panic writes where it happened, which takes memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_without_memory_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ended_itself = 0;
+    for megabytes in (40..160).step_by(3) {
+        let out = folder.path().join(megabytes.to_string());
+        let mut train = common::lab();
+        train.args(["train", "--steps", "1", "--out"]).arg(&out);
+        let mut limited = behind(&format!("ulimit -v {}", megabytes << 10), &train);
+        limited.env("RUST_BACKTRACE", "1");
+        limited.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = limited.spawn().unwrap();
+        let code = common::end_of(&mut child, 60);
+        assert!(code.is_some(), "it hangs with {megabytes} MiB");
+        ended_itself += u32::from(code == Some(1));
+    }
+    assert!(ended_itself > 0);
 }

@@ -2,7 +2,6 @@
 
 #![cfg(unix)]
 
-#[allow(dead_code, reason = "commands here end by themselves or are killed")]
 mod common;
 mod rows;
 
@@ -10,9 +9,11 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use common::{end_of, ended_in_time as ended, send};
 
 const TRIAL: &str = "trials/reverse-learned-1";
 
@@ -44,30 +45,6 @@ fn copy(from: &Path, to: &Path) {
 
 fn pipe(at: &Path) {
     assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
-}
-
-/// The end of a process that must not take long; `None` if it does.
-fn end_of(child: &mut Child, within: u64) -> Option<i32> {
-    let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(within) {
-        if let Some(status) = child.try_wait().unwrap() {
-            return Some(status.code().unwrap_or(-1));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    None
-}
-
-/// The exit code and what was said, of a command that would wait for ever if it opened a pipe.
-fn ended(command: &mut Command) -> (i32, String) {
-    let said = tempfile::NamedTempFile::new().unwrap();
-    command.stdout(Stdio::null()).stderr(said.reopen().unwrap());
-    let mut child = command.spawn().unwrap();
-    let code = end_of(&mut child, 120);
-    let said = fs::read_to_string(said.path()).unwrap();
-    (code.unwrap_or_else(|| panic!("it hangs: {said}")), said)
 }
 
 /// What no study may touch: a private file, and a folder with files of the names of a trial's.
@@ -335,13 +312,7 @@ fn a_process_that_is_blocked_ends_when_it_is_asked_to() {
         "it does not wait for its reader"
     );
     let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    send("-TERM", &pid);
     assert_eq!(end_of(&mut child, 30), Some(1));
 }
 

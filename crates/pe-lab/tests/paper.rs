@@ -5,11 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
-
-fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    ended(lab().args(arguments).current_dir(folder))
-}
+use common::run_in;
 
 /// A study of two tiny trials.
 fn study(out: &str, more: &[&str], folder: &Path) {
@@ -25,7 +21,7 @@ fn study(out: &str, more: &[&str], folder: &Path) {
         "--out",
         out,
     ];
-    let (code, _, stderr) = run(&[&tiny, more].concat(), folder);
+    let (code, _, stderr) = run_in(folder, &[&tiny, more].concat());
     assert_eq!(code, 0, "{stderr}");
 }
 
@@ -36,7 +32,7 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
     let paper = folder.path().join("s/paper");
     assert!(!paper.exists(), "only if it is asked for");
     let titled = fs::read_to_string(folder.path().join("s/bars-digits.svg")).unwrap();
-    let (code, _, stderr) = run(&["report", "s", "--paper", "--no-titles"], folder.path());
+    let (code, _, stderr) = run_in(folder.path(), &["report", "s", "--paper", "--no-titles"]);
     assert_eq!(code, 0, "{stderr}");
     let read = |name: &str| fs::read_to_string(paper.join(name)).unwrap();
     assert!(
@@ -71,7 +67,8 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     study("short", &["--steps", "2"], folder.path());
     study("long", &["--steps", "4"], folder.path());
-    let (code, stdout, stderr) = run(&["report", "short", "long", "--out", "both"], folder.path());
+    let (code, stdout, stderr) =
+        run_in(folder.path(), &["report", "short", "long", "--out", "both"]);
     assert_eq!(code, 0, "{stderr}");
     for said in [
         "tasks.digits.steps",
@@ -99,9 +96,89 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
             "--paper and --no-titles are about one study",
         ),
     ] {
-        let (code, _, stderr) = run(arguments, folder.path());
+        let (code, _, stderr) = run_in(folder.path(), arguments);
         assert_eq!(code, 2, "{arguments:?}: {stderr}");
         assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+}
+
+/// The files of a folder, and what is in them.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        (entry.file_name().into_string().unwrap(), bytes)
+    });
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    study("s", &["--steps", "2"], folder.path());
+    let report = |out: &str| {
+        let (code, _, stderr) = run_in(folder.path(), &["report", "s", "--out", out, "--paper"]);
+        (code, stderr)
+    };
+    // Files of the names of a report's, in folders without a list and with one that does not name them.
+    for (number, (name, list)) in [
+        ("results.csv", None),
+        ("report.html", None),
+        ("summary.json", Some("report.html\n")),
+        ("paper", None),
+        ("results.csv", Some("")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = folder.path().join(format!("mine-{number}"));
+        fs::create_dir(&out).unwrap();
+        let file = out.join(name);
+        let file = match name {
+            "paper" => {
+                fs::create_dir(&file).unwrap();
+                file.join("table.md")
+            }
+            _ => file,
+        };
+        fs::write(&file, "mine").unwrap();
+        fs::write(out.join("notes.txt"), "mine").unwrap();
+        if let Some(list) = list {
+            fs::write(out.join(".pe-lab-report"), list).unwrap();
+        }
+        let before = contents(&out);
+        let (code, stderr) = report(&format!("mine-{number}"));
+        assert_eq!(code, 2, "{name}: {stderr}");
+        let named = file.display().to_string();
+        let named = named.rsplit_once('/').unwrap().1;
+        assert!(
+            stderr.contains(named) && stderr.contains("no report of pe-lab has written it"),
+            "{name}: {stderr}"
+        );
+        assert_eq!(contents(&out), before, "{name}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    }
+    // Beside the files of a report, foreign ones stay; and a report is written anew.
+    let out = folder.path().join("ours");
+    fs::create_dir(&out).unwrap();
+    for name in ["notes.txt", ".unfinished-1", "table.md"] {
+        fs::write(out.join(name), "mine").unwrap();
+    }
+    assert_eq!(report("ours").0, 0);
+    let first = contents(&out);
+    let list = fs::read_to_string(out.join(".pe-lab-report")).unwrap();
+    assert!(list.contains("results.csv\n") && !list.contains("notes.txt"));
+    // One of before reports kept a list is written anew too, as its page tells.
+    for has_list in [true, false] {
+        if !has_list {
+            fs::remove_file(out.join(".pe-lab-report")).unwrap();
+        }
+        fs::write(out.join("results.csv"), "older").unwrap();
+        let (code, stderr) = report("ours");
+        assert_eq!(code, 0, "{stderr}");
+        assert_eq!(contents(&out), first);
     }
 }
 
@@ -121,7 +198,7 @@ fn scores_of_another_program_are_judged() {
         format!("scheme,seed,task,score\n{}\n", rows.join("\n")),
     )
     .unwrap();
-    let (code, stdout, stderr) = run(&["judge", "r.csv"], folder.path());
+    let (code, stdout, stderr) = run_in(folder.path(), &["judge", "r.csv"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(
         stderr.contains("r.csv: 10 scores, 2 schemes, 1 task, 5 seeds"),
@@ -137,7 +214,7 @@ fn scores_of_another_program_are_judged() {
         "{stdout}"
     );
     assert!(!stdout.contains("no skill;"), "{stdout}");
-    let (_, stdout, _) = run(&["judge", "r.csv", "--details"], folder.path());
+    let (_, stdout, _) = run_in(folder.path(), &["judge", "r.csv", "--details"]);
     assert!(
         stdout.contains("rope is best of the two on sorting"),
         "{stdout}"
@@ -147,9 +224,9 @@ fn scores_of_another_program_are_judged() {
         1,
         "nothing is written"
     );
-    let (code, _, stderr) = run(
-        &["judge", "r.csv", "--out", "page", "--paper"],
+    let (code, _, stderr) = run_in(
         folder.path(),
+        &["judge", "r.csv", "--out", "page", "--paper"],
     );
     assert_eq!(code, 0, "{stderr}");
     for name in [
@@ -167,12 +244,12 @@ fn scores_of_another_program_are_judged() {
         "scheme,seed,task,score\nrope,1,sorting,91\n",
     )
     .unwrap();
-    let (code, stdout, stderr) = run(&["judge", "bad.csv"], folder.path());
+    let (code, stdout, stderr) = run_in(folder.path(), &["judge", "bad.csv"]);
     assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
     assert!(
         stderr.contains("bad.csv: line 2: the score is `91`, above 1"),
         "{stderr}"
     );
-    let (code, _, stderr) = run(&["judge", "r.csv", "--paper"], folder.path());
+    let (code, _, stderr) = run_in(folder.path(), &["judge", "r.csv", "--paper"]);
     assert!(code == 2 && stderr.contains("--out"), "{stderr}");
 }

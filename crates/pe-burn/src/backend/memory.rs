@@ -130,7 +130,7 @@ fn largest_tensor(device: &Device) -> Option<usize> {
 /// How many more bytes this process may use; `None` where the system does not say.
 ///
 /// An allocation alone does not tell: Linux grants more than it has, and ends the process that then writes to it.
-fn room() -> Option<usize> {
+pub fn room() -> Option<usize> {
     #[cfg(all(feature = "std", target_os = "linux"))]
     return super::limits::room(std::path::Path::new("/"));
     #[cfg(not(all(feature = "std", target_os = "linux")))]

@@ -21,7 +21,9 @@ use crate::device::{self, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, is_there, read_json};
 use crate::report::Report;
-use crate::run::{Budget, Crew, Estimate, Open, Progress, Study, TrialTimes, cores, in_words};
+use crate::run::{
+    Budget, Crew, Estimate, Open, Progress, Study, TrialTimes, check_room, cores, in_words,
+};
 use crate::stats::Looks;
 
 /// The folder of a study if none is named.
@@ -287,6 +289,10 @@ impl Args {
                 tell(line);
             }
         };
+        // Before anything is run, to measure its time too.
+        let first = [study.waiting()?, study.tuning_trials()?].concat();
+        let (at_a_time, _) = self.jobs(study.spec(), first.len())?;
+        check_room(&first, study.tasks(), at_a_time)?;
         let budget = self.budget();
         if let Some(budget) = budget {
             let all = study.spec().trials(study.tasks())?.len();

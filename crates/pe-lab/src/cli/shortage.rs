@@ -5,34 +5,48 @@ use std::process::exit;
 
 use crate::console::tell;
 
+/// The bytes of address space that must be left for a backtrace: it maps the file of the program, and reads its symbols.
+const BACKTRACE: usize = 256 << 20;
+
 /// From now on a panic about what the system refuses, such as a thread, an open file or memory, ends the program with
 /// a sentence and the exit code 1. Burn and the crates below it start threads and read files without a way to say that
 /// it failed. Other panics are mistakes, and stay what they are.
 pub(super) fn end_with_a_sentence() {
     let others = take_hook();
-    set_hook(Box::new(move |panic| match refusal(&message(panic)) {
-        Some(sentence) => {
-            tell(&sentence);
-            exit(1);
+    set_hook(Box::new(move |panic| {
+        match refusal(&message(panic), has_room(BACKTRACE)) {
+            Some(sentence) => {
+                tell(&sentence);
+                exit(1);
+            }
+            None => others(panic),
         }
-        None => others(panic),
     }));
+}
+
+/// Whether so many bytes are to be had.
+fn has_room(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 fn message(panic: &PanicHookInfo<'_>) -> String {
     panic.payload_as_str().unwrap_or_default().to_string()
 }
 
-/// The sentence about a panic that quotes an error of the system.
-fn refusal(message: &str) -> Option<String> {
+/// The sentence about a panic that quotes an error of the system, or that happens where too little memory is left for a
+/// backtrace. With `RUST_BACKTRACE=1` the hook of the standard library writes one under a lock; if memory ends then, the
+/// handler of failed allocations waits for the same lock for ever.
+fn refusal(message: &str, has_room: bool) -> Option<String> {
     let line = message.lines().next().unwrap_or_default();
-    let is_of_the_system = line.contains("(os error ")
+    let is_of_the_system = !has_room
+        || line.contains("(os error ")
         || line.contains("Os { code: ")
         || line.contains("ThreadPoolBuildError");
     is_of_the_system.then(|| {
         format!(
             "error: the system refused what is needed: {line}. Something is at its limit, such as processes (ulimit \
-             -u), open files (ulimit -n), memory or the disk; what was finished is kept, so run the same command again"
+             -u), open files (ulimit -n), memory (ulimit -v) or the disk; what was finished is kept, so run the same command again; a training \
+             goes on with `pe-lab train --resume`"
         )
     })
 }
@@ -49,15 +63,15 @@ mod tests {
             format!("failed to read: {source}"),
             format!("The global thread pool: ThreadPoolBuildError {{ kind: IOError({source:?}) }}"),
         ] {
-            let said = refusal(&refused).unwrap();
+            let said = refusal(&refused, true).unwrap();
             assert!(
                 said.starts_with("error: ") && said.contains(&refused),
                 "{said}"
             );
         }
-        assert_eq!(
-            refusal("index out of bounds: the len is 3 but the index is 7"),
-            None
-        );
+        let mistake = "index out of bounds: the len is 3 but the index is 7";
+        assert_eq!(refusal(mistake, true), None);
+        assert!(refusal(mistake, false).unwrap().contains(mistake));
+        assert!(has_room(1) && !has_room(isize::MAX as usize));
     }
 }

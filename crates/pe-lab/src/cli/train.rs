@@ -22,7 +22,7 @@ use crate::folder::{
     remove_unfinished, write_json,
 };
 use crate::learn::{Checkpoints, EPOCH, LastCheckpoint, Watch, last_checkpoint};
-use crate::run::{Lock, Outcome, TrialResult, keep_data, kept_tasks, run_trial};
+use crate::run::{Lock, Outcome, TrialResult, check_room, keep_data, kept_tasks, run_trial};
 use crate::task::Task;
 
 /// A training: what it runs, its task, and the lock of its folder.
@@ -94,11 +94,16 @@ impl Args {
         ));
         let interrupter = Interrupter::new();
         let dashboard = has_dashboard();
+        let kept = format!(
+            "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
+            self.out.display()
+        );
         on_stop(PATIENCE, 1, {
-            let interrupter = interrupter.clone();
+            let (interrupter, kept) = (interrupter.clone(), kept.clone());
             move || {
-                // The dashboard of a terminal that was closed cannot go on, and nobody sees it.
+                // The dashboard of a terminal that was closed cannot go on. Standard error may be a file.
                 if dashboard && !has_dashboard() {
+                    tell(&format!("the terminal was closed; {kept}"));
                     std::process::exit(1);
                 }
                 interrupter.stop(Some("Ctrl-C"));
@@ -121,10 +126,7 @@ impl Args {
         };
         let result = run_trial(&spec, &task, &folder, watch).inspect_err(|error| {
             if matches!(error, LabError::Stopped { .. }) {
-                tell(&format!(
-                    "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
-                    self.out.display()
-                ));
+                tell(&kept);
             }
         })?;
         result.write(&folder.result())?;
@@ -160,6 +162,7 @@ impl Args {
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             tell(line);
         }
+        check_room(&trials, &tasks, 1)?;
         keep_as_private_as(tasks.files())?;
         fs::create_dir_all(&self.out).map_err(LabError::file(&self.out))?;
         self.check_empty(folder)?;

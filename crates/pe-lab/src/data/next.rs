@@ -150,22 +150,30 @@ pub(super) fn of_file(
             grouped(tokens.len())
         )));
     }
-    let vocabulary = match (is_bytes, vocabulary) {
-        (true, _) => 256,
-        (false, Some(known)) => known,
-        (false, None) => largest(&tokens)? + 1,
+    let (vocabulary, note) = match (is_bytes, vocabulary) {
+        (true, _) => (256, None),
+        (false, Some(known)) => (known, None),
+        (false, None) => {
+            let (id, at) = largest(&tokens)?;
+            let (id_shown, at) = (grouped(id), grouped(at));
+            let note =
+                format!("vocabulary: the largest id, {id_shown} (token {at} of the file), and one");
+            (id + 1, Some(note))
+        }
     };
     let about = match is_bytes {
         true => about(file, "byte", Alphabet::Bytes),
         false => about(file, "token", Alphabet::Ids),
     };
-    task(about, tokens, vocabulary, reading)
+    let (task, mut lines) = task(about, tokens, vocabulary, reading)?;
+    lines.splice(1..1, note);
+    Ok((task, lines))
 }
 
-/// The largest id of a file.
-fn largest(tokens: &Stream) -> Result<usize, Problem> {
+/// The largest id of a file, and the first place where it is, from 0.
+fn largest(tokens: &Stream) -> Result<(usize, usize), Problem> {
     const PART: usize = 1 << 16;
-    let mut largest = 0;
+    let mut largest = (0, 0);
     for from in (0..tokens.len()).step_by(PART) {
         let window = tokens.window(from, PART.min(tokens.len() - from))?;
         for (nth, id) in window.into_iter().enumerate() {
@@ -182,7 +190,9 @@ fn largest(tokens: &Stream) -> Result<usize, Problem> {
                     grouped(MAX_IDS - 1)
                 )));
             }
-            largest = largest.max(id as usize);
+            if id as usize > largest.0 {
+                largest = (id as usize, from + nth);
+            }
         }
     }
     Ok(largest)

@@ -9,6 +9,7 @@
 //! | `prepared` | the prepared form of that data, which the workers read |
 //! | `estimate` | how long the trials will take |
 //! | `budget` | how many seeds and steps fit into a time |
+//! | `step` | the memory that a training step takes at least |
 //! | `tune` | choosing a learning rate for every scheme on every task |
 //! | `winner` | the scheme that scored highest |
 //! | `merge` | several folders of one study become one |
@@ -30,6 +31,7 @@ mod merge;
 mod prepared;
 mod progress;
 mod provenance;
+mod step;
 mod study;
 mod trial;
 mod tune;
@@ -45,6 +47,7 @@ pub use machine::Machine;
 pub use merge::merge;
 pub use progress::{Bars, Progress};
 pub use provenance::{codes, provenance};
+pub use step::check_room;
 pub use study::{Outcomes, Study};
 pub use trial::{
     MOST_BYTES, Measures, Outcome, Timing, TrialResult, read_encoding, read_weights, run_trial,

@@ -259,9 +259,9 @@ impl Crew<'_> {
         let mut counted = 0;
         for line in stdout
             .into_iter()
-            .flat_map(|out| BufReader::new(out).lines())
+            .flat_map(|out| BufReader::new(out).lines().map_while(Result::ok))
         {
-            let Some(step) = line.ok().and_then(|line| line.parse::<u64>().ok()) else {
+            let Ok(step) = line.parse::<u64>() else {
                 continue;
             };
             if let Some(bar) = &bar {

@@ -1,6 +1,12 @@
 //! The program as a process.
 
-use std::process::Command;
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The program, to be given arguments.
 pub fn lab() -> Command {
@@ -35,4 +41,52 @@ pub fn ended(command: &mut Command) -> (i32, String, String) {
         text(output.stdout),
         text(output.stderr),
     )
+}
+
+/// Runs the program in a folder.
+pub fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    ended(lab().args(arguments).current_dir(folder))
+}
+
+/// The end of a process that must not take more seconds than these; `None` if it does. It is -1 for one that a signal ended.
+pub fn end_of(child: &mut Child, within: u64) -> Option<i32> {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(within) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status.code().unwrap_or(-1));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+/// The exit code and what was said on standard error, of a command that might wait for ever.
+pub fn ended_in_time(command: &mut Command) -> (i32, String) {
+    let said = tempfile::NamedTempFile::new().unwrap();
+    command.stdout(Stdio::null()).stderr(said.reopen().unwrap());
+    let mut child = command.spawn().unwrap();
+    let code = end_of(&mut child, 120);
+    let said = fs::read_to_string(said.path()).unwrap();
+    (code.unwrap_or_else(|| panic!("it hangs: {said}")), said)
+}
+
+/// Sends a signal, such as `-TERM`, to a process, or to a group of them with a `-` before its number.
+#[cfg(unix)]
+pub fn send(signal: &str, to: &str) {
+    let sent = Command::new("kill")
+        .args([signal, "--", to])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+/// The same program behind a line of shell that sets something up first.
+#[cfg(unix)]
+pub fn behind(setup: &str, command: &Command) -> Command {
+    let mut shell = hearing(Command::new("sh"));
+    shell.args(["-c", &format!("{setup}; exec \"$@\""), "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell
 }
