@@ -10,8 +10,11 @@ use burn::tensor::Device;
 
 use super::batch::TensorBatch;
 use super::checkpoints::EPOCH;
+use super::model::Model;
 use crate::ask::Scheme;
+use crate::error::LabError;
 use crate::rng::stream_of;
+use crate::stats::mean;
 use crate::task::{Sample, Task};
 
 /// The training batches of a task. An epoch is [`EPOCH`] batches, or what is left of them.
@@ -115,7 +118,7 @@ const TESTS: usize = 10;
 /// ([`Tuning`](crate::task::Tuning)).
 ///
 /// `burn-train` asks for them after every epoch. They are handed out about [`TESTS`] times, and always after
-/// the last step.
+/// the last step. The loss before the first step is asked for apart: [`loss_before`](Self::loss_before).
 #[derive(Clone)]
 pub(super) struct HeldOut {
     /// The samples of each batch.
@@ -165,6 +168,22 @@ impl HeldOut {
             took,
             device: device.clone(),
         }
+    }
+
+    /// The loss of a model before its first step. `None` without sequences.
+    pub fn loss_before(&self, model: &Model) -> Result<Option<f64>, LabError> {
+        let test = Test {
+            held_out: self,
+            due: true,
+            done: 0,
+            started: None,
+        };
+        let losses = test.map(|batch| {
+            let batch = batch.map_err(|error| LabError::Machine(error.to_string()))?;
+            let loss = model.loss(batch).try_into_scalar::<f64>();
+            loss.map_err(|error| LabError::Machine(error.to_string()))
+        });
+        Ok(mean(losses.collect::<Result<Vec<f64>, LabError>>()?))
     }
 
     /// Whether there is a test after this many steps.

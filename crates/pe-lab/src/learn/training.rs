@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::tensor::{Device, ExecutionError, Tensor};
 use burn::train::checkpoint::KeepLastNCheckpoints;
@@ -31,7 +32,8 @@ pub struct Trained {
     pub model: Model,
     /// The loss of every step.
     pub losses: Vec<f64>,
-    /// The loss on held-out sequences of the training lengths, at about a tenth of the steps each.
+    /// The loss on held-out sequences of the training lengths: before the first step, and after about every tenth of the
+    /// steps.
     pub held_out: Vec<CurvePoint>,
     /// The number of steps run now. Steps before the checkpoint that it went on from do not count.
     pub steps: usize,
@@ -105,7 +107,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         Checkpoints::None | Checkpoints::After(0) => (0, Losses::default()),
         Checkpoints::After(epochs) => (epochs * EPOCH, stored_losses(folder)?),
     };
-    let losses = Arc::new(Mutex::new(losses.up_to(first)));
+    let mut losses = losses.up_to(first);
     let unwritten = Arc::new(Mutex::new(None));
     let tokens = Arc::new(AtomicUsize::new(0));
     let next_step = Arc::new(AtomicUsize::new(first));
@@ -118,6 +120,15 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
         testing.clone(),
         device,
     ));
+    let started = Instant::now();
+    let mut on_held_out = watch.on_held_out;
+    if first == 0
+        && let Some(loss) = held_out.loss_before(&model.valid())?
+    {
+        losses.held_out.push(CurvePoint { step: 0, loss });
+        on_held_out(&losses.held_out);
+    }
+    let losses = Arc::new(Mutex::new(losses));
     let training = Arc::new(Batches {
         task,
         scheme: model.scheme().clone(),
@@ -141,7 +152,7 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
             loss: None,
             file: (watch.checkpoints != Checkpoints::None).then(|| folder.losses()),
             on_step: watch.on_step,
-            on_held_out: watch.on_held_out,
+            on_held_out,
             interrupter: interrupter.clone(),
         })
         .with_application_logger(None)
@@ -162,7 +173,6 @@ pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabErr
             training = training.checkpoint(epochs);
         }
     }
-    let started = Instant::now();
     let result = training.launch(Learner::new(model, optimizer, schedule));
     let testing = Duration::from_nanos(testing.load(Ordering::Relaxed));
     let elapsed = started.elapsed().saturating_sub(testing);
