@@ -370,6 +370,27 @@ impl Plan {
         Self::parse(text)
     }
 
+    /// This plan, a preset's, for what `over` asks for: its steps, recipe and model were chosen for its tasks, and are left
+    /// out where `over` asks for data or for a task that it does not have.
+    pub fn for_tasks_of(self, over: &Self) -> Self {
+        let has_all = match (&over.tasks, &self.tasks) {
+            (None, _) => true,
+            (Some(Names::These(asked)), Some(Names::These(own))) => {
+                asked.iter().all(|task| own.contains(task))
+            }
+            _ => false,
+        };
+        match has_all && over.data.is_none() {
+            true => self,
+            false => Self {
+                steps: None,
+                recipe: None,
+                model: None,
+                ..self
+            },
+        }
+    }
+
     /// This plan with every field that `over` sets. Data replaces tasks, and tasks replace data.
     pub fn overridden_by(self, over: Self) -> Self {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
@@ -438,6 +459,47 @@ mod tests {
         }
         let message = Plan::preset("slow").unwrap_err().to_string();
         assert!(message.contains("quick, standard, full, lm"), "{message}");
+    }
+
+    #[test]
+    fn what_a_preset_chose_for_its_tasks_is_not_taken_for_others() {
+        let asking = |text: &str| {
+            let quick = Plan::preset("quick").unwrap();
+            let over = Plan::parse(text).unwrap();
+            quick.for_tasks_of(&over).overridden_by(over)
+        };
+        let quick = Plan::preset("quick").unwrap();
+        assert!(quick.steps.is_some() && quick.recipe.is_some() && quick.model.is_some());
+        for own in ["seeds = 5", "tasks = [\"digits\"]"] {
+            let plan = asking(own);
+            assert_eq!(
+                (plan.recipe, plan.model),
+                (quick.recipe.clone(), quick.model.clone())
+            );
+            let Some(Steps::ByTask(steps)) = plan.steps else {
+                panic!("{own}: it has the steps of its tasks");
+            };
+            assert_eq!(steps["digits"], 1000.into());
+        }
+        let others = [
+            "tasks = [\"digits\", \"reverse\"]",
+            "tasks = \"all\"",
+            "data = \"rows.csv\"",
+        ];
+        for other in others {
+            let plan = asking(other);
+            assert_eq!(
+                (plan.steps, plan.recipe, plan.model),
+                (None, None, None),
+                "{other}"
+            );
+            assert_eq!(
+                (plan.schemes, plan.seeds),
+                (quick.schemes.clone(), quick.seeds.clone())
+            );
+        }
+        let own_recipe = asking("tasks = [\"reverse\"]\n[recipe]\nbatch_size = 8").recipe;
+        assert_eq!(own_recipe.map(|recipe| recipe.batch_size), Some(8));
     }
 
     /// A field at its default is not written, so that specs that are there stay what they are; one that does not exist lists all.
