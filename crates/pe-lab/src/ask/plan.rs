@@ -450,13 +450,21 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::StudySpec;
+    use crate::stats::FEWEST_SEEDS;
 
     #[test]
-    fn every_preset_is_a_plan() {
+    fn every_preset_is_a_plan_of_enough_seeds() {
         for (name, _) in PRESETS {
             let plan = Plan::preset(name).unwrap();
-            assert!(plan.schemes.is_some() && plan.tasks.is_some() && plan.seeds.is_some());
+            assert!(plan.schemes.is_some() && plan.tasks.is_some());
+            // Fewer seeds prove nothing.
+            let seeds = plan.seeds.unwrap().list().unwrap();
+            assert!(seeds.len() >= FEWEST_SEEDS, "{name}: {seeds:?}");
         }
+        // A study that does not say how many has enough too.
+        let (spec, _) = StudySpec::of(Plan::parse("tasks = [\"reverse\"]").unwrap()).unwrap();
+        assert!(spec.seeds.len() >= FEWEST_SEEDS, "{:?}", spec.seeds);
         let message = Plan::preset("slow").unwrap_err().to_string();
         assert!(message.contains("quick, standard, full, lm"), "{message}");
     }

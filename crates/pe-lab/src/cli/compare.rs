@@ -80,7 +80,7 @@ pub struct Args {
     /// on held-out training examples
     #[arg(long, value_name = "N")]
     tune: Option<usize>,
-    /// A time, such as 30m, that the study may take: from 2 to 12 seeds and from a quarter to all of each task's
+    /// A time, such as 30m, that the study may take: from 3 to 12 seeds and from a quarter to all of each task's
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
