@@ -371,16 +371,16 @@ impl Plan {
     }
 
     /// This plan, a preset's, for what `over` asks for: its steps, recipe and model were chosen for its tasks, and are left
-    /// out where `over` asks for data or for a task that it does not have.
+    /// out where `over` asks for others, or for data.
     pub fn for_tasks_of(self, over: &Self) -> Self {
-        let has_all = match (&over.tasks, &self.tasks) {
+        let same = match (&over.tasks, &self.tasks) {
             (None, _) => true,
             (Some(Names::These(asked)), Some(Names::These(own))) => {
-                asked.iter().all(|task| own.contains(task))
+                asked.len() == own.len() && asked.iter().all(|task| own.contains(task))
             }
             _ => false,
         };
-        match has_all && over.data.is_none() {
+        match same && over.data.is_none() {
             true => self,
             false => Self {
                 steps: None,
@@ -478,7 +478,10 @@ mod tests {
         };
         let quick = Plan::preset("quick").unwrap();
         assert!(quick.steps.is_some() && quick.recipe.is_some() && quick.model.is_some());
-        for own in ["seeds = 5", "tasks = [\"digits\"]"] {
+        for own in [
+            "seeds = 5",
+            "tasks = [\"majority\", \"shift3\", \"digits\"]",
+        ] {
             let plan = asking(own);
             assert_eq!(
                 (plan.recipe, plan.model),
@@ -490,7 +493,8 @@ mod tests {
             assert_eq!(steps["digits"], 1000.into());
         }
         let others = [
-            "tasks = [\"digits\", \"reverse\"]",
+            "tasks = [\"digits\"]",
+            "tasks = [\"digits\", \"shift3\", \"reverse\"]",
             "tasks = \"all\"",
             "data = \"rows.csv\"",
         ];

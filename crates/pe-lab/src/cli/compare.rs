@@ -33,7 +33,7 @@ pub struct Args {
     /// look in two minutes, as --budget 2m),
     /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
     /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
-    /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or another task they are the usual ones
+    /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or other --tasks they are the usual ones
     /// [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]
     preset: Option<String>,
