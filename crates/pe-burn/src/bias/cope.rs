@@ -31,7 +31,7 @@ pub struct CopeConfig {
     #[serde(default = "default_positions")]
     pub positions: usize,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 

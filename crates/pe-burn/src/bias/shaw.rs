@@ -41,7 +41,7 @@ pub struct ShawConfig {
     #[serde(default)]
     pub values: bool,
     /// The initial vectors. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 
