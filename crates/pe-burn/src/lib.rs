@@ -258,7 +258,7 @@ pub mod grid {
     pub use crate::bias::{
         BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias,
         DecomposedRelativeBiasConfig, LevitRelativeBias, LevitRelativeBiasConfig, SwinRelativeBias,
-        SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
+        SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, TableBias,
     };
 }
 pub mod model {

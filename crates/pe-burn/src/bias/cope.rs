@@ -8,9 +8,10 @@ use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay,
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, of_heads, score_bias};
 use super::distances::Distances;
-use super::{ScoreBias, check_table, small};
+use super::table::{check_table, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
@@ -31,7 +32,7 @@ pub struct CopeConfig {
     #[serde(default = "default_positions")]
     pub positions: usize,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 

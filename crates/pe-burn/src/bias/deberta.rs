@@ -9,9 +9,10 @@ use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, pick, score_bias};
 use super::distances::Distances;
-use super::{ScoreBias, small};
+use super::table::small;
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, init};
@@ -50,7 +51,7 @@ pub struct DebertaConfig {
     #[serde(default = "default_term")]
     pub position_to_content: bool,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 

@@ -7,9 +7,10 @@ use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay,
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, of_heads, pick, score_bias};
 use super::distances::Distances;
-use super::{ScoreBias, check_table, small};
+use super::table::{check_table, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, check_size, init};
@@ -41,7 +42,7 @@ pub struct ShawConfig {
     #[serde(default)]
     pub values: bool,
     /// The initial vectors. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 

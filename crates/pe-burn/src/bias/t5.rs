@@ -9,8 +9,9 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::Bias;
 use super::distances::Distances;
-use super::{Bias, check_table, small};
+use super::table::{check_table, gather, small};
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_size, init};
@@ -41,7 +42,7 @@ pub struct T5RelativeBiasConfig {
     #[serde(default = "default_bidirectional")]
     pub bidirectional: bool,
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 
@@ -240,11 +241,7 @@ impl Bias for T5RelativeBias {
                 }
                 other => {
                     let index = other.rows_within((-reach, reach), "T5's bias", &device)?;
-                    let [rows, queries, keys] = index.dims();
-                    let by_distance = weight.select(0, on_own_device(&self.bucket_of));
-                    embedding(by_distance, index.reshape([rows, queries * keys]))
-                        .reshape([rows, queries, keys, heads])
-                        .permute([0, 3, 1, 2])
+                    gather(weight.select(0, on_own_device(&self.bucket_of)), index)
                 }
             })
         })

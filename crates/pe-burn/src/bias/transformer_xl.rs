@@ -9,9 +9,10 @@ use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, score_bias};
 use super::distances::shifted;
-use super::{ScoreBias, small};
+use super::table::small;
 use crate::backend::memory::check_room;
 use crate::display::one_line;
 use crate::error::{PositionError, check_number, init};
@@ -44,7 +45,7 @@ pub struct TransformerXlConfig {
     #[serde(default = "default_max_len")]
     pub max_len: usize,
     /// The initial `u` and `v`. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 

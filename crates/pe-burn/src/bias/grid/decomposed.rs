@@ -15,6 +15,7 @@ use super::window::{Cells, cells, check_window};
 use crate::backend::memory::check_room;
 use crate::bias::ScoreBias;
 use crate::bias::content::{Sizes, pick, score_bias};
+use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
@@ -36,12 +37,8 @@ pub struct DecomposedRelativeBiasConfig {
     /// queries and keys.
     pub window: [usize; 2],
     /// The initial vectors. Default: zeros, as in SAM.
-    #[serde(default = "default_init")]
+    #[serde(default = "crate::bias::table::zeros")]
     pub init: Initializer,
-}
-
-fn default_init() -> Initializer {
-    Initializer::Zeros
 }
 
 impl Config for DecomposedRelativeBiasConfig {}
@@ -52,7 +49,7 @@ impl DecomposedRelativeBiasConfig {
         Self {
             d_head,
             window,
-            init: default_init(),
+            init: zeros(),
         }
     }
 

@@ -14,10 +14,11 @@ use burn::tensor::activation::{relu, sigmoid};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::window::{Pairs, check_window, gather, offsets};
+use super::window::{Pairs, check_window, offsets};
 use crate::backend::memory::check_room;
 use crate::bias::Bias;
 use crate::bias::distances::of_pairs;
+use crate::bias::table::gather;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter, tensor};
 use crate::display::one_line;
