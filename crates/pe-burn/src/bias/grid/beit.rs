@@ -5,11 +5,10 @@ use std::path::Path;
 
 use burn::config::Config;
 use burn::module::Initializer;
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Offsets, TableBias, TableGeometry};
-use super::window::{Pairs, offsets};
+use super::table::{Entries, Resize, Table, TableBias, TableConfig};
 use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
@@ -89,44 +88,21 @@ impl BeitRelativeBiasConfig {
     }
 }
 
-impl TableGeometry for BeitRelativeBiasConfig {
+impl TableConfig for BeitRelativeBiasConfig {
     const NAME: &'static str = "BeitRelativeBias";
 
-    fn heads(&self) -> usize {
-        self.heads
-    }
-
-    fn window(&self) -> [usize; 2] {
-        self.window
-    }
-
-    fn entries(&self) -> usize {
-        offsets(self.window) + Self::EXTRA
-    }
-
-    fn initializer(&self) -> &Initializer {
-        &self.init
-    }
-
-    fn entry_of(&self, pairs: &Pairs, device: &Device) -> Result<Tensor<3, Int>, PositionError> {
-        pairs.check_within(self.window)?;
-        let entries = pairs.entries(self.window, device);
-        let Some([query, key]) = pairs.prefix(device) else {
-            return Ok(entries);
-        };
-        let (shape, last) = (entries.dims(), self.entries() as i64 - 1);
-        let (query, key) = (query.expand(shape), key.expand(shape));
-        Ok(entries
-            .mask_fill(query.clone(), last - 2)
-            .mask_fill(key.clone(), last - 1)
-            .mask_fill(query.bool_and(key), last))
+    fn table(&self) -> Table<'_> {
+        Table {
+            heads: self.heads,
+            window: self.window,
+            stride: None,
+            entries: Entries::Offsets { prefix: true },
+            init: &self.init,
+        }
     }
 }
 
-impl Offsets for BeitRelativeBiasConfig {
-    /// From the class token to a patch, from a patch to the class token, and from the class token to itself.
-    const EXTRA: usize = 3;
-
+impl Resize for BeitRelativeBiasConfig {
     fn with_window(self, window: [usize; 2]) -> Self {
         Self { window, ..self }
     }

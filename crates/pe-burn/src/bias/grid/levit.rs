@@ -4,16 +4,15 @@
 use std::path::Path;
 
 use burn::config::Config;
-use burn::module::{Content, Initializer};
-use burn::tensor::{Device, Int, Tensor};
+use burn::module::Initializer;
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::table::{TableBias, TableGeometry};
-use super::window::{Pairs, check_window};
+use super::table::{Entries, Table, TableBias, TableConfig};
 use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, init};
 use crate::positions::Axes;
 use crate::sizes::SchemeConfig;
 
@@ -100,55 +99,17 @@ impl LevitRelativeBiasConfig {
     }
 }
 
-impl TableGeometry for LevitRelativeBiasConfig {
+impl TableConfig for LevitRelativeBiasConfig {
     const NAME: &'static str = "LevitRelativeBias";
 
-    fn heads(&self) -> usize {
-        self.heads
-    }
-
-    fn window(&self) -> [usize; 2] {
-        self.window
-    }
-
-    fn entries(&self) -> usize {
-        self.window[0] * self.window[1]
-    }
-
-    fn initializer(&self) -> &Initializer {
-        &self.init
-    }
-
-    fn check(&self) -> Result<(), PositionError> {
-        check_size("heads", self.heads)?;
-        check_size("stride", self.stride)?;
-        check_window("window", self.window, self.heads)
-    }
-
-    fn shape(&self) -> [usize; 2] {
-        [self.heads, self.entries()]
-    }
-
-    fn by_entry(table: Tensor<2>) -> Tensor<2> {
-        table.transpose()
-    }
-
-    fn stride(&self) -> usize {
-        self.stride
-    }
-
-    fn entry_of(&self, pairs: &Pairs, device: &Device) -> Result<Tensor<3, Int>, PositionError> {
-        pairs.check_no_prefix()?;
-        pairs.check_within(self.window)?;
-        let apart = |axis| pairs.apart(axis, device).abs();
-        Ok(apart(0) * self.window[1] as i64 + apart(1))
-    }
-
-    fn show(&self, content: Content) -> Content {
-        content
-            .add("heads", &self.heads)
-            .add_debug_attribute("window", &self.window)
-            .add("stride", &self.stride)
+    fn table(&self) -> Table<'_> {
+        Table {
+            heads: self.heads,
+            window: self.window,
+            stride: Some(self.stride),
+            entries: Entries::Distances,
+            init: &self.init,
+        }
     }
 }
 

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use burn::config::Config;
 use burn::module::Initializer;
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Offsets, TableBias, TableGeometry};
-use super::window::{Pairs, offsets};
+use super::table::{Entries, Resize, Table, TableBias, TableConfig};
 use crate::bias::table::small;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
@@ -86,35 +85,21 @@ impl SwinRelativeBiasConfig {
     }
 }
 
-impl TableGeometry for SwinRelativeBiasConfig {
+impl TableConfig for SwinRelativeBiasConfig {
     const NAME: &'static str = "SwinRelativeBias";
 
-    fn heads(&self) -> usize {
-        self.heads
-    }
-
-    fn window(&self) -> [usize; 2] {
-        self.window
-    }
-
-    fn entries(&self) -> usize {
-        offsets(self.window)
-    }
-
-    fn initializer(&self) -> &Initializer {
-        &self.init
-    }
-
-    fn entry_of(&self, pairs: &Pairs, device: &Device) -> Result<Tensor<3, Int>, PositionError> {
-        pairs.check_no_prefix()?;
-        pairs.check_within(self.window)?;
-        Ok(pairs.entries(self.window, device))
+    fn table(&self) -> Table<'_> {
+        Table {
+            heads: self.heads,
+            window: self.window,
+            stride: None,
+            entries: Entries::Offsets { prefix: false },
+            init: &self.init,
+        }
     }
 }
 
-impl Offsets for SwinRelativeBiasConfig {
-    const EXTRA: usize = 0;
-
+impl Resize for SwinRelativeBiasConfig {
     fn with_window(self, window: [usize; 2]) -> Self {
         Self { window, ..self }
     }

@@ -11,7 +11,7 @@ use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay,
 use burn::tensor::{Device, Int, Tensor};
 
 use super::resize::{Resampling, resized};
-use super::window::{Pairs, check_window};
+use super::window::{Pairs, check_window, offsets};
 use crate::bias::Bias;
 use crate::bias::distances::of_pairs;
 use crate::bias::table::{check_table, gather};
@@ -22,86 +22,130 @@ use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
 use crate::tensor::dequantized;
 
-/// The configuration of a [`TableBias`]: its sizes, and which entry of the table a query and a key have.
-pub trait TableGeometry: Clone + Debug + Send + Sync + 'static {
+/// The configuration of a [`TableBias`].
+pub trait TableConfig: Clone + Debug + Send + Sync + 'static {
     /// The name that the module is shown by.
     const NAME: &'static str;
 
-    /// The number of heads.
-    fn heads(&self) -> usize;
-
-    /// The height and the width that no query and key may be farther apart than.
-    fn window(&self) -> [usize; 2];
-
-    /// The number of entries that each head has.
-    fn entries(&self) -> usize;
-
-    /// The initial biases.
-    fn initializer(&self) -> &Initializer;
-
-    /// Refuses sizes that are out of bounds.
-    fn check(&self) -> Result<(), PositionError> {
-        check_size("heads", self.heads())?;
-        check_window("window", self.window(), self.heads())
-    }
-
-    /// The shape of the table in checkpoints: entries first, unless a scheme has the heads first.
-    fn shape(&self) -> [usize; 2] {
-        [self.entries(), self.heads()]
-    }
-
-    /// The table as `[entries, heads]`.
-    fn by_entry(table: Tensor<2>) -> Tensor<2> {
-        table
-    }
-
-    /// How many times as coarse the grid of the queries is as that of the keys.
-    fn stride(&self) -> usize {
-        1
-    }
-
-    /// The entry of each query and key, `[rows, queries, keys]`.
-    fn entry_of(&self, pairs: &Pairs, device: &Device) -> Result<Tensor<3, Int>, PositionError>;
-
-    /// Adds the sizes that the module shows.
-    fn show(&self, content: Content) -> Content {
-        content
-            .add("heads", &self.heads())
-            .add_debug_attribute("window", &self.window())
-    }
+    /// What the table is like.
+    fn table(&self) -> Table<'_>;
 }
 
-/// A [`TableGeometry`] with an entry for each offset of two tokens of a window, row by row, and `EXTRA` entries
-/// after them.
-pub trait Offsets: TableGeometry {
-    /// The number of entries that are not of offsets.
-    const EXTRA: usize;
-
+/// A [`TableConfig`] whose table can be fitted to another window: one with [`Entries::Offsets`].
+pub trait Resize: TableConfig {
     /// The same for another window.
     fn with_window(self, window: [usize; 2]) -> Self;
 }
 
+/// What the table of a scheme is like.
+pub struct Table<'a> {
+    /// The number of heads.
+    pub heads: usize,
+    /// The height and the width of the window: no query and key may be farther apart than its tokens.
+    pub window: [usize; 2],
+    /// How many times as coarse the grid of the queries is as that of the keys; `None` where both are on one
+    /// grid.
+    pub stride: Option<usize>,
+    /// Which entries each head has.
+    pub entries: Entries,
+    /// The initial biases.
+    pub init: &'a Initializer,
+}
+
+/// Which entries a table has for each head.
+#[derive(Clone, Copy)]
+pub enum Entries {
+    /// One for each offset of two tokens of the window, row by row. In checkpoints the table is
+    /// `[entries, heads]`.
+    Offsets {
+        /// Whether three more follow: from a prefix token to a token of the grid, from a token of the grid to
+        /// a prefix token, and between prefix tokens.
+        prefix: bool,
+    },
+    /// One for each distance of two tokens of the window, row by row, whichever token comes first. In
+    /// checkpoints the table is `[heads, entries]`.
+    Distances,
+}
+
+impl Entries {
+    /// The number of entries that follow those of the window.
+    fn extra(self) -> usize {
+        match self {
+            Self::Offsets { prefix: true } => 3,
+            Self::Offsets { prefix: false } | Self::Distances => 0,
+        }
+    }
+}
+
+impl Table<'_> {
+    /// Refuses sizes that are out of bounds.
+    fn check(&self) -> Result<(), PositionError> {
+        check_size("heads", self.heads)?;
+        check_size("stride", self.stride.unwrap_or(1))?;
+        check_window("window", self.window, self.heads)
+    }
+
+    /// The number of entries for each head. The sizes are checked.
+    fn entries(&self) -> usize {
+        let [height, width] = self.window;
+        match self.entries {
+            Entries::Offsets { .. } => offsets(self.window) + self.entries.extra(),
+            Entries::Distances => height * width,
+        }
+    }
+
+    /// The shape of the table in checkpoints. The sizes are checked.
+    fn shape(&self) -> [usize; 2] {
+        match self.entries {
+            Entries::Offsets { .. } => [self.entries(), self.heads],
+            Entries::Distances => [self.heads, self.entries()],
+        }
+    }
+
+    /// The entry of each query and key, `[rows, queries, keys]`.
+    fn entry_of(&self, pairs: &Pairs, device: &Device) -> Result<Tensor<3, Int>, PositionError> {
+        if self.entries.extra() == 0 {
+            pairs.check_no_prefix()?;
+        }
+        pairs.check_within(self.window)?;
+        if let Entries::Distances = self.entries {
+            let apart = |axis| pairs.apart(axis, device).abs();
+            return Ok(apart(0) * self.window[1] as i64 + apart(1));
+        }
+        let entries = pairs.entries(self.window, device);
+        let Some([query, key]) = pairs.prefix(device) else {
+            return Ok(entries);
+        };
+        let (shape, last) = (entries.dims(), self.entries() as i64 - 1);
+        let (query, key) = (query.expand(shape), key.expand(shape));
+        Ok(entries
+            .mask_fill(query.clone(), last - 2)
+            .mask_fill(key.clone(), last - 1)
+            .mask_fill(query.bool_and(key), last))
+    }
+}
+
 /// A trained bias per head for each entry of a table, by the rows and columns between query and key: what
 /// [`SwinRelativeBias`](super::SwinRelativeBias), [`BeitRelativeBias`](super::BeitRelativeBias) and
-/// [`LevitRelativeBias`](super::LevitRelativeBias) have in common. The configuration `G` says which entry a
-/// query and a key have.
+/// [`LevitRelativeBias`](super::LevitRelativeBias) have in common. The configuration `C` says what the table is
+/// like.
 #[derive(Module, Debug)]
 #[module(custom_display)]
-pub struct TableBias<G: TableGeometry> {
+pub struct TableBias<C: TableConfig> {
     /// `[entries, heads]`; `[heads, entries]` for LeViT. As in the checkpoints of the models.
     pub weight: Param<Tensor<2>>,
     #[module(skip)]
-    config: G,
+    config: C,
 }
 
-impl<G: TableGeometry> TableBias<G> {
+impl<C: TableConfig> TableBias<C> {
     /// A new table.
-    pub(super) fn new(config: &G, device: &Device) -> Result<Self, PositionError> {
-        config.check()?;
-        let (entries, heads) = (Some(config.entries()), Some(config.heads()));
-        let init = config.initializer();
+    pub(super) fn new(config: &C, device: &Device) -> Result<Self, PositionError> {
+        let table = config.table();
+        table.check()?;
+        let (entries, heads) = (Some(table.entries()), Some(table.heads));
         Ok(Self {
-            weight: init.init_with(config.shape(), entries, heads, device),
+            weight: (table.init).init_with(table.shape(), entries, heads, device),
             config: config.clone(),
         })
     }
@@ -109,33 +153,36 @@ impl<G: TableGeometry> TableBias<G> {
     /// A table from a file; `meaning` says what its two sizes are.
     #[cfg(feature = "checkpoint")]
     pub(super) fn from_file(
-        config: &G,
+        config: &C,
         (path, name): (&Path, &str),
         meaning: &str,
         device: &Device,
     ) -> Result<Self, CheckpointError> {
-        config.check()?;
+        let table = config.table();
+        table.check()?;
         Ok(Self {
-            weight: parameter(path, name, config.shape(), meaning, device)?,
+            weight: parameter(path, name, table.shape(), meaning, device)?,
             config: config.clone(),
         })
     }
 
     /// The configuration that this module was made from.
-    pub fn config(&self) -> &G {
+    pub fn config(&self) -> &C {
         &self.config
     }
 
-    /// Refuses a table that was put in place for other sizes.
-    fn check(&self) -> Result<(), PositionError> {
-        check_table(&self.weight, self.config.shape(), || {
-            let ([height, width], heads) = (self.config.window(), self.config.heads());
+    /// What the table is like; an error where one was put in place for other sizes.
+    fn table(&self) -> Result<Table<'_>, PositionError> {
+        let table = self.config.table();
+        check_table(&self.weight, table.shape(), || {
+            let ([height, width], heads) = (table.window, table.heads);
             format!("a window of {height} × {width} and {heads} heads")
-        })
+        })?;
+        Ok(table)
     }
 }
 
-impl<G: Offsets> TableBias<G> {
+impl<C: Resize> TableBias<C> {
     /// The same for a window of another `[height, width]`: the table is a new parameter, trained if this
     /// one is.
     ///
@@ -145,42 +192,52 @@ impl<G: Offsets> TableBias<G> {
     /// configuration's window; [`TooLarge`](PositionError::TooLarge) when the new one does not fit into
     /// memory.
     pub fn resize(self, window: [usize; 2], how: Resampling) -> Result<Self, PositionError> {
-        check_window("window", window, self.config.heads())?;
-        self.check()?;
-        let old = self.config.window();
-        let config = self.config.with_window(window);
+        check_window("window", window, self.config.table().heads)?;
+        let table = self.table()?;
+        let (old, extra) = (table.window, table.entries.extra());
         let weight = match window == old {
             true => self.weight,
-            false => resized(self.weight, old, window, G::EXTRA, how),
+            false => resized(self.weight, old, window, extra, how),
         };
+        let config = self.config.with_window(window);
         Ok(Self { weight, config })
     }
 }
 
-impl<G: TableGeometry> Bias for TableBias<G> {
+impl<C: TableConfig> Bias for TableBias<C> {
     fn try_bias(
         &self,
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
-        self.check()?;
+        let table = self.table()?;
         let weight = dequantized(self.weight.val());
         let own = (&weight.device(), weight.dtype());
-        of_pairs(queries, keys, self.config.heads(), own, |queries, keys| {
-            let pairs = Pairs::new(queries, keys, self.config.stride())?;
-            let entries = self.config.entry_of(&pairs, &weight.device())?;
-            Ok(gather(G::by_entry(weight), entries))
+        of_pairs(queries, keys, table.heads, own, |queries, keys| {
+            let pairs = Pairs::new(queries, keys, table.stride.unwrap_or(1))?;
+            let entries = table.entry_of(&pairs, &weight.device())?;
+            Ok(match table.entries {
+                Entries::Offsets { .. } => gather(weight, entries),
+                Entries::Distances => gather(weight.transpose(), entries),
+            })
         })
     }
 }
 
-impl<G: TableGeometry> ModuleDisplay for TableBias<G> {
+impl<C: TableConfig> ModuleDisplay for TableBias<C> {
     fn custom_settings(&self) -> Option<DisplaySettings> {
         one_line()
     }
 
     fn custom_content(&self, content: Content) -> Option<Content> {
-        let content = content.set_top_level_type(G::NAME);
-        self.config.show(content).optional()
+        let table = self.config.table();
+        let content = content
+            .set_top_level_type(C::NAME)
+            .add("heads", &table.heads)
+            .add_debug_attribute("window", &table.window);
+        match table.stride {
+            Some(stride) => content.add("stride", &stride).optional(),
+            None => content.optional(),
+        }
     }
 }
