@@ -1,7 +1,6 @@
 //! FIRE: functional interpolation for relative positions.
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::module::{Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, FloatDType, Tensor};
@@ -10,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Bias;
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_positive, check_size, init};
+use crate::error::{PositionError, check_positive, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::dequantized;
@@ -50,8 +48,6 @@ fn default_c() -> f64 {
 fn default_threshold() -> f64 {
     512.0
 }
-
-impl Config for FireConfig {}
 
 impl FireConfig {
     /// The paper's function for a number of heads; every option at its default.
@@ -108,7 +104,7 @@ impl SchemeConfig for FireConfig {
     }
 }
 
-init!(FireConfig => Fire);
+module!(FireConfig => Fire { heads, hidden, c, threshold });
 
 /// FIRE: a small network maps the distance, on a logarithmic scale and normalized by the position of the
 /// query, to a bias. Li et al., [*Functional Interpolation for Relative Positions Improves Long
@@ -145,13 +141,6 @@ pub struct Fire {
     pub threshold: Param<Tensor<1>>,
     #[module(skip)]
     config: FireConfig,
-}
-
-impl Fire {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &FireConfig {
-        &self.config
-    }
 }
 
 impl Bias for Fire {
@@ -194,21 +183,6 @@ impl Bias for Fire {
                     .permute([0, 3, 1, 2]))
             },
         )
-    }
-}
-
-impl ModuleDisplay for Fire {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add("hidden", &self.config.hidden)
-            .add("c", &self.config.c)
-            .add("threshold", &self.config.threshold)
-            .optional()
     }
 }
 

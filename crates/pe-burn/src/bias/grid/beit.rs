@@ -3,7 +3,6 @@
 #[cfg(feature = "checkpoint")]
 use std::path::Path;
 
-use burn::config::Config;
 use burn::module::Initializer;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
@@ -30,8 +29,6 @@ pub struct BeitRelativeBiasConfig {
     #[serde(default = "crate::bias::table::zeros")]
     pub init: Initializer,
 }
-
-impl Config for BeitRelativeBiasConfig {}
 
 impl BeitRelativeBiasConfig {
     /// The table of a number of heads for an image of `[height, width]` patches; every option at its default.

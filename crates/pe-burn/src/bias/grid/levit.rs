@@ -3,7 +3,6 @@
 #[cfg(feature = "checkpoint")]
 use std::path::Path;
 
-use burn::config::Config;
 use burn::module::Initializer;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
@@ -39,8 +38,6 @@ pub struct LevitRelativeBiasConfig {
 fn default_stride() -> usize {
     1
 }
-
-impl Config for LevitRelativeBiasConfig {}
 
 impl LevitRelativeBiasConfig {
     /// The biases of a number of heads for a grid of `[height, width]`; every option at its default.

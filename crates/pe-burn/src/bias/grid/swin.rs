@@ -3,7 +3,6 @@
 #[cfg(feature = "checkpoint")]
 use std::path::Path;
 
-use burn::config::Config;
 use burn::module::Initializer;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
@@ -30,8 +29,6 @@ pub struct SwinRelativeBiasConfig {
     #[serde(default = "crate::bias::table::small")]
     pub init: Initializer,
 }
-
-impl Config for SwinRelativeBiasConfig {}
 
 impl SwinRelativeBiasConfig {
     /// The table of a number of heads for a window of `[height, width]`; every option at its default.
