@@ -119,8 +119,8 @@ module!(AlibiConfig => Alibi { heads, shape });
 /// ```
 ///
 /// Pass the bias to [`burn::tensor::module::attention`] as `attn_bias`. It has no parameters and depends
-/// on positions only: make it once for all layers, and keep it in a [`BiasCache`](crate::BiasCache) where
-/// positions do not change from call to call.
+/// on positions only: make it once for all layers, and keep it where positions do not change from call to
+/// call.
 #[derive(Module, Debug)]
 #[module(custom_display)]
 #[doc(alias = "ALiBi")]
@@ -133,10 +133,6 @@ pub struct Alibi {
 }
 
 impl Alibi {
-    pub(crate) fn device(&self) -> Device {
-        self.slopes.device()
-    }
-
     /// Queries and keys with more columns whose products are the bias, so that **causal** attention without a
     /// bias has it. Fast attention kernels take no bias: Burn's on graphics cards, for one, runs only without.
     ///

@@ -208,17 +208,4 @@ mod tests {
             "hidden must be at least 1; got 0"
         );
     }
-
-    #[test]
-    fn every_setting_is_shown() {
-        let fire = FireConfig::new(2)
-            .with_hidden(8)
-            .with_c(0.25)
-            .with_threshold(64.0);
-        // The network, 1 → 8 → 2 with biases, and c and L.
-        assert_eq!(
-            fire.init(&Device::flex()).to_string(),
-            "Fire {heads: 2, hidden: 8, c: 0.25, threshold: 64, params: 36}"
-        );
-    }
 }

@@ -2,7 +2,6 @@
 
 mod alibi;
 mod augment;
-mod cache;
 mod content;
 mod cope;
 mod deberta;
@@ -16,7 +15,6 @@ mod table;
 mod transformer_xl;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
-pub use cache::BiasCache;
 pub use cope::{Cope, CopeConfig};
 pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};

@@ -587,6 +587,8 @@ impl ModuleDisplay for SinusoidalPositionalEncoding {
 mod tests {
     use super::*;
 
+    use burn::config::Config;
+
     use std::prelude::rust_2024::*;
     use std::{format, vec};
 

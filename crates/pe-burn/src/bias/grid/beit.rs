@@ -147,23 +147,3 @@ init!(BeitRelativeBiasConfig => BeitRelativeBias);
 ///
 /// The field `weight` is `[(2 height − 1)(2 width − 1) + 3, heads]`, as `relative_position_bias_table` of BEiT's checkpoints.
 pub type BeitRelativeBias = TableBias<BeitRelativeBiasConfig>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3]}"#;
-        let config: BeitRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, BeitRelativeBiasConfig::new(2, [2, 3]));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "BeitRelativeBias {heads: 2, window: [2, 3], params: 36}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<BeitRelativeBiasConfig>(&stray).is_err());
-    }
-}

@@ -294,23 +294,3 @@ fn prefix(cells: &Cells, shape: [usize; 4], device: &Device) -> Option<Tensor<4,
     let mask: Vec<bool> = cells.iter().map(Option::is_none).collect();
     (mask.contains(&true)).then(|| Tensor::from_data(TensorData::new(mask, shape), device))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"d_head": 2, "window": [2, 3]}"#;
-        let config: DecomposedRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, DecomposedRelativeBiasConfig::new(2, [2, 3]));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "DecomposedRelativeBias {d_head: 2, window: [2, 3], params: 16}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<DecomposedRelativeBiasConfig>(&stray).is_err());
-    }
-}

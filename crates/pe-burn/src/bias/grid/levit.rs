@@ -152,26 +152,3 @@ init!(LevitRelativeBiasConfig => LevitRelativeBias);
 ///
 /// The field `weight` is `[heads, height · width]`, as `attention_biases` of LeViT's checkpoints.
 pub type LevitRelativeBias = TableBias<LevitRelativeBiasConfig>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3], "stride": 2}"#;
-        let config: LevitRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(
-            config,
-            LevitRelativeBiasConfig::new(2, [2, 3]).with_stride(2)
-        );
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "LevitRelativeBias {heads: 2, window: [2, 3], stride: 2, params: 12}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<LevitRelativeBiasConfig>(&stray).is_err());
-    }
-}

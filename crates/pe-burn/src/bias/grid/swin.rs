@@ -144,23 +144,3 @@ init!(SwinRelativeBiasConfig => SwinRelativeBias);
 ///
 /// The field `weight` is `[(2 height − 1)(2 width − 1), heads]`, as `relative_position_bias_table` of Swin's checkpoints.
 pub type SwinRelativeBias = TableBias<SwinRelativeBiasConfig>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3]}"#;
-        let config: SwinRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, SwinRelativeBiasConfig::new(2, [2, 3]));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "SwinRelativeBias {heads: 2, window: [2, 3], params: 30}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<SwinRelativeBiasConfig>(&stray).is_err());
-    }
-}

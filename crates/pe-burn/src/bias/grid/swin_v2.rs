@@ -231,26 +231,3 @@ impl Bias for SwinV2RelativeBias {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3], "pretrained_window": [4, 4]}"#;
-        let config: SwinV2RelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(
-            config,
-            SwinV2RelativeBiasConfig::new(2, [2, 3]).with_pretrained_window([4, 4])
-        );
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "SwinV2RelativeBias {heads: 2, window: [2, 3], pretrained_window: Some([4, 4]), hidden: 512, params: 2560}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<SwinV2RelativeBiasConfig>(&stray).is_err());
-    }
-}

@@ -202,23 +202,3 @@ impl Embed for PositionalEncodingGenerator {
         Ok(cast(y, dtype.into()))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"d_model": 8}"#;
-        let config: PositionalEncodingGeneratorConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, PositionalEncodingGeneratorConfig::new(8));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "PositionalEncodingGenerator {d_model: 8, kernel: 3, params: 80}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<PositionalEncodingGeneratorConfig>(&stray).is_err());
-    }
-}

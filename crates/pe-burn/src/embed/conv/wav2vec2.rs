@@ -265,23 +265,3 @@ fn gelu(x: Tensor<3>) -> Tensor<3> {
     let share = ((x.clone() * core::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
     x * share
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"d_model": 32}"#;
-        let config: Wav2Vec2PositionalConvConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, Wav2Vec2PositionalConvConfig::new(32));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "Wav2Vec2PositionalConv {d_model: 32, kernel: 128, groups: 16, params: 8224}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<Wav2Vec2PositionalConvConfig>(&stray).is_err());
-    }
-}
