@@ -6,7 +6,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// The name of the length that a model was trained on.
 pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
@@ -18,7 +19,7 @@ pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
 ///
 /// The methods that read leave the field where it is. An error says what is needed without saying by
 /// whom ("needs `factor`"): the caller puts that in front.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fields(BTreeMap<String, Value>);
 
 /// The value of a field. Unlike serde_json's, it keeps a number that is not finite, which TOML has.
@@ -209,6 +210,30 @@ impl fmt::Display for Value {
             Self::List(_) => f.write_str("a list"),
             Self::Group(_) => f.write_str("a group of fields"),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a group of fields")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            fields.insert(name, value);
+        }
+        Ok(Fields(fields))
     }
 }
 
