@@ -397,6 +397,7 @@ mod tests {
         /// Step 1, its own file.
         mod sqrt {
             use super::*;
+            use crate::rotate::scaling::kind::check_factor;
 
             #[derive(Clone, Debug, PartialEq, Serialize)]
             pub struct Sqrt {
