@@ -38,7 +38,7 @@ fn biases_of_distances() {
         r#"{"heads": 2}"#,
         AlibiConfig::new(2),
         AlibiConfig::init,
-        "Alibi {heads: 2, shape: Causal}",
+        "Alibi {heads: 2, shape: Symmetric}",
     );
     check(
         r#"{"heads": 2}"#,
@@ -65,7 +65,7 @@ fn biases_of_distances() {
         r#"{"d_head": 2}"#,
         ShawConfig::new(2),
         ShawConfig::init,
-        "Shaw {d_head: 2, left: 16, right: 16, values: true, params: 132}",
+        "Shaw {d_head: 2, left: 16, right: 16, values: false, params: 66}",
     );
     check(
         r#"{"d_model": 8, "heads": 2}"#,
@@ -77,7 +77,7 @@ fn biases_of_distances() {
         r#"{"d_model": 8, "heads": 2}"#,
         DebertaConfig::new(8, 2),
         DebertaConfig::init,
-        "Deberta {d_model: 8, heads: 2, buckets: Some(256), max_distance: 512, content_to_position: true, position_to_content: true}",
+        "Deberta {d_model: 8, heads: 2, buckets: Some(256), max_distance: 512, content_to_position: true, position_to_content: true, params: 4240}",
     );
     check(
         r#"{"d_head": 2}"#,
@@ -155,7 +155,7 @@ fn rotations() {
         r#"{"d_head": 8, "heads": 2, "trained_len": 32}"#,
         FopeConfig::new(8, 2, 32),
         FopeConfig::init,
-        "Fope {d_head: 8, heads: 2, trained_len: 32, base: 10000, layout: Interleaved, gain: 0.3, learned: true, params: 16}",
+        "Fope {d_head: 8, heads: 2, trained_len: 32, base: 10000, layout: Halves, gain: 0.3, learned: false, params: 4}",
     );
     check(
         r#"{"d_head": 8, "heads": 2}"#,

@@ -18,7 +18,7 @@ use crate::layout::{Layout, share_of_heads};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
-use crate::spectrum::{DEFAULT_BASE, Spectrum};
+use crate::spectrum::{Spectrum, default_base};
 use crate::tensor::dequantized;
 
 /// The configuration of a [`TransformerXl`].
@@ -45,10 +45,6 @@ pub struct TransformerXlConfig {
     /// The initial `u` and `v`. Default: N(0, 0.02).
     #[serde(default = "super::table::small")]
     pub init: Initializer,
-}
-
-fn default_base() -> f64 {
-    DEFAULT_BASE
 }
 
 fn default_layout() -> Layout {

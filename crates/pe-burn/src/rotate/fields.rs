@@ -243,6 +243,8 @@ mod tests {
 
     use alloc::vec;
 
+    use serde::de::value::MapDeserializer;
+
     fn fields(json: &str) -> Fields {
         serde_json::from_str(json).unwrap()
     }
@@ -269,6 +271,15 @@ mod tests {
             "the last one, as in Python"
         );
         assert!(fields.names().all(|name| name != "none"));
+    }
+
+    /// JSON has no such number, but TOML has. It has to be refused by what reads it, and not to count as `null`.
+    #[test]
+    fn a_number_that_is_not_finite_is_a_number() {
+        let toml = [("factor", f64::INFINITY)].into_iter();
+        let toml = MapDeserializer::<_, serde::de::value::Error>::new(toml);
+        let fields = Fields::deserialize(toml).unwrap();
+        assert_eq!(fields.number("factor"), Ok(f64::INFINITY));
     }
 
     #[test]
