@@ -116,15 +116,8 @@ pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Tra
         if !loss.is_finite() {
             return Err(diverged(format!("the loss is {loss} at step {done}")));
         }
-        if is_tested(done, steps)
-            && let Some(loss) = held_out.loss(&model)?
-        {
-            losses.held_out.push(CurvePoint { step: done, loss });
-            (watch.on_held_out)(&losses.held_out);
-            if !loss.is_finite() {
-                let what = format!("the loss on held-out sequences is {loss} after step {done}");
-                return Err(diverged(what));
-            }
+        if is_tested(done, steps) {
+            test(&held_out, &model, done, &mut losses, &mut watch)?;
         }
         if let Some(checkpoints) = &watch.checkpoints
             && done.is_multiple_of(EPOCH)
@@ -181,6 +174,27 @@ pub(super) fn optimizer(recipe: &Recipe) -> ModuleOptimizer {
         weight_decay: recipe.weight_decay,
         kernels: Kernels::Auto,
     })
+}
+
+/// Tests on held-out sequences after some steps.
+fn test(
+    held_out: &HeldOut<'_>,
+    model: &Model,
+    step: usize,
+    losses: &mut Losses,
+    watch: &mut Watch<'_>,
+) -> Result<(), LabError> {
+    let Some(loss) = held_out.loss(model)? else {
+        return Ok(());
+    };
+    losses.held_out.push(CurvePoint { step, loss });
+    (watch.on_held_out)(&losses.held_out);
+    match loss.is_finite() {
+        true => Ok(()),
+        false => Err(diverged(format!(
+            "the loss on held-out sequences is {loss} after step {step}"
+        ))),
+    }
 }
 
 /// Whether there is a test on held-out sequences after this many steps.
