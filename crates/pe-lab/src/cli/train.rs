@@ -130,7 +130,10 @@ impl Args {
             }),
             on_held_out: Box::new(|points| {
                 if let Some(CurvePoint { step, loss }) = points.last() {
-                    say(&format!("{}  held-out loss {loss:.4}", at(*step, spec.steps)));
+                    say(&format!(
+                        "{}  held-out loss {loss:.4}",
+                        at(*step, spec.steps)
+                    ));
                 }
             }),
             checkpoints: Some(Checkpoints { folder, after }),

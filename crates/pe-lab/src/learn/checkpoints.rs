@@ -89,15 +89,19 @@ impl Checkpoints<'_> {
         let Some(old) = epoch.checked_sub(KEPT) else {
             return Ok(());
         };
-        files(self.folder, old).iter().flatten().try_for_each(remove)
+        files(self.folder, old)
+            .iter()
+            .flatten()
+            .try_for_each(remove)
     }
 }
 
 /// The files of a checkpoint: of the weights and of the optimizer, each with the file of its digest.
 fn files(folder: &TrialFolder, epoch: usize) -> [[Entry; 2]; 2] {
     let folder = folder.checkpoints();
-    ["model", "optim"]
-        .map(|part| ["bpk", "sha256"].map(|ending| folder.entry(format!("{part}-{epoch}.{ending}"))))
+    ["model", "optim"].map(|part| {
+        ["bpk", "sha256"].map(|ending| folder.entry(format!("{part}-{epoch}.{ending}")))
+    })
 }
 
 /// A part of a checkpoint, if it is there as it was written. What Burn is given are bytes, so that it reads no file itself.

@@ -14,8 +14,8 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::{Entry, TrialFolder, of_digest, read_sealed, write_csv, write_sealed};
 use crate::learn::{
-    CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch,
-    evaluate, evaluate_language, forecast, has_converged, train,
+    CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch, evaluate,
+    evaluate_language, forecast, has_converged, train,
 };
 use crate::task::{Task, TestRows, Tuning};
 
