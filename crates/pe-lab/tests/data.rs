@@ -9,7 +9,6 @@ use burn::tensor::Device;
 use common::{ended, lab};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
-use pe_lab::folder::TrialFolder;
 use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
 use pe_lab::rng::{RngExt, generator};
 
@@ -512,14 +511,11 @@ fn order_is_learned_with_positions_and_not_without() {
         let spec = ModelSpec::default();
         let scheme = Scheme::by_name(name, &spec, task.max_tokens()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let folder = TrialFolder::at(folder.path());
         let job = Job {
-            task: task.clone(),
+            task: task.as_ref(),
             seed: 1,
             steps: 150,
             recipe: &recipe,
-            folder: &folder,
             device: &device,
         };
         let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();

@@ -70,8 +70,8 @@ enum Command {
     Compare(Box<compare::Args>),
     /// Train one scheme on one task and watch it
     ///
-    /// On a terminal Burn's dashboard shows the loss (Ctrl-C or the key q stops the training); elsewhere a
-    /// line is printed every 50 steps. A training that was stopped or killed goes on with --resume.
+    /// A line every 50 steps has the mean loss of these steps, and some have the loss on held-out sequences; on a terminal a bar
+    /// has the loss of the last step. Ctrl-C stops the training. One that was stopped or killed goes on with --resume.
     Train(Box<train::Args>),
     /// Write the report of a study again, from its files, without training; or put several studies beside each other
     ///
