@@ -19,7 +19,7 @@ use crate::data::{DataSpec, Format, Objective, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
-use crate::stats::Looks;
+use crate::stats::{FEWEST_SEEDS, Looks};
 use crate::task::{text_length, text_name};
 
 /// Everything that determines the numbers of a study.
@@ -185,10 +185,10 @@ impl StudySpec {
         unique("scheme", &schemes)?;
         schemes.iter().try_for_each(|name| fits(name))?;
         let count = match plan.until {
-            Some(Until::Decided) => Looks::most() as u64,
-            None => 2,
+            Some(Until::Decided) => Looks::most(),
+            None => FEWEST_SEEDS,
         };
-        let seeds = plan.seeds.unwrap_or(Seeds::Count(count)).list()?;
+        let seeds = plan.seeds.unwrap_or(Seeds::Count(count as u64)).list()?;
         unique("seed", &seeds)?;
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         if let Some(scalings) = &plan.test_scalings {
