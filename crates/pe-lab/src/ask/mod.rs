@@ -30,6 +30,7 @@ mod settings;
 mod shard;
 mod steps;
 mod study;
+mod task_settings;
 mod tasks;
 mod trial;
 mod tuning;
