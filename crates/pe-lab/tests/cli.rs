@@ -216,7 +216,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     assert_eq!(summary["tasks"][0]["schemes"].as_array().unwrap().len(), 2);
     let svg = fs::read_to_string(out.join("bars-digits.svg")).unwrap();
     assert!(
-        svg.starts_with("<svg") && svg.contains("positional scheme"),
+        svg.starts_with("<svg") && svg.contains("accuracy on held-out data"),
         "{svg}"
     );
     let leftover = fs::read_dir(&out).unwrap().any(|entry| {

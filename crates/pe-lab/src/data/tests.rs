@@ -1079,7 +1079,7 @@ fn bad_json_is_listed_with_line_and_column() {
     );
     says(
         r#"{"label": "x", "tokens": ["a", ["b"]]}"#,
-        &["sequence, expected a token"],
+        &["list, expected a token"],
     );
     says(
         r#"{"label": "x", "tokens": ["a", ""]}"#,

@@ -297,7 +297,10 @@ mod tests {
 
     #[test]
     fn the_streams_are_the_published_ones() {
-        assert_eq!(digest(&of(64, 4, 8192)), "");
+        assert_eq!(
+            digest(&of(64, 4, 8192)),
+            "139c8d59f396862c3e78b3e853b9f614c80a7657fa195eabdf3a6a2e6add0336"
+        );
     }
 
     #[test]

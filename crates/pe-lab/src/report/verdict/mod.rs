@@ -9,7 +9,7 @@ mod rows;
 mod tests;
 
 use super::comparison::{Headline, Part};
-use super::data::{Origin, file_title};
+use super::data::{Origin, tested_file};
 use super::number::fixed;
 use super::sentences::{self, About};
 use super::summary::{SchemeOverall, Summary, TaskSummary};
@@ -149,7 +149,7 @@ fn place(summary: &Summary, part: Part) -> &'static str {
 /// Over what the mean is taken.
 fn subject(summary: &Summary, headline: &Headline) -> String {
     match (summary.origin.own_data(), &headline.tasks[..]) {
-        (Some(data), _) => format!("on {}", file_title(data)),
+        (Some(data), _) => format!("on {}", tested_file(data)),
         (None, [task]) => format!("on {task}"),
         (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
         (None, tasks) => format!("on the mean over these {} tasks", tasks.len()),
