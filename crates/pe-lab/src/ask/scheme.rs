@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::encoding::Encoding;
-use super::lab::{PositionsFrom, Sizes};
+use super::interpolated::interpolated;
+use super::lab::PositionsFrom;
 use super::layers::LayerRecipe;
 use super::model::ModelSpec;
 use super::network::Network;
 use super::registry::{network, scheme_entry, schemes};
-use super::resolution::interpolated;
 use super::scaling::Lengths;
 use super::settings::Named;
+use super::sizes::Sizes;
 use crate::erased::Erased;
 use crate::error::LabError;
 use crate::rng::{HostRng, RngExt, generator};
@@ -166,14 +167,15 @@ impl Scheme {
             max_len: max_position.unwrap_or(max_tokens),
             trained_len: lengths.trained,
         };
-        let scheme = Self {
+        let mut scheme = Self {
             name: String::new(),
             encoding: entry.make(&sizes)?,
             max_position,
             grid: None,
             layers: None,
         };
-        named.apply(scheme, &sizes)
+        scheme.name = named.apply(&mut scheme.encoding, &mut scheme.layers, &sizes)?;
+        Ok(scheme)
     }
 
     /// What each of `layers` layers does: whether it has positions, and the window of its attention. Empty where

@@ -26,9 +26,6 @@ use crate::run::{
 };
 use crate::stats::Looks;
 
-/// The folder of a study if none is named.
-pub const OUT: &str = "pe-lab-results";
-
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
@@ -95,7 +92,7 @@ pub struct Args {
     test_scalings: Option<Vec<String>>,
     /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
     /// steps that the study in the folder does not have are added to it, and what it has is kept
-    #[arg(long, default_value = OUT, value_name = "FOLDER")]
+    #[arg(long, default_value = StudyFolder::DEFAULT, value_name = "FOLDER")]
     out: PathBuf,
     /// Trials to run at the same time [default: one per processor core, one on a graphics card]
     #[arg(long, value_name = "N")]

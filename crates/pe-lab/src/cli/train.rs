@@ -227,6 +227,7 @@ impl Args {
         let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
         keep_as_private_as(tasks.files())?;
         check(&spec, &tasks, &folder.spec())?;
+        check_room(std::slice::from_ref(&spec), &tasks, 1)?;
         let task = tasks.get(&spec.task)?;
         Ok((spec, task, lock))
     }

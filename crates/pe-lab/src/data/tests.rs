@@ -1,5 +1,8 @@
 //! Data files become tasks, or errors.
 
+use std::fs::File;
+
+use super::spec::short_enough;
 use super::*;
 use crate::task::{Measure, Prompted, Sample};
 

@@ -1,6 +1,6 @@
 //! Whether other test rows would say the same.
 
-use super::{part, tasks_of};
+use super::words::{part, tasks_of};
 use crate::report::comparison::{Comparison, Headline, Part};
 use crate::report::data::{file_title, tested_file};
 use crate::report::number::fixed;
