@@ -146,6 +146,13 @@ fn lists_and_help_name_everything() {
         tasks.lines().any(|line| line.starts_with("reverse ")),
         "{tasks}"
     );
+    for setting in [
+        "mqar(tokens=64, pairs=4, vocabulary=8192)",
+        "\n  pairs=P ",
+        "\n  train_length=N ",
+    ] {
+        assert!(tasks.contains(setting), "{setting}: {tasks}");
+    }
     let (_, schemes, _) = run(&["schemes"], None);
     // Behind a blank line it tells what can be set.
     let listed = schemes.lines().take_while(|line| !line.is_empty());

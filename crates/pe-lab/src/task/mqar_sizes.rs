@@ -32,6 +32,11 @@ const MOST_SYMBOLS: usize = 65_536;
 ///
 /// The floor is exact: without positions the answer is any of the values in the sequence, of a pair or not.
 ///
+/// Seen here with 32 tokens, 2 pairs and 512 symbols: `t5` has an accuracy of 0.48 after 3,000 steps (seed 1), where the floor is
+/// 0.07. It names one of the two values of the pairs, and not yet the one that belongs to the key. It was not measured how many
+/// steps the sizes of the literature take; there the training has 100,000 sequences, many times over. If the report says that
+/// trainings had not converged, take more, or `--steps auto`.
+///
 /// Source: S. Arora et al., *Zoology: Measuring and Improving Recall in Efficient Language Models*, ICLR 2024 (arXiv
 /// 2312.04927), the task "MQAR", as its program has it (`multiquery_ar`, with `power_a` 0.01 and `random_non_queries`).
 ///
