@@ -6,6 +6,8 @@ use burn::tensor::{Device, Tensor};
 
 use crate::Kernels;
 use crate::kernels::check;
+#[cfg(any(feature = "cube", feature = "tch"))]
+use crate::kernels::rates::Rates;
 
 /// Adam (Kingma and Ba, [*Adam: A Method for Stochastic Optimization*](https://arxiv.org/abs/1412.6980),
 /// 2014, algorithm 1) with gradients clipped by norm.
@@ -54,12 +56,17 @@ pub struct Adam {
 
 #[cfg(any(feature = "cube", feature = "tch"))]
 impl Adam {
-    /// The bias corrections of both moments in one factor, √(1 − β₂ᵗ) / (1 − β₁ᵗ), and ε √(1 − β₂ᵗ), so that it
-    /// is ε beside the corrected root.
-    pub(crate) fn corrections(&self, time: usize) -> [f32; 2] {
-        let time = time as i32;
+    /// What a kernel takes for the step after this state.
+    fn rates<const D: usize>(&self, rate: f64, state: Option<&AdamState<D>>) -> Rates {
+        let time = state.map_or(1, |state| state.momentum.time + 1) as i32;
         let root = (1.0 - self.beta_2.powi(time)).sqrt();
-        [root / (1.0 - self.beta_1.powi(time)), self.epsilon * root]
+        Rates {
+            most: self.clip_norm,
+            keep: [self.beta_1, self.beta_2],
+            correction: root / (1.0 - self.beta_1.powi(time)),
+            epsilon: self.epsilon * root,
+            rate: rate as f32,
+        }
     }
 }
 
@@ -91,11 +98,13 @@ impl Optimizer for Adam {
         };
         #[cfg(feature = "cube")]
         if self.kernels == Kernels::Auto && crate::kernels::cube::takes(&parameter) {
-            return crate::kernels::cube::step(self, rate, parameter, gradient, state);
+            let rates = self.rates(rate, state.as_ref());
+            return crate::kernels::cube::step(rates, parameter, gradient, state);
         }
         #[cfg(feature = "tch")]
         if self.kernels == Kernels::Auto && crate::kernels::torch::adam::runs_on(&parameter) {
-            return crate::kernels::torch::adam::step(self, rate, parameter, gradient, state);
+            let rates = self.rates(rate, state.as_ref());
+            return crate::kernels::torch::adam::step(rates, parameter, gradient, state);
         }
         let gradient = match self.clip_norm {
             Some(norm) => {

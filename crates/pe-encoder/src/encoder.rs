@@ -14,6 +14,7 @@ use crate::attention::{
 };
 use crate::kernels::{self, Kernels};
 use crate::norm::LayerNorm;
+use crate::plain::Activation;
 
 /// What one layer of an [`Encoder`] does with positions, where layers differ.
 #[derive(Config, Debug, PartialEq, Eq)]
@@ -34,19 +35,6 @@ pub enum Norm {
     Pre,
     /// The sum of what they read and what they return, as in Vaswani et al. 2017 and BERT.
     Post,
-}
-
-/// The function between the two layers of a feed-forward network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(crate = "burn::serde", rename_all = "lowercase")]
-pub enum Activation {
-    /// The exact GELU (Hendrycks and Gimpel 2016). On Flex it alone has a kernel.
-    #[default]
-    Gelu,
-    /// `max(x, 0)`, as in Vaswani et al. 2017.
-    Relu,
-    /// `x · sigmoid(x)`, also called swish.
-    Silu,
 }
 
 /// The configuration of an [`Encoder`].

@@ -127,8 +127,9 @@ mod testing;
 
 pub use adam::Adam;
 pub use attention::{Attention, AttentionConfig, Cache};
-pub use encoder::{Activation, Encoder, EncoderConfig, LayerKind, Norm};
+pub use encoder::{Encoder, EncoderConfig, LayerKind, Norm};
 pub use kernels::Kernels;
+pub use plain::Activation;
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

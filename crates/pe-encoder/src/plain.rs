@@ -3,10 +3,22 @@
 //! They run on every backend. The kernels compute the same, and are tested against these functions.
 
 use burn::nn::Linear;
+use burn::serde::{Deserialize, Serialize};
 use burn::tensor::activation::{gelu, relu, silu, softmax};
 use burn::tensor::{Bool, DType, FloatDType, Tensor};
 
-use crate::encoder::Activation;
+/// The function between the two layers of a feed-forward network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(crate = "burn::serde", rename_all = "lowercase")]
+pub enum Activation {
+    /// The exact GELU (Hendrycks and Gimpel 2016). On Flex it alone has a kernel.
+    #[default]
+    Gelu,
+    /// `max(x, 0)`, as in Vaswani et al. 2017.
+    Relu,
+    /// `x · sigmoid(x)`, also called swish.
+    Silu,
+}
 
 /// The score of a masked key, as in Burn's `MultiHeadAttention`. Its weight `e^-10000` rounds to 0.
 pub const MASKED: f32 = -1e4;

@@ -391,6 +391,44 @@ fn what_is_made_of_a_private_folder_of_images_is_private() {
     }
 }
 
+/// 65,536 sequences of 512 tokens and a vocabulary of 65,536 take 26 TB.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_vocabulary_that_takes_more_than_the_memory_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = folder.path().join("ids.bin");
+    let tokens = (0..40_000_u32).map(|i| if i == 7 { 65_535 } else { (i % 9) as u16 });
+    fs::write(&ids, tokens.flat_map(u16::to_le_bytes).collect::<Vec<_>>()).unwrap();
+    let out = folder.path().join("out");
+    let refused = |command: &str, sizes: &[&str]| {
+        let mut lab = common::lab();
+        lab.args([
+            command,
+            "--tokens",
+            "u16",
+            "--steps",
+            "1",
+            "--train-length",
+            "512",
+        ]);
+        lab.args(sizes)
+            .arg("--data")
+            .arg(&ids)
+            .arg("--out")
+            .arg(&out);
+        let (code, _, stderr) = common::ended(&mut lab);
+        let is_told = stderr.contains("takes at least 26,388,279,066,624 bytes of memory, and ");
+        assert!(code == 2 && is_told, "{command}: {code}: {stderr}");
+        assert!(!out.join("trials").exists() && !out.join("spec.json").exists());
+    };
+    let many = ["--batch-size", "65536"];
+    refused(
+        "compare",
+        &[&many[..], &["--seeds", "1", "--jobs", "1"]].concat(),
+    );
+    refused("train", &many);
+}
+
 /// With `RUST_BACKTRACE=1` a panic writes where it happened, which takes memory.
 #[cfg(target_os = "linux")]
 #[test]

@@ -460,7 +460,7 @@ fn predictions_are_those_of_the_test() {
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     let scored = csv
         .lines()
-        .filter(|line| line.starts_with("a.csv,sinusoidal,"));
+        .filter(|line| line.starts_with("b.csv (trained on a.csv),sinusoidal,"));
     let (tested, correct) = scored.fold((0.0, 0.0), |(tested, correct), line| {
         let cells: Vec<f64> = line
             .split(',')

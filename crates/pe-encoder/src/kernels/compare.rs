@@ -4,7 +4,7 @@ use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
 
-use crate::encoder::Activation;
+use crate::plain::Activation;
 use crate::plain::{self, Mask};
 use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
 

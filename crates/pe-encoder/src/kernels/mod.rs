@@ -24,14 +24,15 @@ mod bias;
 pub(crate) mod check;
 #[cfg(test)]
 mod compare;
+#[cfg(any(feature = "cube", feature = "tch"))]
+pub(crate) mod rates;
 
 use burn::config::Config;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 
-use crate::encoder::Activation;
 use crate::norm::LayerNorm;
-use crate::plain::{self, Mask};
+use crate::plain::{self, Activation, Mask};
 
 /// Whether a module may use this crate's kernels.
 ///

@@ -12,9 +12,10 @@ use pe_burn::{
 use pe_encoder::Encoder;
 
 use super::encoding::SchemeConfig;
-use super::lab::{Lab, PositionsFrom, SchemeEntry, Sizes};
+use super::lab::{Lab, PositionsFrom, SchemeEntry};
 use super::network::ENCODER;
 use super::scaling::{Lengths, SCALINGS, with_factor, with_original};
+use super::sizes::Sizes;
 use crate::data::{co2, digits_32};
 use crate::task::{
     Addition, AdditionReversed, BucketSort, Counting, Digits, FirstEqLast, IndirectIndexing,

@@ -12,7 +12,7 @@ use pe_burn::{Axes, NoPositions, PositionError, Positional, RopeScaling};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::lab::Sizes;
+use super::sizes::Sizes;
 use crate::erased::Erased;
 use crate::error::LabError;
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, LazyLock};
 
 use burn::module::Module;
 use burn::tensor::Device;
-use pe_burn::{PositionError, PositionalConfig};
+use pe_burn::PositionError;
 use pe_encoder::EncoderConfig;
 use serde_json::Value;
 
 use super::encoding::{Encoding, SchemeConfig, guarded};
 use super::network::Network;
+use super::sizes::Sizes;
 use crate::erased::Erased;
 use crate::error::LabError;
 use crate::task::Task;
@@ -40,37 +41,6 @@ pub struct Lab {
     pub(super) networks: Vec<NetworkEntry>,
     /// Whether any of them is not built in.
     pub(super) is_extended: bool,
-}
-
-/// The sizes of the model that a scheme is made for.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// The width of a token's vector.
-    pub d_model: usize,
-    /// The number of attention heads, which divides `d_model`.
-    pub heads: usize,
-    /// The number of layers.
-    pub layers: usize,
-    /// The number of positions: the tokens of the longest input, or the range from which positions are drawn.
-    pub max_len: usize,
-    /// The tokens of the longest input of the training.
-    pub trained_len: usize,
-}
-
-impl Sizes {
-    /// The width of a head.
-    pub fn d_head(&self) -> usize {
-        self.d_model / self.heads
-    }
-
-    /// A scheme of `pe-burn` with its defaults for these sizes, as [`PositionalConfig::by_name`].
-    ///
-    /// # Errors
-    ///
-    /// When there is none of this name, or it does not fit the sizes.
-    pub fn library(&self, name: &str) -> Result<PositionalConfig, PositionError> {
-        PositionalConfig::by_name(name, self.d_model, self.heads, self.max_len)
-    }
 }
 
 /// Where the positions of a scheme come from, unless they

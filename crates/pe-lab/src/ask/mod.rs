@@ -16,6 +16,7 @@
 
 mod built_in;
 mod encoding;
+mod interpolated;
 mod lab;
 mod layers;
 mod model;
@@ -28,8 +29,10 @@ mod scaling;
 mod scheme;
 mod settings;
 mod shard;
+mod sizes;
 mod steps;
 mod study;
+mod task_settings;
 mod tasks;
 mod trial;
 mod tuning;
@@ -37,7 +40,7 @@ mod versions;
 
 pub use built_in::REFUSED;
 pub use encoding::{Encoding, SchemeConfig};
-pub use lab::{Lab, PositionsFrom, SchemeEntry, Sizes};
+pub use lab::{Lab, PositionsFrom, SchemeEntry};
 pub use layers::LayerRecipe;
 pub use model::{ACTIVATIONS, ModelSpec, NORMS};
 pub use network::{ENCODER, Network};
@@ -48,6 +51,7 @@ pub use resolution::AtResolution;
 pub use scaling::{Lengths, OTHER_SCALINGS, SCALINGS, TestScaling};
 pub use scheme::{PositionSource, Scheme};
 pub use shard::Shard;
+pub use sizes::Sizes;
 pub use steps::{MAX_STEPS, StepCount, steps_in_words};
 pub use study::{Grown, StudySpec, TaskSteps};
 pub use tasks::Tasks;

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::encoding::Encoding;
-use super::lab::{PositionsFrom, Sizes};
+use super::interpolated::interpolated;
+use super::lab::PositionsFrom;
 use super::layers::LayerRecipe;
 use super::model::ModelSpec;
 use super::network::Network;
 use super::registry::{network, scheme_entry, schemes};
-use super::resolution::interpolated;
 use super::scaling::Lengths;
 use super::settings::Named;
+use super::sizes::Sizes;
 use crate::erased::Erased;
 use crate::error::LabError;
 use crate::rng::{HostRng, RngExt, generator};
@@ -69,7 +70,7 @@ impl TryFrom<Stored> for Scheme {
     type Error = LabError;
 
     fn try_from(stored: Stored) -> Result<Self, LabError> {
-        let encoding = match scheme_entry(Named::read(&stored.name)?.name) {
+        let encoding = match scheme_entry(Named::read("scheme", &stored.name)?.name) {
             Ok(entry) => entry.read(stored.encoding)?,
             // That there is none is said where it is used, which is not always.
             Err(_) => Encoding::unknown(stored.encoding),
@@ -93,7 +94,7 @@ impl Scheme {
     /// What a scheme does, where it comes from, and how it differs here from its source. Empty for a
     /// name that does not exist.
     pub fn description(name: &str) -> String {
-        let Ok(named) = Named::read(name) else {
+        let Ok(named) = Named::read("scheme", name) else {
             return String::new();
         };
         let Ok(entry) = scheme_entry(named.name) else {
@@ -153,7 +154,7 @@ impl Scheme {
     /// As [`by_name`](Self::by_name).
     pub fn for_lengths(name: &str, model: &ModelSpec, lengths: Lengths) -> Result<Self, LabError> {
         let max_tokens = lengths.longest;
-        let named = Named::read(name)?;
+        let named = Named::read("scheme", name)?;
         let entry = scheme_entry(named.name)?;
         let max_position = match entry.positions {
             PositionsFrom::Order => None,
@@ -166,14 +167,15 @@ impl Scheme {
             max_len: max_position.unwrap_or(max_tokens),
             trained_len: lengths.trained,
         };
-        let scheme = Self {
+        let mut scheme = Self {
             name: String::new(),
             encoding: entry.make(&sizes)?,
             max_position,
             grid: None,
             layers: None,
         };
-        named.apply(scheme, &sizes)
+        scheme.name = named.apply(&mut scheme.encoding, &mut scheme.layers, &sizes)?;
+        Ok(scheme)
     }
 
     /// What each of `layers` layers does: whether it has positions, and the window of its attention. Empty where

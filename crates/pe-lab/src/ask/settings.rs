@@ -1,8 +1,8 @@
-//! Settings of a scheme behind its name, such as `rotary(base=500000, share=0.25)`.
+//! Settings behind a name, and those of schemes, such as `rotary(base=500000, share=0.25)`.
 
-use super::lab::Sizes;
+use super::encoding::Encoding;
 use super::layers::LayerRecipe;
-use super::scheme::Scheme;
+use super::sizes::Sizes;
 use crate::error::LabError;
 use crate::names::did_you_mean;
 
@@ -79,7 +79,8 @@ fn about(name: &str, value: Setting<'_>) -> String {
     }
 }
 
-fn whole(value: f64, least: usize) -> Result<usize, String> {
+/// A whole number, or which ones are meant.
+pub(super) fn whole(value: f64, least: usize) -> Result<usize, String> {
     let fits = value >= least as f64 && value <= 1e9 && value.fract() == 0.0;
     match fits {
         true => Ok(value as usize),
@@ -104,21 +105,21 @@ fn ordinal(every: f64) -> String {
 /// A name and its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Named<'a> {
-    /// The name of the scheme without settings.
+    /// The name without settings.
     pub name: &'a str,
     pub settings: Vec<(&'a str, Setting<'a>)>,
 }
 
 impl<'a> Named<'a> {
-    /// Reads `NAME` or `NAME(SETTING=VALUE, …)`.
+    /// Reads `NAME` or `NAME(SETTING=VALUE, …)` of `what`: a scheme or a task.
     ///
     /// # Errors
     ///
     /// [`LabError::Usage`] when it is not written like this, when a setting is there twice, or when a value is neither a number nor
     /// a word.
-    pub fn read(text: &'a str) -> Result<Self, LabError> {
+    pub fn read(what: &str, text: &'a str) -> Result<Self, LabError> {
         let text = text.trim();
-        let wrong = |what: String| LabError::Usage(format!("the scheme `{text}`: {what}"));
+        let wrong = |reason: String| LabError::Usage(format!("the {what} `{text}`: {reason}"));
         let Some((name, rest)) = text.split_once('(') else {
             return Ok(Self {
                 name: text,
@@ -158,18 +159,22 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// The scheme with these settings, and with the one way to write its name.
+    /// Gives a scheme these settings, and returns the one way to write its name.
     ///
     /// # Errors
     ///
     /// [`LabError::Usage`] when the scheme does not have a setting, or does not take its value.
-    pub fn apply(mut self, mut scheme: Scheme, sizes: &Sizes) -> Result<Scheme, LabError> {
+    pub fn apply(
+        mut self,
+        encoding: &mut Encoding,
+        layers: &mut Option<LayerRecipe>,
+        sizes: &Sizes,
+    ) -> Result<String, LabError> {
         if self.settings.is_empty() {
-            scheme.name = self.to_string();
-            return Ok(scheme);
+            return Ok(self.to_string());
         }
-        let own = scheme.encoding.settings();
-        let acts_in_layers = scheme.encoding.acts_in_layers();
+        let own = encoding.settings();
+        let acts_in_layers = encoding.acts_in_layers();
         let of_layers = OF_LAYERS
             .iter()
             .filter(|of| acts_in_layers || !of.needs_layers);
@@ -192,19 +197,18 @@ impl<'a> Named<'a> {
                 )));
             }
             let of_layers = OF_LAYERS.iter().find(|of| of.name == *name);
-            let encoding = &scheme.encoding;
             let applied = match (of_layers, value) {
                 (Some(of), Setting::Number(value)) => {
-                    (of.apply)(scheme.layers.get_or_insert_default(), *value)
+                    (of.apply)(layers.get_or_insert_default(), *value)
                 }
                 (Some(_), Setting::Word(_)) => Err("a number".into()),
                 (None, Setting::Number(value)) => {
                     let with = encoding.with_setting(name, *value);
-                    with.map(|encoding| scheme.encoding = encoding)
+                    with.map(|changed| *encoding = changed)
                 }
                 (None, Setting::Word(word)) => {
                     let with = encoding.with_word(name, word, sizes);
-                    with.map(|encoding| scheme.encoding = encoding)
+                    with.map(|changed| *encoding = changed)
                 }
             };
             applied.map_err(|allowed| {
@@ -214,8 +218,7 @@ impl<'a> Named<'a> {
                 ))
             })?;
         }
-        scheme.name = self.to_string();
-        Ok(scheme)
+        Ok(self.to_string())
     }
 
     /// What the settings do, in a few words; empty without settings.
@@ -265,6 +268,7 @@ mod tests {
     use pe_burn::scaling::{Dynamic, Linear, Yarn};
 
     use super::super::scaling::{Lengths, SCALINGS};
+    use super::super::scheme::Scheme;
     use super::*;
     use crate::ask::ModelSpec;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::terminal::print_exact;
 use crate::ask::{Plan, StudySpec};
 use crate::error::LabError;
+use crate::folder::StudyFolder;
 
 /// The most tasks of an array, the usual limit of a Slurm cluster.
 const MOST: usize = 1_000;
@@ -22,7 +23,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     cores: usize,
     /// Folder for the parts and for the whole study; all machines have to see it
-    #[arg(long, value_name = "FOLDER", default_value = super::compare::OUT)]
+    #[arg(long, value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     out: PathBuf,
 }
 

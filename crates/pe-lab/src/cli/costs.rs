@@ -7,13 +7,14 @@ use super::report::{Show, show};
 use super::signals::stop_of_trials;
 use crate::console::tell;
 use crate::error::LabError;
+use crate::folder::StudyFolder;
 use crate::run::{Progress, Stop, Study};
 
 /// The flags of `costs`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// The study's folder
-    #[arg(value_name = "FOLDER", default_value = super::compare::OUT)]
+    #[arg(value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     folder: PathBuf,
     #[command(flatten)]
     show: Show,

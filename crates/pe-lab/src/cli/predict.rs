@@ -25,7 +25,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE or FOLDER")]
     file: PathBuf,
     /// The study's folder
-    #[arg(long, value_name = "FOLDER", default_value = super::compare::OUT)]
+    #[arg(long, value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     study: PathBuf,
 }
 

@@ -60,7 +60,7 @@ impl ForPaper {
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// The study's folder; with several, the studies are put beside each other, which takes --out
-    #[arg(value_name = "FOLDER", default_value = super::compare::OUT)]
+    #[arg(value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     folders: Vec<PathBuf>,
     /// Write the report to another folder, and leave the study as it is
     #[arg(long, value_name = "FOLDER")]

@@ -33,7 +33,7 @@ type Found = (TrialSpec, Arc<dyn Task>, Lock);
 /// The flags of `train`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The task (see `pe-lab tasks`)
+    /// The task, such as reverse or "mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)
     #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task())]
     task: String,
     /// Train a decoder, which writes the answer after the input (see `pe-lab compare --help`)
@@ -247,6 +247,7 @@ impl Args {
         let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
         keep_as_private_as(tasks.files())?;
         check(&spec, &tasks, &folder.spec())?;
+        check_room(std::slice::from_ref(&spec), &tasks, 1)?;
         let task = tasks.get(&spec.task)?;
         Ok((spec, task, lock))
     }

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use super::epochs::USUAL_BATCH;
 use super::error::Problem;
-use super::labelled::UNKNOWN;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
+
+/// The token that stands for every token outside of the vocabulary.
+pub(super) const UNKNOWN: u32 = 0;
 
 /// The description warns if fewer rows than this are tested.
 const FEW: usize = 50;

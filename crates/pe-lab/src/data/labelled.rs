@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alike::Alike;
-use super::describe::{check_unknown, describe, most_frequent, tested};
+use super::describe::{UNKNOWN, check_unknown, describe, most_frequent, tested};
 use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
@@ -19,8 +19,6 @@ use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split, a_part};
 use crate::task::{Answer, Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
 
-/// The token that stands for every token outside of the vocabulary.
-pub(super) const UNKNOWN: u32 = 0;
 /// Of rows with groups, one in this many is held out while something is chosen.
 const APART: usize = 10;
 

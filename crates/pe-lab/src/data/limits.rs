@@ -30,3 +30,5 @@ pub const MAX_IDS: usize = 65_536;
 pub const MIN_CHARACTERS: usize = 2_000;
 /// The most different characters in the vocabulary. All other characters share one entry.
 pub const MAX_ALPHABET: usize = 1_000;
+/// The smallest number of rows in a bin, and in the test beyond the training lengths.
+pub(super) const MIN_TESTED: usize = 20;

@@ -1,33 +1,23 @@
 //! A text or a file of token ids as a language model's task: predict the next token.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 #[cfg(feature = "tokenizers")]
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use super::error::Problem;
+use super::format::Format;
 use super::limits::{MAX_ALPHABET, MAX_IDS, MAX_TOKENS, NAME};
+use super::npy;
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 #[cfg(feature = "tokenizers")]
 use super::tokenizer::Tokenizer;
-use super::{Format, npy};
 use crate::door::Entry;
 use crate::task::{About, Alphabet, MIN_TRAIN_LENGTH, NextToken, Stream, TokenFile};
 
 /// The tokens of a training window, if nothing else is said.
 const TRAIN_LENGTH: usize = 64;
-
-/// Whether the tokens of a file are read from it window by window, so that it may be of any size.
-pub(super) fn is_windowed(format: Format, reading: &Reading) -> bool {
-    match format {
-        Format::Ids => true,
-        Format::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-        Format::Csv | Format::JsonLines | Format::Series | Format::Images => false,
-    }
-}
 
 /// The task of a text that is in memory.
 pub(super) fn of_text(
@@ -268,22 +258,6 @@ fn task(
     })?;
     let lines = task.describe();
     Ok((task, lines))
-}
-
-/// The SHA-256 digest of a file of any size, and its bytes.
-pub(super) fn digest_of(mut file: impl Read) -> std::io::Result<(String, u64)> {
-    let mut sha = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((format!("{:x}", sha.finalize()), bytes)),
-            read => {
-                sha.update(&buffer[..read]);
-                bytes += read as u64;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

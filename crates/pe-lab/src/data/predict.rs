@@ -5,38 +5,16 @@ use std::sync::Arc;
 
 use super::csv;
 use super::error::{DataError, Problem};
+use super::format::{Format, delimiter};
 use super::labelled::Labelled;
+use super::open::{open, rows_of, text};
+use super::prediction::{ToPredict, Truth, open_answer};
 use super::reading::Reading;
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
-use super::{DataTask, Format, Made, delimiter, images, open, rows_of, series, text};
+use super::task::{DataTask, Made};
+use super::{images, series};
 use crate::door::Entry;
-use crate::task::{Answer, Sample, Task};
-
-/// What the best model of a study is to predict.
-#[derive(Debug)]
-pub struct ToPredict {
-    /// What each prediction is about: `row`, or `file`.
-    pub about: &'static str,
-    /// Which one each is about: the number of the row, from 1, or the name of the file.
-    pub names: Vec<String>,
-    /// What the model reads of each, with an answer to fill in.
-    pub samples: Vec<Sample>,
-    /// Of a forecast, the number that each prediction is added to, in the unit of the file.
-    pub from: Option<Vec<f64>>,
-    /// What the file says of each, if it does: the answer that the prediction should be.
-    pub truth: Vec<Option<Truth>>,
-    /// What is to be said of the file, in lines for a person.
-    pub notes: Vec<String>,
-}
-
-/// What a file says of a row that is predicted.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Truth {
-    /// Its label.
-    Label(String),
-    /// Its number, in the unit of the file.
-    Number(f64),
-}
+use crate::task::{Sample, Task};
 
 impl DataTask {
     /// What there is to predict in another file, or in a folder of images, for the model of one of the tasks. It
@@ -127,9 +105,4 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         truth: rows.iter().map(|row| truth(row.label)).collect(),
         notes,
     })
-}
-
-/// An answer at a position that is to be filled in.
-pub(super) fn open_answer(position: usize) -> Answer {
-    Answer { position, class: 0 }
 }

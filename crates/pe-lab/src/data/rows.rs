@@ -361,3 +361,10 @@ impl Numbers {
         names.into_iter().map(|(_, name)| name).collect()
     }
 }
+
+/// Whether these rows have fewer than two labels.
+pub(super) fn has_one_label(rows: &[Row], of: &[usize]) -> bool {
+    let mut labels = of.iter().map(|row| rows[*row].label);
+    let first = labels.next();
+    labels.all(|label| Some(label) == first)
+}

@@ -9,16 +9,14 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Problem, SHOWN, SmallClass};
-use super::limits::{MAX_CLASSES, MIN_ROWS};
+use super::limits::{MAX_CLASSES, MIN_ROWS, MIN_TESTED};
 use super::quote::{grouped, shorten};
-use super::rows::{Row, Rows};
+use super::rows::{Row, Rows, has_one_label};
 use super::together::{Together, Unit};
 use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
 const HELD_OUT: usize = 5;
-/// The smallest number of rows in a bin, and in the test beyond the training lengths.
-const MIN_TESTED: usize = 20;
 /// About the largest number of rows that are tested in a bin. More would take longer than the training,
 /// and with so many, one row is only 0.02 % of the score.
 const MAX_TESTED: usize = 5_000;
@@ -248,13 +246,6 @@ impl Split {
             left_out: 0,
         })
     }
-}
-
-/// Whether these rows have fewer than two labels.
-fn has_one_label(rows: &[Row], of: &[usize]) -> bool {
-    let mut labels = of.iter().map(|row| rows[*row].label);
-    let first = labels.next();
-    labels.all(|label| Some(label) == first)
 }
 
 /// The rows to train on and those that are held out, of the units of up to `limit` tokens.

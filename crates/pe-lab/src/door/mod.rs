@@ -8,9 +8,11 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod` | [`Entry`]: a file or folder, and what can be done with it |
+//! | `how` | how a file is opened, and the error for what is not to be opened |
 //! | `unix` | the calls of the system, relative to an open folder |
 //! | `other` | the same by paths, where the system has no such calls |
 
+mod how;
 #[cfg(not(unix))]
 mod other;
 #[cfg(unix)]
@@ -23,6 +25,7 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::Deref;
 use std::path::{Component, Path, PathBuf};
 
+use how::{How, refused};
 #[cfg(not(unix))]
 use other::Folder;
 #[cfg(unix)]
@@ -50,16 +53,6 @@ pub struct Entry {
     path: PathBuf,
     /// The folder out of which nothing leads. The user may name what lies behind a link.
     root: Option<PathBuf>,
-}
-
-/// How a file is opened.
-#[derive(Clone, Copy)]
-enum How {
-    Read,
-    /// It is created if it is not there, and not emptied.
-    Write,
-    /// It must not be there; it gets these permissions, less those that the process does not give.
-    New(u32),
 }
 
 impl Deref for Entry {
@@ -339,10 +332,6 @@ pub fn bytes_of(file: File, most: u64) -> io::Result<Vec<u8>> {
         ))),
         _ => Ok(bytes),
     }
-}
-
-fn refused(reason: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, reason)
 }
 
 /// Somebody else removed it.

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{How, refused};
+use super::how::{How, refused};
 
 /// A folder.
 pub(super) struct Folder(PathBuf);

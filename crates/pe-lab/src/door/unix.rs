@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{How, refused};
+use super::how::{How, refused};
 
 /// An open folder.
 pub(super) struct Folder(OwnedFd);

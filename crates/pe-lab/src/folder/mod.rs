@@ -66,6 +66,8 @@ fn beside(others: &[&str], folder: &Path, file: &str) -> PathBuf {
 pub struct StudyFolder(PathBuf);
 
 impl StudyFolder {
+    /// Its path where none is named.
+    pub const DEFAULT: &str = "pe-lab-results";
     /// The table of the report.
     pub const RESULTS_CSV: &str = "results.csv";
     /// Everything that was measured.

@@ -7,7 +7,7 @@ use pe_burn::Layout;
 use safetensors::tensor::Metadata;
 use serde::Serialize;
 
-use super::Inspection;
+use super::layers::Rotation;
 use crate::door::Entry;
 use crate::error::LabError;
 
@@ -53,13 +53,13 @@ const NAMES: [(&str, Source); 13] = [
 ];
 
 impl Weights {
-    /// Reads the header of a safetensors file; the weights themselves are not read.
+    /// Reads the header of a safetensors file of a model whose layers rotate so; the weights themselves are not read.
     ///
     /// # Errors
     ///
     /// [`LabError::File`] when the file cannot be read, [`LabError::Usage`] when it is not a safetensors
     /// file.
-    pub fn read(path: &Path, model: &Inspection) -> Result<Self, LabError> {
+    pub fn read(path: &Path, rotation: Option<&Rotation>) -> Result<Self, LabError> {
         let bad = |reason: String| {
             LabError::Usage(format!(
                 "{}: not a safetensors file: {reason}",
@@ -91,11 +91,11 @@ impl Weights {
             .map(|(name, info)| (name, info.shape.clone()))
             .collect();
         tensors.sort();
-        Ok(Self::of(&tensors, model))
+        Ok(Self::of(&tensors, rotation))
     }
 
     /// What the names and shapes say.
-    fn of(tensors: &[(String, Vec<usize>)], model: &Inspection) -> Self {
+    fn of(tensors: &[(String, Vec<usize>)], rotation: Option<&Rotation>) -> Self {
         let found = NAMES.iter().find_map(|(end, source)| {
             let of_name = |(name, _): &&(String, Vec<usize>)| name.ends_with(end);
             tensors.iter().find(of_name).map(|tensor| (tensor, *source))
@@ -110,10 +110,6 @@ impl Weights {
                 findings,
             };
         };
-        let rotation = model
-            .groups
-            .iter()
-            .find_map(|group| group.rotation.as_ref());
         let expected = rotation.map(|rotation| rotation.layout);
         let mut findings = vec![format!("{name} has shape {shape:?}.")];
         if let (Some(rotation), [rows, _]) = (rotation, &shape[..]) {
@@ -168,15 +164,17 @@ fn word(layout: Layout) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use pe_burn::ModelConfig;
+
+    use super::super::Inspection;
+    use super::*;
 
     fn findings(name: &str, rows: usize) -> (Option<Layout>, String) {
         let text = r#"{"model_type": "llama", "num_hidden_layers": 2, "head_dim": 64}"#;
         let model = Inspection::of(&ModelConfig::from_json(text).unwrap()).unwrap();
+        let rotation = model.groups[0].rotation.as_ref();
         let tensors = [(name.to_string(), vec![rows, 512])];
-        let weights = Weights::of(&tensors, &model);
+        let weights = Weights::of(&tensors, rotation);
         (weights.layout, weights.findings.join(" "))
     }
 

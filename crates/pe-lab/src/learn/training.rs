@@ -30,7 +30,8 @@ pub struct Trained {
     pub model: Model,
     /// The loss of every step.
     pub losses: Vec<f64>,
-    /// The loss on held-out sequences of the training lengths, at about a tenth of the steps each.
+    /// The loss on held-out sequences of the training lengths: before the first step, and after about every tenth of the
+    /// steps.
     pub held_out: Vec<CurvePoint>,
     /// The number of steps run now. Steps before the checkpoint that it went on from do not count.
     pub steps: usize,
@@ -104,6 +105,9 @@ pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Tra
     }
     let scheme = model.scheme().clone();
     let held_out = HeldOut::new(job.task, job.device.clone().inner());
+    if first == 0 {
+        test(&held_out, &model, 0, &mut losses, &mut watch)?;
+    }
     let (mut tokens, mut elapsed) = (0, Duration::ZERO);
     for step in first..steps {
         let done = step + 1;

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::data::{Data, TaskFacts};
-use super::summary::SchemeSummary;
 use crate::run::Measures;
 use crate::stats::{Bounds, Interval, intervals, mean};
 
@@ -75,10 +74,10 @@ impl Bits {
 
 impl LanguageSummary {
     /// What is to be said of a task. `None` if no run of it is one of a language model.
-    pub fn of(data: &Data<'_>, task: &TaskFacts, schemes: &[SchemeSummary]) -> Option<Self> {
+    pub fn of(data: &Data<'_>, task: &TaskFacts, schemes: &[String]) -> Option<Self> {
         let mut found: Option<Self> = None;
         for scheme in schemes {
-            let runs: Vec<(u64, &Measures)> = data.measured(&task.name, &scheme.scheme).collect();
+            let runs: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
             let measured = runs
                 .iter()
                 .find_map(|(seed, of)| Some((*seed, *of, of.language.as_ref()?)));
@@ -93,7 +92,7 @@ impl LanguageSummary {
                 written: Vec::new(),
             });
             own.written.push(WrittenText {
-                scheme: scheme.scheme.clone(),
+                scheme: scheme.clone(),
                 seed,
                 prompt: language.written.prompt.clone(),
                 text: language.written.text.clone(),
@@ -113,15 +112,15 @@ impl LanguageSummary {
             };
             let slid = all().filter_map(|of| Some(of.language.as_ref()?.sliding.score.value()));
             own.rows.push(LanguageRow {
-                name: scheme.scheme.clone(),
-                scheme: scheme.scheme.clone(),
+                name: scheme.clone(),
+                scheme: scheme.clone(),
                 lengths: by_length(None),
                 sliding: Bits::of(slid.collect()),
             });
             for scaled in &language.scaled {
                 own.rows.push(LanguageRow {
                     name: scaled.name.clone(),
-                    scheme: scheme.scheme.clone(),
+                    scheme: scheme.clone(),
                     lengths: by_length(Some(&scaled.name)),
                     sliding: None,
                 });

@@ -1,12 +1,17 @@
 //! The machine that a trial ran on.
 
 use std::fs;
+use std::thread;
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::worker::cores;
 use crate::device;
+
+/// The number of processor cores.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// The machine that a trial ran on. Times of different processors are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@
 //! | `merge` | several folders of one study become one |
 //! | `costs` | what the schemes cost, measured one at a time |
 //! | `machine` | the machine that a trial ran on |
+//! | `measure` | measuring what each scheme costs |
 //! | `provenance` | which code computed the results |
 //! | `worker` | trials as processes of their own |
 //! | `progress` | bars on a terminal, lines elsewhere |
@@ -27,6 +28,7 @@ mod data_copy;
 mod estimate;
 mod lock;
 mod machine;
+mod measure;
 mod merge;
 mod prepared;
 mod progress;
@@ -39,11 +41,12 @@ mod winner;
 mod worker;
 
 pub use budget::{Budget, Fitting, Open};
-pub use costs::{Costs, SchemeCosts, serve_cost};
+pub use costs::{Costs, SchemeCosts};
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::{Estimate, TrialTimes, in_words};
 pub use lock::Lock;
-pub use machine::Machine;
+pub use machine::{Machine, cores};
+pub use measure::serve_cost;
 pub use merge::merge;
 pub use progress::{Bars, Progress};
 pub use provenance::{codes, provenance};
@@ -53,4 +56,4 @@ pub use trial::{
     MOST_BYTES, Measures, Outcome, Timing, TrialResult, read_encoding, read_weights, run_trial,
 };
 pub use winner::Winner;
-pub use worker::{Crew, Stop, cores, serve};
+pub use worker::{Crew, Stop, serve};

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use super::machine::cores;
 use super::prepared::{keep_prepared, task_of};
 use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
@@ -332,11 +333,6 @@ fn memory(status: ExitStatus) -> &'static str {
     }
     let _ = status;
     ""
-}
-
-/// The number of processor cores.
-pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn describe(result: &TrialResult) -> String {

@@ -172,7 +172,8 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
                 pair.finding = Finding::Best;
             }
             let is_open = matches!(pair.finding, Finding::Undecided | Finding::FewSeeds);
-            pair.why = is_open.then(|| Why::of(pair, schemes, errors));
+            let of_pair = [pair.higher, pair.lower];
+            pair.why = is_open.then(|| Why::of(of_pair, &pair.difference, schemes, errors.pairs));
         }
     }
     answers

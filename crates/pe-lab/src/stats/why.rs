@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::describe::{mean, variance};
-use super::judge::{Errors, Pair};
+use super::welch::Difference;
 
 /// Why neither a difference of two schemes nor that it is small is established. Schemes are numbered as they were given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -22,9 +22,15 @@ pub enum Why {
 }
 
 impl Why {
-    /// Why this pair of these schemes, as `scores[task][seed]` of each, is undecided.
-    pub(super) fn of(pair: &Pair, schemes: &[Vec<Vec<f64>>], errors: Errors) -> Self {
-        let (Some(p), Some([by_seed, by_task])) = (pair.p, pair.difference.own_p()) else {
+    /// Why a pair of these schemes, as `scores[task][seed]` of each, is undecided: the higher one and the lower one, with their
+    /// difference. `error` is that of a pair.
+    pub(super) fn of(
+        [higher, lower]: [usize; 2],
+        difference: &Difference,
+        schemes: &[Vec<Vec<f64>>],
+        error: f64,
+    ) -> Self {
+        let (Some(p), Some([by_seed, by_task])) = (difference.p(), difference.own_p()) else {
             return Self::FewSeeds;
         };
         let spread = |scheme: &usize| spread(&schemes[*scheme]);
@@ -34,15 +40,15 @@ impl Why {
                 .max_by(|a, b| spread(a).total_cmp(&spread(b)));
             widest.copied()
         };
-        let pair_of = [pair.higher, pair.lower];
+        let pair_of = [higher, lower];
         let others: Vec<usize> = (0..schemes.len())
             .filter(|of| !pair_of.contains(of))
             .collect();
         match widest(&others) {
-            _ if p < errors.pairs => Self::ManyPairs,
-            Some(other) if by_seed.max(by_task) < errors.pairs => Self::Others(other),
-            _ if !pair.difference.own_varies() => Self::Alike,
-            _ => Self::Spread(widest(&pair_of).unwrap_or(pair.higher)),
+            _ if p < error => Self::ManyPairs,
+            Some(other) if by_seed.max(by_task) < error => Self::Others(other),
+            _ if !difference.own_varies() => Self::Alike,
+            _ => Self::Spread(widest(&pair_of).unwrap_or(higher)),
         }
     }
 }
@@ -57,7 +63,7 @@ fn spread(scores: &[Vec<f64>]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Finding, MARGIN, judge};
+    use super::super::{Errors, Finding, MARGIN, judge};
     use super::*;
 
     /// Why the first scheme and the second are undecided.

@@ -4,63 +4,10 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use super::floor::most_frequent_share;
-use super::{Answer, Measure, Readout, Sample, Task, TestRows};
+use super::{Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
 
 /// What stands behind the name of a task that is a decoder's.
 const SUFFIX: &str = "(causal)";
-
-/// A sample as a decoder has it: what it reads, and what it is to write after that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prompted {
-    /// The tokens of the prompt.
-    pub prompt: Vec<usize>,
-    /// The classes of the answer in the order in which they are written, without the end.
-    pub answer: Vec<usize>,
-}
-
-/// What a task says of the answers that a model writes, one class after the other.
-pub trait Generation: Send + Sync {
-    /// The class that ends an answer.
-    fn end(&self) -> usize;
-
-    /// The token as which a class that was written is read.
-    fn token(&self, class: usize) -> usize;
-
-    /// An answer as text.
-    fn text(&self, answer: &[usize]) -> String;
-
-    /// The class of all that is outside of the vocabulary, if there is one. A model never writes it, so an answer that
-    /// holds it cannot be right.
-    fn unknown(&self) -> Option<usize> {
-        None
-    }
-}
-
-impl Prompted {
-    /// The prompt and the answer in a row. At each of its last tokens the next class of the answer is asked for, and at
-    /// the last one the end.
-    pub fn sample(&self, how: &dyn Generation) -> Sample {
-        let written = self.answer.iter().map(|class| how.token(*class));
-        let input: Vec<usize> = self.prompt.iter().copied().chain(written).collect();
-        let classes = self.answer.iter().copied().chain([how.end()]);
-        let answers = (self.prompt.len().saturating_sub(1)..).zip(classes);
-        let answers = answers.map(|(position, class)| Answer { position, class });
-        let answers = answers.collect();
-        Sample::new(input, answers)
-    }
-
-    /// The prompt and the answer of such a sample.
-    pub fn of(sample: &Sample) -> Self {
-        let first = sample.answers.first().map_or(0, |answer| answer.position);
-        let classes = sample.answers.iter().map(|answer| answer.class);
-        let mut answer: Vec<usize> = classes.collect();
-        answer.pop();
-        Self {
-            prompt: sample.input.tokens()[..=first].to_vec(),
-            answer,
-        }
-    }
-}
 
 /// The name of a task as a decoder's.
 pub fn causal_name(name: &str) -> String {
@@ -301,7 +248,9 @@ impl Task for Causal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Addition, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning};
+    use super::super::{
+        Addition, Answer, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning,
+    };
     use super::*;
     use crate::ask::Tasks;
 

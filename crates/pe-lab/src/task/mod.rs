@@ -12,6 +12,7 @@ mod counting;
 mod digits;
 mod first_eq_last;
 pub mod floor;
+mod generation;
 mod indirect_indexing;
 mod input;
 mod language;
@@ -20,12 +21,14 @@ mod measure;
 mod missing_duplicate;
 mod modular_arithmetic;
 mod mqar;
+mod mqar_sizes;
 mod next_token;
 mod odds_first;
 mod passkey;
 mod posmod4;
 mod prev_occurrence;
 mod reverse;
+mod sample;
 mod selective_copy;
 mod shift3;
 mod sort50;
@@ -38,10 +41,11 @@ use std::ops::{Range, RangeInclusive};
 
 pub use addition::{Addition, AdditionReversed};
 pub use bucket_sort::BucketSort;
-pub use causal::{Causal, Generation, Prompted, causal_name, plain_name};
+pub use causal::{Causal, causal_name, plain_name};
 pub use counting::Counting;
 pub use digits::{Digits, split_digits};
 pub use first_eq_last::FirstEqLast;
+pub use generation::{Generation, Prompted};
 pub use indirect_indexing::IndirectIndexing;
 pub use input::Input;
 pub use language::Language;
@@ -50,104 +54,23 @@ pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
 pub use modular_arithmetic::ModularArithmetic;
 pub use mqar::Mqar;
+pub use mqar_sizes::MqarOfSize;
 pub use next_token::{About, Alphabet, Decode, MIN_TRAIN_LENGTH, NextToken, TooShort};
 pub use odds_first::OddsFirst;
 pub use passkey::Passkey;
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
+pub use sample::{Answer, Forecast, Readout, Sample, TestRows};
 pub use selective_copy::SelectiveCopy;
 pub use shift3::Shift3;
 pub use sort50::Sort50;
 pub use stream::{Stream, TokenFile};
-pub use text::{text, text_length, text_name, text_with};
+pub use text::{TEXT_TRAIN_LENGTH, text, text_name, text_with};
 pub use toy::Toy;
 pub use tuning::Tuning;
 
 use pe_burn::Grid;
-
-/// How the model's output is turned into answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readout {
-    /// One answer at each position named by the sample.
-    PerToken,
-    /// One answer per sequence, from the mean over all its tokens.
-    MeanPooled,
-}
-
-/// How the rows of the test sets of a task hang together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TestRows {
-    /// The task makes them up, and could make others.
-    #[default]
-    Drawn,
-    /// They are real, and every length has rows of its own, drawn independently.
-    Independent,
-    /// The same rows are tested at every length, in the same order, as images at several resolutions.
-    Repeated,
-    /// They are neighbours in time or in a text, so what is true of one says something about the next: they
-    /// cannot tell what others would say.
-    Neighbours,
-}
-
-/// A class to predict, and the position (in the input) at which it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The index into [`Sample::input`]. It has no meaning under [`Readout::MeanPooled`].
-    pub position: usize,
-    /// The correct class.
-    pub class: usize,
-}
-
-/// One sequence and what is asked about it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
-    /// The input, with BOS and EOS where the task has them.
-    pub input: Input,
-    /// What to predict. Only these positions count in the loss and in the score.
-    pub answers: Vec<Answer>,
-    /// Where numbers are to be predicted and not classes: the number of each answer, whose class then has no
-    /// meaning. See [`Task::unit`].
-    pub numbers: Vec<f32>,
-    /// The times of the input, where it has any. Schemes whose positions are whole numbers do not see them.
-    pub times: Option<Vec<f64>>,
-}
-
-impl Sample {
-    /// A sequence of tokens or of vectors, and the classes that are asked for.
-    pub fn new(input: impl Into<Input>, answers: Vec<Answer>) -> Self {
-        Self {
-            input: input.into(),
-            answers,
-            numbers: Vec::new(),
-            times: None,
-        }
-    }
-
-    /// A sequence, and a number that is asked for at one position.
-    pub fn of_number(input: impl Into<Input>, position: usize, number: f32) -> Self {
-        let answer = Answer { position, class: 0 };
-        Self {
-            numbers: vec![number],
-            ..Self::new(input, vec![answer])
-        }
-    }
-}
-
-/// The numbers that a forecast is about, in the order of the test sets, which all have them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Forecast {
-    /// The name of the times, or `row`.
-    pub time: String,
-    /// The time of each number, or that of its row, counted from 1.
-    pub at: Vec<f64>,
-    /// Whether times are dates, in days since 1970-01-01.
-    pub dates: bool,
-    /// The numbers.
-    pub actual: Vec<f64>,
-    /// The number before each, to which the predicted difference is added.
-    pub last: Vec<f64>,
-}
 
 /// A task: data to train on, data to test on, and a score that takes no skill.
 ///
@@ -290,7 +213,7 @@ pub trait Task: Send + Sync {
     /// Which rows of the test set of one length are no further evidence of each other: the number of each row's unit.
     /// Equal rows are one unit.
     fn test_units(&self, length: usize) -> Vec<usize> {
-        tuning::units(&self.test_set(length))
+        sample::units(&self.test_set(length))
     }
 
     /// Whether a training example is held out while a learning rate or a number of steps is chosen, if the task decides

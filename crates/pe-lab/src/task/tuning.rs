@@ -1,13 +1,14 @@
 //! A task as it is while a learning rate or a number of steps is chosen: tested on examples that are held out of its
 //! training data.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::{Generation, Input, Measure, Readout, Sample, Task, TestRows, Windows};
+use super::sample::hash;
+use super::{Generation, Measure, Readout, Sample, Task, TestRows, Windows};
 
 /// One in this many different examples is held out, or of the rows from which windows are cut.
 const HELD_OUT: usize = 10;
@@ -108,28 +109,6 @@ fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets
     sets.retain(|(_, set)| !set.is_empty());
     let to_train = parts.map(|(_, [to_train, _])| to_train);
     (trains && !sets.is_empty()).then_some((to_train, sets))
-}
-
-/// The FNV-1a hash of the input of an example.
-fn hash(sample: &Sample) -> u64 {
-    let of = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
-    let start = 0xcbf2_9ce4_8422_2325;
-    match &sample.input {
-        Input::Tokens(tokens) => tokens.iter().fold(start, |h, token| of(h, *token as u64)),
-        Input::Vectors { values, .. } => values
-            .iter()
-            .fold(start, |h, value| of(h, u64::from(value.to_bits()))),
-    }
-}
-
-/// The number of each sample's unit: equal inputs have one.
-pub fn units(samples: &[Sample]) -> Vec<usize> {
-    let mut known: HashMap<u64, usize> = HashMap::new();
-    let unit = |sample| {
-        let next = known.len();
-        *known.entry(hash(sample)).or_insert(next)
-    };
-    samples.iter().map(unit).collect()
 }
 
 /// Whether an example is one of those that are held out: as its task says, or by its hash. The low bits of the hash

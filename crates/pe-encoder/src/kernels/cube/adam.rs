@@ -5,8 +5,9 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
+use super::memory::{in_place, new};
 use super::threads::{addresses, groups_of, sum_of_threads};
-use super::{in_place, new};
+use crate::kernels::rates::Rates;
 
 const THREADS: usize = 256;
 
@@ -16,19 +17,6 @@ const ALONE: usize = 1 << 15;
 
 /// The number of sums of squares that a larger gradient is divided into.
 const PARTS: usize = 256;
-
-/// What is the same for all elements of a parameter in one step.
-#[derive(Clone, Copy, Debug)]
-pub struct Rates {
-    /// The largest norm of the gradient; none where it is not clipped.
-    pub most: Option<f32>,
-    /// β₁ and β₂.
-    pub keep: [f32; 2],
-    /// This and `epsilon` are those of [`Adam::corrections`](crate::Adam).
-    pub correction: f32,
-    pub epsilon: f32,
-    pub rate: f32,
-}
 
 /// The sum of squares of every `step`-th element from `first` on, over all threads.
 #[cube]

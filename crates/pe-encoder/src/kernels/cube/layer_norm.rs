@@ -6,8 +6,8 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
+use super::memory::{new, rows_of};
 use super::threads::{addresses, groups_of, sum_of_threads, threads_for};
-use super::{new, rows_of};
 
 /// The number of rows whose gradients of γ and β one workgroup adds up.
 const ROWS: usize = 256;

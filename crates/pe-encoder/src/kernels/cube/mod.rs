@@ -5,6 +5,7 @@
 
 mod adam;
 mod layer_norm;
+mod memory;
 mod softmax;
 mod threads;
 
@@ -12,17 +13,14 @@ use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Cube, backend_extension};
 use burn::optim::{AdamState, AdaptiveMomentumState};
-use burn::tensor::{DType, FloatDType, Shape, Tensor};
+use burn::tensor::{DType, FloatDType, Tensor};
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::prelude::TensorArg;
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
 
-use crate::Adam;
 use crate::kernels::bias::Bias;
+use crate::kernels::rates::Rates;
 use crate::plain::{MASKED, Mask, join_heads, key_mask, split_heads};
-use adam::Rates;
 
 /// What a graphics card computes in one launch each, or in two. All tensors are `f32`.
 #[backend_extension(Cube, Fusion)]
@@ -146,30 +144,6 @@ impl Ops for CubeBackend {
     ) -> (CubeTensor, CubeTensor, CubeTensor) {
         adam::step(parameter, gradient, first, second, rates)
     }
-}
-
-/// A new tensor beside `x`, not yet written.
-fn new(x: &CubeTensor, shape: Shape) -> CubeTensor {
-    empty_device_contiguous_dtype(x.client.clone(), x.device.clone(), shape, x.dtype)
-}
-
-/// A tensor for what is computed from `x` element by element, and the argument that stands for it: the memory
-/// of `x` where nothing else reads it. `position` is that of `x` among the arguments.
-fn in_place(x: &CubeTensor, position: usize) -> (CubeTensor, TensorArg) {
-    match x.can_mut() && x.is_nonoverlapping() {
-        true => (x.clone(), x.as_tensor_alias(position)),
-        false => {
-            let y = new(x, x.meta.shape().clone());
-            (y.clone(), y.into_tensor_arg())
-        }
-    }
-}
-
-/// The number of rows of `x`, and their width.
-fn rows_of(x: &CubeTensor) -> (usize, usize) {
-    let shape = x.meta.shape();
-    let width = shape[shape.num_dims() - 1];
-    (shape.num_elements() / width, width)
 }
 
 /// The tensor of a primitive, without autodiff.
@@ -338,10 +312,9 @@ pub fn takes<const D: usize>(parameter: &Tensor<D>) -> bool {
     parameter.dtype() == DType::F32 && !device.is_autodiff() && pe_burn::is_card(&device)
 }
 
-/// One step of [`Adam`] for a parameter: its new values, and the new state.
+/// A step of Adam for a parameter: its new values, and the new state.
 pub fn step<const D: usize>(
-    adam: &Adam,
-    rate: f64,
+    rates: Rates,
     parameter: Tensor<D>,
     gradient: Tensor<D>,
     state: Option<AdamState<D>>,
@@ -349,14 +322,6 @@ pub fn step<const D: usize>(
     let (time, first, second) = match state {
         Some(AdamState { momentum }) => (momentum.time + 1, momentum.moment_1, momentum.moment_2),
         None => (1, parameter.zeros_like(), parameter.zeros_like()),
-    };
-    let [correction, epsilon] = adam.corrections(time);
-    let rates = Rates {
-        most: adam.clip_norm,
-        keep: [adam.beta_1, adam.beta_2],
-        correction,
-        epsilon,
-        rate: rate as f32,
     };
     let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(primitive);
     let (parameter, first, second) = Cube::enc_adam(parameter, gradient, first, second, rates);
@@ -371,9 +336,9 @@ mod tests {
     use burn::optim::Optimizer;
     use burn::tensor::{Device, DeviceKind, Distribution};
 
-    use crate::Kernels;
     use crate::kernels::compare;
     use crate::testing::{difference, random, values};
+    use crate::{Adam, Kernels};
 
     /// The graphics cards of this build, or those that `PE_TEST_DEVICES` names.
     fn cards() -> Vec<Device> {

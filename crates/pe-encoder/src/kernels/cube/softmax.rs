@@ -7,8 +7,8 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
+use super::memory::{in_place, new, rows_of};
 use super::threads::{addresses, groups_of, largest_of_threads, sum_of_threads, threads_for};
-use super::{in_place, new, rows_of};
 use crate::plain::MASKED;
 
 /// A score, scaled, with its bias, or that of a masked key.

@@ -9,7 +9,7 @@ use burn::tensor::{DType, Tensor};
 use multiversion::multiversion;
 use tch::Kind;
 
-use crate::Adam;
+use crate::kernels::rates::Rates;
 
 /// Whether the parameter is one that [`step`] can take: `f32` in the memory of the CPU, held by
 /// LibTorch.
@@ -22,10 +22,9 @@ pub fn runs_on<const D: usize>(parameter: &Tensor<D>) -> bool {
     on_cpu && parameter.dtype() == DType::F32
 }
 
-/// One step of [`Adam`] for a parameter: its new values, and the new state.
+/// A step of Adam for a parameter: its new values, and the new state.
 pub fn step<const D: usize>(
-    adam: &Adam,
-    rate: f64,
+    rates: Rates,
     parameter: Tensor<D>,
     gradient: Tensor<D>,
     state: Option<AdamState<D>>,
@@ -49,7 +48,7 @@ pub fn step<const D: usize>(
     let to = new.each_ref().map(|x| unsafe { elements_mut(x) });
     let before = [&parameter, &gradient, &first, &second].map(elements);
     // All are as long as the parameter: `Adam::step` compared their shapes.
-    update(to, before, &Rates::new(adam, rate, time, before[1]));
+    update(to, before, &Factors::new(rates, before[1]));
     let [parameter, moment_1, moment_2] =
         new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
     let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
@@ -57,34 +56,33 @@ pub fn step<const D: usize>(
 }
 
 /// What is the same for all elements of a parameter in one step.
-struct Rates {
+struct Factors {
     /// The factor of the gradient that clips it.
     clip: f32,
     /// β₁ and β₂.
     keep: [f32; 2],
     /// 1 − β₁ and 1 − β₂.
     add: [f32; 2],
-    /// This and `epsilon` are those of [`Adam::corrections`](crate::Adam).
+    /// This and the next two are those of [`Rates`].
     correction: f32,
     epsilon: f32,
     rate: f32,
 }
 
-impl Rates {
-    fn new(adam: &Adam, rate: f64, time: usize, gradient: &[f32]) -> Self {
-        let [correction, epsilon] = adam.corrections(time);
-        let clip = adam.clip_norm.map_or(1.0, |most| {
+impl Factors {
+    fn new(rates: Rates, gradient: &[f32]) -> Self {
+        let clip = rates.most.map_or(1.0, |most| {
             let factor = most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE);
             // Not `factor.min(1.0)`, which is 1 for NaN: a NaN in the gradient must not be hidden.
             if factor > 1.0 { 1.0 } else { factor }
         });
         Self {
             clip,
-            keep: [adam.beta_1, adam.beta_2],
-            add: [1.0 - adam.beta_1, 1.0 - adam.beta_2],
-            correction,
-            epsilon,
-            rate: rate as f32,
+            keep: rates.keep,
+            add: rates.keep.map(|keep| 1.0 - keep),
+            correction: rates.correction,
+            epsilon: rates.epsilon,
+            rate: rates.rate,
         }
     }
 }
@@ -106,20 +104,20 @@ fn squares(values: &[f32]) -> f64 {
 /// Writes the new values of a parameter and of its two moments to `to`. `from` is the parameter, its
 /// gradient, and the two moments.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn update(to: [&mut [MaybeUninit<f32>]; 3], from: [&[f32]; 4], rates: &Rates) {
+fn update(to: [&mut [MaybeUninit<f32>]; 3], from: [&[f32]; 4], factors: &Factors) {
     let len = from[0].len();
     let ([parameter, gradient, first, second], [to, to_first, to_second]) = (
         from.map(|values| &values[..len]),
         to.map(|values| &mut values[..len]),
     );
-    let Rates {
+    let Factors {
         clip,
         keep,
         add,
         correction,
         epsilon,
         rate,
-    } = *rates;
+    } = *factors;
     for i in 0..len {
         let gradient = gradient[i] * clip;
         let mean = first[i] * keep[0] + gradient * add[0];
@@ -164,8 +162,8 @@ fn is_contiguous_on_cpu(x: &tch::Tensor) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kernels;
     use crate::testing::values;
+    use crate::{Adam, Kernels};
     use burn::optim::Optimizer;
     use burn::tensor::{Device, Distribution};
 

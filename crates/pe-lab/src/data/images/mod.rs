@@ -28,11 +28,14 @@ pub(super) use task::Images;
 
 use super::epochs::USUAL_BATCH;
 use super::error::{BadImage, Problem, SHOWN};
+use super::format::Format;
 use super::limits::MIN_ROWS;
+use super::open::open_bytes;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
+use super::spec::{DataSpec, FileSpec, Source, short_enough};
 use super::split::in_a_fifth;
-use super::{DataSpec, DataTask, FileSpec, Format, Made, Source, open_bytes};
+use super::task::{DataTask, Made};
 use decode::Header;
 use find::{Folder, Found};
 use pack::{Contents, Pack};
@@ -114,7 +117,7 @@ fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize();
     let name = whole.as_deref().unwrap_or(folder).file_name();
     let name = name.map_or("folder".into(), |name| name.to_string_lossy());
-    super::short_enough(format!("{name}.{EXTENSION}"))
+    short_enough(format!("{name}.{EXTENSION}"))
 }
 
 /// Checks that images that are kept have the sizes that are asked for.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::error::{BadImage, Problem, SHOWN};
-use super::super::predict::{ToPredict, Truth};
+use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::size::by;
 use super::task::Images;

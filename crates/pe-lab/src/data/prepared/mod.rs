@@ -24,11 +24,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::format::Format;
 use super::labelled::{Division, Labelled};
+use super::next;
 use super::sequences::Sequences;
 use super::series::{self, Series};
+use super::spec::DataSpec;
+use super::task::{DataTask, Made};
 use super::text::MaskedText;
-use super::{DataSpec, DataTask, Format, Made, next};
 use crate::door::Entry;
 use crate::task::{Alphabet, Stream, Task, TokenFile};
 

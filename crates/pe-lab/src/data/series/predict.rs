@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::super::error::Problem;
-use super::super::predict::{ToPredict, Truth};
+use super::super::open::{open, text};
+use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::super::reading::Reading;
-use super::super::{open, text};
 use super::rows::Form;
 use super::table;
 use super::task::Series;

@@ -6,8 +6,9 @@ use csv::StringRecord;
 
 use super::super::csv::{column, each_record, names_of, sniffed, unknown_column};
 use super::super::error::Problem;
+use super::super::format::{delimiter, is_json_lines};
+use super::super::jsonl;
 use super::super::reading::Reading;
-use super::super::{delimiter, is_json_lines, jsonl};
 
 /// What a file of a series holds, as the end of its name says.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::epochs::steps;
 use super::super::limits::NAME;
-use super::super::predict::open_answer;
+use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::{MIN_TESTED, has_one_label};
 use crate::data::error::Problem;
+use crate::data::limits::MIN_TESTED;
 use crate::data::quote::{grouped, shorten};
-use crate::data::rows::Rows;
+use crate::data::rows::{Rows, has_one_label};
 use crate::data::together::Together;
 
 /// Checks that the groups can be divided: every label needs rows of two of them.

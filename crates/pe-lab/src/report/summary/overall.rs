@@ -1,8 +1,9 @@
 //! One scheme over all tasks.
 
-use super::question::complete_seeds;
+use super::numbers::{
+    Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, TaskSummary, complete_seeds,
+};
 use super::task::cost;
-use super::{Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, TaskSummary};
 use crate::report::comparison::Part;
 use crate::report::data::Data;
 use crate::run::Measures;

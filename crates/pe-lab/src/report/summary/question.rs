@@ -1,7 +1,7 @@
 //! One question, inside or beyond: the scores that the tests take, and the pairs that they make.
 
+use super::numbers::{Group, TaskSummary, complete_seeds};
 use super::rows::{row_scores, row_units};
-use super::{Group, TaskSummary};
 use crate::report::comparison::{Comparison, Part};
 use crate::report::data::Data;
 use crate::stats::{Answer, mean, other_rows};
@@ -73,27 +73,4 @@ impl<'a> Question<'a> {
         });
         pairs.collect()
     }
-}
-
-/// The seeds that all of these groups have, and the scores of each group at these seeds.
-pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
-    let Some(first) = groups.first() else {
-        return (Vec::new(), Vec::new());
-    };
-    let score = |group: &Group, seed: u64| {
-        let of_seed = group.seeds.iter().find(|of| of.seed == seed);
-        of_seed.map(|of| of.normalized)
-    };
-    let seeds = first.seeds.iter().map(|of| of.seed);
-    let seeds: Vec<u64> = seeds
-        .filter(|seed| groups.iter().all(|group| score(group, *seed).is_some()))
-        .collect();
-    let scores = groups.iter().map(|group| {
-        seeds
-            .iter()
-            .filter_map(|seed| score(group, *seed))
-            .collect()
-    });
-    let scores = scores.collect();
-    (seeds, scores)
 }

@@ -1,7 +1,6 @@
 //! The score of every test row, for the question whether other rows would say the same.
 
-use super::question::complete_seeds;
-use super::{Group, TaskSummary};
+use super::numbers::{Group, TaskSummary, complete_seeds};
 use crate::report::comparison::Part;
 use crate::report::data::Data;
 use crate::run::Measures;

@@ -1,6 +1,8 @@
 //! One task, and one scheme on it.
 
-use super::{Group, SchemeSummary, SeedScore, StepsTaken, TaskSummary, leaders, least_to_lead};
+use super::numbers::{
+    Group, SchemeSummary, SeedScore, StepsTaken, TaskSummary, leaders, least_to_lead,
+};
 use crate::learn::{LengthScore, has_converged};
 use crate::report::comparison::Part;
 use crate::report::data::{Data, TaskFacts};
@@ -36,7 +38,7 @@ impl TaskSummary {
             floors: facts.floors,
             floor_about: facts.floor_about.clone(),
             solved_at: facts.solved_at,
-            language: LanguageSummary::of(data, facts, &schemes),
+            language: LanguageSummary::of(data, facts, data.origin.schemes()),
             schemes,
         }
     }

@@ -1,6 +1,6 @@
 //! Which scheme is best inside, or beyond, and by which tests.
 
-use super::{loss, part, place, subject, tasks_of};
+use super::words::{loss, part, place, subject, tasks_of};
 use crate::report::comparison::{Comparison, FINDINGS, Headline};
 use crate::report::number::fixed;
 use crate::report::sentences::because;

@@ -8,7 +8,7 @@ use pe_burn::{
 };
 
 use super::super::controls::{Control, Refusal, Values};
-use super::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
 use crate::draw::colour::MAX_DISTINCT;
 use crate::rng::{HostRng, RngExt, generator};
 

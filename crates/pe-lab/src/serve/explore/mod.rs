@@ -2,6 +2,7 @@
 //! queries and keys, and biases over the distance.
 
 mod bias;
+mod numbers;
 mod rotary;
 mod sinusoidal;
 mod xpos;
@@ -11,9 +12,7 @@ use serde::Serialize;
 
 use super::controls::{Control, Refusal, Values, pairs};
 use crate::draw::colour::{MAX_DISTINCT, distinct, diverging};
-
-/// The largest position that can be looked at.
-pub const MAX_POSITION: u64 = 1_000_000_000;
+use numbers::Numbers;
 
 /// How many colours the page gets for the values from −1 to 1.
 const SHADES: usize = 257;
@@ -36,38 +35,6 @@ struct Scheme {
 enum View {
     Table,
     Distance,
-}
-
-/// The numbers behind the pictures of a scheme.
-#[derive(Debug, Default, Serialize)]
-pub struct Numbers {
-    /// What is worth saying in words.
-    facts: Vec<String>,
-    /// A program with these settings.
-    code: String,
-    /// Table: the positions of the rows.
-    positions: Vec<usize>,
-    /// Table: the number of columns.
-    columns: usize,
-    /// Table: the columns of the sine and of the cosine of a few pairs, with the index of the pair.
-    pairs: Vec<(usize, usize, Option<usize>)>,
-    /// Table: the similarity of every row to that of the chosen position.
-    similarity: Vec<f64>,
-    /// Frequencies in radians per position, of every pair: a line for each name.
-    frequencies: Vec<Line>,
-    /// Distance: the position of each key less that of the query.
-    offsets: Vec<i64>,
-    /// Distance: the scores or biases at these offsets, and what they are.
-    lines: Vec<Line>,
-    /// Distance: what the lines show.
-    measure: &'static str,
-}
-
-/// A named line of a picture.
-#[derive(Debug, Serialize)]
-struct Line {
-    label: String,
-    values: Vec<f64>,
 }
 
 static SCHEMES: [Scheme; 7] = [
@@ -196,37 +163,9 @@ impl From<PositionError> for Refusal {
     }
 }
 
-/// The position of the query, and how far away the keys are, on both sides.
-const QUERY: Control = Control::whole("query", "position of the query", (0, MAX_POSITION), 256);
-/// See [`QUERY`].
-const REACH: Control = Control::whole("reach", "keys up to this far away", (1, MAX_POSITION), 256);
-/// Which random numbers stand for trained ones.
-const SEED: Control = Control::whole("seed", "seed of the random numbers", (0, 9_999), 1);
-
-/// The offsets of the keys of a request: evenly spaced, 0 among them, none before position 0 and none past
-/// [`MAX_POSITION`].
-fn offsets(values: &Values) -> Vec<i64> {
-    /// The most keys on each side.
-    const SIDE: usize = 256;
-    let (query, reach) = (values.whole("query"), values.whole("reach"));
-    let step = reach.div_ceil(SIDE);
-    let left = reach.min(query) / step;
-    let right = reach.min(MAX_POSITION as usize - query) / step;
-    let step = step as i64;
-    (-(left as i64)..=right as i64).map(|k| k * step).collect()
-}
-
-/// The positions of the keys at these offsets.
-fn keys(values: &Values, offsets: &[i64]) -> Vec<usize> {
-    let query = values.whole("query") as i64;
-    offsets
-        .iter()
-        .map(|offset| (query + offset) as usize)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::numbers::offsets;
     use super::*;
 
     #[test]

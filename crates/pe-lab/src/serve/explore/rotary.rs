@@ -5,8 +5,8 @@ use pe_burn::scaling::{Dynamic, Linear, Llama3, Longrope, Ntk, Yarn};
 use pe_burn::{Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate};
 
 use super::super::controls::{Control, Refusal, Values};
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
 use super::sinusoidal::shown;
-use super::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
 use crate::rng::{RngExt, generator};
 
 pub const D_HEAD: Control =

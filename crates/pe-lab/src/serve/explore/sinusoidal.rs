@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use pe_burn::{Formula, Layout, Spectrum};
 
 use super::super::controls::{Control, Refusal, Values};
-use super::{Line, MAX_POSITION, Numbers};
+use super::numbers::{Line, MAX_POSITION, Numbers};
 
 /// The formulas that have a base to choose, each under the name that its library gives it.
 const WITH_BASE: &[&str] = &[

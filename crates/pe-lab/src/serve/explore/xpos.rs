@@ -4,9 +4,9 @@ use burn::tensor::Device;
 use pe_burn::{Spectrum, XPosPositionalEncodingConfig};
 
 use super::super::controls::{Control, Refusal, Values};
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
 use super::rotary::{BASE, D_HEAD, LAYOUT, VECTORS, layout, scores, vectors};
 use super::sinusoidal::shown;
-use super::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
 
 pub static CONTROLS: [Control; 8] = [
     D_HEAD,

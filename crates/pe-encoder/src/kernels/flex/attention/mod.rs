@@ -9,9 +9,11 @@
 //! | `whole` | short sequences: the attention weights are stored for the backward pass |
 //! | `tiles` | long sequences: a block of queries at a time, and the backward pass computes the weights again |
 //! | `cached` | new tokens and those of a cache, without gradients |
+//! | `parts` | the inputs as slices |
 //! | `softmax` | the softmax of a row of scores, with bias and masks, and its gradient |
 
 mod cached;
+mod parts;
 mod softmax;
 mod tiles;
 mod whole;
@@ -23,10 +25,11 @@ use pe_burn::autodiff::{Operand, Operation, apply};
 
 pub use cached::cached_attention;
 
-use super::products::{Matrix, column_sums};
+use super::products::column_sums;
 use super::{contiguous, elements, tensor, tensor_like};
 use crate::kernels::bias::Bias;
 use crate::plain::Mask;
+use parts::{Parts, Sizes};
 
 /// The longest sequence whose attention weights are stored.
 const WHOLE: usize = 128;
@@ -79,51 +82,6 @@ pub fn attention(
     .tensor()
 }
 
-/// The sizes of `qkv`, `[batch, seq, 3 · d_model]`, of the output, `[batch, seq, d_model]`, and of the
-/// weights, `[batch, heads, seq, seq]`. The batch size follows from the length of a slice.
-#[derive(Clone, Copy, Debug)]
-struct Sizes {
-    seq: usize,
-    d_model: usize,
-    heads: usize,
-    /// Whether a token attends only to itself and to the tokens before it.
-    causal: bool,
-}
-
-impl Sizes {
-    /// Of queries, keys and values that are `width` columns together.
-    ///
-    /// # Panics
-    ///
-    /// When heads do not share these columns: the columns of all heads have to be those of the output, whose memory is not
-    /// initialized before.
-    fn new(seq: usize, width: usize, heads: usize, causal: bool) -> Self {
-        assert!(
-            width.is_multiple_of(3 * heads),
-            "queries, keys and values of {heads} heads are {width} columns together, which is no multiple of 3 · {heads}"
-        );
-        Self {
-            seq,
-            d_model: width / 3,
-            heads,
-            causal,
-        }
-    }
-
-    fn d_head(self) -> usize {
-        self.d_model / self.heads
-    }
-
-    fn scale(self) -> f32 {
-        1.0 / (self.d_head() as f32).sqrt()
-    }
-
-    /// The number of scores of one sequence.
-    fn scores(self) -> usize {
-        self.heads * self.seq * self.seq
-    }
-}
-
 /// The inputs, kept for the backward pass.
 #[derive(Clone, Debug)]
 struct Inputs {
@@ -147,56 +105,6 @@ impl Inputs {
             sizes: self.sizes,
         }
     }
-}
-
-/// The inputs as slices.
-#[derive(Clone, Copy)]
-struct Parts<'a> {
-    qkv: &'a [f32],
-    /// `[batch, seq]`: where it is not 0, there is no token.
-    padding: Option<&'a [u8]>,
-    /// `[1 or batch, heads, seq, seq]`
-    bias: Option<&'a [f32]>,
-    sizes: Sizes,
-}
-
-impl<'a> Parts<'a> {
-    fn batch(self) -> usize {
-        self.qkv.len() / (self.sizes.seq * 3 * self.sizes.d_model)
-    }
-
-    /// One head of one sequence.
-    fn head(self, row: usize, head: usize) -> Head<'a> {
-        let Sizes { seq, d_model, .. } = self.sizes;
-        let qkv = &self.qkv[row * seq * 3 * d_model..][..seq * 3 * d_model];
-        let [q, k, v] = [0, 1, 2].map(|which| {
-            let from = which * d_model + head * self.sizes.d_head();
-            Matrix::spaced(&qkv[from..], seq, self.sizes.d_head(), 3 * d_model)
-        });
-        Head {
-            q,
-            k,
-            v,
-            padding: self.padding.map(|all| &all[row * seq..][..seq]),
-            // There is one bias for all sequences, or one for each.
-            bias: self.bias.map(|all| {
-                let sequence = &all[row * self.sizes.scores() % all.len()..];
-                &sequence[head * seq * seq..][..seq * seq]
-            }),
-        }
-    }
-}
-
-/// What one head of one sequence computes with.
-#[derive(Clone, Copy)]
-struct Head<'a> {
-    q: Matrix<'a>,
-    k: Matrix<'a>,
-    v: Matrix<'a>,
-    /// `[seq]`
-    padding: Option<&'a [u8]>,
-    /// `[seq, seq]`
-    bias: Option<&'a [f32]>,
 }
 
 /// What the backward pass needs.

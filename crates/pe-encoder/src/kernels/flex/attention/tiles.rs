@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::parts::{Head, Parts, Sizes};
 use super::softmax::{Rows, softmax, softmax_again, softmax_backward};
-use super::{Head, Parts, Sizes};
 use crate::kernels::flex::products::{Matrix, add_spaced_product, put_product};
 
 /// The number of queries in a block.

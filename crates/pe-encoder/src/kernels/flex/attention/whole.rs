@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::parts::{Head, Parts, Sizes};
 use super::softmax::{Rows, softmax, softmax_backward};
-use super::{Head, Parts, Sizes};
 use crate::kernels::flex::products::{Matrix, New, both_initialized, initialized, set_product};
 
 /// The output and the attention weights.

@@ -1,0 +1,136 @@
+//! Opens a file of the user's data: its format, its bytes, its text and its rows.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use super::error::{BadLine, Problem, SHOWN};
+use super::format::{Format, delimiter};
+use super::limits::MAX_BYTES;
+use super::reading::{Reading, TokenKind};
+use super::rows::{Collector, Labels};
+use super::{binary, csv, jsonl};
+use crate::door::{Entry, bytes_of};
+
+/// The format of a file, if the settings are for files of this format.
+pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, Problem> {
+    reading.check()?;
+    let opened = opened(file)?;
+    let format = Format::of(file, reading).or_else(|problem| {
+        let mut head = Vec::new();
+        opened.take(binary::HEAD).read_to_end(&mut head)?;
+        Err(binary::problem(&head).unwrap_or(problem))
+    })?;
+    match (format, reading.about_text()) {
+        (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
+            "{flag} is about a text or token ids, and this file holds labelled rows"
+        ))),
+        (Format::Ids, _) if reading.is_answer() => Err(Problem::Reading(
+            "--objective answer is for rows that have a prompt and an answer, and a file of this name holds token ids"
+                .into(),
+        )),
+        (Format::Text, _) if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => {
+            Err(Problem::Reading(
+                "--tokens u16 and u32 are for a .bin of token ids; a text has characters or bytes"
+                    .into(),
+            ))
+        }
+        _ => Ok(format),
+    }
+}
+
+/// The format and the bytes of a file.
+pub(super) fn open(file: &Entry, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
+    let format = checked_format(file, reading)?;
+    Ok((format, open_bytes(file)?))
+}
+
+/// A regular file, opened.
+fn opened(file: &Entry) -> Result<File, Problem> {
+    file.open().map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Problem::NotAFile,
+        _ => error.into(),
+    })
+}
+
+/// The bytes of a file, if it is not too large.
+pub(super) fn open_bytes(file: &Entry) -> Result<Vec<u8>, Problem> {
+    let opened = opened(file)?;
+    let bytes = opened.metadata()?.len();
+    bytes_of(opened, MAX_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Problem::TooLarge { bytes },
+        _ => error.into(),
+    })
+}
+
+/// The text of a file, unless it is empty.
+pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
+    let text = decode(bytes)?;
+    match text.trim().is_empty() {
+        true => Err(Problem::Empty),
+        false => Ok(text),
+    }
+}
+
+/// The text of a file in UTF-8, without a byte-order mark.
+fn decode(bytes: Vec<u8>) -> Result<String, Problem> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(Problem::Utf16);
+    }
+    if let Some(problem) = binary::problem(&bytes) {
+        return Err(problem);
+    }
+    match String::from_utf8(bytes) {
+        Ok(mut text) => {
+            if text.starts_with('\u{feff}') {
+                text.drain(..'\u{feff}'.len_utf8());
+            }
+            Ok(text)
+        }
+        Err(error) => Err(not_utf8(error.as_bytes())),
+    }
+}
+
+/// Names the lines that are not UTF-8.
+fn not_utf8(bytes: &[u8]) -> Problem {
+    let (mut count, mut shown) = (0, Vec::new());
+    for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        if let Err(error) = std::str::from_utf8(bytes) {
+            count += 1;
+            if shown.len() < SHOWN {
+                let at = error.valid_up_to();
+                let what = format!(
+                    "byte {} of the line, 0x{:02x}, is not UTF-8; save the file as UTF-8",
+                    at + 1,
+                    bytes[at]
+                );
+                shown.push(BadLine { line, what });
+            }
+        }
+    }
+    Problem::Lines {
+        count,
+        shown,
+        can_skip: false,
+    }
+}
+
+/// Reads the rows of a file, and returns in words how.
+pub(super) fn rows_of(
+    path: &Path,
+    format: Format,
+    text: &str,
+    reading: &Reading,
+    labels: Labels,
+    collector: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    let mut notes = match format {
+        Format::JsonLines => {
+            csv::check_lines(text)?;
+            jsonl::read(text, reading, labels, collector)?
+        }
+        _ => csv::read(text, reading, delimiter(path), labels, collector)?,
+    };
+    notes.extend(collector.end_file(reading.skip_bad)?);
+    Ok(notes)
+}

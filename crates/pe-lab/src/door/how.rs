@@ -1,0 +1,17 @@
+//! How a file is opened, and the error for what is not to be opened.
+
+use std::io::{self, ErrorKind};
+
+/// How a file is opened.
+#[derive(Clone, Copy)]
+pub enum How {
+    Read,
+    /// It is created if it is not there, and not emptied.
+    Write,
+    /// It must not be there; it gets these permissions, less those that the process does not give.
+    New(u32),
+}
+
+pub fn refused(reason: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, reason)
+}

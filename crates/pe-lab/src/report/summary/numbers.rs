@@ -1,0 +1,265 @@
+//! What the numbers of a report are: those of a scheme, of a task, and of a scheme on a task.
+
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use crate::report::language::LanguageSummary;
+use crate::stats::{Bounds, Interval, mean};
+use crate::task::{Measure, Score, TestRows};
+
+/// One scheme over all tasks.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchemeOverall {
+    /// The scheme's name.
+    pub scheme: String,
+    /// Its normalized scores inside the training lengths, or on held-out data if there is one length.
+    pub inside: Option<Aggregate>,
+    /// Its normalized scores beyond the training lengths.
+    pub beyond: Option<Aggregate>,
+    /// The part of `beyond` up to 1.5 times the longest training length.
+    pub near: Option<Aggregate>,
+    /// The rest of `beyond`.
+    pub far: Option<Aggregate>,
+    /// The number of parameters of the model: the smallest and the largest over tasks.
+    pub parameters: Option<[usize; 2]>,
+    /// The number of parameters of the scheme alone: the smallest and the largest over tasks.
+    pub position_parameters: Option<[usize; 2]>,
+    /// Milliseconds per training step, the mean over runs.
+    pub ms_per_step: Option<f64>,
+    /// Input tokens per second of training, the mean over runs.
+    pub tokens_per_second: Option<f64>,
+    /// The number of trials with scores.
+    pub finished: usize,
+    /// The number of trials whose training failed. They score the floor.
+    pub failed: usize,
+    /// The number of trials that ended without a result for another reason. They are left out.
+    pub lost: usize,
+}
+
+/// Normalized scores over tasks. A seed counts if it has a score on every task; a failed training scores the
+/// floor.
+#[derive(Clone, Debug, Serialize)]
+pub struct Aggregate {
+    /// The mean over tasks and seeds.
+    pub mean: f64,
+    /// The 95 % interval of `mean` over seeds.
+    pub interval: Option<Interval>,
+    /// The interquartile mean of all runs, pooled over tasks and seeds. It hides failures.
+    pub iqm: f64,
+    /// The number of tasks in it.
+    pub tasks: usize,
+    /// The number of runs in it.
+    pub runs: usize,
+    /// The score of every seed: the mean over tasks.
+    pub seeds: Vec<SeedMean>,
+}
+
+/// The normalized score of one seed, averaged over tasks.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeedMean {
+    /// The seed.
+    pub seed: u64,
+    /// The mean over tasks.
+    pub normalized: f64,
+}
+
+/// One task of a study.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskSummary {
+    /// The task's name.
+    pub task: String,
+    /// What it is called on a page: the name of the person's file, or the task's name.
+    pub title: String,
+    /// What it asks for.
+    pub about: String,
+    /// Where it comes from.
+    pub source: String,
+    /// What its scores are measured in.
+    pub measure: Measure,
+    /// Training steps; with `auto_from` the most of one training. 0 where they are not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub steps: usize,
+    /// The steps of the first training, if trials went on until they had converged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_from: Option<usize>,
+    /// The lengths seen in training, where they are known.
+    pub train_lengths: Option<RangeInclusive<usize>>,
+    /// The tested lengths inside the training lengths, and those beyond.
+    pub lengths: [Vec<usize>; 2],
+    /// Whether a tested length is that of the longest sequence of a group.
+    pub mixes_lengths: bool,
+    /// Whether the tests differ in the resolution of images, and lengths are numbers of patches.
+    pub resolutions: bool,
+    /// How the tested sequences hang together.
+    #[serde(skip)]
+    pub rows: TestRows,
+    /// The number of sequences tested inside and beyond.
+    pub samples: [usize; 2],
+    /// The average floor inside and beyond.
+    pub floors: [Option<f64>; 2],
+    /// What the floor is, in words.
+    pub floor_about: String,
+    /// The accuracy inside the training lengths from which on the task counts as solved, if there is one.
+    pub solved_at: Option<f64>,
+    /// The schemes, in the order of the study.
+    pub schemes: Vec<SchemeSummary>,
+    /// What else there is of a language model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<LanguageSummary>,
+}
+
+/// One scheme on one task.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchemeSummary {
+    /// The scheme's name.
+    pub scheme: String,
+    /// The score inside the training lengths.
+    pub inside: Option<Group>,
+    /// The score beyond the training lengths.
+    pub beyond: Option<Group>,
+    /// The part of `beyond` up to 1.5 times the longest training length.
+    pub near: Option<Group>,
+    /// The rest of `beyond`.
+    pub far: Option<Group>,
+    /// The number of parameters of the model.
+    pub parameters: Option<usize>,
+    /// The number of parameters of the scheme alone.
+    pub position_parameters: Option<usize>,
+    /// Milliseconds per training step, the mean over seeds.
+    pub ms_per_step: Option<f64>,
+    /// Input tokens per second of training, the mean over seeds.
+    pub tokens_per_second: Option<f64>,
+    /// The seeds that did not solve the task inside the training lengths, if it can be solved.
+    pub unsolved_inside: Vec<u64>,
+    /// The steps that it was trained for, if trials went on until they had converged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepsTaken>,
+    /// The seeds whose held-out loss still fell at the end of the training. Of trials that went on until they had
+    /// converged, those that met the limit before.
+    pub not_converged: Vec<u64>,
+    /// The seeds whose training, of a number of steps, is too short to tell: it ended within the warm-up, or with too
+    /// few losses to say whether it had converged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_short: Vec<u64>,
+    /// The seeds whose training failed, each with the reason. They score the floor.
+    pub failed: Vec<(u64, String)>,
+    /// The seeds that ended without a result for another reason. They are left out.
+    pub lost: Vec<(u64, String)>,
+}
+
+/// The steps of the trainings that were tested, over seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StepsTaken {
+    /// The mean.
+    pub mean: f64,
+    /// The fewest.
+    pub least: usize,
+    /// The most.
+    pub most: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl StepsTaken {
+    pub(super) fn of(steps: &[usize]) -> Option<Self> {
+        Some(Self {
+            mean: mean(steps.iter().map(|steps| *steps as f64))?,
+            least: *steps.iter().min()?,
+            most: *steps.iter().max()?,
+        })
+    }
+}
+
+/// The score of one scheme on a group of lengths. A failed training scores the floor.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// The mean over seeds, in what the task measures.
+    pub mean: f64,
+    /// The mean share of sequences with every answer correct, over the seeds that did not fail. `None` where
+    /// the score is a loss.
+    pub exact: Option<f64>,
+    /// The mean normalized score: 0 at the floor, 1 if it is perfect. See [`Score::over`].
+    pub normalized: f64,
+    /// The 95 % interval of `normalized` over seeds.
+    pub interval: Option<Interval>,
+    /// The normalized scores that are possible.
+    #[serde(skip)]
+    pub bounds: Bounds,
+    /// The score of every seed: the mean over the sequences of all lengths of the group.
+    pub seeds: Vec<SeedScore>,
+    /// Whether every sequence has one answer: then it is as often fully correct as an answer.
+    #[serde(skip)]
+    pub has_one_answer: bool,
+}
+
+/// The score of one seed.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeedScore {
+    /// The seed.
+    pub seed: u64,
+    /// The score in what the task measures.
+    #[serde(flatten)]
+    pub score: Score,
+    /// The normalized score: 0 at the floor, 1 if it is perfect.
+    pub normalized: f64,
+    /// Whether the training failed, so that this is the floor.
+    pub failed: bool,
+}
+
+/// The seeds that all of these groups have, and the scores of each group at these seeds.
+pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
+    let Some(first) = groups.first() else {
+        return (Vec::new(), Vec::new());
+    };
+    let score = |group: &Group, seed: u64| {
+        let of_seed = group.seeds.iter().find(|of| of.seed == seed);
+        of_seed.map(|of| of.normalized)
+    };
+    let seeds = first.seeds.iter().map(|of| of.seed);
+    let seeds: Vec<u64> = seeds
+        .filter(|seed| groups.iter().all(|group| score(group, *seed).is_some()))
+        .collect();
+    let scores = groups.iter().map(|group| {
+        seeds
+            .iter()
+            .filter_map(|seed| score(group, *seed))
+            .collect()
+    });
+    let scores = scores.collect();
+    (seeds, scores)
+}
+
+/// Below this normalized score no scheme of a study leads: it is not above the floor.
+const FLOOR: f64 = 0.05;
+
+/// The same on data for which it is not known what counts as solved: so little was learned that the differences are
+/// not about positions. Of an error such as that of a forecast, as little may be all there is to learn.
+const UNLEARNED: f64 = 0.2;
+
+/// The normalized score from which on a scheme can lead on some tasks.
+pub fn least_to_lead<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> f64 {
+    let tasks: Vec<&TaskSummary> = tasks.into_iter().collect();
+    if !tasks.iter().any(|task| task.has_floor()) {
+        return f64::NEG_INFINITY;
+    }
+    let is_open = |task: &&TaskSummary| {
+        task.solved_at.is_none() && !matches!(task.measure, Measure::Error { .. })
+    };
+    match tasks.iter().all(is_open) {
+        true => UNLEARNED,
+        false => FLOOR,
+    }
+}
+
+/// The names with the highest score, if there are several names and one of them leads.
+pub(super) fn leaders<'a>(scores: &[(&'a str, f64)], least: f64) -> Vec<&'a str> {
+    let top = scores.iter().map(|of| of.1).fold(f64::MIN, f64::max);
+    let with_top = scores.iter().filter(|of| of.1 == top);
+    match scores.len() > 1 && top >= least {
+        true => with_top.map(|of| of.0).collect(),
+        false => Vec::new(),
+    }
+}
