@@ -5,14 +5,45 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::family::{Family, Rotates, Scale, When};
 use super::kinds::{self, has_attention, window};
 use super::query_scale::QueryScale;
 use super::rope::{self, Rotation};
-use super::{AttentionSpan, LayerPositions};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;
+
+/// What one layer of a model does with positions: an entry of
+/// [`ModelConfig::layers`](super::ModelConfig::layers).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LayerPositions {
+    /// The rotation of queries and keys; `None` where the layer has none.
+    pub rotary: Option<RotaryPositionalEncodingConfig>,
+    /// The columns of a head that the rotation is for, as many as its `d_head`. With multi-head latent
+    /// attention (DeepSeek) these are the last ones, else all.
+    pub columns: Range<usize>,
+    /// Which keys a query sees.
+    pub span: AttentionSpan,
+    /// The factor of the queries, after the rotation.
+    pub query_scale: Option<QueryScale>,
+}
+
+/// Which keys the queries of a layer see, besides the mask of causal attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttentionSpan {
+    /// All of them.
+    Full,
+    /// Those of a window around the query. The number is the `sliding_window` of the file.
+    Sliding(usize),
+    /// Those of the same piece, where the sequence is cut into pieces of this length.
+    Chunked(usize),
+    /// The layer has no attention among the tokens: it is a convolution or a recurrent network, or it
+    /// attends to an image.
+    None,
+}
 
 /// The rotation of a model whose layers with attention are alike.
 pub(super) fn rotary_of(
