@@ -1,7 +1,7 @@
 """`pe-lab compare --preset quick` in PyTorch: the same study, for its time and its scores.
 
-Tasks, schemes and seeds are those of `crates/pe-lab/presets/quick.toml`; lengths, steps, recipe, model
-and the sizes of the test sets those of the laboratory. Random numbers are PyTorch's own, so that
+Tasks, schemes, seeds, steps, recipe and model are those of `crates/pe-lab/presets/quick.toml`; lengths and the sizes of
+the test sets those of the laboratory. Random numbers are PyTorch's own, so that
 scores agree as two seeds do. Trials are dealt out to worker processes that live as long as the
 study, forked after the imports: no trial has to import PyTorch again. Eager, since `torch.compile`
 saves a twentieth of a step here and takes half a minute of processor time for every worker and task,
@@ -28,10 +28,11 @@ from pathlib import Path
 import numpy
 import torch
 
-from reference import MEAN, Encoder, Training, keep_freed_memory, learning_rate
+from reference import MEAN, Encoder, Training, keep_freed_memory, learning_rate, take
 
 LAB = Path(__file__).resolve().parents[2] / "crates" / "pe-lab"
-BATCH = 64
+PRESET = tomllib.loads((LAB / "presets" / "quick.toml").read_text())
+BATCH = PRESET["recipe"]["batch_size"]
 CHUNK = 128
 
 
@@ -46,7 +47,6 @@ class Toy:
     TRAIN_LENGTHS = range(4, 21)
     TEST_LENGTHS = [10, 20, 21, 25, 30, 40, 60, 80]
     TEST_SAMPLES = 512
-    STEPS = 600
     max_tokens = 82
 
     @property
@@ -105,8 +105,6 @@ class Digits:
     number, vocabulary, classes, read = 3, 17, 10, MEAN
     TRAIN_LENGTHS = TEST_LENGTHS = [64]
     HELD_OUT = 397
-    # Ten times all 1,400 images.
-    STEPS = 219
     max_tokens = 64
 
     @cache
@@ -169,12 +167,11 @@ def accuracy(encoder, tokens, targets):
 
 def trials(steps):
     """Every trial of the preset, the longest first."""
-    preset = tomllib.loads((LAB / "presets" / "quick.toml").read_text())
     every = [
-        {"task": task, "scheme": scheme, "seed": seed, "steps": steps or TASKS[task].STEPS}
-        for task in preset["tasks"]
-        for seed in range(1, preset["seeds"] + 1)
-        for scheme in preset["schemes"]
+        {"task": task, "scheme": scheme, "seed": seed, "steps": steps or PRESET["steps"][task]}
+        for task in PRESET["tasks"]
+        for seed in range(1, PRESET["seeds"] + 1)
+        for scheme in PRESET["schemes"]
     ]
     return sorted(every, key=lambda trial: -trial["steps"] * TASKS[trial["task"]].TRAIN_LENGTHS[-1])
 
@@ -183,7 +180,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="worker processes")
     parser.add_argument("--threads", type=int, default=1, help="threads of each")
-    parser.add_argument("--steps", type=int, help="training steps [default: each task's own]")
+    parser.add_argument("--steps", type=int, help="training steps [default: the preset's]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the result goes")
     arguments = parser.parse_args()
     for name in ("jobs", "threads", "steps"):
@@ -192,6 +189,7 @@ def main():
             parser.error(f"--{name} is {value}; it must be at least 1")
 
     keep_freed_memory()
+    take(PRESET["model"], PRESET["recipe"])
     waiting = trials(arguments.steps)
     done = []
     # Nothing was computed so far, so no thread of OpenMP is lost in the fork.

@@ -326,7 +326,7 @@ fn a_damaged_checkpoint_changes_no_result() {
     let losses = out.join("losses.json");
     edit(&losses, |losses| losses["training"][3] = json!(0.5));
     again("the checkpoint of step 50 is not whole");
-    fs::remove_file(checkpoint("scheduler-1.sha256")).unwrap();
+    fs::remove_file(checkpoint("optim-1.sha256")).unwrap();
     again("the checkpoint of step 50 is not whole");
 }
 

@@ -149,14 +149,14 @@ fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
 }
 
 #[test]
-fn the_first_study_of_the_readme_grows_into_the_standard_one() {
+fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     // The preset `quick`, with less of everything that takes time.
     good(&["--steps", "1", "--seeds", "1"], &out);
     assert_eq!(results(&out).len(), 9);
-    let tasks = "digits,shift3,majority";
-    let dry = ["--preset", "standard", "--tasks", tasks, "--dry-run"];
+    let schemes = "none,sinusoidal,learned,rotary,alibi,t5,randomized_sinusoidal,randomized_rotary";
+    let dry = ["--schemes", schemes, "--seeds", "5", "--dry-run"];
     let (stdout, stderr) = good(&dry, &out);
     assert!(
         stderr.contains("120 trials") && stderr.contains("9 of them are there already"),

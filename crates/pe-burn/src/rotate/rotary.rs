@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::packed;
 use super::scaling::RopeScaling;
 use super::turn::{by_columns, rotate, rotate_both, rotate_heads};
-use super::{Rotate, check_side};
+use super::{Rotate, apart_from_values, check_side};
 use crate::backend::Addend;
 use crate::error::{PositionError, module};
 use crate::layout::{Layout, Turn, check_rotary_dim};
@@ -727,7 +727,7 @@ impl Rotate for RotaryPositionalEncoding {
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
         if self.config.tiled_angles || self.config.splits_pairs() {
-            return packed::apart(self, qkv, heads, positions);
+            return apart_from_values(self, qkv, heads, positions);
         }
         let x = packed::by_heads(qkv, heads)?.swap_dims(1, 2);
         let side = self.side(&x)?;

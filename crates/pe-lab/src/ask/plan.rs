@@ -370,6 +370,27 @@ impl Plan {
         Self::parse(text)
     }
 
+    /// This plan, a preset's, for what `over` asks for: its steps, recipe and model were chosen for its tasks, and are left
+    /// out where `over` asks for others, or for data.
+    pub fn for_tasks_of(self, over: &Self) -> Self {
+        let same = match (&over.tasks, &self.tasks) {
+            (None, _) => true,
+            (Some(Names::These(asked)), Some(Names::These(own))) => {
+                asked.len() == own.len() && asked.iter().all(|task| own.contains(task))
+            }
+            _ => false,
+        };
+        match same && over.data.is_none() {
+            true => self,
+            false => Self {
+                steps: None,
+                recipe: None,
+                model: None,
+                ..self
+            },
+        }
+    }
+
     /// This plan with every field that `over` sets. Data replaces tasks, and tasks replace data.
     pub fn overridden_by(self, over: Self) -> Self {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
@@ -429,15 +450,68 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::StudySpec;
+    use crate::stats::FEWEST_SEEDS;
 
     #[test]
-    fn every_preset_is_a_plan() {
+    fn every_preset_is_a_plan_of_enough_seeds() {
         for (name, _) in PRESETS {
             let plan = Plan::preset(name).unwrap();
-            assert!(plan.schemes.is_some() && plan.tasks.is_some() && plan.seeds.is_some());
+            assert!(plan.schemes.is_some() && plan.tasks.is_some());
+            // Fewer seeds prove nothing.
+            let seeds = plan.seeds.unwrap().list().unwrap();
+            assert!(seeds.len() >= FEWEST_SEEDS, "{name}: {seeds:?}");
         }
+        // A study that does not say how many has enough too.
+        let (spec, _) = StudySpec::of(Plan::parse("tasks = [\"reverse\"]").unwrap()).unwrap();
+        assert!(spec.seeds.len() >= FEWEST_SEEDS, "{:?}", spec.seeds);
         let message = Plan::preset("slow").unwrap_err().to_string();
         assert!(message.contains("quick, standard, full, lm"), "{message}");
+    }
+
+    #[test]
+    fn what_a_preset_chose_for_its_tasks_is_not_taken_for_others() {
+        let asking = |text: &str| {
+            let quick = Plan::preset("quick").unwrap();
+            let over = Plan::parse(text).unwrap();
+            quick.for_tasks_of(&over).overridden_by(over)
+        };
+        let quick = Plan::preset("quick").unwrap();
+        assert!(quick.steps.is_some() && quick.recipe.is_some() && quick.model.is_some());
+        for own in [
+            "seeds = 5",
+            "tasks = [\"majority\", \"shift3\", \"digits\"]",
+        ] {
+            let plan = asking(own);
+            assert_eq!(
+                (plan.recipe, plan.model),
+                (quick.recipe.clone(), quick.model.clone())
+            );
+            let Some(Steps::ByTask(steps)) = plan.steps else {
+                panic!("{own}: it has the steps of its tasks");
+            };
+            assert_eq!(steps["digits"], 1000.into());
+        }
+        let others = [
+            "tasks = [\"digits\"]",
+            "tasks = [\"digits\", \"shift3\", \"reverse\"]",
+            "tasks = \"all\"",
+            "data = \"rows.csv\"",
+        ];
+        for other in others {
+            let plan = asking(other);
+            assert_eq!(
+                (plan.steps, plan.recipe, plan.model),
+                (None, None, None),
+                "{other}"
+            );
+            assert_eq!(
+                (plan.schemes, plan.seeds),
+                (quick.schemes.clone(), quick.seeds.clone())
+            );
+        }
+        let own_recipe = asking("tasks = [\"reverse\"]\n[recipe]\nbatch_size = 8").recipe;
+        assert_eq!(own_recipe.map(|recipe| recipe.batch_size), Some(8));
     }
 
     /// A field at its default is not written, so that specs that are there stay what they are; one that does not exist lists all.

@@ -29,12 +29,12 @@ use crate::stats::Looks;
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// How much to run: `quick` (three schemes, three tasks, 3 seeds, at most 8 minutes on two cores; with --data a first
+    /// How much to run: `quick` (three schemes, three tasks, 3 seeds, at most two minutes on two cores; with --data a first
     /// look in two minutes, as --budget 2m),
     /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
     /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
-    /// minutes) [default: the study in the folder of --out if there is one, standard with
-    /// --data, otherwise quick]
+    /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or other --tasks they are the usual ones
+    /// [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]
     preset: Option<String>,
     /// A file that describes the study, in place of a preset; every study writes its own as
@@ -47,7 +47,7 @@ pub struct Args {
     /// "tokens": ["a", "b"]}; a plain text (.txt, .log) whose next character is to be predicted; or token ids (.npy, .bin)
     #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
     data: Option<PathBuf>,
-    /// Tasks to train on, separated by commas (see `pe-lab tasks`)
+    /// Tasks to train on, separated by commas, such as "reverse,mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
     tasks: Option<Vec<String>>,
     /// Train a decoder, which sees to the left alone: it reads a prompt, writes the answer token by token, and is scored by
@@ -77,7 +77,7 @@ pub struct Args {
     /// on held-out training examples
     #[arg(long, value_name = "N")]
     tune: Option<usize>,
-    /// A time, such as 30m, that the study may take: from 2 to 12 seeds and from a quarter to all of each task's
+    /// A time, such as 30m, that the study may take: from 3 to 12 seeds and from a quarter to all of each task's
     /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
@@ -161,6 +161,10 @@ impl Args {
             model: None,
             test_scalings: self.test_scalings.clone().map(test_scalings).transpose()?,
             ..self.rows.plan()
+        };
+        let base = match is_preset {
+            true => base.for_tasks_of(&flags),
+            false => base,
         };
         Ok(self.sizes.apply(base.overridden_by(flags)))
     }

@@ -2,17 +2,22 @@
 
 use super::losses::CurvePoint;
 
-/// A run whose held-out loss falls by more than this share of its first value over the last quarter of the
-/// steps has not converged.
+/// A run whose held-out loss falls by more than this share of its value before the first step over the last
+/// quarter of the steps has not converged.
 pub const STILL_FALLING: f64 = 0.02;
 
-/// By which share of its first value the held-out loss falls over the last quarter of the training. `None`
-/// without a value before that quarter and one at its end.
+/// By which share of its first value, that before the first step, the held-out loss falls over the last quarter of the
+/// training. `None` without a value during the training before that quarter and one at its end. Results of versions
+/// that measured nothing before the first step begin with the first value that they have.
 fn last_fall(points: &[CurvePoint]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
     let start = last.step as f64 * 0.75;
     let after = points.iter().position(|point| point.step as f64 > start)?;
     let (before, after) = (points.get(after.checked_sub(1)?)?, &points[after]);
+    // From the loss before the training to that at its end nobody knows how it fell in between.
+    if before.step == 0 {
+        return None;
+    }
     // Between two points the loss is taken to fall evenly.
     let share = (start - before.step as f64) / (after.step - before.step) as f64;
     let at_start = before.loss + share * (after.loss - before.loss);
@@ -43,19 +48,34 @@ mod tests {
     #[test]
     fn the_fall_is_that_of_the_last_quarter_as_a_share_of_the_first_loss() {
         // At step 300 of 400, between 250 and 350, the loss is 1.0.
-        let falling = curve(&[(50, 2.0), (250, 1.5), (350, 0.5), (400, 0.4)]);
+        let falling = curve(&[(0, 2.0), (250, 1.5), (350, 0.5), (400, 0.4)]);
         assert!((last_fall(&falling).unwrap() - 0.3).abs() < 1e-12);
         assert_eq!(has_converged(&falling), Some(false));
-        let flat = curve(&[(50, 2.0), (250, 0.51), (300, 0.50), (400, 0.47)]);
+        let flat = curve(&[(0, 2.0), (250, 0.51), (300, 0.50), (400, 0.47)]);
         assert!((last_fall(&flat).unwrap() - 0.015).abs() < 1e-12);
         assert_eq!(has_converged(&flat), Some(true));
-        let rising = curve(&[(50, 2.0), (200, 0.5), (400, 0.9)]);
+        let rising = curve(&[(0, 2.0), (200, 0.5), (400, 0.9)]);
         assert_eq!(has_converged(&rising), Some(true));
     }
 
     #[test]
+    fn a_task_that_is_solved_when_it_is_first_tested_has_converged() {
+        let solved = [(60, 0.030), (300, 0.012), (450, 0.008), (600, 0.005)];
+        assert_eq!(has_converged(&curve(&solved)), Some(false), "of 0.03 nats");
+        let from_the_start = [&[(0, 1.4)], &solved[..]].concat();
+        assert_eq!(has_converged(&curve(&from_the_start)), Some(true));
+    }
+
+    #[test]
     fn too_few_points_say_nothing() {
-        for points in [&[][..], &[(30, 2.0)], &[(390, 2.0), (400, 0.1)]] {
+        for points in [
+            &[][..],
+            &[(0, 2.0)],
+            &[(30, 2.0)],
+            &[(390, 2.0), (400, 0.1)],
+            &[(0, 2.0), (40, 0.1)],
+            &[(0, 2.0), (390, 1.0), (400, 0.1)],
+        ] {
             assert_eq!(has_converged(&curve(points)), None, "{points:?}");
         }
     }

@@ -248,7 +248,9 @@ impl Task for Causal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Addition, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning};
+    use super::super::{
+        Addition, Answer, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning,
+    };
     use super::*;
     use crate::ask::Tasks;
 

@@ -14,8 +14,7 @@ use super::rope::{self, Rotation};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;
 
-/// What one layer of a model does with positions: an entry of
-/// [`ModelConfig::layers`](super::ModelConfig::layers).
+/// What one layer of a model does with positions: an entry of [`ModelConfig::layers`](super::ModelConfig::layers).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LayerPositions {

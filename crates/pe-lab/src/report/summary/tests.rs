@@ -2,7 +2,7 @@ use super::rows::rows_of;
 use super::*;
 use crate::report::synthetic::Synthetic;
 use crate::run::Measures;
-use crate::stats::intervals;
+use crate::stats::{Bounds, intervals};
 
 fn close(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");

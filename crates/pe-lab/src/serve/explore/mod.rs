@@ -165,6 +165,7 @@ impl From<PositionError> for Refusal {
 
 #[cfg(test)]
 mod tests {
+    use super::numbers::offsets;
     use super::*;
 
     #[test]
