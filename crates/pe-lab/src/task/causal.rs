@@ -253,7 +253,6 @@ mod tests {
     };
     use super::*;
     use crate::ask::Tasks;
-    use crate::task::Answer;
 
     fn of(task: impl Task + 'static) -> Causal {
         Causal::of(Arc::new(task)).unwrap()
