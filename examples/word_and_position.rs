@@ -6,12 +6,10 @@
 
 use std::error::Error;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{Positions, SinusoidalPositionalEncodingConfig};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
-use pe_lab::folder::TrialFolder;
 use pe_lab::learn::{Job, Model, Watch, train};
 use pe_lab::rng::{RngExt, generator};
 use pe_lab::task::{Answer, Readout, Sample, Task};
@@ -137,18 +135,16 @@ impl Task for Cloze {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let cloze = Arc::new(Cloze::new(TEXT));
+    let cloze = Cloze::new(TEXT);
     let device = Device::flex().autodiff();
     let spec = ModelSpec::default();
     let scheme = Scheme::by_name("sinusoidal", &spec, 7)?;
-    let model = Model::init(&spec, cloze.as_ref(), &scheme, 1, &device)?;
-    let folder = tempfile::tempdir()?;
+    let model = Model::init(&spec, &cloze, &scheme, 1, &device)?;
     let job = Job {
-        task: cloze.clone(),
+        task: &cloze,
         seed: 1,
         steps: STEPS,
         recipe: &Recipe::default(),
-        folder: &TrialFolder::at(folder.path()),
         device: &device,
     };
     let trained = train(model, job, Watch::steps(|_, _| ()))?;

@@ -31,6 +31,7 @@ mod properties;
 mod relative;
 mod rotary;
 mod scheme;
+mod shown;
 mod tables;
 mod times;
 mod transformer;

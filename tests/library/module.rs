@@ -1,9 +1,10 @@
 //! Both encodings as Burn modules: parameters, records, devices, autodiff.
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::store::ModuleRecord;
 use burn::tensor::{Device, Tensor};
 use pe_burn::embedding::Gain;
+use pe_burn::grid::{BeitRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig};
 use pe_burn::{
     Axes, Bias, Embed, Grid, LearnedPositionalEmbeddingConfig, Positions,
     RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncoding,
@@ -67,6 +68,37 @@ fn the_learned_table_goes_through_a_record() {
         distance(loaded.encode(&Positions::default(), 20).unwrap(), rows),
         0.0
     );
+}
+
+/// A module with one parameter, as the record of a table of biases has it.
+#[derive(Module, Debug)]
+struct Table {
+    weight: Param<Tensor<2>>,
+}
+
+/// Swin, BEiT and LeViT are one type; the parameter of each keeps its name and its shape in a record.
+#[test]
+fn tables_of_biases_are_the_parameter_weight_of_a_record() {
+    let device = Device::flex();
+    let window = Positions::from(Grid::image(2, 3));
+    let record = |shape: [usize; 2]| {
+        let values = Tensor::arange(0..(shape[0] * shape[1]) as i64, &device).float();
+        let weight = Param::from_tensor(values.reshape(shape));
+        let bytes = Table { weight }.into_record().into_bytes().unwrap();
+        ModuleRecord::from_bytes(bytes).unwrap()
+    };
+    // Of a token with itself: the offset (0, 0), in the middle of 3 × 5 offsets, first of the 2 × 3 of LeViT.
+    let of_itself = |bias: Tensor<4>| values(bias.narrow(2, 0, 1).narrow(3, 0, 1));
+    let at = (&window, 6);
+    let swin = SwinRelativeBiasConfig::new(2, [2, 3]).init(&device);
+    let swin = swin.load_record(record([15, 2]));
+    assert_eq!(of_itself(swin.bias(at, at)), [14.0, 15.0]);
+    let beit = BeitRelativeBiasConfig::new(2, [2, 3]).init(&device);
+    let beit = beit.load_record(record([18, 2]));
+    assert_eq!(of_itself(beit.bias(at, at)), [14.0, 15.0]);
+    let levit = LevitRelativeBiasConfig::new(2, [2, 3]).init(&device);
+    let levit = levit.load_record(record([2, 6]));
+    assert_eq!(of_itself(levit.bias(at, at)), [0.0, 6.0]);
 }
 
 /// The buffer follows the module to every device in the build, and works there.

@@ -199,8 +199,8 @@ pub use backend::cube::is_card;
 #[doc(hidden)] // for pe-lab
 pub use backend::memory::room;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, BiasCache, Fire, FireConfig, Kerple, KerpleConfig,
-    KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig,
+    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape,
+    ScoreBias, T5RelativeBias, T5RelativeBiasConfig,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
@@ -258,7 +258,7 @@ pub mod grid {
     pub use crate::bias::{
         BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias,
         DecomposedRelativeBiasConfig, LevitRelativeBias, LevitRelativeBiasConfig, SwinRelativeBias,
-        SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
+        SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, TableBias,
     };
 }
 pub mod model {

@@ -2,9 +2,10 @@
 //!
 //! # Adding a scheme
 //!
-//! 1. Its own file in `embed/`, `rotate/` or `bias/`: the configuration (`Config`, serde, setters,
-//!    `try_init`, `init!`, and `SchemeConfig`, which makes one from the sizes of a model), the module
-//!    with its hook ([`Embed`], [`Rotate`], [`Bias`] or [`ScoreBias`]), and its tests.
+//! 1. Its own file in `embed/`, `rotate/` or `bias/`: the configuration (serde, setters, `try_init`, and
+//!    `SchemeConfig`, which makes one from the sizes of a model), the module with its hook ([`Embed`],
+//!    [`Rotate`], [`Bias`] or [`ScoreBias`]), one line with `module!`, which writes what all modules have in
+//!    common, and its tests.
 //! 2. One line in the table `schemes!` below. The line gives its name, its variant of
 //!    [`PositionalConfig`] and [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row
 //!    in the documentation. A scheme that the sizes of a model are not enough for, or that has no
@@ -16,7 +17,6 @@
 
 use alloc::string::ToString;
 
-use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -283,8 +283,6 @@ schemes! {
     "peg", "the convolution of CPVT, over a grid":
         Peg(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator), Embed;
 }
-
-impl Config for PositionalConfig {}
 
 init!(PositionalConfig => PositionalScheme);
 

@@ -9,7 +9,6 @@ use common::{ended, lab};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks};
 use pe_lab::device::{self, DEVICES};
 use pe_lab::error::LabError;
-use pe_lab::folder::TrialFolder;
 use pe_lab::learn::{Job, Model, Watch, train};
 
 /// The devices to test. A device that is in the build but not on the machine fails the test.
@@ -42,13 +41,11 @@ fn fifty_steps_lower_the_loss() {
     for name in devices() {
         let device = device::open(&name).unwrap().autodiff();
         let model = Model::init(&ModelSpec::default(), task.as_ref(), &scheme, 4, &device).unwrap();
-        let folder = tempfile::tempdir().unwrap();
         let job = Job {
-            task: task.clone(),
+            task: task.as_ref(),
             seed: 4,
             steps: 50,
             recipe: &recipe,
-            folder: &TrialFolder::at(folder.path()),
             device: &device,
         };
         let losses = train(model, job, Watch::steps(|_, _| {})).unwrap().losses;

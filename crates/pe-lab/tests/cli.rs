@@ -146,6 +146,13 @@ fn lists_and_help_name_everything() {
         tasks.lines().any(|line| line.starts_with("reverse ")),
         "{tasks}"
     );
+    for setting in [
+        "mqar(tokens=64, pairs=4, vocabulary=8192)",
+        "\n  pairs=P ",
+        "\n  train_length=N ",
+    ] {
+        assert!(tasks.contains(setting), "{setting}: {tasks}");
+    }
     let (_, schemes, _) = run(&["schemes"], None);
     // Behind a blank line it tells what can be set.
     let listed = schemes.lines().take_while(|line| !line.is_empty());
@@ -216,7 +223,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     assert_eq!(summary["tasks"][0]["schemes"].as_array().unwrap().len(), 2);
     let svg = fs::read_to_string(out.join("bars-digits.svg")).unwrap();
     assert!(
-        svg.starts_with("<svg") && svg.contains("positional scheme"),
+        svg.starts_with("<svg") && svg.contains("accuracy on held-out data"),
         "{svg}"
     );
     let leftover = fs::read_dir(&out).unwrap().any(|entry| {

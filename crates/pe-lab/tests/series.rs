@@ -416,6 +416,10 @@ fn a_study_of_a_series_from_end_to_end() {
         .map(|cells| cells[column("normalized")].parse().unwrap())
         .collect();
     assert!(skill.len() == 1 && skill[0] > 0.5, "{table}");
+    // Every row says what its error is in.
+    let measures = table.lines().skip(1);
+    let mut measures = measures.map(|line| line.split(',').nth(column("measure")).unwrap());
+    assert!(measures.all(|measure| measure == "error in y"), "{table}");
     let plan = fs::read_to_string(folder.path().join("study/study.toml")).unwrap();
     assert!(
         plan.contains("target = \"y\"") && plan.contains("time = \"t\""),

@@ -222,3 +222,54 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
         assert!(stderr.contains("from 1 to 1000"), "{stderr}");
     }
 }
+
+/// The settings of a task are a part of its name, wherever that is written.
+#[test]
+fn a_task_with_settings_is_run_in_parts_gone_on_with_and_merged() {
+    const NAME: &str = "mqar(tokens=8,pairs=2,vocabulary=64)";
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let plan = at("plan.toml");
+    let text = "schemes = [\"none\", \"learned\"]\nseeds = 2\ntasks = [\"mqar( pairs=2, tokens=8, vocabulary=64 )\"]\n\
+                steps = { \"mqar(vocabulary=64, tokens=8, pairs=2)\" = 3 }\n[model]\nlayers = 1\n";
+    fs::write(&plan, text).unwrap();
+    run(&mut compare(&plan, &at("whole")));
+    let trials = fs::read_dir(at("whole").join("trials")).unwrap();
+    let mut trials: Vec<String> = trials
+        .map(|trial| trial.unwrap().file_name().into_string().unwrap())
+        .collect();
+    trials.sort();
+    assert_eq!(trials.len(), 4);
+    assert_eq!(trials[0], format!("{NAME}-learned-1"));
+
+    let parts = ["part-0", "part-1"].map(at);
+    for (k, part) in parts.iter().enumerate() {
+        run(compare(&plan, part).args(["--shard", &format!("{k}/2")]));
+    }
+    let (code, stdout, stderr) = merge(&[&parts[0], &parts[1]], &at("all"));
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert_eq!(numbers(&at("all")), numbers(&at("whole")));
+
+    // The plan that was written runs the same study again, and a third seed is added to it by the short name.
+    let written = at("whole").join("study.toml");
+    assert!(fs::read_to_string(&written).unwrap().contains(NAME));
+    run(&mut compare(&written, &at("again")));
+    assert_eq!(numbers(&at("again")), numbers(&at("whole")));
+    let out = at("again");
+    let more = ["compare", "--out", out.to_str().unwrap(), "--seeds", "3"];
+    let (code, stdout, stderr) = common::ended(common::lab().args(more));
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stderr.contains("4 of them are there already"), "{stderr}");
+    assert_eq!(numbers(&out)[..4], numbers(&at("whole"))[..]);
+
+    let table = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert!(
+        table.contains(&format!("\n\"{NAME}\",none,1,3,")),
+        "{table}"
+    );
+    let lengths =
+        ["8", "16", "32"].map(|length| table.matches(&format!(",flex,{length},")).count());
+    assert_eq!(lengths, [6; 3], "{table}");
+    let picture = "depth-mqar_tokens_8_pairs_2_vocabulary_64_.svg";
+    assert!(out.join(picture).is_file());
+}

@@ -21,8 +21,17 @@ fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     assert_eq!(code, 0, "{stderr}");
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
     let steps: Vec<&str> = stdout.lines().filter(|l| l.starts_with("step")).collect();
-    assert!(steps[0].starts_with("step     50 of 60  loss "), "{stdout}");
-    assert!(steps[1].starts_with("step     60 of 60  loss "), "{stdout}");
+    let begins = [
+        "step      0 of 60  held-out loss ",
+        "step     50 of 60  loss ",
+        "step     50 of 60  held-out loss ",
+        "step     60 of 60  loss ",
+        "step     60 of 60  held-out loss ",
+    ];
+    assert_eq!(steps.len(), begins.len(), "{stdout}");
+    for (line, begin) in steps.iter().zip(begins) {
+        assert!(line.starts_with(begin), "{stdout}");
+    }
     assert!(
         stdout.contains("    80 ") && stdout.contains("beyond training"),
         "{stdout}"
@@ -65,8 +74,12 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
             .spawn()
             .unwrap();
         let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
-        // The second line: the checkpoint of the first is there.
-        let line = told.nth(1).unwrap().unwrap();
+        // After the second 50 steps the checkpoint of the first is there.
+        let lines = told.by_ref().map(Result::unwrap);
+        let line = lines
+            .filter(|line| line.contains("  loss "))
+            .nth(1)
+            .unwrap();
         let steps: [&str; 2] = if resume { ["150", "170"] } else { ["100"; 2] };
         let step = line.split_whitespace().nth(1).unwrap();
         assert!(steps.contains(&step), "{line}");

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use burn::train::Interrupter;
 use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks, TrialSpec};
 use pe_lab::error::LabError;
 use pe_lab::folder::TrialFolder;
@@ -34,7 +35,7 @@ fn trial(spec: &TrialSpec) -> TrialResult {
     watched(spec, folder.path(), Watch::steps(|_, _| {})).unwrap()
 }
 
-fn watched(spec: &TrialSpec, folder: &Path, watch: Watch) -> Result<TrialResult, LabError> {
+fn watched(spec: &TrialSpec, folder: &Path, watch: Watch<'_>) -> Result<TrialResult, LabError> {
     let task = Tasks::default().get(&spec.task).unwrap();
     run_trial(spec, &task, &TrialFolder::at(folder), watch)
 }
@@ -195,7 +196,6 @@ fn a_training_that_diverges_stops_and_is_a_result_with_a_reason() {
 #[test]
 fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers() {
     let spec = TrialSpec {
-        // A stop is asked for by another thread, which may be late.
         steps: 3 * EPOCH - 1,
         recipe: Recipe {
             batch_size: 4,
@@ -204,27 +204,25 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
         ..spec("reverse", "learned")
     };
     let folder = tempfile::tempdir().unwrap();
-    let from = |epochs, stop_at: usize| {
-        let interrupter = Interrupter::new();
-        let stop = interrupter.clone();
+    let place = TrialFolder::at(folder.path());
+    let from = |after, stop_at: usize| {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stops = stop.clone();
         Watch {
-            on_step: Box::new(move |step, _| {
-                if step == stop_at {
-                    stop.stop(None);
-                }
+            checkpoints: Some(Checkpoints {
+                folder: &place,
+                after,
             }),
-            on_held_out: Box::new(|_| {}),
-            dashboard: false,
-            checkpoints: Checkpoints::After(epochs),
-            interrupter,
+            stop,
+            ..Watch::steps(move |step, _| stops.store(step == stop_at, Ordering::Relaxed))
         }
     };
     let stopped = watched(&spec, folder.path(), from(0, 2 * EPOCH + 1)).unwrap_err();
     assert!(
-        matches!(stopped, LabError::Stopped { done, steps } if done < steps),
+        matches!(stopped, LabError::Stopped { done, .. } if done == 2 * EPOCH + 1),
         "{stopped}"
     );
-    let last = || last_checkpoint(&TrialFolder::at(folder.path()), spec.steps);
+    let last = || last_checkpoint(&place, spec.steps);
     assert_eq!((last().epochs, last().damaged), (2, vec![]));
 
     // A kill in the middle of writing leaves half a file: the checkpoint before it is taken.

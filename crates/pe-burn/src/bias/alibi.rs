@@ -3,8 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
+use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +11,7 @@ use super::Bias;
 use super::augment::augment;
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, check_width, init};
+use crate::error::{PositionError, check_size, check_width, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, check_device};
@@ -42,8 +40,6 @@ pub struct AlibiConfig {
     #[serde(default)]
     pub shape: AlibiShape,
 }
-
-impl Config for AlibiConfig {}
 
 impl AlibiConfig {
     /// The paper's biases for a number of heads.
@@ -96,7 +92,7 @@ impl SchemeConfig for AlibiConfig {
     }
 }
 
-init!(AlibiConfig => Alibi);
+module!(AlibiConfig => Alibi { heads, shape });
 
 /// ALiBi: lowers attention scores in proportion to the distance between query and key. Press et al., [*Train Short,
 /// Test Long: Attention with Linear Biases Enables Input Length
@@ -123,8 +119,8 @@ init!(AlibiConfig => Alibi);
 /// ```
 ///
 /// Pass the bias to [`burn::tensor::module::attention`] as `attn_bias`. It has no parameters and depends
-/// on positions only: make it once for all layers, and keep it in a [`BiasCache`](crate::BiasCache) where
-/// positions do not change from call to call.
+/// on positions only: make it once for all layers, and keep it where positions do not change from call to
+/// call.
 #[derive(Module, Debug)]
 #[module(custom_display)]
 #[doc(alias = "ALiBi")]
@@ -137,15 +133,6 @@ pub struct Alibi {
 }
 
 impl Alibi {
-    pub(crate) fn device(&self) -> Device {
-        self.slopes.device()
-    }
-
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &AlibiConfig {
-        &self.config
-    }
-
     /// Queries and keys with more columns whose products are the bias, so that **causal** attention without a
     /// bias has it. Fast attention kernels take no bias: Burn's on graphics cards, for one, runs only without.
     ///
@@ -255,19 +242,6 @@ impl Bias for Alibi {
                 Ok(distances.spread(cast(bias, own)))
             },
         )
-    }
-}
-
-impl ModuleDisplay for Alibi {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("shape", &self.config.shape)
-            .optional()
     }
 }
 

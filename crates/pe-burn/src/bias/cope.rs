@@ -3,17 +3,16 @@
 use alloc::format;
 use alloc::vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, of_heads, score_bias};
 use super::distances::Distances;
-use super::{ScoreBias, check_table, small};
+use super::table::{check_table, small};
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{counting_type, dequantized, ids_on, indices};
@@ -31,15 +30,13 @@ pub struct CopeConfig {
     #[serde(default = "default_positions")]
     pub positions: usize,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 
 fn default_positions() -> usize {
     64
 }
-
-impl Config for CopeConfig {}
 
 impl CopeConfig {
     /// The paper's 64 positions for heads of width `d_head`.
@@ -88,7 +85,7 @@ impl SchemeConfig for CopeConfig {
     }
 }
 
-init!(CopeConfig => Cope);
+module!(CopeConfig => Cope { d_head, positions });
 
 /// CoPE, contextual position encoding: the position of a key is not its number of tokens from the query, but
 /// how many of the tokens between them the query looks at. Golovneva et al., [*Contextual Position Encoding:
@@ -130,13 +127,6 @@ pub struct Cope {
     pub embeddings: Param<Tensor<2>>,
     #[module(skip)]
     config: CopeConfig,
-}
-
-impl Cope {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &CopeConfig {
-        &self.config
-    }
 }
 
 /// Which keys come after a query, `[1 or batch, 1, queries, keys]`.
@@ -255,19 +245,6 @@ impl ScoreBias for Cope {
             let (below, above) = (at(below), at(above));
             Ok(below.clone() + (above - below) * part)
         })
-    }
-}
-
-impl ModuleDisplay for Cope {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add("positions", &self.config.positions)
-            .optional()
     }
 }
 

@@ -3,18 +3,17 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, pick, score_bias};
 use super::distances::Distances;
-use super::{ScoreBias, small};
+use super::table::small;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_number, check_size, init};
+use crate::error::{PositionError, check_number, check_size, module};
 use crate::layout::share_of_heads;
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
@@ -50,7 +49,7 @@ pub struct DebertaConfig {
     #[serde(default = "default_term")]
     pub position_to_content: bool,
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 
@@ -65,8 +64,6 @@ fn default_max_distance() -> usize {
 fn default_term() -> bool {
     true
 }
-
-impl Config for DebertaConfig {}
 
 impl DebertaConfig {
     /// The positions of DeBERTa-v3 for a model of width `d_model`; every option at its default.
@@ -343,7 +340,9 @@ impl SchemeConfig for DebertaConfig {
     }
 }
 
-init!(DebertaConfig => Deberta);
+module!(DebertaConfig => Deberta {
+    d_model, heads, buckets, max_distance, content_to_position, position_to_content,
+});
 
 /// DeBERTa's disentangled attention: a score is the sum of three products, of content with content, of a
 /// query with the relative position of the key, and of the relative position of the query with a key. He et
@@ -389,13 +388,6 @@ pub struct Deberta {
     config: DebertaConfig,
 }
 
-impl Deberta {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &DebertaConfig {
-        &self.config
-    }
-}
-
 impl ScoreBias for Deberta {
     fn try_score_bias(
         &self,
@@ -415,23 +407,6 @@ impl ScoreBias for Deberta {
             [&self.key, &self.query].map(|projection| projection.as_ref().map(table));
         self.config
             .score_bias_with(position_keys, position_queries, queries, keys)
-    }
-}
-
-impl ModuleDisplay for Deberta {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_model", &self.config.d_model)
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("buckets", &self.config.buckets)
-            .add("max_distance", &self.config.max_distance)
-            .add("content_to_position", &self.config.content_to_position)
-            .add("position_to_content", &self.config.position_to_content)
-            .optional()
     }
 }
 

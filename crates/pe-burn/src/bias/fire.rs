@@ -1,7 +1,6 @@
 //! FIRE: functional interpolation for relative positions.
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::module::{Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, FloatDType, Tensor};
@@ -10,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Bias;
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_positive, check_size, init};
+use crate::error::{PositionError, check_positive, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::dequantized;
@@ -50,8 +48,6 @@ fn default_c() -> f64 {
 fn default_threshold() -> f64 {
     512.0
 }
-
-impl Config for FireConfig {}
 
 impl FireConfig {
     /// The paper's function for a number of heads; every option at its default.
@@ -108,7 +104,7 @@ impl SchemeConfig for FireConfig {
     }
 }
 
-init!(FireConfig => Fire);
+module!(FireConfig => Fire { heads, hidden, c, threshold });
 
 /// FIRE: a small network maps the distance, on a logarithmic scale and normalized by the position of the
 /// query, to a bias. Li et al., [*Functional Interpolation for Relative Positions Improves Long
@@ -145,13 +141,6 @@ pub struct Fire {
     pub threshold: Param<Tensor<1>>,
     #[module(skip)]
     config: FireConfig,
-}
-
-impl Fire {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &FireConfig {
-        &self.config
-    }
 }
 
 impl Bias for Fire {
@@ -197,21 +186,6 @@ impl Bias for Fire {
     }
 }
 
-impl ModuleDisplay for Fire {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add("hidden", &self.config.hidden)
-            .add("c", &self.config.c)
-            .add("threshold", &self.config.threshold)
-            .optional()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,19 +206,6 @@ mod tests {
         assert_eq!(
             error(FireConfig::new(4).with_hidden(0)),
             "hidden must be at least 1; got 0"
-        );
-    }
-
-    #[test]
-    fn every_setting_is_shown() {
-        let fire = FireConfig::new(2)
-            .with_hidden(8)
-            .with_c(0.25)
-            .with_threshold(64.0);
-        // The network, 1 → 8 → 2 with biases, and c and L.
-        assert_eq!(
-            fire.init(&Device::flex()).to_string(),
-            "Fire {heads: 2, hidden: 8, c: 0.25, threshold: 64, params: 36}"
         );
     }
 }

@@ -1,15 +1,13 @@
 //! KERPLE: biases from conditionally positive definite kernels.
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::Bias;
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::dequantized;
@@ -42,8 +40,6 @@ pub struct KerpleConfig {
     #[serde(default)]
     pub shape: KerpleShape,
 }
-
-impl Config for KerpleConfig {}
 
 impl KerpleConfig {
     /// The logarithmic kernel for a number of heads.
@@ -91,7 +87,7 @@ impl SchemeConfig for KerpleConfig {
     }
 }
 
-init!(KerpleConfig => Kerple);
+module!(KerpleConfig => Kerple { heads, shape });
 
 /// KERPLE: lowers attention scores by a trained function of the distance. Chi et al., [*KERPLE: Kernelized Relative
 /// Positional Embedding for Length Extrapolation*](https://arxiv.org/abs/2205.09921), 2022, §4:
@@ -122,13 +118,6 @@ pub struct Kerple {
     pub r2: Param<Tensor<1>>,
     #[module(skip)]
     config: KerpleConfig,
-}
-
-impl Kerple {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &KerpleConfig {
-        &self.config
-    }
 }
 
 /// Clamps a parameter to [`LEAST`] and `most`. Its gradient passes through unchanged, so that a
@@ -175,19 +164,6 @@ impl Bias for Kerple {
                 Ok(distances.spread(-(fall * r1)).cast(own))
             },
         )
-    }
-}
-
-impl ModuleDisplay for Kerple {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("shape", &self.config.shape)
-            .optional()
     }
 }
 

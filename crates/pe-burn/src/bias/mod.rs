@@ -2,7 +2,6 @@
 
 mod alibi;
 mod augment;
-mod cache;
 mod content;
 mod cope;
 mod deberta;
@@ -12,27 +11,23 @@ mod grid;
 mod kerple;
 mod shaw;
 mod t5;
+mod table;
 mod transformer_xl;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
-pub use cache::BiasCache;
 pub use cope::{Cope, CopeConfig};
 pub use deberta::{Deberta, DebertaConfig};
 pub use fire::{Fire, FireConfig};
 pub use grid::{
     BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
     LevitRelativeBias, LevitRelativeBiasConfig, Resampling, SwinRelativeBias,
-    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
+    SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, TableBias,
 };
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
 pub use transformer_xl::{TransformerXl, TransformerXlConfig};
 
-use alloc::format;
-use alloc::string::String;
-
-use burn::module::{Initializer, Param};
 use burn::tensor::Tensor;
 
 use crate::error::{PositionError, expect};
@@ -175,30 +170,4 @@ impl<B: Bias + ?Sized> ScoreBias for B {
         keys.1.lookup(Some(key_batch), key_seq)?;
         self.try_bias((queries.1, query_seq), (keys.1, key_seq))
     }
-}
-
-/// What most tables start as: N(0, 0.02).
-fn small() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
-}
-
-/// Refuses a table that was put in place with another shape: its rows are looked up without another check.
-fn check_table(
-    table: &Param<Tensor<2>>,
-    expected: [usize; 2],
-    sizes: impl FnOnce() -> String,
-) -> Result<(), PositionError> {
-    let got: [usize; 2] = table.lazy_shape().dims();
-    let wrong = (0..2).find(|&axis| got[axis] != expected[axis]);
-    wrong.map_or(Ok(()), |axis| {
-        let name = [
-            "the number of rows of the table",
-            "the number of columns of the table",
-        ][axis];
-        let bound = format!("{}, for {}", expected[axis], sizes());
-        Err(PositionError::number(name, got[axis], bound))
-    })
 }

@@ -2,17 +2,16 @@
 
 use alloc::format;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, of_heads, pick, score_bias};
 use super::distances::Distances;
-use super::{ScoreBias, check_table, small};
+use super::table::{check_table, small};
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_number, check_size, init};
+use crate::error::{PositionError, check_number, check_size, module};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, check_device, compute_dtype, dequantized};
@@ -41,15 +40,13 @@ pub struct ShawConfig {
     #[serde(default)]
     pub values: bool,
     /// The initial vectors. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 
 fn default_clip() -> usize {
     16
 }
-
-impl Config for ShawConfig {}
 
 impl ShawConfig {
     /// The paper's clipping distance, 16, for heads of width `d_head`, with a table for keys alone.
@@ -124,7 +121,7 @@ impl SchemeConfig for ShawConfig {
     }
 }
 
-init!(ShawConfig => Shaw);
+module!(ShawConfig => Shaw { d_head, left, right, values });
 
 /// Relative positions as vectors that are added to keys, and to values. Shaw, Uszkoreit and Vaswani,
 /// [*Self-Attention with Relative Position Representations*](https://arxiv.org/abs/1803.02155), 2018, §3.2:
@@ -171,11 +168,6 @@ pub struct Shaw {
 }
 
 impl Shaw {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &ShawConfig {
-        &self.config
-    }
-
     /// What the vectors of the distances add to the output of attention: `Σ_j weight(i, j)
     /// values[clip(j − i)]`.
     ///
@@ -265,21 +257,6 @@ impl ScoreBias for Shaw {
             let by_distance = q.matmul(table.transpose().unsqueeze());
             Ok(pick(by_distance, self.rows(&q_at, &k_at)?))
         })
-    }
-}
-
-impl ModuleDisplay for Shaw {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add("left", &self.config.left)
-            .add("right", &self.config.right)
-            .add("values", &self.config.values)
-            .optional()
     }
 }
 

@@ -3,17 +3,16 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::module::embedding;
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::Bias;
 use super::distances::Distances;
-use super::{Bias, check_table, small};
+use super::table::{check_table, gather, small};
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{dequantized, indices, on_own_device};
@@ -41,7 +40,7 @@ pub struct T5RelativeBiasConfig {
     #[serde(default = "default_bidirectional")]
     pub bidirectional: bool,
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
 }
 
@@ -56,8 +55,6 @@ fn default_max_distance() -> usize {
 fn default_bidirectional() -> bool {
     true
 }
-
-impl Config for T5RelativeBiasConfig {}
 
 impl T5RelativeBiasConfig {
     /// The biases of T5's encoder for a number of heads; every option at its default.
@@ -168,7 +165,7 @@ impl SchemeConfig for T5RelativeBiasConfig {
     }
 }
 
-init!(T5RelativeBiasConfig => T5RelativeBias);
+module!(T5RelativeBiasConfig => T5RelativeBias { heads, buckets, max_distance, bidirectional });
 
 /// T5's relative position bias: a trained bias per head and range of distances. Raffel et al., [*Exploring the Limits of
 /// Transfer Learning with a Unified Text-to-Text
@@ -202,13 +199,6 @@ pub struct T5RelativeBias {
     config: T5RelativeBiasConfig,
 }
 
-impl T5RelativeBias {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &T5RelativeBiasConfig {
-        &self.config
-    }
-}
-
 impl Bias for T5RelativeBias {
     fn try_bias(
         &self,
@@ -240,29 +230,10 @@ impl Bias for T5RelativeBias {
                 }
                 other => {
                     let index = other.rows_within((-reach, reach), "T5's bias", &device)?;
-                    let [rows, queries, keys] = index.dims();
-                    let by_distance = weight.select(0, on_own_device(&self.bucket_of));
-                    embedding(by_distance, index.reshape([rows, queries * keys]))
-                        .reshape([rows, queries, keys, heads])
-                        .permute([0, 3, 1, 2])
+                    gather(weight.select(0, on_own_device(&self.bucket_of)), index)
                 }
             })
         })
-    }
-}
-
-impl ModuleDisplay for T5RelativeBias {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add("buckets", &self.config.buckets)
-            .add("max_distance", &self.config.max_distance)
-            .add("bidirectional", &self.config.bidirectional)
-            .optional()
     }
 }
 

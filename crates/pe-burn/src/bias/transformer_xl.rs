@@ -3,23 +3,22 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::ScoreBias;
 use super::content::{Sizes, score_bias};
 use super::distances::shifted;
-use super::{ScoreBias, small};
+use super::table::small;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_number, init};
+use crate::error::{PositionError, check_number, module};
 use crate::layout::{Layout, share_of_heads};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
-use crate::spectrum::{DEFAULT_BASE, Spectrum};
+use crate::spectrum::{Spectrum, default_base};
 use crate::tensor::dequantized;
 
 /// The configuration of a [`TransformerXl`].
@@ -44,12 +43,8 @@ pub struct TransformerXlConfig {
     #[serde(default = "default_max_len")]
     pub max_len: usize,
     /// The initial `u` and `v`. Default: N(0, 0.02).
-    #[serde(default = "super::small")]
+    #[serde(default = "super::table::small")]
     pub init: Initializer,
-}
-
-fn default_base() -> f64 {
-    DEFAULT_BASE
 }
 
 fn default_layout() -> Layout {
@@ -59,8 +54,6 @@ fn default_layout() -> Layout {
 fn default_max_len() -> usize {
     512
 }
-
-impl Config for TransformerXlConfig {}
 
 impl TransformerXlConfig {
     /// The paper's positions for a model of width `d_model`; every option at its default.
@@ -137,7 +130,7 @@ impl SchemeConfig for TransformerXlConfig {
     }
 }
 
-init!(TransformerXlConfig => TransformerXl);
+module!(TransformerXlConfig => TransformerXl { d_model, heads, base, layout, max_len });
 
 /// Transformer-XL's relative positions: queries meet a projection of the sinusoids of the distance, and two
 /// trained vectors per head stand in for the position of the query. Dai et al., [*Transformer-XL: Attentive
@@ -189,11 +182,6 @@ pub struct TransformerXl {
 }
 
 impl TransformerXl {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &TransformerXlConfig {
-        &self.config
-    }
-
     /// `(q + v) · r(i − j)` for queries and keys at consecutive positions.
     ///
     /// # Shapes
@@ -330,22 +318,6 @@ impl ScoreBias for TransformerXl {
             };
             Ok(of_distances + of_keys)
         })
-    }
-}
-
-impl ModuleDisplay for TransformerXl {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_model", &self.config.d_model)
-            .add("heads", &self.config.heads)
-            .add("base", &self.config.base)
-            .add_debug_attribute("layout", &self.config.layout)
-            .add("max_len", &self.config.max_len)
-            .optional()
     }
 }
 

@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::config::Config;
 use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
 use burn::nn::{Dropout, DropoutConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
@@ -90,8 +89,6 @@ pub struct SinusoidalPositionalEncodingConfig {
     #[serde(default)]
     pub length_limit: LengthLimit,
 }
-
-impl Config for SinusoidalPositionalEncodingConfig {}
 
 impl SinusoidalPositionalEncodingConfig {
     /// The paper's encoding for embeddings of width `d_model`; every option at its default.
@@ -589,6 +586,8 @@ impl ModuleDisplay for SinusoidalPositionalEncoding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use burn::config::Config;
 
     use std::prelude::rust_2024::*;
     use std::{format, vec};

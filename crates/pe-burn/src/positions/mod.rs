@@ -372,32 +372,6 @@ impl Positions {
             padding: padding.map(|padding| Padding::Host(padding, shape)),
         }
     }
-
-    /// Whether these are known to be the same positions, without reading any back from a device.
-    pub(crate) fn known_same(&self, other: &Self) -> bool {
-        match (&self.kind, &other.kind) {
-            (Kind::Run(a), Kind::Run(b)) => a == b,
-            (Kind::Starts(a), Kind::Starts(b)) => a == b,
-            (Kind::Ids { ids: a, shape: m }, Kind::Ids { ids: b, shape: n }) => (m, a) == (n, b),
-            (Kind::Times { times: a, shape: m }, Kind::Times { times: b, shape: n }) => {
-                (m, a) == (n, b)
-            }
-            (
-                Kind::Coordinates {
-                    values: a,
-                    shape: m,
-                },
-                Kind::Coordinates {
-                    values: b,
-                    shape: n,
-                },
-            ) => (m, a) == (n, b),
-            (Kind::Grid { grid: a, ids: i }, Kind::Grid { grid: b, ids: j }) => (a, i) == (b, j),
-            // Clones of one value.
-            (Kind::Device(a), Kind::Device(b)) => Arc::ptr_eq(&a.end, &b.end),
-            _ => false,
-        }
-    }
 }
 
 impl DeviceIds {
@@ -528,14 +502,6 @@ mod tests {
         assert_eq!(end_of(&positions), UNKNOWN);
         assert_eq!(positions.lookup(None, 3).unwrap().end_beyond(1), 2);
         assert_eq!((end_of(&positions), end_of(&clone)), (2, 2));
-    }
-
-    #[test]
-    fn clones_are_known_to_be_the_same_without_reading_them() {
-        let mask = || Tensor::<2, Bool>::from_data([[false, true, true]], &Device::flex());
-        let positions = Positions::from_token_mask(mask());
-        assert!(positions.known_same(&positions.clone()));
-        assert!(!positions.known_same(&Positions::from_token_mask(mask())));
     }
 
     #[test]

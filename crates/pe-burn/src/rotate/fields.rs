@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// The name of the length that a model was trained on.
@@ -22,8 +22,9 @@ pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fields(BTreeMap<String, Value>);
 
-/// The value of a field.
-#[derive(Clone, Debug, PartialEq)]
+/// The value of a field. Unlike serde_json's, it keeps a number that is not finite, which TOML has.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
@@ -236,71 +237,13 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ValueVisitor)
-    }
-}
-
-struct ValueVisitor;
-
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        Value::deserialize(from)
-    }
-
-    fn visit_bool<E: Error>(self, flag: bool) -> Result<Value, E> {
-        Ok(Value::Bool(flag))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
-        Ok(Value::Number(number as f64))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::Number(number as f64))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Number(number))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::Text(text.to_string()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = list.next_element()? {
-            values.push(value);
-        }
-        Ok(Value::List(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
-        FieldsVisitor.visit_map(map).map(Value::Group)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     use alloc::vec;
+
+    use serde::de::value::MapDeserializer;
 
     fn fields(json: &str) -> Fields {
         serde_json::from_str(json).unwrap()
@@ -328,6 +271,15 @@ mod tests {
             "the last one, as in Python"
         );
         assert!(fields.names().all(|name| name != "none"));
+    }
+
+    /// JSON has no such number, but TOML has. It has to be refused by what reads it, and not to count as `null`.
+    #[test]
+    fn a_number_that_is_not_finite_is_a_number() {
+        let toml = [("factor", f64::INFINITY)].into_iter();
+        let toml = MapDeserializer::<_, serde::de::value::Error>::new(toml);
+        let fields = Fields::deserialize(toml).unwrap();
+        assert_eq!(fields.number("factor"), Ok(f64::INFINITY));
     }
 
     #[test]

@@ -3,16 +3,14 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::turn::rotate_by;
 use super::{Rotate, each_side, lookup};
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_number, check_size, check_width, init};
+use crate::error::{PositionError, check_number, check_size, check_width, module};
 use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::sizes::SchemeConfig;
@@ -58,8 +56,6 @@ fn halves() -> Layout {
 fn default_gain() -> f64 {
     0.3
 }
-
-impl Config for FopeConfig {}
 
 impl FopeConfig {
     /// The paper's embedding of heads of width `d_head`, for inputs of `trained_len` tokens in training; every
@@ -164,7 +160,7 @@ impl FopeConfig {
 /// By name it would need the length in training, which the sizes of a model do not say.
 impl SchemeConfig for FopeConfig {}
 
-init!(FopeConfig => Fope);
+module!(FopeConfig => Fope { d_head, heads, trained_len, base, layout, gain, learned });
 
 /// FoPE, Fourier position embedding: RoPE in which each pair turns by a mixture of frequencies, and pairs that
 /// would not complete a turn in training do not turn at all. Hua et al., [*Fourier Position Embedding: Enhancing
@@ -215,11 +211,6 @@ pub struct Fope {
 }
 
 impl Fope {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &FopeConfig {
-        &self.config
-    }
-
     fn side(&self, x: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
         let config = &self.config;
         let lookup = lookup(&x, positions, config.d_head, &self.rows.device())?;
@@ -277,24 +268,6 @@ impl Rotate for Fope {
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
         each_side(queries, keys, |x, positions| self.side(x, positions))
-    }
-}
-
-impl ModuleDisplay for Fope {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add("heads", &self.config.heads)
-            .add("trained_len", &self.config.trained_len)
-            .add("base", &self.config.base)
-            .add_debug_attribute("layout", &self.config.layout)
-            .add("gain", &self.config.gain)
-            .add("learned", &self.config.learned)
-            .optional()
     }
 }
 

@@ -3,16 +3,14 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::turn::rotate_by;
 use super::{Rotate, each_side, lookup};
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_number, check_size, check_width, init};
+use crate::error::{PositionError, check_number, check_size, check_width, module};
 use crate::layout::Layout;
 use crate::positions::{Axes, Positions};
 use crate::tensor::{cast, compute_dtype, dequantized};
@@ -45,8 +43,6 @@ fn default_axes() -> usize {
 fn default_base() -> f64 {
     10.0
 }
-
-impl Config for MixedRotaryConfig {}
 
 impl MixedRotaryConfig {
     /// The paper's rotation of images; every option at its default.
@@ -123,7 +119,7 @@ impl MixedRotaryConfig {
     }
 }
 
-init!(MixedRotaryConfig => MixedRotary);
+module!(MixedRotaryConfig => MixedRotary { d_head, heads, axes, base, layout });
 
 /// RoPE with learned frequencies, in which each pair of each head turns by a mixture of all coordinates.
 /// Heo et al., [*Rotary Position Embedding for Vision
@@ -166,11 +162,6 @@ pub struct MixedRotary {
 }
 
 impl MixedRotary {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &MixedRotaryConfig {
-        &self.config
-    }
-
     fn side(&self, x: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
         let frequencies = dequantized(self.frequencies.val());
         let device = frequencies.device();
@@ -208,22 +199,6 @@ impl Rotate for MixedRotary {
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
         each_side(queries, keys, |x, positions| self.side(x, positions))
-    }
-}
-
-impl ModuleDisplay for MixedRotary {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add("heads", &self.config.heads)
-            .add("axes", &self.config.axes)
-            .add("base", &self.config.base)
-            .add_debug_attribute("layout", &self.config.layout)
-            .optional()
     }
 }
 

@@ -21,6 +21,9 @@ pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 pub use scaling::RopeScaling;
 pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};
 
+use alloc::format;
+use alloc::vec;
+
 use burn::tensor::{Device, Tensor};
 
 use crate::error::{PositionError, check_width, expect};
@@ -163,7 +166,7 @@ pub trait Rotate {
         heads: [usize; 2],
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
-        packed::apart(self, qkv, heads, positions)
+        apart_from_values(self, qkv, heads, positions)
     }
 
     /// The panicking form of [`try_rotate_packed`](Self::try_rotate_packed).
@@ -303,4 +306,39 @@ fn check_side(x: &Tensor<4>, d_head: usize, device: &Device) -> Result<[usize; 4
     check_width("d_head", d_head, dims[3])?;
     check_device(x, device)?;
     Ok(dims)
+}
+
+/// Rotates queries and keys each for itself, with copies of them.
+fn apart_from_values<S: Rotate + ?Sized>(
+    scheme: &S,
+    qkv: Tensor<3>,
+    heads: [usize; 2],
+    positions: &Positions,
+) -> Result<Tensor<3>, PositionError> {
+    let all = packed::by_heads(qkv, heads)?.swap_dims(1, 2);
+    let d_head = all.dims()[3];
+    let width = scheme.width(d_head);
+    if width != d_head {
+        return Err(PositionError::config(format!(
+            "the scheme makes queries and keys {width} wide, and a projection has heads of {d_head}: rotate them apart \
+             from the values"
+        )));
+    }
+    let [heads, kv_heads] = heads;
+    let q = all.clone().narrow(1, 0, heads);
+    let k = all.clone().narrow(1, heads, kv_heads);
+    let v = all.narrow(1, heads + kv_heads, kv_heads);
+    let shapes = [&q, &k].map(|x| x.dims());
+    let (q, k) = scheme.try_rotate(q, k, positions)?;
+    for (x, shape) in [&q, &k].into_iter().zip(shapes) {
+        if x.dims() != shape {
+            let got = x.dims();
+            return Err(PositionError::config(format!(
+                "the scheme rotated queries or keys of shape {shape:?} to {got:?}: the shape has to stay"
+            )));
+        }
+    }
+    Ok(packed::side_by_side(
+        Tensor::cat(vec![q, k, v], 1).swap_dims(1, 2),
+    ))
 }

@@ -4,18 +4,16 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
+use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::packed;
 use super::scaling::RopeScaling;
 use super::turn::{by_columns, rotate, rotate_both, rotate_heads};
-use super::{Rotate, check_side};
+use super::{Rotate, apart_from_values, check_side};
 use crate::backend::Addend;
-use crate::display::one_line;
-use crate::error::{PositionError, init};
+use crate::error::{PositionError, module};
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::axes::dealt;
 use crate::positions::{Axes, Axis, AxisFrequencies, Lookup, PairOrder, Positions};
@@ -61,8 +59,6 @@ pub struct RotaryPositionalEncodingConfig {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub tiled_angles: bool,
 }
-
-impl Config for RotaryPositionalEncodingConfig {}
 
 impl RotaryPositionalEncodingConfig {
     /// The paper's rotation for heads of width `d_head`; every option at its default.
@@ -365,7 +361,9 @@ impl SchemeConfig for RotaryPositionalEncodingConfig {
     }
 }
 
-init!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding);
+module!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding {
+    d_head, max_len, base, layout, rotary_dim, scaling, axes, frequencies, tiled_angles,
+});
 
 /// RoPE: rotates pairs of columns of queries and keys by angles that grow with the position, so that
 /// their products depend on their distance only. Su et al., [*RoFormer: Enhanced Transformer with
@@ -457,11 +455,6 @@ impl RotaryPositionalEncoding {
         let lookup = self.lookup(&side, positions)?;
         let rows = self.rows(&side, &lookup, self.length(&lookup))?;
         Ok(self.turn(x, rows, Turn::Inverse))
-    }
-
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &RotaryPositionalEncodingConfig {
-        &self.config
     }
 
     /// Checks the width and the device of queries or keys.
@@ -734,7 +727,7 @@ impl Rotate for RotaryPositionalEncoding {
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
         if self.config.tiled_angles || self.config.splits_pairs() {
-            return packed::apart(self, qkv, heads, positions);
+            return apart_from_values(self, qkv, heads, positions);
         }
         let x = packed::by_heads(qkv, heads)?.swap_dims(1, 2);
         let side = self.side(&x)?;
@@ -749,26 +742,6 @@ impl Rotate for RotaryPositionalEncoding {
             }
             None => x,
         }))
-    }
-}
-
-impl ModuleDisplay for RotaryPositionalEncoding {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add("max_len", &self.config.max_len)
-            .add("base", &self.config.base)
-            .add_debug_attribute("layout", &self.config.layout)
-            .add_debug_attribute("rotary_dim", &self.config.rotary_dim)
-            .add_debug_attribute("scaling", &self.config.scaling)
-            .add_debug_attribute("axes", &self.config.axes)
-            .add_debug_attribute("frequencies", &self.config.frequencies)
-            .add("tiled_angles", &self.config.tiled_angles)
-            .optional()
     }
 }
 

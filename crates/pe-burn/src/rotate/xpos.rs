@@ -2,15 +2,13 @@
 
 use alloc::format;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
+use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::turn::rotate;
 use super::{Rotate, lookup};
-use crate::display::one_line;
-use crate::error::{PositionError, check_number, init};
+use crate::error::{PositionError, check_number, module};
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
@@ -53,8 +51,6 @@ pub struct XPosPositionalEncodingConfig {
 fn default_scale_base() -> f64 {
     512.0
 }
-
-impl Config for XPosPositionalEncodingConfig {}
 
 impl XPosPositionalEncodingConfig {
     /// The paper's encoding for heads of width `d_head`; every option at its default.
@@ -161,7 +157,9 @@ impl SchemeConfig for XPosPositionalEncodingConfig {
     }
 }
 
-init!(XPosPositionalEncodingConfig => XPosPositionalEncoding);
+module!(XPosPositionalEncodingConfig => XPosPositionalEncoding {
+    d_head, max_len, base, layout, scale_base,
+});
 
 /// xPos: rotates queries and keys as RoPE does, and lets their products decay with the distance. Sun et
 /// al., [*A Length-Extrapolatable Transformer*](https://arxiv.org/abs/2212.10554), 2022, §3.2:
@@ -201,11 +199,6 @@ pub struct XPosPositionalEncoding {
 }
 
 impl XPosPositionalEncoding {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &XPosPositionalEncodingConfig {
-        &self.config
-    }
-
     fn rotate_side(
         &self,
         side: Option<(Tensor<4>, &Positions)>,
@@ -234,22 +227,6 @@ impl Rotate for XPosPositionalEncoding {
             self.rotate_side(queries, &self.of_queries)?,
             self.rotate_side(keys, &self.of_keys)?,
         ])
-    }
-}
-
-impl ModuleDisplay for XPosPositionalEncoding {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add("max_len", &self.config.max_len)
-            .add("base", &self.config.base)
-            .add_debug_attribute("layout", &self.config.layout)
-            .add("scale_base", &self.config.scale_base)
-            .optional()
     }
 }
 

@@ -15,8 +15,7 @@ use alloc::format;
 use alloc::{vec, vec::Vec};
 use core::f64::consts::TAU;
 
-use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size};
+use crate::error::{PositionError, check_size};
 use crate::layout::Layout;
 use crate::positions::MAX_POSITION;
 use double::Double;
@@ -75,27 +74,6 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// The spectrum of a width and a formula. A number stands for the paper's formula with that base
-    /// (the paper's own is [`DEFAULT_BASE`]).
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::Number`] for a `d_model` of 0, a base that is not finite or not greater than 1
-    /// (the frequencies would not decrease), any other number that the formula cannot work with, and numbers of
-    /// which a frequency or its wavelength is no finite number above 0;
-    /// [`TooLarge`](PositionError::TooLarge) when the frequencies do not fit into memory.
-    pub fn new(d_model: usize, formula: impl Into<Formula>) -> Result<Self, PositionError> {
-        check_size("d_model", d_model)?;
-        check_room::<Double>(1, d_model.div_ceil(2))?;
-        let spectrum = formula.into().spectrum(d_model)?;
-        for Double { hi: omega, .. } in &spectrum.frequencies {
-            let fits = omega.is_finite() && *omega > 0.0 && (TAU / omega).is_finite();
-            let bound = "finite and above 0, as its wavelength 2π / frequency";
-            check_number(fits, "a frequency", *omega, bound)?;
-        }
-        Ok(spectrum)
-    }
-
     /// ω_i = base^(−2i/d_model), interleaved.
     fn of_base(d_model: usize, base: f64) -> Result<Self, PositionError> {
         if !base.is_finite() || base <= 1.0 {

@@ -32,6 +32,7 @@ mod shard;
 mod sizes;
 mod steps;
 mod study;
+mod task_settings;
 mod tasks;
 mod trial;
 mod tuning;

@@ -179,7 +179,7 @@ impl TryFrom<String> for TestScaling {
     type Error = LabError;
 
     fn try_from(text: String) -> Result<Self, LabError> {
-        let named = Named::read(&text)?;
+        let named = Named::read("scheme", &text)?;
         let mut scaling = Self {
             name: named.name.into(),
             factor: None,

@@ -70,7 +70,7 @@ impl TryFrom<Stored> for Scheme {
     type Error = LabError;
 
     fn try_from(stored: Stored) -> Result<Self, LabError> {
-        let encoding = match scheme_entry(Named::read(&stored.name)?.name) {
+        let encoding = match scheme_entry(Named::read("scheme", &stored.name)?.name) {
             Ok(entry) => entry.read(stored.encoding)?,
             // That there is none is said where it is used, which is not always.
             Err(_) => Encoding::unknown(stored.encoding),
@@ -94,7 +94,7 @@ impl Scheme {
     /// What a scheme does, where it comes from, and how it differs here from its source. Empty for a
     /// name that does not exist.
     pub fn description(name: &str) -> String {
-        let Ok(named) = Named::read(name) else {
+        let Ok(named) = Named::read("scheme", name) else {
             return String::new();
         };
         let Ok(entry) = scheme_entry(named.name) else {
@@ -154,7 +154,7 @@ impl Scheme {
     /// As [`by_name`](Self::by_name).
     pub fn for_lengths(name: &str, model: &ModelSpec, lengths: Lengths) -> Result<Self, LabError> {
         let max_tokens = lengths.longest;
-        let named = Named::read(name)?;
+        let named = Named::read("scheme", name)?;
         let entry = scheme_entry(named.name)?;
         let max_position = match entry.positions {
             PositionsFrom::Order => None,

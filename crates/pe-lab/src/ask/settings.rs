@@ -1,4 +1,4 @@
-//! Settings of a scheme behind its name, such as `rotary(base=500000, share=0.25)`.
+//! Settings behind a name, and those of schemes, such as `rotary(base=500000, share=0.25)`.
 
 use super::encoding::Encoding;
 use super::layers::LayerRecipe;
@@ -79,7 +79,8 @@ fn about(name: &str, value: Setting<'_>) -> String {
     }
 }
 
-fn whole(value: f64, least: usize) -> Result<usize, String> {
+/// A whole number, or which ones are meant.
+pub(super) fn whole(value: f64, least: usize) -> Result<usize, String> {
     let fits = value >= least as f64 && value <= 1e9 && value.fract() == 0.0;
     match fits {
         true => Ok(value as usize),
@@ -104,21 +105,21 @@ fn ordinal(every: f64) -> String {
 /// A name and its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Named<'a> {
-    /// The name of the scheme without settings.
+    /// The name without settings.
     pub name: &'a str,
     pub settings: Vec<(&'a str, Setting<'a>)>,
 }
 
 impl<'a> Named<'a> {
-    /// Reads `NAME` or `NAME(SETTING=VALUE, …)`.
+    /// Reads `NAME` or `NAME(SETTING=VALUE, …)` of `what`: a scheme or a task.
     ///
     /// # Errors
     ///
     /// [`LabError::Usage`] when it is not written like this, when a setting is there twice, or when a value is neither a number nor
     /// a word.
-    pub fn read(text: &'a str) -> Result<Self, LabError> {
+    pub fn read(what: &str, text: &'a str) -> Result<Self, LabError> {
         let text = text.trim();
-        let wrong = |what: String| LabError::Usage(format!("the scheme `{text}`: {what}"));
+        let wrong = |reason: String| LabError::Usage(format!("the {what} `{text}`: {reason}"));
         let Some((name, rest)) = text.split_once('(') else {
             return Ok(Self {
                 name: text,

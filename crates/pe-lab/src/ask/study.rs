@@ -11,6 +11,7 @@ use super::recipe::Recipe;
 use super::scaling::{Lengths, TestScaling};
 use super::scheme::Scheme;
 use super::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
+use super::task_settings::text_length;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::tuning::Tuned;
@@ -20,7 +21,7 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::stats::{FEWEST_SEEDS, Looks};
-use crate::task::{text_length, text_name};
+use crate::task::text_name;
 
 /// Everything that determines the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,7 +148,7 @@ impl StudySpec {
         };
         let mut asked_steps = plan.steps;
         if tasks.data().is_none() {
-            names = with_train_length(names, plan.reading.as_ref(), &mut asked_steps)?;
+            names = with_settings(names, &tasks, plan.reading.as_ref(), &mut asked_steps)?;
         }
         if is_causal {
             let causal = tasks.causal(names.clone())?;
@@ -478,36 +479,39 @@ fn with_names(steps: &mut Option<Steps>, names: &[String], others: &[String]) {
     }
 }
 
-/// The names of the laboratory's tasks, with the length of the training windows in that of a text. The steps of
-/// a text go with its name.
-fn with_train_length(
+/// The names of the laboratory's tasks, each in the one way to write it, with the length of the training windows in that of a
+/// text. The steps of a task go with its name.
+fn with_settings(
     names: Vec<String>,
+    tasks: &Tasks,
     reading: Option<&Reading>,
     steps: &mut Option<Steps>,
 ) -> Result<Vec<String>, LabError> {
     let asked = reading.and_then(|reading| reading.train_length);
-    let named = |name: &str| {
-        let length = text_length(name)?;
-        Some(text_name(asked.unwrap_or(length)))
-    };
-    if let Some(length) = asked.filter(|_| !names.iter().any(|name| named(name).is_some())) {
+    let is_text = |name: &str| text_length(name).is_some();
+    if let Some(length) = asked.filter(|_| !names.iter().any(|name| is_text(name))) {
         return Err(LabError::Usage(format!(
             "--train-length {length} is about texts, and none of the tasks {} is one: name `text` with --tasks, or a \
              file with --data",
             names.join(", ")
         )));
     }
-    let renamed = |name: String| named(&name).unwrap_or(name);
+    let renamed = |name: String| match asked.filter(|_| is_text(&name)) {
+        Some(length) => Ok(text_name(length)),
+        None => Ok(tasks.get(&name)?.name().to_string()),
+    };
     if let Some(Steps::ByTask(by_task)) = steps {
         let own = std::mem::take(by_task).into_iter();
-        *by_task = own.map(|(name, steps)| (renamed(name), steps)).collect();
+        let own = own.map(|(name, steps)| (renamed(name.clone()).unwrap_or(name), steps));
+        *by_task = own.collect();
     }
-    let mut names: Vec<String> = names.into_iter().map(renamed).collect();
+    let names: Result<Vec<String>, LabError> = names.into_iter().map(renamed).collect();
+    let mut names = names?;
     // Texts of several lengths, as a study that has grown may have them, are one of this length.
     let mut texts = 0;
     names.retain(|name| {
-        texts += usize::from(text_length(name).is_some());
-        asked.is_none() || text_length(name).is_none() || texts == 1
+        texts += usize::from(is_text(name));
+        asked.is_none() || !is_text(name) || texts == 1
     });
     Ok(names)
 }

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::registry;
-use crate::data::{DataTask, Source, check_train_length};
+use super::settings::Named;
+use super::task_settings::with_settings;
+use crate::data::{DataTask, Source};
 use crate::error::LabError;
-use crate::task::{Causal, Task, causal_name, plain_name, text_length, text_with};
+use crate::task::{Causal, Task, causal_name, plain_name};
 
 /// The tasks that a study can name: those of the laboratory, or the one made of the user's data.
 #[derive(Clone, Debug, Default)]
@@ -79,13 +81,14 @@ impl Tasks {
         names.into_iter().map(causal).collect()
     }
 
-    /// The task of this name. A text of the laboratory may have the length of its training windows in it, such as
-    /// `text(train_length=128)`, and a task that a decoder is trained on says so, as `addition(causal)`.
+    /// The task of this name. Those of the laboratory may have settings, such as `mqar(tokens=64, pairs=4, vocabulary=8192)` and
+    /// `text(train_length=128)`, and a task that a decoder is trained on says so, as `addition(causal)`. Its own name is the one
+    /// way to write it.
     ///
     /// # Errors
     ///
-    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a length out of bounds, and with the
-    /// reason why a task cannot be a decoder's.
+    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a setting that the task does not have
+    /// or a value that it does not take, and with the reason why a task cannot be a decoder's.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
         if let (None, Some(plain)) = (&self.data, plain_name(name)) {
             let task = Causal::of(self.get(plain)?);
@@ -96,17 +99,14 @@ impl Tasks {
             })?;
             return Ok(Arc::new(task));
         }
-        if let (None, Some(length)) = (&self.data, text_length(name)) {
-            check_train_length(length).map_err(LabError::Usage)?;
-            return text_with(length).map_err(|short| {
-                LabError::Usage(format!(
-                    "--train-length is {length}: the text has {} characters, and that needs {}",
-                    short.tokens, short.needed
-                ))
-            });
-        }
         let known = || self.every().into_iter();
-        let task = known().find(|task| task.name() == name);
+        let of = |name: &str| known().find(|task| task.name() == name);
+        let task = match (&self.data, name.split_once('(')) {
+            (None, Some((plain, _))) if of(plain.trim()).is_some() => {
+                Some(with_settings(&Named::read("task", name)?)?)
+            }
+            _ => of(name),
+        };
         task.ok_or_else(|| LabError::UnknownTask {
             name: name.to_string(),
             known: known().map(|task| task.name().to_string()).collect(),
@@ -117,23 +117,6 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_has_the_training_length_of_its_name() {
-        let tasks = Tasks::default();
-        let task = tasks.get("text(train_length=128)").unwrap();
-        assert_eq!(task.test_lengths(), [128, 256, 512, 1024]);
-        let refused = |name| {
-            tasks
-                .get(name)
-                .map(|task| task.name().to_string())
-                .unwrap_err()
-                .to_string()
-        };
-        assert!(refused("text(train_length=7)").contains("it takes from 8 to 512 tokens"));
-        assert!(refused("text(train_length=513)").contains("--train-length is 513"));
-        assert!(refused("text(lines=3)").contains("no task `text(lines=3)`"));
-    }
 
     #[test]
     fn a_task_is_a_decoders_by_its_name_or_says_why_not() {

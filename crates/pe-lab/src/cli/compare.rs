@@ -47,7 +47,7 @@ pub struct Args {
     /// "tokens": ["a", "b"]}; a plain text (.txt, .log) whose next character is to be predicted; or token ids (.npy, .bin)
     #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
     data: Option<PathBuf>,
-    /// Tasks to train on, separated by commas (see `pe-lab tasks`)
+    /// Tasks to train on, separated by commas, such as "reverse,mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
     tasks: Option<Vec<String>>,
     /// Train a decoder, which sees to the left alone: it reads a prompt, writes the answer token by token, and is scored by

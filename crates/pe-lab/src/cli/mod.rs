@@ -70,8 +70,8 @@ enum Command {
     Compare(Box<compare::Args>),
     /// Train one scheme on one task and watch it
     ///
-    /// On a terminal Burn's dashboard shows the loss (Ctrl-C or the key q stops the training); elsewhere a
-    /// line is printed every 50 steps. A training that was stopped or killed goes on with --resume.
+    /// A line every 50 steps has the mean loss of these steps, and some have the loss on held-out sequences; on a terminal a bar
+    /// has the loss of the last step. Ctrl-C stops the training. One that was stopped or killed goes on with --resume.
     Train(Box<train::Args>),
     /// Write the report of a study again, from its files, without training; or put several studies beside each other
     ///
@@ -159,6 +159,13 @@ Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (i
   window=W         layers attend to tokens fewer than W places away, of every scheme
   global_every=N   with window: every N-th layer attends to all tokens";
 
+const TASK_SETTINGS: &str = "
+Settings can stand behind a name, such as \"mqar(tokens=64, pairs=4, vocabulary=8192)\" (in a shell, between quotes):
+  tokens=T         of mqar: the tokens of the training, even, from 4 to 512; tests have T, 2 T and 4 T [default: 64]
+  pairs=P          of mqar: the pairs among T tokens, at most a quarter of them [default: T / 16]
+  vocabulary=V     of mqar: the different symbols, half of them keys, even, from 4 T to 65536 [default: 8192]
+  train_length=N   of text: the tokens of a training window, from 8 to 512 [default: 64]";
+
 impl Lab {
     /// A program with this laboratory: reads the command line, runs the command, and says what is wrong.
     ///
@@ -238,6 +245,7 @@ impl Cli {
                         task.source()
                     ));
                 }
+                print_line(TASK_SETTINGS);
                 Ok(0)
             }
             Some(Command::Schemes) => {

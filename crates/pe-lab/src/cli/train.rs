@@ -1,19 +1,19 @@
 //! `pe-lab train`: one trial, watched, with checkpoints.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-use burn::train::Interrupter;
 
 use super::names::Known;
 use super::private::keep_as_private_as;
 use super::rows::Rows;
 use super::signals::{PATIENCE, on_stop};
 use super::sizes::Sizes;
-use super::terminal::{has_dashboard, print_line};
+use super::terminal::{print_line, write_line};
 use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TaskSteps, Tasks, TrialSpec, Versions};
 use crate::console::tell;
 use crate::error::LabError;
@@ -21,8 +21,10 @@ use crate::folder::{
     StudyFolder, TrialFolder, is_there, is_unfinished, names, read_json, remove_all,
     remove_unfinished, write_json,
 };
-use crate::learn::{Checkpoints, EPOCH, LastCheckpoint, Watch, last_checkpoint};
-use crate::run::{Lock, Outcome, TrialResult, check_room, keep_data, kept_tasks, run_trial};
+use crate::learn::{Checkpoints, CurvePoint, EPOCH, LastCheckpoint, Watch, last_checkpoint};
+use crate::run::{
+    Lock, Outcome, Progress, TrialResult, check_room, keep_data, kept_tasks, run_trial,
+};
 use crate::task::Task;
 
 /// A training: what it runs, its task, and the lock of its folder.
@@ -31,7 +33,7 @@ type Found = (TrialSpec, Arc<dyn Task>, Lock);
 /// The flags of `train`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The task (see `pe-lab tasks`)
+    /// The task, such as reverse or "mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)
     #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task())]
     task: String,
     /// Train a decoder, which writes the answer after the input (see `pe-lab compare --help`)
@@ -92,45 +94,63 @@ impl Args {
                 epochs => format!(", from step {} on", epochs * EPOCH),
             }
         ));
-        let interrupter = Interrupter::new();
-        let dashboard = has_dashboard();
-        let kept = format!(
-            "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
-            self.out.display()
-        );
-        on_stop(PATIENCE, 1, {
-            let (interrupter, kept) = (interrupter.clone(), kept.clone());
-            move || {
-                // The dashboard of a terminal that was closed cannot go on. Standard error may be a file.
-                if dashboard && !has_dashboard() {
-                    tell(&format!("the terminal was closed; {kept}"));
-                    std::process::exit(1);
-                }
-                interrupter.stop(Some("Ctrl-C"));
-            }
-        })?;
-        let watch = Watch {
-            on_step: match dashboard {
-                true => Box::new(|step, _| {
-                    // By now the dashboard has started and set up the terminal.
-                    if step.is_multiple_of(EPOCH) {
-                        hear_ctrl_c();
-                    }
-                }),
-                false => lines(spec.steps),
-            },
-            on_held_out: Box::new(|_| {}),
-            dashboard,
-            checkpoints: Checkpoints::After(epochs),
-            interrupter,
-        };
-        let result = run_trial(&spec, &task, &folder, watch).inspect_err(|error| {
-            if matches!(error, LabError::Stopped { .. }) {
-                tell(&kept);
-            }
-        })?;
+        let result = self.watched(&spec, &task, &folder, epochs)?;
         result.write(&folder.result())?;
         Ok(show(&result, task.as_ref(), &folder))
+    }
+
+    /// Runs the training, and shows its losses: in a bar on a terminal, and everywhere as lines.
+    fn watched(
+        &self,
+        spec: &TrialSpec,
+        task: &Arc<dyn Task>,
+        folder: &TrialFolder,
+        after: usize,
+    ) -> Result<TrialResult, LabError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        on_stop(PATIENCE, 1, {
+            let stop = stop.clone();
+            move || stop.store(true, Ordering::Relaxed)
+        })?;
+        let bar = Progress::to_stderr().training(spec);
+        let unsaid = Cell::new(None);
+        let say = |line: &str| {
+            // A training whose lines are lost stops: its terminal was closed, or a disk is full.
+            if let Err(error) = bar.suspend(|| write_line(line)) {
+                unsaid.set(Some(error));
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let mut lines = lines(spec.steps, &say);
+        let watch = Watch {
+            on_step: Box::new(|step, loss| {
+                bar.set_message(format!("{loss:.4}"));
+                bar.set_position(step as u64);
+                lines(step, loss);
+            }),
+            on_held_out: Box::new(|points| {
+                if let Some(CurvePoint { step, loss }) = points.last() {
+                    say(&format!(
+                        "{}  held-out loss {loss:.4}",
+                        at(*step, spec.steps)
+                    ));
+                }
+            }),
+            checkpoints: Some(Checkpoints { folder, after }),
+            stop: stop.clone(),
+        };
+        let result = run_trial(spec, task, folder, watch);
+        bar.finish_and_clear();
+        result.map_err(|error| match error {
+            LabError::Stopped { .. } => {
+                tell(&format!(
+                    "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
+                    self.out.display()
+                ));
+                unsaid.take().unwrap_or(error)
+            }
+            error => error,
+        })
     }
 
     /// Starts a new training in an empty folder, and locks it.
@@ -274,36 +294,25 @@ fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Makes Ctrl-C send a signal again. The dashboard turns that off and reads Ctrl-C as a key, but does
-/// nothing with it.
-fn hear_ctrl_c() {
-    #[cfg(unix)]
-    {
-        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-        // This fails only without a terminal, and then there is no Ctrl-C.
-        if let Ok(mut settings) = tcgetattr(std::io::stdin()) {
-            settings.local_modes |= LocalModes::ISIG;
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &settings);
+/// Says the mean loss every [`EPOCH`] steps.
+fn lines(steps: usize, say: impl Fn(&str)) -> impl FnMut(usize, f64) {
+    let started = Instant::now();
+    let (mut total, mut since) = (0.0, 0);
+    move |step, loss| {
+        total += loss;
+        since += 1;
+        if step.is_multiple_of(EPOCH) || step == steps {
+            let (mean, at) = (total / since as f64, at(step, steps));
+            let seconds = started.elapsed().as_secs_f64();
+            say(&format!("{at}  loss {mean:.4}  {seconds:>6.1} s"));
+            (total, since) = (0.0, 0);
         }
     }
 }
 
-/// Prints a line every [`EPOCH`] steps.
-fn lines(steps: usize) -> Box<dyn FnMut(usize, f64) + Send> {
-    let started = Instant::now();
-    let (mut total, mut since) = (0.0, 0);
-    Box::new(move |step, loss| {
-        total += loss;
-        since += 1;
-        if step.is_multiple_of(EPOCH) || step == steps {
-            let mean = total / since as f64;
-            let seconds = started.elapsed().as_secs_f64();
-            print_line(&format!(
-                "step {step:>6} of {steps}  loss {mean:.4}  {seconds:>6.1} s"
-            ));
-            (total, since) = (0.0, 0);
-        }
-    })
+/// The beginning of a line about a step.
+fn at(step: usize, steps: usize) -> String {
+    format!("step {step:>6} of {steps}")
 }
 
 /// Prints the scores, and returns the exit code.

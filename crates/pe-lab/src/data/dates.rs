@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use time::{Date, Month};
+use chrono::NaiveDate;
 
 /// Formats of dates that a message names.
 pub(super) const SUCH_AS: &str =
@@ -188,7 +188,6 @@ fn month_or_quarter(year: &str, part: &str) -> Option<f64> {
 
 /// A day of the Gregorian calendar, counted from 1970-01-01.
 fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
-    const OF_1970: i32 = 2_440_588;
     let named = || {
         let month = month.to_ascii_lowercase();
         let known = MONTHS
@@ -197,10 +196,9 @@ fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
         known.map(|place| place as u32 + 1)
     };
     let month = digits(month, 1..=2).or_else(named)?;
-    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
     let (year, day) = (digits(year, 4..=4)?, digits(day, 1..=2)?);
-    let date = Date::from_calendar_date(year as i32, month, day as u8).ok()?;
-    Some(f64::from(date.to_julian_day() - OF_1970))
+    let date = NaiveDate::from_ymd_opt(year as i32, month, day)?;
+    Some(f64::from(date.to_epoch_days()))
 }
 
 const MONTHS: [&str; 12] = [

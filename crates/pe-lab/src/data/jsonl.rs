@@ -293,16 +293,7 @@ fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
                         shorten(&key)
                     )));
                 }
-                let cell = match value {
-                    Json::Boolean(value) => Ok(value.to_string()),
-                    Json::Other(serde_json::Value::Null) => Ok(String::new()),
-                    other => other.token(),
-                };
-                let wrong = |kind| {
-                    let key = shorten(&key);
-                    A::Error::custom(format!("{key} is a {kind}, expected a number or a text"))
-                };
-                let cell = cell.map_err(wrong)?;
+                let cell = word(&key, value)?;
                 cells.push((key, cell));
             }
             Ok(cells)
@@ -389,14 +380,12 @@ impl<'de> Visitor<'de> for Keys<'_> {
                 if found.label.is_some() {
                     return twice(&key);
                 }
-                let label: Option<Label> = map.next_value()?;
-                found.label = Some(label.map_or_else(String::new, |label| label.0));
+                found.label = Some(word(&key, map.next_value()?)?);
             } else if Some(key.as_str()) == self.group {
                 if found.group.is_some() {
                     return twice(&key);
                 }
-                let group: Option<Label> = map.next_value()?;
-                found.group = Some(group.map_or_else(String::new, |group| group.0));
+                found.group = Some(word(&key, map.next_value()?)?);
             } else if is_sequence {
                 if found.sequences.iter().any(|(known, _)| *known == key) {
                     return twice(&key);
@@ -444,30 +433,23 @@ impl Json {
             Self::Decimal(number) => Ok(number.to_string()),
             Self::Boolean(value) => Err(format!("boolean `{value}`")),
             Self::Other(value) if value.is_null() => Err("null".into()),
-            Self::Other(value) if value.is_array() => Err("sequence".into()),
+            Self::Other(value) if value.is_array() => Err("list".into()),
             Self::Other(_) => Err("map".into()),
         }
     }
 }
 
-#[derive(Deserialize)]
-#[serde(try_from = "Json")]
-struct Label(String);
-
-impl TryFrom<Json> for Label {
-    type Error = String;
-
-    fn try_from(value: Json) -> Result<Self, String> {
-        if let Json::Boolean(value) = value {
-            return Ok(Self(value.to_string()));
-        }
-        let text = value.token();
-        let wrong = |kind| {
-            format!(
-                "invalid type: {kind}, expected a label or a group: a string, a number, true or false"
-            )
-        };
-        text.map(Self).map_err(wrong)
+/// The label, group or answer under a key, as a text; of `null` it is empty.
+fn word<E: Error>(key: &str, value: Json) -> Result<String, E> {
+    match value {
+        Json::Boolean(value) => Ok(value.to_string()),
+        Json::Other(serde_json::Value::Null) => Ok(String::new()),
+        other => other.token().map_err(|kind| {
+            E::custom(format!(
+                "{} is a {kind}, expected a string, a number, true or false",
+                shorten(key)
+            ))
+        }),
     }
 }
 

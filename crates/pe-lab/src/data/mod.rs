@@ -182,7 +182,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         let tasks = labelled(&rows, &spec, in_file);
         // What is wrong with the test is said of its file.
         let (tasks, description) = tasks.map_err(|problem| match (&problem, test) {
-            (Problem::Test(_), Some(test)) => of(test)(problem),
+            (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
             _ => of(file)(problem),
         })?;
         notes.splice(0..0, description);

@@ -1060,7 +1060,7 @@ fn bad_json_is_listed_with_line_and_column() {
     );
     says(
         r#"{"label": ["x"], "text": "a"}"#,
-        &["expected a label or a group: a string, a number"],
+        &["`label` is a list, expected a string, a number, true or false"],
     );
     says(r#"{"label": "x"}"#, &["has no tokens beside the label `x`"]);
     says(r#"{"label": "x", "tokens": []}"#, &["has no tokens"]);
@@ -1082,7 +1082,7 @@ fn bad_json_is_listed_with_line_and_column() {
     );
     says(
         r#"{"label": "x", "tokens": ["a", ["b"]]}"#,
-        &["sequence, expected a token"],
+        &["list, expected a token"],
     );
     says(
         r#"{"label": "x", "tokens": ["a", ""]}"#,
@@ -1350,6 +1350,13 @@ fn answers_of_a_table_in_characters_and_by_other_names() {
     }
     let said = as_answers(r#"{"question": "x", "answer": "y"}"#, "a.jsonl", |_| {}).unwrap_err();
     assert!(said.contains("no key is called `prompt`"), "{said}");
+    for (answer, kind) in [(r#"["y"]"#, "list"), (r#"{"y": 1}"#, "map")] {
+        let line = format!(r#"{{"prompt": "x", "answer": {answer}}}"#);
+        let said = as_answers(&line, "a.jsonl", |_| {}).unwrap_err();
+        let words = format!("`answer` is a {kind}, expected a string, a number, true or false");
+        assert!(said.contains(&words), "{said}");
+        assert!(!said.contains("label"), "{said}");
+    }
     let said = as_answers("a text\nof lines", "a.txt", |_| {}).unwrap_err();
     assert!(said.contains("--objective answer"), "{said}");
 }
@@ -1393,4 +1400,25 @@ fn an_answer_with_an_unknown_word_is_said_to_be_wrong() {
             .any(|answer| Some(answer.class) == how.unknown())
     });
     assert_eq!(unknown.count(), 1);
+}
+
+/// What the test holds is said of its file.
+#[test]
+fn a_test_of_other_tokens_is_refused_with_the_name_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let rows = |word: &str| -> String {
+        let row = |n: usize| format!("{},{word}{} {word}{}\n", n % 2, n % 7, n % 5);
+        format!("label,text\n{}", (0..60).map(row).collect::<String>())
+    };
+    std::fs::write(path("a.csv"), rows("w")).unwrap();
+    std::fs::write(path("b.csv"), rows("z")).unwrap();
+    let mut source = Source::from(path("a.csv").as_path());
+    source.test = Some(path("b.csv"));
+    let said = DataTask::read(&source).unwrap_err().to_string();
+    let begin = format!(
+        "{}: 100 % of the tokens of the test",
+        path("b.csv").display()
+    );
+    assert!(said.starts_with(&begin), "{said}");
 }

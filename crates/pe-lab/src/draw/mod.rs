@@ -33,7 +33,9 @@ pub(crate) use axis::{Axis, Side, label_width};
 pub use file::{Format, write};
 pub use look::Look;
 pub(crate) use mark::{Chart, Stroke, band, dots, line, markers};
-pub(crate) use page::{Key, Lines, Page, Rect, SHARP, Words, below_subtitle, legend_height, page};
+pub(crate) use page::{
+    Key, Lines, Page, Rect, SHARP, Words, below_subtitle, legend_height, page, text_width,
+};
 pub use pdf::IN_BUILD as PDF_IN_BUILD;
 pub(crate) use raster::{Fit, Image, Raster};
 pub use title::without_title;

@@ -122,7 +122,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The width of a text in pixels: an estimate, a little more than most fonts need.
-fn text_width(text: &str, size: f64) -> i32 {
+pub(crate) fn text_width(text: &str, size: f64) -> i32 {
     (text.chars().count() as f64 * size * 0.58).ceil().max(1.0) as i32
 }
 

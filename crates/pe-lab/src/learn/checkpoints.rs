@@ -1,27 +1,42 @@
 //! Checkpoints that are whole or not there, and from which of them a training can go on.
 
-use burn::lr_scheduler::LrSchedulerRecord;
-use burn::optim::OptimizerRecord;
-use burn::store::ModuleRecord;
+use burn::module::Module;
+use burn::optim::{ModuleOptimizer, OptimizerRecord};
+use burn::store::{ModuleRecord, RecordError};
 use burn::tensor::Bytes;
-use burn::train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 
 use super::losses::Losses;
-use crate::data;
+use super::model::Model;
+use crate::data::digest;
 use crate::error::LabError;
-use crate::folder::{Entry, TrialFolder, names, of_digest, read_sealed, remove, write_whole};
+use crate::folder::{
+    Entry, TrialFolder, make_folder, names, of_digest, read_sealed, remove, write_sealed,
+    write_whole,
+};
 
-/// Steps between two checkpoints. `burn-train` calls this an epoch.
+/// Steps between two checkpoints, and between two tests on held-out sequences of a short training.
 pub const EPOCH: usize = 50;
 
-/// Whether a training writes checkpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checkpoints {
-    /// It writes none. A trial of a study is short; if it is stopped, it is run again.
-    None,
-    /// It writes one every [`EPOCH`] steps and keeps the last two. It goes on after this many epochs; 0
-    /// starts anew.
-    After(usize),
+/// The number of checkpoints that are kept.
+const KEPT: usize = 2;
+
+/// The most bytes of a part of a checkpoint.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// The most bytes of the file of a digest.
+const MOST_OF_DIGEST: u64 = 1_000;
+
+/// The checkpoints of a training: one every [`EPOCH`] steps, of which the last two are kept.
+///
+/// A checkpoint is the weights and the state of the optimizer, each in a file of Burn's own format with the digest of its bytes
+/// beside it. The losses up to the last one are in a file of their own. Nothing else has a state: batches, random numbers and the
+/// learning rate follow from the number of the step.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoints<'a> {
+    /// The folder of the training.
+    pub folder: &'a TrialFolder,
+    /// The training goes on after this many epochs; 0 starts anew.
+    pub after: usize,
 }
 
 /// Where a training can go on.
@@ -33,79 +48,92 @@ pub struct LastCheckpoint {
     pub damaged: Vec<usize>,
 }
 
-/// The most bytes of a part of a checkpoint.
-const MOST_BYTES: u64 = 16 << 30;
-
-/// The most bytes of the file of a digest.
-const MOST_OF_DIGEST: u64 = 1_000;
-
-/// One of the three parts of a checkpoint: a burnpack, written whole or not at all, and beside it the digest of its bytes.
-pub(super) struct Part {
-    folder: Entry,
-    name: &'static str,
-}
-
-impl Part {
-    /// The parts of a checkpoint of the model, the optimizer and the schedule.
-    pub fn all(folder: &TrialFolder) -> [Self; 3] {
-        ["model", "optim", "scheduler"].map(|name| Self {
-            folder: folder.checkpoints(),
-            name,
-        })
-    }
-
-    /// The burnpack and its digest.
-    fn files(&self, epoch: usize) -> [Entry; 2] {
-        ["bpk", "sha256"].map(|ending| {
-            let name = format!("{}-{epoch}.{ending}", self.name);
-            self.folder.entry(name)
-        })
-    }
-
-    /// Whether the part is there as it was written.
-    fn is_whole<R: Checkpoint>(&self, epoch: usize) -> bool {
-        self.read::<R>(epoch).is_ok()
-    }
-
-    /// The part, if it is there as it was written. What Burn is given are bytes, so that it reads no file itself.
-    fn read<R: Checkpoint>(&self, epoch: usize) -> Result<R, CheckpointerError> {
-        let [file, digest] = self.files(epoch);
-        let digest = digest.read(MOST_OF_DIGEST);
-        let digest = digest.map_err(CheckpointerError::IOError)?;
-        let digest = String::from_utf8_lossy(digest.trim_ascii());
-        let bytes = of_digest(&file, Some(&digest), MOST_BYTES);
-        let bytes = bytes.map_err(CheckpointerError::IOError)?;
-        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
-    }
-}
-
-impl<R: Checkpoint> Checkpointer<R> for Part {
-    fn save(&self, epoch: usize, record: R) -> Result<(), CheckpointerError> {
-        let bytes = record
-            .checkpoint_into_bytes()
-            .map_err(CheckpointerError::Record)?;
-        let [file, digest] = self.files(epoch);
-        let write = |file: &Entry, bytes: &[u8]| {
-            write_whole(file, bytes).map_err(|error| CheckpointerError::Unknown(error.to_string()))
-        };
-        write(&file, &bytes)?;
-        write(&digest, data::digest(&bytes).as_bytes())
-    }
-
-    fn delete(&self, epoch: usize) -> Result<(), CheckpointerError> {
-        for file in self.files(epoch) {
-            remove(&file).map_err(|error| CheckpointerError::Unknown(error.to_string()))?;
+impl Checkpoints<'_> {
+    /// What the training goes on from: the model and the optimizer with the state of the checkpoint, and the losses up to it.
+    pub(super) fn start(
+        &self,
+        model: Model,
+        optimizer: ModuleOptimizer,
+    ) -> Result<(Model, ModuleOptimizer, Losses), LabError> {
+        make_folder(&self.folder.checkpoints())?;
+        if self.after == 0 {
+            return Ok((model, optimizer, Losses::default()));
         }
-        Ok(())
+        let (weights, state) = records(self.folder, self.after)?;
+        let losses = stored_losses(self.folder)?.up_to(self.after * EPOCH);
+        Ok((
+            model.load_record(weights),
+            optimizer.load_record(state),
+            losses,
+        ))
     }
 
-    fn restore(&self, epoch: usize) -> Result<R, CheckpointerError> {
-        self.read(epoch)
+    /// Writes the checkpoint of an epoch, and removes those that are no longer kept.
+    pub(super) fn write(
+        &self,
+        epoch: usize,
+        model: &Model,
+        optimizer: &ModuleOptimizer,
+        losses: &Losses,
+    ) -> Result<(), LabError> {
+        let failed = |error: RecordError| LabError::Machine(error.to_string());
+        write_sealed(&self.folder.losses(), losses)?;
+        let parts = [
+            model.clone().into_record().into_bytes().map_err(failed)?,
+            optimizer.to_record().into_bytes().map_err(failed)?,
+        ];
+        for ([file, of_file], bytes) in files(self.folder, epoch).iter().zip(parts) {
+            write_whole(file, &bytes)?;
+            write_whole(of_file, digest(&bytes).as_bytes())?;
+        }
+        let Some(old) = epoch.checked_sub(KEPT) else {
+            return Ok(());
+        };
+        files(self.folder, old)
+            .iter()
+            .flatten()
+            .try_for_each(remove)
     }
+}
+
+/// The files of a checkpoint: of the weights and of the optimizer, each with the file of its digest.
+fn files(folder: &TrialFolder, epoch: usize) -> [[Entry; 2]; 2] {
+    let folder = folder.checkpoints();
+    ["model", "optim"].map(|part| {
+        ["bpk", "sha256"].map(|ending| folder.entry(format!("{part}-{epoch}.{ending}")))
+    })
+}
+
+/// A part of a checkpoint, if it is there as it was written. What Burn is given are bytes, so that it reads no file itself.
+fn read<R>(
+    [file, of_file]: &[Entry; 2],
+    parsed: fn(Bytes) -> Result<R, RecordError>,
+) -> Result<R, LabError> {
+    let bytes = of_file.read(MOST_OF_DIGEST).and_then(|digest| {
+        let digest = String::from_utf8_lossy(digest.trim_ascii());
+        of_digest(file, Some(&digest), MOST_BYTES)
+    });
+    let bytes = Bytes::from_bytes_vec(bytes.map_err(LabError::file(file))?);
+    parsed(bytes).map_err(|error| LabError::Content {
+        path: file.to_path_buf(),
+        reason: error.to_string(),
+    })
+}
+
+/// The weights and the state of the optimizer in the checkpoint of an epoch.
+fn records(
+    folder: &TrialFolder,
+    epoch: usize,
+) -> Result<(ModuleRecord, OptimizerRecord), LabError> {
+    let [model, optimizer] = files(folder, epoch);
+    Ok((
+        read(&model, ModuleRecord::from_bytes)?,
+        read(&optimizer, OptimizerRecord::from_bytes)?,
+    ))
 }
 
 /// The losses up to the last checkpoint.
-pub(super) fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
+fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
     let (losses, sealed): (Losses, bool) = read_sealed(&folder.losses())?;
     match sealed {
         true => Ok(losses),
@@ -127,26 +155,19 @@ pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> LastCheckpoint {
         .iter()
         .filter_map(|name| {
             let name = name.to_str()?;
-            name.strip_prefix("scheduler-")?
+            name.strip_prefix("optim-")?
                 .strip_suffix(".bpk")?
                 .parse()
                 .ok()
         })
+        .filter(|epoch: &usize| epoch.saturating_mul(EPOCH) < steps)
         .collect();
     epochs.sort_unstable();
     let losses = stored_losses(folder).map_or(0, |losses| losses.training.len());
-    let [model, optimizer, schedule] = Part::all(folder);
+    let is_whole = |epoch: usize| epoch * EPOCH <= losses && records(folder, epoch).is_ok();
     let mut last = LastCheckpoint::default();
     for epoch in epochs.into_iter().rev() {
-        let done = epoch.saturating_mul(EPOCH);
-        if done >= steps {
-            continue;
-        }
-        if done <= losses
-            && model.is_whole::<ModuleRecord>(epoch)
-            && optimizer.is_whole::<OptimizerRecord>(epoch)
-            && schedule.is_whole::<LrSchedulerRecord>(epoch)
-        {
+        if is_whole(epoch) {
             last.epochs = epoch;
             break;
         }

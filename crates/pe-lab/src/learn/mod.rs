@@ -4,12 +4,11 @@
 //! |---|---|
 //! | `batch` | samples as tensors, padded and with their positions |
 //! | `model` | the reference model: a small transformer encoder around one positional scheme |
-//! | `training` | the training loop, which is `burn-train`'s |
+//! | `training` | the training loop |
 //! | `schedule` | the learning rate of every step |
-//! | `loader` | the batches of a task as a data loader |
-//! | `losses` | the loss of every step and on held-out sequences: reported, kept, and checked |
+//! | `held_out` | the loss on held-out sequences along a training |
+//! | `losses` | the losses of a training |
 //! | `checkpoints` | checkpoints that are whole or not there, and from which a training can go on |
-//! | `silent` | a renderer that leaves the terminal alone |
 //! | `convergence` | whether a training had come to its end |
 //! | `evaluation` | scores by length, by position and by depth |
 //! | `generation` | what a decoder writes after a prompt |
@@ -21,12 +20,11 @@ mod convergence;
 mod cost;
 mod evaluation;
 mod generation;
+mod held_out;
 mod language;
-mod loader;
 mod losses;
 mod model;
 mod schedule;
-mod silent;
 mod training;
 
 pub use batch::{InputTensor, TensorBatch};
@@ -39,6 +37,6 @@ pub use evaluation::{
 };
 pub use generation::{Generated, generate};
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
-pub use losses::{CurvePoint, OnHeldOut, OnStep};
+pub use losses::CurvePoint;
 pub use model::{Model, TOKEN_STD, parameter_bits};
-pub use training::{Job, StepLoss, Trained, Watch, train};
+pub use training::{Job, OnHeldOut, OnStep, Trained, Watch, train};

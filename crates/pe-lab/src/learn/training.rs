@@ -1,30 +1,28 @@
-//! Training on `burn-train`.
+//! The training loop.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use burn::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::module::Module;
-use burn::optim::ModuleOptimizer;
-use burn::tensor::{Device, ExecutionError, Tensor};
-use burn::train::checkpoint::KeepLastNCheckpoints;
-use burn::train::metric::{Adaptor, LearningRateMetric, LossInput, LossMetric};
-use burn::train::{
-    InferenceStep, Interrupter, ItemLazy, Learner, SupervisedTraining, TrainOutput, TrainStep,
-};
+use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Tensor};
 use pe_encoder::{Adam, Kernels};
 
 use super::batch::TensorBatch;
-use super::checkpoints::{Checkpoints, EPOCH, Part, stored_losses};
-use super::loader::{Batches, HeldOut};
-use super::losses::{CurvePoint, LossLog, Losses, OnHeldOut, OnStep};
+use super::checkpoints::{Checkpoints, EPOCH};
+use super::held_out::HeldOut;
+use super::losses::{CurvePoint, Losses, read_loss};
 use super::model::Model;
 use super::schedule::schedule;
-use super::silent::SilentRenderer;
-use crate::ask::Recipe;
+use crate::ask::{Recipe, Scheme};
 use crate::error::LabError;
-use crate::folder::{TrialFolder, make_folder};
+use crate::rng::stream_of;
 use crate::task::Task;
+
+/// The number of tests on held-out sequences along a training of enough steps.
+const TESTS: usize = 10;
 
 /// The result of a training.
 pub struct Trained {
@@ -39,49 +37,51 @@ pub struct Trained {
     pub steps: usize,
     /// The number of input tokens in these steps.
     pub tokens: usize,
-    /// From the start of the first step to the end of the last, without the held-out sequences.
+    /// The time of these steps: from drawing a batch to its loss, without held-out sequences and checkpoints.
     pub elapsed: Duration,
 }
 
 /// What a model is trained on, how, and where.
 pub struct Job<'a> {
     /// The task.
-    pub task: Arc<dyn Task>,
+    pub task: &'a dyn Task,
     /// The seed of the training data.
     pub seed: u64,
     /// Optimizer steps.
     pub steps: usize,
     /// How to train.
     pub recipe: &'a Recipe,
-    /// The folder for the files of the training.
-    pub folder: &'a TrialFolder,
     /// The device, with autodiff.
     pub device: &'a Device,
 }
 
+/// Called after every step with the number of steps done and the loss of the last one.
+pub type OnStep<'a> = Box<dyn FnMut(usize, f64) + 'a>;
+
+/// Called after every test on held-out sequences with the losses of all of them so far.
+pub type OnHeldOut<'a> = Box<dyn FnMut(&[CurvePoint]) + 'a>;
+
 /// How a training reports its progress, whether it writes checkpoints, and what can stop it.
-pub struct Watch {
+pub struct Watch<'a> {
     /// Called after every step.
-    pub on_step: OnStep,
+    pub on_step: OnStep<'a>,
     /// Called after every test on held-out sequences.
-    pub on_held_out: OnHeldOut,
-    /// Whether to draw Burn's dashboard. Without a terminal Burn prints lines of its own instead.
-    pub dashboard: bool,
-    /// Whether to write checkpoints, and from which one to go on.
-    pub checkpoints: Checkpoints,
-    /// Stops the training from another thread.
-    pub interrupter: Interrupter,
+    pub on_held_out: OnHeldOut<'a>,
+    /// The checkpoints to write, and the one to go on from. A trial of a study has none: it is short, and is run again if it
+    /// is stopped.
+    pub checkpoints: Option<Checkpoints<'a>>,
+    /// Stops the training before its next step, once it is true.
+    pub stop: Arc<AtomicBool>,
 }
 
-impl Watch {
-    /// Calls `on_step` after every step. No dashboard, no checkpoints.
-    pub fn steps(on_step: impl FnMut(usize, f64) + Send + 'static) -> Self {
+impl<'a> Watch<'a> {
+    /// Calls `on_step` after every step. No checkpoints.
+    pub fn steps(on_step: impl FnMut(usize, f64) + 'a) -> Self {
         Self {
             on_step: Box::new(on_step),
             on_held_out: Box::new(|_| {}),
-            dashboard: false,
-            checkpoints: Checkpoints::None,
-            interrupter: Interrupter::new(),
+            checkpoints: None,
+            stop: Arc::default(),
         }
     }
 }
@@ -90,130 +90,88 @@ impl Watch {
 ///
 /// # Errors
 ///
-/// [`LabError::Trial`] when the loss is not finite, [`LabError::Machine`] when a step fails or a checkpoint
-/// cannot be written, [`LabError::Stopped`] when the interrupter stopped the training, [`LabError::File`] when
-/// the losses cannot be written.
-pub fn train(model: Model, job: Job<'_>, watch: Watch) -> Result<Trained, LabError> {
-    let Job {
-        task,
-        seed,
-        steps,
-        recipe,
-        folder,
-        device,
-    } = job;
-    let interrupter = watch.interrupter;
-    let (first, losses) = match watch.checkpoints {
-        Checkpoints::None | Checkpoints::After(0) => (0, Losses::default()),
-        Checkpoints::After(epochs) => (epochs * EPOCH, stored_losses(folder)?),
-    };
-    let mut losses = losses.up_to(first);
-    let unwritten = Arc::new(Mutex::new(None));
-    let tokens = Arc::new(AtomicUsize::new(0));
-    let next_step = Arc::new(AtomicUsize::new(first));
-    let testing = Arc::new(AtomicU64::new(0));
-    let held_out = Arc::new(HeldOut::new(
-        task.clone(),
-        model.scheme().clone(),
-        steps,
-        next_step.clone(),
-        testing.clone(),
-        device,
-    ));
-    let started = Instant::now();
-    let mut on_held_out = watch.on_held_out;
-    if first == 0
-        && let Some(loss) = held_out.loss_before(&model.valid())?
-    {
-        losses.held_out.push(CurvePoint { step: 0, loss });
-        on_held_out(&losses.held_out);
+/// [`LabError::Trial`] when a loss is not finite, [`LabError::Machine`] when the device fails, [`LabError::Stopped`] when the
+/// training was stopped, [`LabError::File`] when a checkpoint cannot be written or read.
+pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Trained, LabError> {
+    let steps = job.steps;
+    let (mut optimizer, mut losses) = (optimizer(job.recipe), Losses::default());
+    if let Some(checkpoints) = &watch.checkpoints {
+        (model, optimizer, losses) = checkpoints.start(model, optimizer)?;
     }
-    let losses = Arc::new(Mutex::new(losses));
-    let training = Arc::new(Batches {
-        task,
-        scheme: model.scheme().clone(),
-        batch_size: recipe.batch_size,
-        steps,
-        seed,
-        device: device.clone(),
-        next_step,
-        tokens: tokens.clone(),
-    });
-    let optimizer = optimizer(recipe);
-    let schedule = schedule(recipe, steps)?;
-
-    let mut training = SupervisedTraining::new(folder.path(), training, held_out)
-        .metric_train_numeric(LossMetric::new())
-        .metric_valid_numeric(LossMetric::new())
-        .with_metric_logger(LossLog {
-            losses: losses.clone(),
-            testing: Vec::new(),
-            unwritten: unwritten.clone(),
-            loss: None,
-            file: (watch.checkpoints != Checkpoints::None).then(|| folder.losses()),
-            on_step: watch.on_step,
-            on_held_out,
-            interrupter: interrupter.clone(),
-        })
-        .with_application_logger(None)
-        .with_interrupter(interrupter)
-        .num_epochs(steps.div_ceil(EPOCH));
-    training = match watch.dashboard {
-        true => training.metric_train_numeric(LearningRateMetric::new()),
-        false => training.renderer(Box::new(SilentRenderer)),
-    };
-    if let Checkpoints::After(epochs) = watch.checkpoints {
-        let places = folder.checkpoints();
-        make_folder(&places)?;
-        let [model, optimizer, schedule] = Part::all(folder);
-        training = training
-            .with_custom_checkpointers(model, optimizer, schedule)
-            .with_checkpointing_strategy(KeepLastNCheckpoints::new(2));
-        if epochs > 0 {
-            training = training.checkpoint(epochs);
+    let first = losses.training.len();
+    let mut schedule = schedule(job.recipe, steps)?;
+    for _ in 0..first {
+        schedule.step();
+    }
+    let scheme = model.scheme().clone();
+    let held_out = HeldOut::new(job.task, job.device.clone().inner());
+    if first == 0 {
+        test(&held_out, &model, 0, &mut losses, &mut watch)?;
+    }
+    let (mut tokens, mut elapsed) = (0, Duration::ZERO);
+    for step in first..steps {
+        let done = step + 1;
+        if watch.stop.load(Ordering::Relaxed) {
+            return Err(LabError::Stopped { done: step, steps });
+        }
+        let started = Instant::now();
+        let (batch, of_batch) = job.batch(&scheme, step)?;
+        let loss;
+        (model, loss) = train_step(model, batch, &mut optimizer, schedule.step());
+        let loss = read_loss(loss)?;
+        tokens += of_batch;
+        elapsed += started.elapsed();
+        losses.training.push(loss);
+        (watch.on_step)(done, loss);
+        if !loss.is_finite() {
+            return Err(diverged(format!("the loss is {loss} at step {done}")));
+        }
+        if is_tested(done, steps) {
+            test(&held_out, &model, done, &mut losses, &mut watch)?;
+        }
+        if let Some(checkpoints) = &watch.checkpoints
+            && done.is_multiple_of(EPOCH)
+            && done < steps
+        {
+            checkpoints.write(done / EPOCH, &model, &optimizer, &losses)?;
         }
     }
-    let result = training.launch(Learner::new(model, optimizer, schedule));
-    let testing = Duration::from_nanos(testing.load(Ordering::Relaxed));
-    let elapsed = started.elapsed().saturating_sub(testing);
-
-    if let Some(error) = result.error {
-        return Err(LabError::Machine(error.to_string()));
-    }
-    let mut unwritten = unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = unwritten.take() {
-        return Err(error);
-    }
-    let mut kept = losses.lock().unwrap_or_else(PoisonError::into_inner);
-    let Losses {
-        training: losses,
-        held_out,
-    } = std::mem::take(&mut *kept);
-    if let Some(index) = losses.iter().position(|loss| !loss.is_finite()) {
-        let (loss, step) = (losses[index], index + 1);
-        let reason = format!("diverged: the loss is {loss} at step {step}");
-        return Err(LabError::Trial(reason));
-    }
-    if let Some(point) = held_out.iter().find(|point| !point.loss.is_finite()) {
-        let CurvePoint { step, loss } = point;
-        let reason =
-            format!("diverged: the loss on held-out sequences is {loss} after step {step}");
-        return Err(LabError::Trial(reason));
-    }
-    if losses.len() < steps {
-        return Err(LabError::Stopped {
-            done: losses.len(),
-            steps,
-        });
-    }
     Ok(Trained {
-        model: result.model,
-        losses,
-        held_out,
+        model: model.valid(),
+        losses: losses.training,
+        held_out: losses.held_out,
         steps: steps - first,
-        tokens: tokens.load(Ordering::Relaxed),
+        tokens,
         elapsed,
     })
+}
+
+impl Job<'_> {
+    /// The batch of a step, and the number of its tokens. They depend on the number of the step alone, so that a training that
+    /// goes on from a checkpoint has the same ones.
+    fn batch(&self, scheme: &Scheme, step: usize) -> Result<(TensorBatch, usize), LabError> {
+        let seed = stream_of(self.task.name(), self.seed);
+        let samples = self.task.train_batch(seed, step, self.recipe.batch_size);
+        let tokens = samples.iter().map(|sample| sample.input.len()).sum();
+        let batch = TensorBatch {
+            dropout_seed: Some(stream_of("dropout", seed.wrapping_add(step as u64))),
+            ..TensorBatch::new(&samples, self.task.readout(), self.device)
+        };
+        let batch = batch.at(&samples, &mut scheme.for_training(seed, step))?;
+        Ok((batch, tokens))
+    }
+}
+
+/// One step: forward, backward and the optimizer.
+pub(super) fn train_step(
+    model: Model,
+    batch: TensorBatch,
+    optimizer: &mut ModuleOptimizer,
+    rate: ModuleLearningRate,
+) -> (Model, Tensor<1>) {
+    let loss = model.loss(batch);
+    let gradients = GradientsParams::from_grads(loss.backward(), &model);
+    (optimizer.step(rate, model, gradients), loss)
 }
 
 /// The optimizer of a recipe.
@@ -228,37 +186,33 @@ pub(super) fn optimizer(recipe: &Recipe) -> ModuleOptimizer {
     })
 }
 
-/// The loss of a step: the only output that `burn-train` sees.
-pub struct StepLoss(Tensor<1>);
-
-impl ItemLazy for StepLoss {
-    fn sync(self) -> Result<Self, ExecutionError> {
-        self.0.device().flush()?;
-        Ok(Self(self.0.without_autodiff()))
+/// Tests on held-out sequences after some steps.
+fn test(
+    held_out: &HeldOut<'_>,
+    model: &Model,
+    step: usize,
+    losses: &mut Losses,
+    watch: &mut Watch<'_>,
+) -> Result<(), LabError> {
+    let Some(loss) = held_out.loss(model)? else {
+        return Ok(());
+    };
+    losses.held_out.push(CurvePoint { step, loss });
+    (watch.on_held_out)(&losses.held_out);
+    match loss.is_finite() {
+        true => Ok(()),
+        false => Err(diverged(format!(
+            "the loss on held-out sequences is {loss} after step {step}"
+        ))),
     }
 }
 
-impl Adaptor<LossInput> for StepLoss {
-    fn adapt(&self) -> LossInput {
-        LossInput::new(self.0.clone())
-    }
+/// Whether there is a test on held-out sequences after this many steps.
+fn is_tested(done: usize, steps: usize) -> bool {
+    let epochs = steps.div_ceil(EPOCH).div_ceil(TESTS);
+    done == steps || done.is_multiple_of(epochs * EPOCH)
 }
 
-impl TrainStep for Model {
-    type Input = TensorBatch;
-    type Output = StepLoss;
-
-    fn step(&self, batch: TensorBatch) -> TrainOutput<StepLoss> {
-        let loss = self.loss(batch);
-        TrainOutput::new(self, loss.backward(), StepLoss(loss))
-    }
-}
-
-impl InferenceStep for Model {
-    type Input = TensorBatch;
-    type Output = StepLoss;
-
-    fn step(&self, batch: TensorBatch) -> StepLoss {
-        StepLoss(self.loss(batch))
-    }
+fn diverged(how: String) -> LabError {
+    LabError::Trial(format!("diverged: {how}"))
 }

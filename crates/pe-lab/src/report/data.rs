@@ -329,16 +329,24 @@ pub fn file_title(data: &DataSpec) -> &str {
     data.file.strip_suffix(".images").unwrap_or(&data.file)
 }
 
-/// What a task is called: a person's own data by the name of its file, so that results of several files can be put
-/// together.
+/// What is tested, of a person's data: the file of `--test`, if there is one.
+pub fn tested_file(data: &DataSpec) -> &str {
+    data.test
+        .as_ref()
+        .map_or(file_title(data), |test| &test.file)
+}
+
+/// What a task is called: a person's own data by the name of the file that is tested, so that results of several files can be
+/// put together.
 pub fn title(task: &str, own_data: Option<&DataSpec>) -> String {
     let Some(data) = own_data else {
         return task.to_string();
     };
     let file = file_title(data);
-    match data.folds {
-        Some(_) => format!("{file}, {task}"),
-        None => file.to_string(),
+    match (data.folds, &data.test) {
+        (Some(_), _) => format!("{file}, {task}"),
+        (None, Some(test)) => format!("{} (trained on {file})", test.file),
+        (None, None) => file.to_string(),
     }
 }
 

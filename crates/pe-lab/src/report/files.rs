@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::data::title;
+use super::data::{TaskFacts, title};
 use crate::ask::TrialSpec;
 use crate::error::LabError;
 use crate::folder::{Entry, StudyFolder, write_csv, write_whole};
@@ -23,7 +23,8 @@ struct Row<'a> {
     samples: Option<usize>,
     accuracy: Option<f64>,
     exact_match: Option<f64>,
-    /// What `value` measures. This column and the next are only in the table of a study with a loss.
+    /// What `value` measures, and in which unit: `bits per character`, or `error in COLUMN`, the mean absolute error in the unit
+    /// of that column. This column and the next are only in the table of a study with a loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     measure: Option<Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +101,6 @@ fn of_length<'a>(
             _ => None,
         },
         exact_match: score.exact,
-        measure: Some(Some(score.score.measure().name())),
         value: Some(Some(score.score.value())),
         floor: Some(score.floor),
         normalized: Some(score.normalized()),
@@ -152,7 +152,12 @@ fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
 }
 
 /// Writes `results.csv` and `results.jsonl`, and `depths.csv` if there are scores by depth, and returns their paths.
-pub fn write(folder: &StudyFolder, outcomes: &Outcomes) -> Result<Vec<Entry>, LabError> {
+/// `tasks` are those of the study.
+pub fn write(
+    folder: &StudyFolder,
+    outcomes: &Outcomes,
+    tasks: &[TaskFacts],
+) -> Result<Vec<Entry>, LabError> {
     let table = folder.results_csv();
     let missing = outcomes.missing.iter().map(|(spec, reason)| Row {
         failure: Some(reason.as_deref().unwrap_or("not run yet")),
@@ -164,8 +169,10 @@ pub fn write(folder: &StudyFolder, outcomes: &Outcomes) -> Result<Vec<Entry>, La
         .iter()
         .any(|row| row.value.is_some() && row.accuracy.is_none());
     for row in &mut lines {
-        row.measure = has_loss.then(|| row.measure.take().flatten());
+        let task = tasks.iter().find(|task| task.title == row.task);
+        let measure = task.map(|task| task.measure.name());
         row.value = has_loss.then(|| row.value.flatten());
+        row.measure = has_loss.then(|| measure.filter(|_| row.value.flatten().is_some()));
     }
     write_csv(&table, lines)?;
 

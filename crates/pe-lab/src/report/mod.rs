@@ -189,7 +189,7 @@ impl<'a> Report<'a> {
         let mut written = vec![folder.page(), folder.summary()];
         write_json(&folder.summary(), &self.summary)?;
         if let Some((study, outcomes)) = self.run {
-            written.extend(files::write(folder, outcomes)?);
+            written.extend(files::write(folder, outcomes, &self.data.tasks)?);
             written.extend(self.write_winner(study, outcomes, folder)?);
         }
         let mut figures: Vec<Figure> = charts.all().chain(&encodings.figures).cloned().collect();

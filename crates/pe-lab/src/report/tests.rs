@@ -60,6 +60,12 @@ fn the_file_that_was_tested_is_named() {
     });
     let said = judged(&study).verdict;
     assert!(of(&said).unwrap().contains("rows of b.csv"), "{said:?}");
+    let text = said.join("\n").replace("(trained on a.csv)", "");
+    assert!(
+        text.contains("b.csv") && !text.contains("a.csv"),
+        "{said:?}"
+    );
+    assert_eq!(judged(&study).tasks[0].title, "b.csv (trained on a.csv)");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The progress of a study: bars on a terminal, one line per finished trial elsewhere, or nothing.
+//! The progress of a study or of one training: bars on a terminal, lines elsewhere, or nothing.
 
 use std::io::IsTerminal;
 
@@ -64,6 +64,19 @@ impl Progress {
         }));
         bar.set_prefix(trial.id());
         Some(bar)
+    }
+
+    /// The bar of one training, with its last loss as the message.
+    pub(crate) fn training(&self, trial: &TrialSpec) -> ProgressBar {
+        let Some(bars) = self.bars() else {
+            return ProgressBar::hidden();
+        };
+        let bar = bars.all.add(ProgressBar::new(trial.steps as u64));
+        bar.set_style(style(
+            "{prefix:<28} {wide_bar} {pos} of {len} steps  loss {msg}  {eta} left",
+        ));
+        bar.set_prefix(trial.id());
+        bar
     }
 
     pub(super) fn advance(&self, work: u64) {

@@ -1,7 +1,7 @@
 //! One trial: build the model, train it, test it. Its numbers depend on its spec alone.
 
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Device;
@@ -14,8 +14,8 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::{Entry, TrialFolder, of_digest, read_sealed, write_csv, write_sealed};
 use crate::learn::{
-    Checkpoints, CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch,
-    evaluate, evaluate_language, forecast, has_converged, train,
+    CurvePoint, Job, Keep, LanguageScores, LengthScore, Model, Trained, Watch, evaluate,
+    evaluate_language, forecast, has_converged, train,
 };
 use crate::task::{Task, TestRows, Tuning};
 
@@ -202,7 +202,7 @@ pub fn read_weights(
     }
 }
 
-/// Runs a trial. `folder` gets its `encoding.csv`, and the checkpoints that `watch` asks for.
+/// Runs a trial. `folder` gets its `encoding.csv`.
 ///
 /// For a trial that goes on until it has converged, the number of steps is chosen first, on examples that are held out of
 /// the training ([`Tuning`]): it is trained without them from its start with the steps of each of
@@ -215,12 +215,12 @@ pub fn read_weights(
 /// # Errors
 ///
 /// When the spec names a device or a scheme that does not exist, when a file cannot be written, or
-/// [`LabError::Stopped`] when the interrupter of `watch` stopped the training.
+/// [`LabError::Stopped`] when `watch` stopped the training.
 pub fn run_trial(
     spec: &TrialSpec,
     task: &Arc<dyn Task>,
     folder: &TrialFolder,
-    watch: Watch,
+    watch: Watch<'_>,
 ) -> Result<TrialResult, LabError> {
     let held_out: Option<Arc<dyn Task>> = match spec.chooses() {
         None => None,
@@ -245,7 +245,7 @@ pub fn run_trial(
     let (mut weights, mut encoding) = (None, None);
     let choosing = held_out.as_ref().unwrap_or(task);
     let device = plain.clone().autodiff();
-    let outcome = match train_on(spec, task, choosing, folder, watch, &device) {
+    let outcome = match train_on(spec, task, choosing, watch, &device) {
         Ok(trained) => {
             let model = &trained.model;
             let (parameters, position_parameters) =
@@ -319,71 +319,55 @@ fn train_on(
     spec: &TrialSpec,
     task: &Arc<dyn Task>,
     choosing: &Arc<dyn Task>,
-    folder: &TrialFolder,
-    watch: Watch,
+    mut watch: Watch<'_>,
     device: &Device,
 ) -> Result<Trained, LabError> {
-    let run = |task: &Arc<dyn Task>, steps: usize, watch: Watch| {
+    let run = |task: &Arc<dyn Task>, steps: usize, watch: Watch<'_>| {
         let model = Model::init(&spec.model, task.as_ref(), &spec.scheme, spec.seed, device)?;
         let job = Job {
-            task: task.clone(),
+            task: task.as_ref(),
             seed: spec.seed,
             steps,
             recipe: &spec.recipe,
-            folder,
             device,
         };
         train(model, job, watch)
     };
     let trainings = spec.trainings();
-    let Some((last, before)) = trainings.split_last() else {
-        return run(task, spec.steps, watch);
-    };
-    let Watch {
-        on_step,
-        on_held_out,
-        interrupter,
-        ..
-    } = match (before, watch.checkpoints) {
-        ([], _) => return run(task, *last, watch),
-        (_, Checkpoints::None) => watch,
-        (_, Checkpoints::After(_)) => {
+    let (last, before) = match trainings.split_last() {
+        None => return run(task, spec.steps, watch),
+        Some((last, [])) => return run(task, *last, watch),
+        Some(_) if watch.checkpoints.is_some() => {
             return Err(LabError::Usage(format!(
                 "{} goes on until it has converged, and has no checkpoints",
                 spec.id()
             )));
         }
+        Some(more) => more,
     };
-    let on_step = Arc::new(Mutex::new(on_step));
-    let on_held_out = Arc::new(Mutex::new(on_held_out));
     let mut done = 0;
-    let mut watched = |steps: usize| {
-        let (on_step, before) = (on_step.clone(), done);
-        let on_held_out = on_held_out.clone();
+    let mut run_next = |task: &Arc<dyn Task>, steps: usize| {
+        let before = done;
         done += steps;
-        Watch {
-            interrupter: interrupter.clone(),
+        let watch = Watch {
+            on_step: Box::new(|step, loss| (watch.on_step)(before + step, loss)),
             // The losses are those of the training that runs.
-            on_held_out: Box::new(move |points| {
-                let mut shown = on_held_out.lock().unwrap_or_else(PoisonError::into_inner);
-                shown(points);
-            }),
-            ..Watch::steps(move |step, loss| {
-                let mut on_step = on_step.lock().unwrap_or_else(PoisonError::into_inner);
-                on_step(before + step, loss);
-            })
-        }
+            on_held_out: Box::new(|points| (watch.on_held_out)(points)),
+            checkpoints: None,
+            stop: watch.stop.clone(),
+        };
+        run(task, steps, watch)
     };
     for steps in before {
-        let trained = run(choosing, *steps, watched(*steps))?;
+        let trained = run_next(choosing, *steps)?;
         if has_converged(&trained.held_out) == Some(true) {
             return match spec.tuning {
                 true => Ok(trained),
-                false => run(task, *steps, watched(*steps)),
+                false => run_next(task, *steps),
             };
         }
     }
-    run(task, *last, watched(*last))
+    run_next(task, *last)
 }
 
 /// Writes what the trained scheme adds to the token embeddings: a row per position, a column per

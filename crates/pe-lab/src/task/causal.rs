@@ -248,10 +248,11 @@ impl Task for Causal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Addition, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning};
+    use super::super::{
+        Addition, Answer, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning,
+    };
     use super::*;
     use crate::ask::Tasks;
-    use crate::task::Answer;
 
     fn of(task: impl Task + 'static) -> Causal {
         Causal::of(Arc::new(task)).unwrap()

@@ -26,6 +26,9 @@ const MOST: usize = 9;
 /// The floor is a tenth, the accuracy of a constant answer. It is not the best accuracy without positions, which
 /// know that the value is at most the number of all increments.
 ///
+/// Seen here after 2,500 steps (seed 1, accuracy at 16, 24, 30 and 60 operations): `cope` 1.00, 1.00, 0.97 and 0.53; `t5` 1.00, 0.94,
+/// 0.34 and 0.13.
+///
 /// Source: O. Golovneva et al., *Contextual Position Encoding: Learning to Count What's Important*, 2024 (arXiv 2405.18719), the
 /// counting task, here with one variable.
 #[derive(Clone, Copy, Debug, Default)]

@@ -25,6 +25,10 @@ const FIRST_SHIFT: usize = SYMBOLS;
 /// The floor is that of a model that knows which symbol is named and no positions: the answer is then any of the `n − 3`
 /// other symbols ([`expected_mode_share`] of seven).
 ///
+/// No scheme was seen to learn it here, inside the training lengths either: after 2,500 steps (seed 1, accuracy at 16 and 24 tokens) `t5`
+/// has 0.26 and 0.27, `cope` 0.29 and 0.28; after 8,000 steps `t5` has 0.30 and 0.30, after 6,000 `rotary` 0.27 and 0.29. The
+/// floors are 0.30 and 0.26, and the losses still fell.
+///
 /// Source: A. Gopalakrishnan et al., *Decoupling the "What" and "Where" With Polar Coordinate Positional Embeddings*, 2025
 /// (arXiv 2509.10534), the task "Indirect Indexing".
 #[derive(Clone, Copy, Debug, Default)]

@@ -22,6 +22,9 @@ const EQUALS: usize = MODULUS + 3;
 /// The floor is exact for a constant answer: a product with a 0 is 0, so 0 is the likeliest value. It is not the best
 /// accuracy without positions.
 ///
+/// No scheme was seen to learn it here, inside the training lengths either: after 2,500 steps (seed 1, accuracy at 10 and 20 tokens) `t5`
+/// has 0.25 and 0.18, `cope` 0.24 and 0.18; after 8,000 steps `t5` has 0.31 and 0.19. The floors are 0.21 and 0.20.
+///
 /// Source: "Modular Arithmetic (Simple)" of G. Delétang et al., *Neural Networks and the Chomsky Hierarchy*, ICLR 2023.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModularArithmetic;

@@ -10,7 +10,7 @@ use super::{About, Alphabet, NextToken, Stream, Task, TooShort};
 
 const FILE: &[u8] = include_bytes!("../../data/pride_and_prejudice.txt.gz");
 /// The characters of a training window, if nothing else is said. The preset `lm` keeps its time with it.
-const TRAIN_LENGTH: usize = 64;
+pub const TEXT_TRAIN_LENGTH: usize = 64;
 const NAME: &str = "text";
 
 /// The characters of the novel, and the novel as their numbers.
@@ -32,7 +32,7 @@ static TASKS: Mutex<BTreeMap<usize, Arc<NextToken>>> = Mutex::new(BTreeMap::new(
 /// The next character of a novel of 683,934 characters: see [`NextToken`]. Windows of 64 characters to train
 /// on; the last tenth of the novel is held out.
 pub fn text() -> Arc<dyn Task> {
-    text_with(TRAIN_LENGTH).expect("the embedded novel is long enough")
+    text_with(TEXT_TRAIN_LENGTH).expect("the embedded novel is long enough")
 }
 
 /// [`text`] with training windows of another length. It is a task of another name: see [`text_name`].
@@ -63,22 +63,8 @@ pub fn text_with(train_length: usize) -> Result<Arc<dyn Task>, TooShort> {
 /// `text`, or for training windows of another length `text(train_length=128)`.
 pub fn text_name(train_length: usize) -> String {
     match train_length {
-        TRAIN_LENGTH => NAME.into(),
+        TEXT_TRAIN_LENGTH => NAME.into(),
         _ => format!("{NAME}(train_length={train_length})"),
-    }
-}
-
-/// The training length in the name of a task, if it is one of these.
-pub fn text_length(name: &str) -> Option<usize> {
-    let settings = name.trim().strip_prefix(NAME)?.trim();
-    if settings.is_empty() {
-        return Some(TRAIN_LENGTH);
-    }
-    let settings = settings.strip_prefix('(')?.strip_suffix(')')?;
-    let (setting, value) = settings.split_once('=')?;
-    match setting.trim() {
-        "train_length" => value.trim().parse().ok(),
-        _ => None,
     }
 }
 
@@ -115,22 +101,5 @@ mod tests {
             .map(|_| 0)
             .unwrap_or_else(|short| short.needed);
         assert!(needed > 683_934, "{needed}");
-    }
-
-    #[test]
-    fn a_name_has_its_training_length() {
-        for (name, length) in [
-            ("text", Some(64)),
-            ("text(train_length=128)", Some(128)),
-            (" text( train_length = 8 ) ", Some(8)),
-            ("text(train_length=x)", None),
-            ("text(length=8)", None),
-            ("text(train_length=8", None),
-            ("textual", None),
-            ("reverse", None),
-        ] {
-            assert_eq!(text_length(name), length, "{name}");
-        }
-        assert_eq!(text_length(&text_name(128)), Some(128));
     }
 }

@@ -6,7 +6,7 @@ use super::{Answer, Prompted, Readout, Sample, Task};
 use crate::rng::{HostRng, RngExt, generator};
 
 /// Sequences in the test set of one length.
-const TEST_SAMPLES: usize = 512;
+pub(super) const TEST_SAMPLES: usize = 512;
 
 /// A generated task. It defines what is special about the task; everything else of [`Task`] follows.
 ///

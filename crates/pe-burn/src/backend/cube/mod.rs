@@ -3,6 +3,7 @@
 //!
 //! Burn's fusion of operations sees each as one custom operation and fuses around it.
 
+mod element;
 mod rotation;
 mod rows;
 mod windows;
@@ -16,7 +17,6 @@ use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_cubecl::CubeBackend;
-use cubecl::ir::{ElemType, FloatKind};
 
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::backend::{Addend, check_rotation};
@@ -198,16 +198,6 @@ fn spread_spec(strip: &TensorSpec, queries: usize, keys: usize) -> TensorSpec {
 fn strip_spec(gradient: &TensorSpec) -> TensorSpec {
     let [_, heads, queries, keys] = gradient.shape.dims();
     TensorSpec::new([1, heads, 1, queries + keys - 1].into(), gradient.dtype)
-}
-
-/// The type of a tensor's elements, as CubeCL names it.
-fn element(dtype: DType) -> ElemType {
-    ElemType::Float(match dtype {
-        DType::F16 => FloatKind::F16,
-        DType::BF16 => FloatKind::BF16,
-        DType::F32 => FloatKind::F32,
-        other => unreachable!("the kernels do not take {other:?}"),
-    })
 }
 
 impl Kernels for CubeBackend {

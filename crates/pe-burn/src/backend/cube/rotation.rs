@@ -9,7 +9,7 @@ use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
-use super::element;
+use super::element::element;
 use crate::layout::{Layout, Turn};
 
 /// What is known of a rotation when its kernel is compiled.

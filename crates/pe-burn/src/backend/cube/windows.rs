@@ -9,7 +9,7 @@ use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
-use super::element;
+use super::element::element;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn spread_over_pairs<E: Float>(

@@ -3,26 +3,17 @@
 #[cfg(feature = "checkpoint")]
 use std::path::Path;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
-use burn::tensor::{Device, Tensor};
+use burn::module::Initializer;
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::resize::{Resampling, resized};
-use super::window::{Pairs, check_table, check_window, gather, offsets};
-use crate::bias::Bias;
-use crate::bias::distances::of_pairs;
+use super::table::{Entries, Resize, Table, TableBias, TableConfig};
+use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
-use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
-use crate::positions::{Axes, Positions};
+use crate::checkpoint::CheckpointError;
+use crate::error::{PositionError, init};
+use crate::positions::Axes;
 use crate::sizes::SchemeConfig;
-use crate::tensor::dequantized;
-
-/// The entries of a table after those of its offsets: from the class token to a patch, from a patch to the
-/// class token, and from the class token to itself.
-const PREFIX_ENTRIES: usize = 3;
 
 /// The configuration of a [`BeitRelativeBias`].
 ///
@@ -35,15 +26,9 @@ pub struct BeitRelativeBiasConfig {
     /// The height and the width of an image in patches, at least 1 each.
     pub window: [usize; 2],
     /// The initial biases. Default: zeros, as in BEiT.
-    #[serde(default = "default_init")]
+    #[serde(default = "crate::bias::table::zeros")]
     pub init: Initializer,
 }
-
-fn default_init() -> Initializer {
-    Initializer::Zeros
-}
-
-impl Config for BeitRelativeBiasConfig {}
 
 impl BeitRelativeBiasConfig {
     /// The table of a number of heads for an image of `[height, width]` patches; every option at its default.
@@ -51,7 +36,7 @@ impl BeitRelativeBiasConfig {
         Self {
             heads,
             window,
-            init: default_init(),
+            init: zeros(),
         }
     }
 
@@ -67,11 +52,7 @@ impl BeitRelativeBiasConfig {
     /// [`PositionError::Number`] for 0 heads and for a window that is out of bounds,
     /// [`TooLarge`](PositionError::TooLarge) when its table does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<BeitRelativeBias, PositionError> {
-        let [entries, heads] = self.shape()?;
-        let weight = self
-            .init
-            .init_with([entries, heads], Some(entries), Some(heads), device);
-        Ok(self.with_weight(weight))
+        BeitRelativeBias::new(self, device)
     }
 
     /// Builds the module with the table of a trained model, from a safetensors file or a PyTorch one; the
@@ -100,22 +81,27 @@ impl BeitRelativeBiasConfig {
         device: &Device,
     ) -> Result<BeitRelativeBias, CheckpointError> {
         let meaning = "(2 height − 1)(2 width − 1) + 3 of the window, and heads";
-        let weight = parameter(path.as_ref(), name, self.shape()?, meaning, device)?;
-        Ok(self.with_weight(weight))
+        BeitRelativeBias::from_file(self, (path.as_ref(), name), meaning, device)
     }
+}
 
-    /// The shape of the table, checked.
-    fn shape(&self) -> Result<[usize; 2], PositionError> {
-        check_size("heads", self.heads)?;
-        check_window("window", self.window, self.heads)?;
-        Ok([offsets(self.window) + PREFIX_ENTRIES, self.heads])
-    }
+impl TableConfig for BeitRelativeBiasConfig {
+    const NAME: &'static str = "BeitRelativeBias";
 
-    fn with_weight(&self, weight: Param<Tensor<2>>) -> BeitRelativeBias {
-        BeitRelativeBias {
-            weight,
-            config: self.clone(),
+    fn table(&self) -> Table<'_> {
+        Table {
+            heads: self.heads,
+            window: self.window,
+            stride: None,
+            entries: Entries::Offsets { prefix: true },
+            init: &self.init,
         }
+    }
+}
+
+impl Resize for BeitRelativeBiasConfig {
+    fn with_window(self, window: [usize; 2]) -> Self {
+        Self { window, ..self }
     }
 }
 
@@ -153,114 +139,11 @@ init!(BeitRelativeBiasConfig => BeitRelativeBias);
 /// ```
 ///
 /// - **Positions** are on a [`Grid`](crate::Grid) of height and width: a whole image, or some of its tokens
-///   ([`from_grid_ids`](Positions::from_grid_ids)). In a grid smaller than the window, tokens have the
+///   ([`from_grid_ids`](crate::Positions::from_grid_ids)). In a grid smaller than the window, tokens have the
 ///   biases of their offsets; transformers' BEiT resizes its table instead, and so does
 ///   [`resize`](Self::resize).
 /// - **Prefix tokens.** BEiT has one, its class token. With several, as register tokens, all of them share
 ///   the three biases; without one, they are not used.
-#[derive(Module, Debug)]
-#[module(custom_display)]
-pub struct BeitRelativeBias {
-    /// `[(2 height − 1)(2 width − 1) + 3, heads]`, as `relative_position_bias_table` of BEiT's checkpoints.
-    pub weight: Param<Tensor<2>>,
-    #[module(skip)]
-    config: BeitRelativeBiasConfig,
-}
-
-impl BeitRelativeBias {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &BeitRelativeBiasConfig {
-        &self.config
-    }
-
-    /// The same for a window of another `[height, width]`: the table is a new parameter, trained if this
-    /// one is.
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::Number`] for a window that is out of bounds, and when the table is not that of the
-    /// configuration's window; [`TooLarge`](PositionError::TooLarge) when the new one does not fit into
-    /// memory.
-    pub fn resize(self, window: [usize; 2], how: Resampling) -> Result<Self, PositionError> {
-        check_window("window", window, self.config.heads)?;
-        check_table(
-            &self.weight,
-            self.config.window,
-            PREFIX_ENTRIES,
-            self.config.heads,
-        )?;
-        let config = BeitRelativeBiasConfig {
-            window,
-            ..self.config
-        };
-        if window == self.config.window {
-            return Ok(Self { config, ..self });
-        }
-        let weight = resized(self.weight, self.config.window, window, PREFIX_ENTRIES, how);
-        Ok(Self { weight, config })
-    }
-}
-
-impl Bias for BeitRelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
-        let window = self.config.window;
-        check_table(&self.weight, window, PREFIX_ENTRIES, self.config.heads)?;
-        let weight = dequantized(self.weight.val());
-        let own = (&weight.device(), weight.dtype());
-        of_pairs(queries, keys, self.config.heads, own, |queries, keys| {
-            let pairs = Pairs::new(queries, keys, 1)?;
-            pairs.check_within(window)?;
-            let entries = pairs.entries(window, &weight.device());
-            let Some([query, key]) = pairs.prefix(&weight.device()) else {
-                return Ok(gather(weight, entries));
-            };
-            let (shape, last) = (
-                entries.dims(),
-                (offsets(window) + PREFIX_ENTRIES) as i64 - 1,
-            );
-            let (query, key) = (query.expand(shape), key.expand(shape));
-            let entries = entries
-                .mask_fill(query.clone(), last - 2)
-                .mask_fill(key.clone(), last - 1)
-                .mask_fill(query.bool_and(key), last);
-            Ok(gather(weight, entries))
-        })
-    }
-}
-
-impl ModuleDisplay for BeitRelativeBias {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("window", &self.config.window)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3]}"#;
-        let config: BeitRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, BeitRelativeBiasConfig::new(2, [2, 3]));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "BeitRelativeBias {heads: 2, window: [2, 3], params: 36}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<BeitRelativeBiasConfig>(&stray).is_err());
-    }
-}
+///
+/// The field `weight` is `[(2 height − 1)(2 width − 1) + 3, heads]`, as `relative_position_bias_table` of BEiT's checkpoints.
+pub type BeitRelativeBias = TableBias<BeitRelativeBiasConfig>;

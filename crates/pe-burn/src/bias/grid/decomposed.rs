@@ -6,8 +6,7 @@ use std::path::Path;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +14,10 @@ use super::window::{Cells, cells, check_window};
 use crate::backend::memory::check_room;
 use crate::bias::ScoreBias;
 use crate::bias::content::{Sizes, pick, score_bias};
+use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::interpolate::linear;
 use crate::positions::{Axes, Positions};
 use crate::sizes::SchemeConfig;
@@ -36,15 +35,9 @@ pub struct DecomposedRelativeBiasConfig {
     /// queries and keys.
     pub window: [usize; 2],
     /// The initial vectors. Default: zeros, as in SAM.
-    #[serde(default = "default_init")]
+    #[serde(default = "crate::bias::table::zeros")]
     pub init: Initializer,
 }
-
-fn default_init() -> Initializer {
-    Initializer::Zeros
-}
-
-impl Config for DecomposedRelativeBiasConfig {}
 
 impl DecomposedRelativeBiasConfig {
     /// Tables for heads of width `d_head` and a grid of `[height, width]`; every option at its default.
@@ -52,7 +45,7 @@ impl DecomposedRelativeBiasConfig {
         Self {
             d_head,
             window,
-            init: default_init(),
+            init: zeros(),
         }
     }
 
@@ -140,7 +133,7 @@ impl SchemeConfig for DecomposedRelativeBiasConfig {
     }
 }
 
-init!(DecomposedRelativeBiasConfig => DecomposedRelativeBias);
+module!(DecomposedRelativeBiasConfig => DecomposedRelativeBias { d_head, window });
 
 /// Decomposed relative positions: the product of a query with a trained vector for the distance in rows,
 /// plus its product with one for the distance in columns. Li et al., [*MViTv2: Improved Multiscale Vision
@@ -189,13 +182,6 @@ pub struct DecomposedRelativeBias {
     pub columns: Param<Tensor<2>>,
     #[module(skip)]
     config: DecomposedRelativeBiasConfig,
-}
-
-impl DecomposedRelativeBias {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &DecomposedRelativeBiasConfig {
-        &self.config
-    }
 }
 
 impl ScoreBias for DecomposedRelativeBias {
@@ -307,37 +293,4 @@ fn fitted(table: Tensor<2>, rows: usize) -> Tensor<2> {
 fn prefix(cells: &Cells, shape: [usize; 4], device: &Device) -> Option<Tensor<4, Bool>> {
     let mask: Vec<bool> = cells.iter().map(Option::is_none).collect();
     (mask.contains(&true)).then(|| Tensor::from_data(TensorData::new(mask, shape), device))
-}
-
-impl ModuleDisplay for DecomposedRelativeBias {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_head", &self.config.d_head)
-            .add_debug_attribute("window", &self.config.window)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"d_head": 2, "window": [2, 3]}"#;
-        let config: DecomposedRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, DecomposedRelativeBiasConfig::new(2, [2, 3]));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "DecomposedRelativeBias {d_head: 2, window: [2, 3], params: 16}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<DecomposedRelativeBiasConfig>(&stray).is_err());
-    }
 }

@@ -3,23 +3,17 @@
 #[cfg(feature = "checkpoint")]
 use std::path::Path;
 
-use alloc::format;
-
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
-use burn::tensor::{Device, Tensor};
+use burn::module::Initializer;
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::window::{Pairs, check_window, gather};
-use crate::bias::distances::of_pairs;
-use crate::bias::{Bias, check_table};
+use super::table::{Entries, Table, TableBias, TableConfig};
+use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
-use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
-use crate::positions::{Axes, Positions};
+use crate::checkpoint::CheckpointError;
+use crate::error::{PositionError, init};
+use crate::positions::Axes;
 use crate::sizes::SchemeConfig;
-use crate::tensor::dequantized;
 
 /// The configuration of a [`LevitRelativeBias`].
 ///
@@ -37,19 +31,13 @@ pub struct LevitRelativeBiasConfig {
     #[serde(default = "default_stride")]
     pub stride: usize,
     /// The initial biases. Default: zeros, as in LeViT.
-    #[serde(default = "default_init")]
+    #[serde(default = "crate::bias::table::zeros")]
     pub init: Initializer,
 }
 
 fn default_stride() -> usize {
     1
 }
-
-fn default_init() -> Initializer {
-    Initializer::Zeros
-}
-
-impl Config for LevitRelativeBiasConfig {}
 
 impl LevitRelativeBiasConfig {
     /// The biases of a number of heads for a grid of `[height, width]`; every option at its default.
@@ -58,7 +46,7 @@ impl LevitRelativeBiasConfig {
             heads,
             window,
             stride: default_stride(),
-            init: default_init(),
+            init: zeros(),
         }
     }
 
@@ -79,11 +67,7 @@ impl LevitRelativeBiasConfig {
     /// [`PositionError::Number`] for 0 heads, a stride of 0 and a window that is out of bounds,
     /// [`TooLarge`](PositionError::TooLarge) when its table does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<LevitRelativeBias, PositionError> {
-        let [heads, entries] = self.shape()?;
-        let weight = self
-            .init
-            .init_with([heads, entries], Some(entries), Some(heads), device);
-        Ok(self.with_weight(weight))
+        LevitRelativeBias::new(self, device)
     }
 
     /// Builds the module with the biases of a trained model, from a safetensors file or a PyTorch one; the
@@ -108,23 +92,20 @@ impl LevitRelativeBiasConfig {
         device: &Device,
     ) -> Result<LevitRelativeBias, CheckpointError> {
         let meaning = "heads, and height · width of the window";
-        let weight = parameter(path.as_ref(), name, self.shape()?, meaning, device)?;
-        Ok(self.with_weight(weight))
+        LevitRelativeBias::from_file(self, (path.as_ref(), name), meaning, device)
     }
+}
 
-    /// The shape of the biases, checked.
-    fn shape(&self) -> Result<[usize; 2], PositionError> {
-        check_size("heads", self.heads)?;
-        check_size("stride", self.stride)?;
-        check_window("window", self.window, self.heads)?;
-        let [height, width] = self.window;
-        Ok([self.heads, height * width])
-    }
+impl TableConfig for LevitRelativeBiasConfig {
+    const NAME: &'static str = "LevitRelativeBias";
 
-    fn with_weight(&self, weight: Param<Tensor<2>>) -> LevitRelativeBias {
-        LevitRelativeBias {
-            weight,
-            config: self.clone(),
+    fn table(&self) -> Table<'_> {
+        Table {
+            heads: self.heads,
+            window: self.window,
+            stride: Some(self.stride),
+            entries: Entries::Distances,
+            init: &self.init,
         }
     }
 }
@@ -166,82 +147,8 @@ init!(LevitRelativeBiasConfig => LevitRelativeBias);
 /// ```
 ///
 /// **Positions** are on a [`Grid`](crate::Grid) of height and width without prefix tokens, whole or in part
-/// ([`from_grid_ids`](Positions::from_grid_ids)), in which no query and key are farther apart than in the
+/// ([`from_grid_ids`](crate::Positions::from_grid_ids)), in which no query and key are farther apart than in the
 /// window.
-#[derive(Module, Debug)]
-#[module(custom_display)]
-pub struct LevitRelativeBias {
-    /// `[heads, height · width]`, as `attention_biases` of LeViT's checkpoints.
-    pub weight: Param<Tensor<2>>,
-    #[module(skip)]
-    config: LevitRelativeBiasConfig,
-}
-
-impl LevitRelativeBias {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &LevitRelativeBiasConfig {
-        &self.config
-    }
-}
-
-impl Bias for LevitRelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
-        let window = self.config.window;
-        let [height, width] = window;
-        let heads = self.config.heads;
-        check_table(&self.weight, [heads, height * width], || {
-            format!("a window of {height} × {width} and {heads} heads")
-        })?;
-        let weight = dequantized(self.weight.val());
-        let own = (&weight.device(), weight.dtype());
-        of_pairs(queries, keys, self.config.heads, own, |queries, keys| {
-            let pairs = Pairs::new(queries, keys, self.config.stride)?;
-            pairs.check_no_prefix()?;
-            pairs.check_within(window)?;
-            let apart = |axis| pairs.apart(axis, &weight.device()).abs();
-            let entries = apart(0) * width as i64 + apart(1);
-            Ok(gather(weight.transpose(), entries))
-        })
-    }
-}
-
-impl ModuleDisplay for LevitRelativeBias {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("window", &self.config.window)
-            .add("stride", &self.config.stride)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3], "stride": 2}"#;
-        let config: LevitRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(
-            config,
-            LevitRelativeBiasConfig::new(2, [2, 3]).with_stride(2)
-        );
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "LevitRelativeBias {heads: 2, window: [2, 3], stride: 2, params: 12}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<LevitRelativeBiasConfig>(&stray).is_err());
-    }
-}
+///
+/// The field `weight` is `[heads, height · width]`, as `attention_biases` of LeViT's checkpoints.
+pub type LevitRelativeBias = TableBias<LevitRelativeBiasConfig>;

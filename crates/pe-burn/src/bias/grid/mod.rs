@@ -6,6 +6,7 @@ mod levit;
 mod resize;
 mod swin;
 mod swin_v2;
+mod table;
 mod window;
 
 pub use beit::{BeitRelativeBias, BeitRelativeBiasConfig};
@@ -14,3 +15,4 @@ pub use levit::{LevitRelativeBias, LevitRelativeBiasConfig};
 pub use resize::Resampling;
 pub use swin::{SwinRelativeBias, SwinRelativeBiasConfig};
 pub use swin_v2::{SwinV2RelativeBias, SwinV2RelativeBiasConfig};
+pub use table::TableBias;

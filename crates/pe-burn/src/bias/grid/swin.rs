@@ -3,22 +3,17 @@
 #[cfg(feature = "checkpoint")]
 use std::path::Path;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
-use burn::tensor::{Device, Tensor};
+use burn::module::Initializer;
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::resize::{Resampling, resized};
-use super::window::{Pairs, check_table, check_window, gather, offsets};
-use crate::bias::distances::of_pairs;
-use crate::bias::{Bias, small};
+use super::table::{Entries, Resize, Table, TableBias, TableConfig};
+use crate::bias::table::small;
 #[cfg(feature = "checkpoint")]
-use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
-use crate::positions::{Axes, Positions};
+use crate::checkpoint::CheckpointError;
+use crate::error::{PositionError, init};
+use crate::positions::Axes;
 use crate::sizes::SchemeConfig;
-use crate::tensor::dequantized;
 
 /// The configuration of a [`SwinRelativeBias`].
 ///
@@ -31,11 +26,9 @@ pub struct SwinRelativeBiasConfig {
     /// The height and the width of a window in tokens, at least 1 each.
     pub window: [usize; 2],
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "crate::bias::small")]
+    #[serde(default = "crate::bias::table::small")]
     pub init: Initializer,
 }
-
-impl Config for SwinRelativeBiasConfig {}
 
 impl SwinRelativeBiasConfig {
     /// The table of a number of heads for a window of `[height, width]`; every option at its default.
@@ -59,11 +52,7 @@ impl SwinRelativeBiasConfig {
     /// [`PositionError::Number`] for 0 heads and for a window that is out of bounds,
     /// [`TooLarge`](PositionError::TooLarge) when its table does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<SwinRelativeBias, PositionError> {
-        let [entries, heads] = self.shape()?;
-        let weight = self
-            .init
-            .init_with([entries, heads], Some(entries), Some(heads), device);
-        Ok(self.with_weight(weight))
+        SwinRelativeBias::new(self, device)
     }
 
     /// Builds the module with the table of a trained model, from a safetensors file or a PyTorch one; the
@@ -89,22 +78,27 @@ impl SwinRelativeBiasConfig {
         device: &Device,
     ) -> Result<SwinRelativeBias, CheckpointError> {
         let meaning = "(2 height − 1)(2 width − 1) of the window, and heads";
-        let weight = parameter(path.as_ref(), name, self.shape()?, meaning, device)?;
-        Ok(self.with_weight(weight))
+        SwinRelativeBias::from_file(self, (path.as_ref(), name), meaning, device)
     }
+}
 
-    /// The shape of the table, checked.
-    fn shape(&self) -> Result<[usize; 2], PositionError> {
-        check_size("heads", self.heads)?;
-        check_window("window", self.window, self.heads)?;
-        Ok([offsets(self.window), self.heads])
-    }
+impl TableConfig for SwinRelativeBiasConfig {
+    const NAME: &'static str = "SwinRelativeBias";
 
-    fn with_weight(&self, weight: Param<Tensor<2>>) -> SwinRelativeBias {
-        SwinRelativeBias {
-            weight,
-            config: self.clone(),
+    fn table(&self) -> Table<'_> {
+        Table {
+            heads: self.heads,
+            window: self.window,
+            stride: None,
+            entries: Entries::Offsets { prefix: false },
+            init: &self.init,
         }
+    }
+}
+
+impl Resize for SwinRelativeBiasConfig {
+    fn with_window(self, window: [usize; 2]) -> Self {
+        Self { window, ..self }
     }
 }
 
@@ -143,97 +137,10 @@ init!(SwinRelativeBiasConfig => SwinRelativeBias);
 /// ```
 ///
 /// - **Positions** are on a [`Grid`](crate::Grid) of height and width without prefix tokens: a whole window,
-///   or some of its tokens ([`from_grid_ids`](Positions::from_grid_ids)). A grid larger than the window is
+///   or some of its tokens ([`from_grid_ids`](crate::Positions::from_grid_ids)). A grid larger than the window is
 ///   fine where no query and key are farther apart than in the window; in a smaller one, tokens have
 ///   the biases of their offsets.
 /// - **Shifted windows** have the same bias. Their mask is added to the scores by the model.
-#[derive(Module, Debug)]
-#[module(custom_display)]
-pub struct SwinRelativeBias {
-    /// `[(2 height − 1)(2 width − 1), heads]`, as `relative_position_bias_table` of Swin's checkpoints.
-    pub weight: Param<Tensor<2>>,
-    #[module(skip)]
-    config: SwinRelativeBiasConfig,
-}
-
-impl SwinRelativeBias {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &SwinRelativeBiasConfig {
-        &self.config
-    }
-
-    /// The same for a window of another `[height, width]`: the table is a new parameter, trained if this
-    /// one is.
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::Number`] for a window that is out of bounds, and when the table is not that of the
-    /// configuration's window; [`TooLarge`](PositionError::TooLarge) when the new one does not fit into
-    /// memory.
-    pub fn resize(self, window: [usize; 2], how: Resampling) -> Result<Self, PositionError> {
-        check_window("window", window, self.config.heads)?;
-        check_table(&self.weight, self.config.window, 0, self.config.heads)?;
-        let config = SwinRelativeBiasConfig {
-            window,
-            ..self.config
-        };
-        if window == self.config.window {
-            return Ok(Self { config, ..self });
-        }
-        let weight = resized(self.weight, self.config.window, window, 0, how);
-        Ok(Self { weight, config })
-    }
-}
-
-impl Bias for SwinRelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
-        let window = self.config.window;
-        check_table(&self.weight, window, 0, self.config.heads)?;
-        let weight = dequantized(self.weight.val());
-        let own = (&weight.device(), weight.dtype());
-        of_pairs(queries, keys, self.config.heads, own, |queries, keys| {
-            let pairs = Pairs::new(queries, keys, 1)?;
-            pairs.check_no_prefix()?;
-            pairs.check_within(window)?;
-            let entries = pairs.entries(window, &weight.device());
-            Ok(gather(weight, entries))
-        })
-    }
-}
-
-impl ModuleDisplay for SwinRelativeBias {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("window", &self.config.window)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3]}"#;
-        let config: SwinRelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, SwinRelativeBiasConfig::new(2, [2, 3]));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "SwinRelativeBias {heads: 2, window: [2, 3], params: 30}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<SwinRelativeBiasConfig>(&stray).is_err());
-    }
-}
+///
+/// The field `weight` is `[(2 height − 1)(2 width − 1), heads]`, as `relative_position_bias_table` of Swin's checkpoints.
+pub type SwinRelativeBias = TableBias<SwinRelativeBiasConfig>;

@@ -5,23 +5,22 @@ use std::{format, path::Path};
 
 use alloc::vec::Vec;
 
-use burn::config::Config;
+use burn::module::Module;
 #[cfg(feature = "checkpoint")]
 use burn::module::Param;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::{relu, sigmoid};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::window::{Pairs, check_window, gather, offsets};
+use super::window::{Pairs, check_window, offsets};
 use crate::backend::memory::check_room;
 use crate::bias::Bias;
 use crate::bias::distances::of_pairs;
+use crate::bias::table::gather;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter, tensor};
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::{Axes, Positions};
 use crate::sizes::SchemeConfig;
 use crate::tensor::dequantized;
@@ -49,8 +48,6 @@ pub struct SwinV2RelativeBiasConfig {
 fn default_hidden() -> usize {
     512
 }
-
-impl Config for SwinV2RelativeBiasConfig {}
 
 impl SwinV2RelativeBiasConfig {
     /// The bias of a number of heads, trained in windows of `[height, width]`; every option at its default.
@@ -146,7 +143,9 @@ impl SchemeConfig for SwinV2RelativeBiasConfig {
     }
 }
 
-init!(SwinV2RelativeBiasConfig => SwinV2RelativeBias);
+module!(SwinV2RelativeBiasConfig => SwinV2RelativeBias {
+    heads, window, pretrained_window, hidden,
+});
 
 /// Swin V2's log-spaced continuous position bias: a small network maps the offset of two tokens, in rows and
 /// columns on a logarithmic scale, to a bias per head. Liu et al., [*Swin Transformer V2: Scaling Up Capacity
@@ -191,11 +190,6 @@ pub struct SwinV2RelativeBias {
 }
 
 impl SwinV2RelativeBias {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &SwinV2RelativeBiasConfig {
-        &self.config
-    }
-
     /// The offsets between the tokens of a window, as the network takes them: `[offsets, 2]`.
     fn coordinates(&self, window: [usize; 2], device: &Device, dtype: DType) -> Tensor<2> {
         let [rows, columns] = [0, 1].map(|axis| {
@@ -235,43 +229,5 @@ impl Bias for SwinV2RelativeBias {
             let table = sigmoid(self.outer.forward(hidden)) * 16.0;
             Ok(gather(table, pairs.entries(window, &device)))
         })
-    }
-}
-
-impl ModuleDisplay for SwinV2RelativeBias {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("heads", &self.config.heads)
-            .add_debug_attribute("window", &self.config.window)
-            .add_debug_attribute("pretrained_window", &self.config.pretrained_window)
-            .add("hidden", &self.config.hidden)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"heads": 2, "window": [2, 3], "pretrained_window": [4, 4]}"#;
-        let config: SwinV2RelativeBiasConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(
-            config,
-            SwinV2RelativeBiasConfig::new(2, [2, 3]).with_pretrained_window([4, 4])
-        );
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "SwinV2RelativeBias {heads: 2, window: [2, 3], pretrained_window: Some([4, 4]), hidden: 512, params: 2560}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<SwinV2RelativeBiasConfig>(&stray).is_err());
     }
 }

@@ -3,12 +3,9 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use burn::module::Param;
-use burn::tensor::module::embedding;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 use crate::backend::memory::check_room;
-use crate::bias;
 use crate::error::PositionError;
 use crate::positions::Lookup;
 use crate::tensor::indices;
@@ -37,26 +34,11 @@ pub(super) fn offsets([height, width]: [usize; 2]) -> usize {
     (2 * height - 1) * (2 * width - 1)
 }
 
-/// Refuses a table that was put in place for another window.
-pub(super) fn check_table(
-    weight: &Param<Tensor<2>>,
-    window: [usize; 2],
-    extra: usize,
-    heads: usize,
-) -> Result<(), PositionError> {
-    bias::check_table(weight, [offsets(window) + extra, heads], || {
-        format!(
-            "a window of {} × {} and {heads} heads",
-            window[0], window[1]
-        )
-    })
-}
-
 /// A row and a column for each token, none for a prefix token.
 pub(super) type Cells = Vec<Option<[i64; 2]>>;
 
 /// Queries and keys on a grid: a row and a column each, or none for a prefix token. Both have `rows` rows.
-pub(super) struct Pairs {
+pub struct Pairs {
     rows: usize,
     queries: Cells,
     keys: Cells,
@@ -69,7 +51,11 @@ impl Pairs {
     /// # Errors
     ///
     /// [`PositionError::Grid`] when positions are not on a grid of height and width.
-    pub fn new(queries: &Lookup, keys: &Lookup, stride: usize) -> Result<Self, PositionError> {
+    pub(super) fn new(
+        queries: &Lookup,
+        keys: &Lookup,
+        stride: usize,
+    ) -> Result<Self, PositionError> {
         let rows = queries.batch.max(keys.batch);
         let mut pairs = Self {
             rows,
@@ -208,19 +194,4 @@ pub(super) fn cells(lookup: &Lookup, rows: usize, stride: usize) -> Result<Cells
     // One row for all, or as many as there are.
     let len = rows * lookup.seq;
     Ok(cells.into_iter().cycle().take(len).collect())
-}
-
-/// The rows of a table for each pair.
-///
-/// # Shapes
-///
-/// - `table`: `[entries, heads]`
-/// - `entries`: `[rows, queries, keys]`
-/// - output: `[rows, heads, queries, keys]`
-pub(super) fn gather(table: Tensor<2>, entries: Tensor<3, Int>) -> Tensor<4> {
-    let [_, heads] = table.dims();
-    let [rows, queries, keys] = entries.dims();
-    embedding(table, entries.reshape([rows, queries * keys]))
-        .reshape([rows, queries, keys, heads])
-        .permute([0, 3, 1, 2])
 }

@@ -5,8 +5,7 @@ use std::{format, path::Path};
 
 use alloc::vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
@@ -16,9 +15,8 @@ use super::input;
 use crate::backend::memory::check_room;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
 use crate::embed::Embed;
-use crate::error::{PositionError, check_number, check_size, init};
+use crate::error::{PositionError, check_number, check_size, module};
 use crate::positions::{Axes, Positions};
 use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, dequantized};
@@ -39,8 +37,6 @@ pub struct PositionalEncodingGeneratorConfig {
 fn default_kernel() -> usize {
     3
 }
-
-impl Config for PositionalEncodingGeneratorConfig {}
 
 impl PositionalEncodingGeneratorConfig {
     /// A convolution of 3 × 3 for embeddings of width `d_model`.
@@ -128,7 +124,7 @@ impl SchemeConfig for PositionalEncodingGeneratorConfig {
     }
 }
 
-init!(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator);
+module!(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator { d_model, kernel });
 
 /// PEG, the positional encoding generator of CPVT: a small convolution over the grid of tokens, each column
 /// by itself. Chu et al., [*Conditional Positional Encodings for Vision
@@ -172,13 +168,6 @@ pub struct PositionalEncodingGenerator {
     config: PositionalEncodingGeneratorConfig,
 }
 
-impl PositionalEncodingGenerator {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &PositionalEncodingGeneratorConfig {
-        &self.config
-    }
-}
-
 impl Embed for PositionalEncodingGenerator {
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
         let PositionalEncodingGeneratorConfig { d_model, kernel } = self.config;
@@ -211,38 +200,5 @@ impl Embed for PositionalEncodingGenerator {
             _ => Tensor::cat(vec![first, y], 1),
         };
         Ok(cast(y, dtype.into()))
-    }
-}
-
-impl ModuleDisplay for PositionalEncodingGenerator {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_model", &self.config.d_model)
-            .add("kernel", &self.config.kernel)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"d_model": 8}"#;
-        let config: PositionalEncodingGeneratorConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, PositionalEncodingGeneratorConfig::new(8));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "PositionalEncodingGenerator {d_model: 8, kernel: 3, params: 80}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<PositionalEncodingGeneratorConfig>(&stray).is_err());
     }
 }

@@ -7,8 +7,7 @@ use alloc::format;
 #[cfg(feature = "checkpoint")]
 use alloc::vec::Vec;
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
+use burn::module::{Initializer, Module, Param};
 use burn::tensor::module::conv1d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
@@ -18,9 +17,8 @@ use super::input;
 use crate::backend::memory::check_room;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter, tensor};
-use crate::display::one_line;
 use crate::embed::Embed;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, dequantized};
@@ -52,8 +50,6 @@ fn default_kernel() -> usize {
 fn default_groups() -> usize {
     16
 }
-
-impl Config for Wav2Vec2PositionalConvConfig {}
 
 impl Wav2Vec2PositionalConvConfig {
     /// The convolution of wav2vec 2.0 for embeddings of width `d_model`; every option at its default.
@@ -196,7 +192,7 @@ impl Wav2Vec2PositionalConvConfig {
 
 impl SchemeConfig for Wav2Vec2PositionalConvConfig {}
 
-init!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv);
+module!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv { d_model, kernel, groups });
 
 /// The positions of wav2vec 2.0: a wide convolution over the sequence, in groups of columns. Baevski et al.,
 /// [*wav2vec 2.0: A Framework for Self-Supervised Learning of Speech
@@ -241,13 +237,6 @@ pub struct Wav2Vec2PositionalConv {
     config: Wav2Vec2PositionalConvConfig,
 }
 
-impl Wav2Vec2PositionalConv {
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &Wav2Vec2PositionalConvConfig {
-        &self.config
-    }
-}
-
 impl Embed for Wav2Vec2PositionalConv {
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
         let Wav2Vec2PositionalConvConfig {
@@ -275,38 +264,4 @@ impl Embed for Wav2Vec2PositionalConv {
 fn gelu(x: Tensor<3>) -> Tensor<3> {
     let share = ((x.clone() * core::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
     x * share
-}
-
-impl ModuleDisplay for Wav2Vec2PositionalConv {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_model", &self.config.d_model)
-            .add("kernel", &self.config.kernel)
-            .add("groups", &self.config.groups)
-            .optional()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use alloc::string::ToString;
-
-    #[test]
-    fn it_is_read_from_data_and_shown() {
-        let json = r#"{"d_model": 32}"#;
-        let config: Wav2Vec2PositionalConvConfig = serde_json::from_str(json).unwrap();
-        assert_eq!(config, Wav2Vec2PositionalConvConfig::new(32));
-        assert_eq!(
-            config.init(&Device::flex()).to_string(),
-            "Wav2Vec2PositionalConv {d_model: 32, kernel: 128, groups: 16, params: 8224}"
-        );
-        let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-        assert!(serde_json::from_str::<Wav2Vec2PositionalConvConfig>(&stray).is_err());
-    }
 }

@@ -8,8 +8,7 @@ pub use resize::Extension;
 
 use alloc::{vec, vec::Vec};
 
-use burn::config::Config;
-use burn::module::{Content, DisplaySettings, Module, ModuleDisplay, Param};
+use burn::module::{Module, Param};
 use burn::nn::{Dropout, DropoutConfig, Initializer};
 use burn::tensor::module::embedding;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -18,8 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Embed, InputScale, add, check_dropout, lookup};
 use crate::backend::Addend;
 use crate::backend::memory::check_room;
-use crate::display::one_line;
-use crate::error::{PositionError, check_size, init};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
@@ -75,8 +73,6 @@ pub struct LearnedPositionalEmbeddingConfig {
     #[serde(default)]
     pub padding_index: Option<usize>,
 }
-
-impl Config for LearnedPositionalEmbeddingConfig {}
 
 impl LearnedPositionalEmbeddingConfig {
     /// `max_len` trainable rows of width `d_model`; every option at its default.
@@ -188,7 +184,9 @@ impl SchemeConfig for LearnedPositionalEmbeddingConfig {
     }
 }
 
-init!(LearnedPositionalEmbeddingConfig => LearnedPositionalEmbedding);
+module!(LearnedPositionalEmbeddingConfig => LearnedPositionalEmbedding {
+    d_model, max_len, init, dropout, input_scale, padding_index,
+});
 
 impl From<Initializer> for TableInit {
     fn from(initializer: Initializer) -> Self {
@@ -308,11 +306,6 @@ impl LearnedPositionalEmbedding {
         Ok(self.rows(&lookup))
     }
 
-    /// The configuration that this module was made from.
-    pub fn config(&self) -> &LearnedPositionalEmbeddingConfig {
-        &self.config
-    }
-
     /// `[max_len, d_model]` of the table, which may have been replaced since `init`.
     fn size(&self) -> [usize; 2] {
         let [rows, d_model] = self.weight.lazy_shape().dims();
@@ -374,23 +367,6 @@ impl Embed for LearnedPositionalEmbedding {
         let scale = self.config.input_scale.factor(d_model);
         let len = batch * seq * d_model;
         Ok(add(x, Addend::Tensor(rows), scale, &self.dropout, len))
-    }
-}
-
-impl ModuleDisplay for LearnedPositionalEmbedding {
-    fn custom_settings(&self) -> Option<DisplaySettings> {
-        one_line()
-    }
-
-    fn custom_content(&self, content: Content) -> Option<Content> {
-        content
-            .add("d_model", &self.config.d_model)
-            .add("max_len", &self.config.max_len)
-            .add_debug_attribute("init", &self.config.init)
-            .add("dropout", &self.config.dropout)
-            .add_debug_attribute("input_scale", &self.config.input_scale)
-            .add_debug_attribute("padding_index", &self.config.padding_index)
-            .optional()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a row of the table of model types says.
 
-use super::kinds::Kinds;
 use crate::layout::Layout;
 
 /// What the code of a model type takes where its file says nothing.
@@ -43,6 +42,57 @@ pub(super) struct Sizes {
     pub heads: usize,
     /// The longest input; 0 where its code knows none.
     pub longest: usize,
+}
+
+/// The kinds of a model's layers where its file does not list them as `layer_types`. A field of the name that is
+/// given with a number replaces the number.
+#[derive(Clone, Copy)]
+pub(super) enum Kinds {
+    /// Full attention. A list is not read.
+    Alike,
+    /// Full attention. A list is read, as with all that follow where they do not say otherwise.
+    Full,
+    /// Sliding windows.
+    Sliding,
+    /// Attention beside another kind of memory, in each layer.
+    Hybrid,
+    /// Full attention in every n-th layer, from the n-th on, and windows in the others.
+    LastOf(usize, &'static str),
+    /// The same, counted anew after the `first_k_dense_replace` first layers, of which every n-th has full attention
+    /// by `prefix_dense_sliding_window_pattern`: Cohere 2 with experts.
+    LastOfRest(usize),
+    /// Full attention in every n-th layer, from the first on, and windows in the others.
+    FirstOf(usize, &'static str),
+    /// Linear attention but for every n-th layer, from the n-th on.
+    LinearBut(usize, &'static str),
+    /// Windows from layer `max_window_layers` on, or else this one: Qwen2.
+    AfterFull(usize),
+    /// Windows in every second layer, from the first on, before layer `max_window_layers`, or else this one: Qwen2
+    /// with experts.
+    EvenBefore(usize),
+    /// Windows where a layer does not rotate, by `no_rope_layers`: SmolLM3.
+    WindowsUnlessRotated,
+    /// As the `no_rope_layers` of Llama 4.
+    Chunked,
+    /// Another rule: the kind of layer `i` of `n`.
+    Rule(fn(i: usize, n: usize) -> &'static str),
+    /// Full attention in every n-th layer, and in the last one whatever a list says.
+    FullAtTheEnd(usize, &'static str),
+    /// Full attention, but for the layers of the list of this name, which attend to another input. `layer_types` are
+    /// not read.
+    Except(&'static str, &'static [usize]),
+    /// Full attention in the layers of the list of this name, and no attention in the others. `layer_types` are not
+    /// read.
+    Indices(&'static str),
+    /// Full attention in the layers of the list of this name, or in all where there is none, and convolutions in the
+    /// others.
+    FullIn(&'static str),
+    /// The kinds of `block_types` over and over, or else two layers without attention and one with a window.
+    Blocks,
+    /// Windows where the list of this name has a number above 0, or else all but every n-th layer.
+    ByWindow(usize, &'static str),
+    /// Listed in every file.
+    Listed,
 }
 
 /// Where the number of keys in a window is.

@@ -1,12 +1,11 @@
-//! Which kind of attention each layer of a model has.
+//! Which kind of attention each layer of a model has, and how many keys a window has.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::Family;
-use super::layers::window;
+use super::family::{Family, Kinds, Windows};
 use crate::rotate::fields::{Fields, Value};
 
 /// The names that files have for the kinds of layers.
@@ -46,57 +45,6 @@ const WITH_ATTENTION: [&str; 9] = [
 
 /// More layers than any model has, so that a list of them fits into memory.
 const MAX_LAYERS: usize = 10_000;
-
-/// The kinds of a model's layers where its file does not list them as `layer_types`. A field of the name that is
-/// given with a number replaces the number.
-#[derive(Clone, Copy)]
-pub(super) enum Kinds {
-    /// Full attention. A list is not read.
-    Alike,
-    /// Full attention. A list is read, as with all that follow where they do not say otherwise.
-    Full,
-    /// Sliding windows.
-    Sliding,
-    /// Attention beside another kind of memory, in each layer.
-    Hybrid,
-    /// Full attention in every n-th layer, from the n-th on, and windows in the others.
-    LastOf(usize, &'static str),
-    /// The same, counted anew after the `first_k_dense_replace` first layers, of which every n-th has full attention
-    /// by `prefix_dense_sliding_window_pattern`: Cohere 2 with experts.
-    LastOfRest(usize),
-    /// Full attention in every n-th layer, from the first on, and windows in the others.
-    FirstOf(usize, &'static str),
-    /// Linear attention but for every n-th layer, from the n-th on.
-    LinearBut(usize, &'static str),
-    /// Windows from layer `max_window_layers` on, or else this one: Qwen2.
-    AfterFull(usize),
-    /// Windows in every second layer, from the first on, before layer `max_window_layers`, or else this one: Qwen2
-    /// with experts.
-    EvenBefore(usize),
-    /// Windows where a layer does not rotate, by `no_rope_layers`: SmolLM3.
-    WindowsUnlessRotated,
-    /// As the `no_rope_layers` of Llama 4.
-    Chunked,
-    /// Another rule: the kind of layer `i` of `n`.
-    Rule(fn(i: usize, n: usize) -> &'static str),
-    /// Full attention in every n-th layer, and in the last one whatever a list says.
-    FullAtTheEnd(usize, &'static str),
-    /// Full attention, but for the layers of the list of this name, which attend to another input. `layer_types` are
-    /// not read.
-    Except(&'static str, &'static [usize]),
-    /// Full attention in the layers of the list of this name, and no attention in the others. `layer_types` are not
-    /// read.
-    Indices(&'static str),
-    /// Full attention in the layers of the list of this name, or in all where there is none, and convolutions in the
-    /// others.
-    FullIn(&'static str),
-    /// The kinds of `block_types` over and over, or else two layers without attention and one with a window.
-    Blocks,
-    /// Windows where the list of this name has a number above 0, or else all but every n-th layer.
-    ByWindow(usize, &'static str),
-    /// Listed in every file.
-    Listed,
-}
 
 /// Whether a layer of this kind has attention.
 pub(super) fn has_attention(kind: &str) -> bool {
@@ -304,5 +252,49 @@ pub(super) fn rope_layers(file: &Fields, layers: usize) -> Result<Vec<bool>, Str
                 .map(|i| !(i + 1).is_multiple_of(interval))
                 .collect()),
         },
+    }
+}
+
+/// The number of keys in a window, as the configuration class of the type has it; `None` where there is none.
+pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
+    let plain = || {
+        let usual = family.window.filter(|_| !file.is_null("sliding_window"));
+        Ok::<_, String>(file.optional_length("sliding_window")?.or(usual))
+    };
+    // Written as true and false, or by Gemma 4 as "all" for both directions.
+    let is_set = |name| match file.text(name) {
+        Ok(text) => Ok(text == Some("all")),
+        Err(_) => Ok::<_, String>(file.flag(name)?.unwrap_or(false)),
+    };
+    match family.windows {
+        Windows::Plain => plain(),
+        Windows::Flagged if !is_set("use_sliding_window")? => Ok(None),
+        Windows::Flagged => plain(),
+        Windows::Halved if is_set("use_bidirectional_attention")? => {
+            Ok(plain()?.map(|window| window / 2 + 1))
+        }
+        Windows::Halved => plain(),
+        Windows::Named(name) => match file.optional_length(name)? {
+            Some(window) => Ok(Some(window)),
+            None => plain(),
+        },
+        Windows::OneMoreThan(name) => match file.optional_length(name)? {
+            Some(others) => Ok(Some(others.saturating_add(1))),
+            None => plain(),
+        },
+        Windows::PlainOrLocal if file.contains("sliding_window") => plain(),
+        Windows::Local | Windows::PlainOrLocal => {
+            let both_sides = file.optional_length("local_attention")?;
+            Ok(both_sides
+                .map(|both_sides| both_sides / 2)
+                .or(family.window))
+        }
+        Windows::FirstOf(name) => {
+            let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
+            match windows.and_then(|windows| windows.into_iter().find(|window| *window > 0)) {
+                Some(window) => Ok(Some(window)),
+                None => plain(),
+            }
+        }
     }
 }

@@ -5,14 +5,44 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use super::family::{Family, Rotates, Scale, When, Windows};
-use super::kinds::{self, has_attention};
+use super::family::{Family, Rotates, Scale, When};
+use super::kinds::{self, has_attention, window};
 use super::query_scale::QueryScale;
 use super::rope::{self, Rotation};
-use super::{AttentionSpan, LayerPositions};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;
+
+/// What one layer of a model does with positions: an entry of [`ModelConfig::layers`](super::ModelConfig::layers).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LayerPositions {
+    /// The rotation of queries and keys; `None` where the layer has none.
+    pub rotary: Option<RotaryPositionalEncodingConfig>,
+    /// The columns of a head that the rotation is for, as many as its `d_head`. With multi-head latent
+    /// attention (DeepSeek) these are the last ones, else all.
+    pub columns: Range<usize>,
+    /// Which keys a query sees.
+    pub span: AttentionSpan,
+    /// The factor of the queries, after the rotation.
+    pub query_scale: Option<QueryScale>,
+}
+
+/// Which keys the queries of a layer see, besides the mask of causal attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttentionSpan {
+    /// All of them.
+    Full,
+    /// Those of a window around the query. The number is the `sliding_window` of the file.
+    Sliding(usize),
+    /// Those of the same piece, where the sequence is cut into pieces of this length.
+    Chunked(usize),
+    /// The layer has no attention among the tokens: it is a convolution or a recurrent network, or it
+    /// attends to an image.
+    None,
+}
 
 /// The rotation of a model whose layers with attention are alike.
 pub(super) fn rotary_of(
@@ -218,50 +248,6 @@ fn rotates(
         _ => true,
     };
     Ok(rotates.then_some(None))
-}
-
-/// The number of keys in a window, as the configuration class of the type has it; `None` where there is none.
-pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
-    let plain = || {
-        let usual = family.window.filter(|_| !file.is_null("sliding_window"));
-        Ok::<_, String>(file.optional_length("sliding_window")?.or(usual))
-    };
-    // Written as true and false, or by Gemma 4 as "all" for both directions.
-    let is_set = |name| match file.text(name) {
-        Ok(text) => Ok(text == Some("all")),
-        Err(_) => Ok::<_, String>(file.flag(name)?.unwrap_or(false)),
-    };
-    match family.windows {
-        Windows::Plain => plain(),
-        Windows::Flagged if !is_set("use_sliding_window")? => Ok(None),
-        Windows::Flagged => plain(),
-        Windows::Halved if is_set("use_bidirectional_attention")? => {
-            Ok(plain()?.map(|window| window / 2 + 1))
-        }
-        Windows::Halved => plain(),
-        Windows::Named(name) => match file.optional_length(name)? {
-            Some(window) => Ok(Some(window)),
-            None => plain(),
-        },
-        Windows::OneMoreThan(name) => match file.optional_length(name)? {
-            Some(others) => Ok(Some(others.saturating_add(1))),
-            None => plain(),
-        },
-        Windows::PlainOrLocal if file.contains("sliding_window") => plain(),
-        Windows::Local | Windows::PlainOrLocal => {
-            let both_sides = file.optional_length("local_attention")?;
-            Ok(both_sides
-                .map(|both_sides| both_sides / 2)
-                .or(family.window))
-        }
-        Windows::FirstOf(name) => {
-            let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
-            match windows.and_then(|windows| windows.into_iter().find(|window| *window > 0)) {
-                Some(window) => Ok(Some(window)),
-                None => plain(),
-            }
-        }
-    }
 }
 
 fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, String> {

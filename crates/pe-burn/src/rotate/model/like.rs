@@ -6,8 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::family::Family;
-use super::layers::layers_of;
-use super::{AttentionSpan, LayerPositions, ModelConfig, family, no_rotary};
+use super::layers::{AttentionSpan, LayerPositions, layers_of};
+use super::{ModelConfig, family, no_rotary};
 use crate::error::PositionError;
 use crate::layout::Layout;
 use crate::rotate::fields::{Fields, Value};

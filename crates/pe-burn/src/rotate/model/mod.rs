@@ -11,13 +11,13 @@ mod query_scale;
 mod rope;
 mod table;
 
+pub use layers::{AttentionSpan, LayerPositions};
 pub use probe::Probe;
 pub use query_scale::QueryScale;
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use burn::tensor::Device;
 use serde::{Deserialize, Deserializer};
@@ -95,36 +95,6 @@ impl<'de> Deserialize<'de> for ModelConfig {
         let fields = Fields::deserialize(from)?;
         Ok(Self { fields, like: None })
     }
-}
-
-/// What one layer of a model does with positions: an entry of [`ModelConfig::layers`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct LayerPositions {
-    /// The rotation of queries and keys; `None` where the layer has none.
-    pub rotary: Option<RotaryPositionalEncodingConfig>,
-    /// The columns of a head that the rotation is for, as many as its `d_head`. With multi-head latent
-    /// attention (DeepSeek) these are the last ones, else all.
-    pub columns: Range<usize>,
-    /// Which keys a query sees.
-    pub span: AttentionSpan,
-    /// The factor of the queries, after the rotation.
-    pub query_scale: Option<QueryScale>,
-}
-
-/// Which keys the queries of a layer see, besides the mask of causal attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AttentionSpan {
-    /// All of them.
-    Full,
-    /// Those of a window around the query. The number is the `sliding_window` of the file.
-    Sliding(usize),
-    /// Those of the same piece, where the sequence is cut into pieces of this length.
-    Chunked(usize),
-    /// The layer has no attention among the tokens: it is a convolution or a recurrent network, or it
-    /// attends to an image.
-    None,
 }
 
 impl ModelConfig {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::LayerPositions;
+use super::layers::LayerPositions;
 use crate::error::PositionError;
 use crate::layout::Layout;
 use crate::rotate::rotary::RotaryPositionalEncodingConfig;

@@ -3,10 +3,10 @@
 //! To add one, give it a line in [`FAMILIES`], in the order of the names, and its values in
 //! `tests/peers/model_types.py` and `tests/peers/model_fields.py`.
 
+use super::family::Kinds::*;
 use super::family::{
     Family, Rope, Rotates, Scale, Scalings, Sections, Share, When, Width, Windows, family,
 };
-use super::kinds::Kinds::*;
 use crate::layout::Layout::{Halves, Interleaved};
 
 const GEMMA3: Rope = Rope::Older {

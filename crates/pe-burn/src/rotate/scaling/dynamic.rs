@@ -4,8 +4,8 @@ use alloc::string::String;
 
 use serde::Serialize;
 
+use super::kind::{Scaling, check_factor, check_original};
 use super::ntk::{check_exponent, grow_base};
-use super::{Scaling, check_factor, check_original};
 use crate::error::PositionError;
 use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;

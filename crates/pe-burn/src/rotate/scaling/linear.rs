@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::{Scaling, check_factor};
+use super::kind::{Scaling, check_factor};
 use crate::error::PositionError;
 use crate::rotate::fields::Fields;
 use crate::spectrum::Spectrum;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{Scaling, check_factor, check_original};
+use super::kind::{Scaling, check_factor, check_original};
 use crate::error::{PositionError, check_positive};
 use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;

@@ -10,6 +10,7 @@
 //!    writing it, the dispatch and the row in the docs follow from that line.
 
 mod dynamic;
+mod kind;
 mod linear;
 mod llama3;
 mod longrope;
@@ -25,49 +26,9 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{PositionError, check_number};
-use crate::rotate::fields::{Fields, ORIGINAL};
+use crate::rotate::fields::Fields;
 use crate::spectrum::Spectrum;
-
-/// What every scaling of RoPE provides.
-pub(crate) trait Scaling {
-    /// The names of its fields.
-    fn fields() -> &'static [&'static str]
-    where
-        Self: Sized;
-
-    /// Reads its fields. The error says what it needs, as in "needs `factor`".
-    fn read(fields: &Fields) -> Result<Self, String>
-    where
-        Self: Sized;
-
-    /// Refuses settings that the scaling cannot work with, for a spectrum of `pairs` frequencies.
-    fn check(&self, pairs: usize) -> Result<(), PositionError>;
-
-    /// The spectrum for inputs of `seq` tokens. [`check`](Self::check) has passed.
-    fn apply(&self, spectrum: Spectrum, seq: usize) -> Result<Spectrum, PositionError>;
-
-    /// What queries and keys are both multiplied by.
-    fn attention_factor(&self) -> f64 {
-        1.0
-    }
-
-    /// The length beyond which the frequencies depend on the length of the input; `None` if they
-    /// never do.
-    fn changes_beyond(&self) -> Option<usize> {
-        None
-    }
-
-    /// Whether it sets frequencies to 0, for which there is no rotation.
-    fn stops_frequencies(&self) -> bool {
-        false
-    }
-
-    /// Whether the frequencies beyond that length differ from one length to the next. If not, all
-    /// longer inputs share the same ones, so that their rows can be buffered.
-    fn varies_with_length(&self) -> bool {
-        false
-    }
-}
+use kind::Scaling;
 
 /// Makes the enum of all scalings from one line for each: `"rope_type" => file::Type: "source"`.
 macro_rules! scalings {
@@ -271,17 +232,6 @@ fn read_alone(fields: Fields) -> Result<RopeScaling, String> {
     }
 }
 
-/// Refuses a factor that is no ratio of lengths. One below 1 is for shorter inputs than in training.
-fn check_factor(factor: f64) -> Result<(), PositionError> {
-    let fits = factor.is_finite() && factor > 0.0;
-    check_number(fits, "factor", factor, "finite and above 0")
-}
-
-/// Refuses a trained length whose logarithm is 0 or less.
-fn check_original(length: usize) -> Result<(), PositionError> {
-    check_number(length >= 2, ORIGINAL, length, "at least 2")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,6 +397,7 @@ mod tests {
         /// Step 1, its own file.
         mod sqrt {
             use super::*;
+            use crate::rotate::scaling::kind::check_factor;
 
             #[derive(Clone, Debug, PartialEq, Serialize)]
             pub struct Sqrt {

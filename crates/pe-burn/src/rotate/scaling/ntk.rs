@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::Scaling;
+use super::kind::Scaling;
 use crate::error::{PositionError, check_number};
 use crate::rotate::fields::Fields;
 use crate::spectrum::Spectrum;

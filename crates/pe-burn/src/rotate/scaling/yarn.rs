@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::{Scaling, check_factor, check_original};
+use super::kind::{Scaling, check_factor, check_original};
 use crate::error::{PositionError, check_positive};
 use crate::rotate::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;

@@ -359,7 +359,7 @@ fn json_lines_are_read_as_a_table_is() {
         ),
         (
             r#"{"t": 1, "x": [1], "y": 2}"#,
-            "line 3: `x` is a sequence, expected a number or a text",
+            "line 3: `x` is a list, expected a string, a number, true or false",
         ),
         (
             r#"{"t": 1, "x": 1, "x": 2, "y": 2}"#,

@@ -47,7 +47,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     let middle = |nth: usize| f64::from(rows) - nth as f64 - 0.5;
     let names = all.iter().enumerate();
     let y = Axis {
-        name: "positional scheme".into(),
+        name: String::new(),
         from: 0.0,
         to: f64::from(rows),
         ticks: names

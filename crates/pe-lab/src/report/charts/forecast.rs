@@ -1,5 +1,7 @@
 //! A forecast over time: what the schemes predicted, and what came.
 
+use chrono::{Datelike, NaiveDate};
+
 use super::panel::{figure, panel, stem};
 use super::series::{legend, series};
 use crate::draw::colour::BLACK;
@@ -96,11 +98,10 @@ fn axis_of_time(forecast: &Forecast, first: usize) -> Axis {
 
 /// A date, given in days since 1970-01-01, as exact as labels that are `step` days apart need it.
 fn date(day: f64, step: f64) -> String {
-    const EPOCH: i32 = 2_440_588; // the Julian day of 1970-01-01
-    let Ok(date) = time::Date::from_julian_day(EPOCH.saturating_add(day.floor() as i32)) else {
+    let Some(date) = NaiveDate::from_epoch_days(day.floor() as i32) else {
         return format!("day {day:.0}");
     };
-    let (year, month, of_month) = (date.year(), u8::from(date.month()), date.day());
+    let (year, month, of_month) = (date.year(), date.month(), date.day());
     let minutes = ((day - day.floor()) * 1_440.0).round() as u32;
     let clock = format!("{:02}:{:02}", minutes / 60, minutes % 60);
     match step {

@@ -2,7 +2,7 @@
 
 use super::panel::{WIDTH, figure};
 use crate::draw::colour::{ink_on, score};
-use crate::draw::{Page, Rect, Words, label_width};
+use crate::draw::{Page, Rect, Words, label_width, text_width};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::figure::Figure;
@@ -15,6 +15,8 @@ const ROW: i32 = 30;
 const TITLE: i32 = 26;
 pub const SCALE: i32 = 44;
 const SIZE: f64 = 12.0;
+/// The most room for the names of the tasks; longer ones are set in smaller letters.
+const LEFT: i32 = 240;
 
 pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     let parts: Vec<Part> = Part::ALL
@@ -90,7 +92,7 @@ impl Grid {
         };
         let tasks = widest(&mut summary.tasks.iter().map(|task| &task.title));
         let schemes = widest(&mut summary.schemes.iter().map(|scheme| &scheme.scheme));
-        let left = (tasks + 22).clamp(60, 240);
+        let left = (tasks + 22).clamp(60, LEFT);
         let columns = summary.schemes.len().max(1) as i32;
         let column = ((WIDTH - left - 12) / columns).min(110);
         let turned = schemes + 6 > column;
@@ -98,7 +100,7 @@ impl Grid {
             left,
             column,
             turned,
-            names: if turned { schemes.min(160) + 8 } else { 24 },
+            names: if turned { schemes + 8 } else { 24 },
         }
     }
 
@@ -128,7 +130,8 @@ impl Grid {
         for (row, task) in summary.tasks.iter().filter(|t| t.has(part)).enumerate() {
             let y = first + row as i32 * ROW;
             let at = (self.left - 8, y + ROW / 2);
-            page.text(at, &task.title, SIZE, Words::middle_right())?;
+            let room = f64::from(self.left - 16) / f64::from(text_width(&task.title, SIZE));
+            page.text(at, &task.title, SIZE * room.min(1.0), Words::middle_right())?;
             for (nth, scheme) in task.schemes.iter().enumerate() {
                 let cell = Rect {
                     left: column(nth),
@@ -170,4 +173,62 @@ pub fn scale(page: &Page, top: i32, [zero, one]: [&str; 2]) -> Result<(), LabErr
         page.text((x, top + 24), text, SIZE, Words::below())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::Synthetic;
+
+    /// A number behind ` NAME="` in a line of SVG.
+    fn number(line: &str, name: &str) -> f64 {
+        let (_, rest) = line.split_once(&format!(" {name}=\"")).unwrap();
+        rest.split('"').next().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn long_names_are_whole() {
+        let schemes = [
+            "rotary(base=500000,share=0.25,scaling=yarn,factor=4,original=22,nope_every=4)",
+            "none",
+            "t5",
+            "alibi",
+            "xpos",
+            "fire",
+        ];
+        let tasks = [
+            "reverse",
+            "mqar(tokens=512,pairs=128,vocabulary=65536)(causal)",
+        ];
+        let mut study = Synthetic::new(&tasks, &schemes, 1);
+        for task in tasks {
+            for scheme in schemes {
+                study = study.score(task, scheme, 1, &[(20, 0.9), (40, 0.5)]);
+            }
+        }
+        let figures = draw(&Summary::of(&study.data())).unwrap();
+        let svg = &figures[0].svg;
+        let lines: Vec<&str> = svg.lines().collect();
+        let of = |text: &str| -> Vec<&str> {
+            let pairs = lines.windows(2).filter(|pair| pair[1].trim() == text);
+            pairs.map(|pair| pair[0]).collect()
+        };
+        // Pictures have four units to a pixel.
+        let mut above = f64::from(4 * TITLE);
+        for line in of(schemes[0]) {
+            // It is set upwards from its point.
+            let top =
+                number(line, "y") - f64::from(text_width(schemes[0], number(line, "font-size")));
+            assert!(top > above, "{line}");
+            above = number(line, "y");
+        }
+        assert_eq!(of(schemes[0]).len(), 2);
+        for line in of(tasks[1]) {
+            // It ends at its point.
+            let left =
+                number(line, "x") - f64::from(text_width(tasks[1], number(line, "font-size")));
+            assert!(left > 0.0, "{line}");
+        }
+        assert_eq!(of(tasks[1]).len(), 2);
+    }
 }

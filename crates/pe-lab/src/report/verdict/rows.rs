@@ -2,7 +2,7 @@
 
 use super::words::{part, tasks_of};
 use crate::report::comparison::{Comparison, Headline, Part};
-use crate::report::data::file_title;
+use crate::report::data::{file_title, tested_file};
 use crate::report::number::fixed;
 use crate::report::summary::{SchemeOverall, Summary, least_to_lead};
 use crate::report::words::{list, range, spoken};
@@ -31,7 +31,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         return once.then(|| {
             format!(
                 "All seeds are tested on the same part of {}: what other parts would say is not known.",
-                data.test.as_ref().map_or(file_title(data), |test| &test.file)
+                tested_file(data)
             )
         });
     }
@@ -49,9 +49,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     let all = match (headline.part, data.folds) {
         (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
-            data.test
-                .as_ref()
-                .map_or(file_title(data), |test| &test.file)
+            tested_file(data)
         ),
         (Part::Inside, Some(folds)) => format!(
             "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",

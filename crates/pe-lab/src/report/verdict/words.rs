@@ -1,7 +1,7 @@
 //! What a headline is about, in words.
 
 use crate::report::comparison::{Headline, Part};
-use crate::report::data::file_title;
+use crate::report::data::tested_file;
 use crate::report::number::fixed;
 use crate::report::summary::{SchemeOverall, Summary, TaskSummary};
 use crate::report::words::list;
@@ -52,7 +52,7 @@ pub(super) fn place(summary: &Summary, part: Part) -> &'static str {
 /// Over what the mean is taken.
 pub(super) fn subject(summary: &Summary, headline: &Headline) -> String {
     match (summary.origin.own_data(), &headline.tasks[..]) {
-        (Some(data), _) => format!("on {}", file_title(data)),
+        (Some(data), _) => format!("on {}", tested_file(data)),
         (None, [task]) => format!("on {task}"),
         (None, tasks @ ([] | [_, _] | [_, _, _])) => format!("on the mean over {}", list(tasks)),
         (None, tasks) => format!("on the mean over these {} tasks", tasks.len()),

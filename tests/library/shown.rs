@@ -1,0 +1,166 @@
+//! How modules print themselves, and what their configurations are as data.
+
+use std::fmt::{Debug, Display};
+
+use burn::config::Config;
+use burn::tensor::Device;
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
+use pe_burn::grid::{
+    BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
+    SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
+};
+use pe_burn::rotary::{FopeConfig, MixedRotaryConfig};
+use pe_burn::{
+    AlibiConfig, FireConfig, KerpleConfig, RotaryPositionalEncodingConfig, T5RelativeBiasConfig,
+    XPosPositionalEncodingConfig,
+};
+
+/// Fails unless the data is this configuration, an unknown field in it is refused, and its module prints itself
+/// as given.
+fn check<C: Config + PartialEq + Debug, M: Display>(
+    json: &str,
+    expected: C,
+    init: fn(&C, &Device) -> M,
+    shown: &str,
+) {
+    let config: C = serde_json::from_str(json).unwrap();
+    assert_eq!(config, expected);
+    let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
+    let message = serde_json::from_str::<C>(&stray).err().unwrap().to_string();
+    assert!(message.starts_with("unknown field `stray`"), "{message}");
+    assert_eq!(init(&config, &Device::flex()).to_string(), shown);
+}
+
+#[test]
+fn biases_of_distances() {
+    check(
+        r#"{"heads": 2}"#,
+        AlibiConfig::new(2),
+        AlibiConfig::init,
+        "Alibi {heads: 2, shape: Symmetric}",
+    );
+    check(
+        r#"{"heads": 2}"#,
+        KerpleConfig::new(2),
+        KerpleConfig::init,
+        "Kerple {heads: 2, shape: Logarithmic, params: 4}",
+    );
+    check(
+        r#"{"heads": 2, "hidden": 8, "c": 0.25, "threshold": 64}"#,
+        FireConfig::new(2)
+            .with_hidden(8)
+            .with_c(0.25)
+            .with_threshold(64.0),
+        FireConfig::init,
+        "Fire {heads: 2, hidden: 8, c: 0.25, threshold: 64, params: 36}",
+    );
+    check(
+        r#"{"heads": 2}"#,
+        T5RelativeBiasConfig::new(2),
+        T5RelativeBiasConfig::init,
+        "T5RelativeBias {heads: 2, buckets: 32, max_distance: 128, bidirectional: true, params: 64}",
+    );
+    check(
+        r#"{"d_head": 2}"#,
+        ShawConfig::new(2),
+        ShawConfig::init,
+        "Shaw {d_head: 2, left: 16, right: 16, values: false, params: 66}",
+    );
+    check(
+        r#"{"d_model": 8, "heads": 2}"#,
+        TransformerXlConfig::new(8, 2),
+        TransformerXlConfig::init,
+        "TransformerXl {d_model: 8, heads: 2, base: 10000, layout: Halves, max_len: 512, params: 80}",
+    );
+    check(
+        r#"{"d_model": 8, "heads": 2}"#,
+        DebertaConfig::new(8, 2),
+        DebertaConfig::init,
+        "Deberta {d_model: 8, heads: 2, buckets: Some(256), max_distance: 512, content_to_position: true, position_to_content: true, params: 4240}",
+    );
+    check(
+        r#"{"d_head": 2}"#,
+        CopeConfig::new(2),
+        CopeConfig::init,
+        "Cope {d_head: 2, positions: 64, params: 128}",
+    );
+}
+
+#[test]
+fn biases_on_grids() {
+    check(
+        r#"{"heads": 2, "window": [2, 3]}"#,
+        SwinRelativeBiasConfig::new(2, [2, 3]),
+        SwinRelativeBiasConfig::init,
+        "SwinRelativeBias {heads: 2, window: [2, 3], params: 30}",
+    );
+    check(
+        r#"{"heads": 2, "window": [2, 3]}"#,
+        BeitRelativeBiasConfig::new(2, [2, 3]),
+        BeitRelativeBiasConfig::init,
+        "BeitRelativeBias {heads: 2, window: [2, 3], params: 36}",
+    );
+    check(
+        r#"{"heads": 2, "window": [2, 3], "stride": 2}"#,
+        LevitRelativeBiasConfig::new(2, [2, 3]).with_stride(2),
+        LevitRelativeBiasConfig::init,
+        "LevitRelativeBias {heads: 2, window: [2, 3], stride: 2, params: 12}",
+    );
+    check(
+        r#"{"heads": 2, "window": [2, 3], "pretrained_window": [4, 4]}"#,
+        SwinV2RelativeBiasConfig::new(2, [2, 3]).with_pretrained_window([4, 4]),
+        SwinV2RelativeBiasConfig::init,
+        "SwinV2RelativeBias {heads: 2, window: [2, 3], pretrained_window: Some([4, 4]), hidden: 512, params: 2560}",
+    );
+    check(
+        r#"{"d_head": 2, "window": [2, 3]}"#,
+        DecomposedRelativeBiasConfig::new(2, [2, 3]),
+        DecomposedRelativeBiasConfig::init,
+        "DecomposedRelativeBias {d_head: 2, window: [2, 3], params: 16}",
+    );
+}
+
+#[test]
+fn convolutions() {
+    check(
+        r#"{"d_model": 8}"#,
+        PositionalEncodingGeneratorConfig::new(8),
+        PositionalEncodingGeneratorConfig::init,
+        "PositionalEncodingGenerator {d_model: 8, kernel: 3, params: 80}",
+    );
+    check(
+        r#"{"d_model": 32}"#,
+        Wav2Vec2PositionalConvConfig::new(32),
+        Wav2Vec2PositionalConvConfig::init,
+        "Wav2Vec2PositionalConv {d_model: 32, kernel: 128, groups: 16, params: 8224}",
+    );
+}
+
+#[test]
+fn rotations() {
+    check(
+        r#"{"d_head": 8, "base": 500.5}"#,
+        RotaryPositionalEncodingConfig::new(8).with_base(500.5),
+        RotaryPositionalEncodingConfig::init,
+        "RotaryPositionalEncoding {d_head: 8, max_len: 5000, base: 500.5, layout: Interleaved, rotary_dim: None, scaling: None, axes: None, frequencies: None, tiled_angles: false}",
+    );
+    check(
+        r#"{"d_head": 8}"#,
+        XPosPositionalEncodingConfig::new(8),
+        XPosPositionalEncodingConfig::init,
+        "XPosPositionalEncoding {d_head: 8, max_len: 5000, base: 10000, layout: Interleaved, scale_base: 512}",
+    );
+    check(
+        r#"{"d_head": 8, "heads": 2, "trained_len": 32}"#,
+        FopeConfig::new(8, 2, 32),
+        FopeConfig::init,
+        "Fope {d_head: 8, heads: 2, trained_len: 32, base: 10000, layout: Halves, gain: 0.3, learned: false, params: 4}",
+    );
+    check(
+        r#"{"d_head": 8, "heads": 2}"#,
+        MixedRotaryConfig::new(8, 2),
+        MixedRotaryConfig::init,
+        "MixedRotary {d_head: 8, heads: 2, axes: 2, base: 10, layout: Interleaved, params: 16}",
+    );
+}
