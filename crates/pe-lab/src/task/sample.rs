@@ -45,7 +45,7 @@ pub struct Sample {
     /// What to predict. Only these positions count in the loss and in the score.
     pub answers: Vec<Answer>,
     /// Where numbers are to be predicted and not classes: the number of each answer, whose class then has no
-    /// meaning. See [`Task::unit`].
+    /// meaning. See [`Task::unit`](super::Task::unit).
     pub numbers: Vec<f32>,
     /// The times of the input, where it has any. Schemes whose positions are whole numbers do not see them.
     pub times: Option<Vec<f64>>,
