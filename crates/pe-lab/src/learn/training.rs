@@ -201,9 +201,15 @@ fn test(
     (watch.on_held_out)(&losses.held_out);
     match loss.is_finite() {
         true => Ok(()),
-        false => Err(diverged(format!(
-            "the loss on held-out sequences is {loss} after step {step}"
-        ))),
+        false => {
+            let when = match step {
+                0 => "before the first step".to_string(),
+                step => format!("after step {step}"),
+            };
+            Err(diverged(format!(
+                "the loss on held-out sequences is {loss} {when}"
+            )))
+        }
     }
 }
 

@@ -269,7 +269,7 @@ fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
         ("copy-broken-1", "a mistake in the formula"),
         (
             "copy-broken(way=2)-1",
-            "diverged: the loss is NaN at step 1",
+            "diverged: the loss on held-out sequences is NaN before the first step",
         ),
         (
             "copy-broken(way=3)-1",
