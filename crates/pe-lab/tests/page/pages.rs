@@ -81,7 +81,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
         )
         .unwrap();
         for points in [1, 2] {
-            let all: Vec<_> = (1..=points)
+            let all: Vec<_> = (0..points)
                 .map(|i| serde_json::json!({"step": i * 4, "loss": 3.25}))
                 .collect();
             fs::write(
@@ -100,7 +100,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
                 &tab,
                 &format!(
                     "{said}.startsWith('step {}: ') && {said}.includes('3.250')",
-                    points * 4
+                    (points - 1) * 4
                 ),
             );
         }
