@@ -188,13 +188,7 @@ impl<'a> Named<'a> {
         self.settings.sort_by_key(|(name, _)| place(name));
         for (name, value) in &self.settings {
             if !known.contains(name) {
-                let names: Vec<String> = known.iter().map(|name| name.to_string()).collect();
-                return Err(LabError::Usage(format!(
-                    "the scheme {} has no setting `{name}`{}; it has: {}",
-                    self.name,
-                    did_you_mean(name, &names),
-                    names.join(", ")
-                )));
+                return Err(no_setting("scheme", self.name, name, &known));
             }
             let of_layers = OF_LAYERS.iter().find(|of| of.name == *name);
             let applied = match (of_layers, value) {
@@ -211,12 +205,7 @@ impl<'a> Named<'a> {
                     with.map(|changed| *encoding = changed)
                 }
             };
-            applied.map_err(|allowed| {
-                LabError::Usage(format!(
-                    "`{name}` of the scheme {} is {value}; it must be {allowed}",
-                    self.name
-                ))
-            })?;
+            applied.map_err(|allowed| wrong_value(name, "scheme", self.name, value, &allowed))?;
         }
         Ok(self.to_string())
     }
@@ -242,6 +231,29 @@ impl std::fmt::Display for Named<'_> {
         let settings = settings.map(|(name, value)| format!("{name}={value}"));
         write!(f, "({})", settings.collect::<Vec<_>>().join(","))
     }
+}
+
+/// The error about a setting that a scheme or a task, which `what` says, does not have.
+pub(super) fn no_setting(what: &str, of: &str, name: &str, known: &[&str]) -> LabError {
+    let names: Vec<String> = known.iter().map(|name| name.to_string()).collect();
+    LabError::Usage(format!(
+        "the {what} {of} has no setting `{name}`{}; it has: {}",
+        did_you_mean(name, &names),
+        names.join(", ")
+    ))
+}
+
+/// The error about a value that a setting of a scheme or a task, which `what` says, does not take.
+pub(super) fn wrong_value(
+    name: &str,
+    what: &str,
+    of: &str,
+    value: &dyn std::fmt::Display,
+    allowed: &str,
+) -> LabError {
+    LabError::Usage(format!(
+        "`{name}` of the {what} {of} is {value}; it must be {allowed}"
+    ))
 }
 
 /// Names of a command line, which was divided at every comma, with those commas back that stand inside of

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::settings::{Named, Setting, whole};
+use super::settings::{Named, Setting, no_setting, whole, wrong_value};
 use crate::data::check_train_length;
 use crate::error::LabError;
-use crate::names::did_you_mean;
 use crate::task::{MqarOfSize, TEXT_TRAIN_LENGTH, Task, text_with};
 
 /// The tasks that have settings, with these, in the order in which they stand in a name.
@@ -41,18 +40,13 @@ pub(super) fn with_settings(named: &Named<'_>) -> Result<Arc<dyn Task>, LabError
     let mut values = Vec::new();
     for (name, value) in &named.settings {
         if !known.contains(name) {
-            let names: Vec<String> = known.iter().map(|name| name.to_string()).collect();
-            return Err(LabError::Usage(format!(
-                "the task {task} has no setting `{name}`{}; it has: {}",
-                did_you_mean(name, &names),
-                names.join(", ")
-            )));
+            return Err(no_setting("task", task, name, known));
         }
         let number = match value {
             Setting::Number(number) => whole(*number, 0),
             Setting::Word(_) => whole(f64::NAN, 0),
         };
-        let number = number.map_err(|bounds| refused(task, name, value, &bounds))?;
+        let number = number.map_err(|bounds| wrong_value(name, "task", task, value, &bounds))?;
         values.push((*name, number));
     }
     let of = |name: &str| {
@@ -67,17 +61,13 @@ pub(super) fn with_settings(named: &Named<'_>) -> Result<Arc<dyn Task>, LabError
             let pairs = of("pairs").unwrap_or(tokens.div_ceil(MqarOfSize::TOKENS_OF_PAIR));
             let vocabulary = of("vocabulary").unwrap_or(MqarOfSize::VOCABULARY);
             let task = MqarOfSize::new(tokens, pairs, vocabulary);
-            let task = task.map_err(|(name, value, bounds)| refused("mqar", name, &value, &bounds));
+            let task = task.map_err(|(name, value, bounds)| {
+                wrong_value(name, "task", "mqar", &value, &bounds)
+            });
             Ok(Arc::new(task?))
         }
         _ => text_of(of("train_length").unwrap_or(TEXT_TRAIN_LENGTH)),
     }
-}
-
-fn refused(task: &str, name: &str, value: &dyn std::fmt::Display, bounds: &str) -> LabError {
-    LabError::Usage(format!(
-        "`{name}` of the task {task} is {value}; it must be {bounds}"
-    ))
 }
 
 fn text_of(length: usize) -> Result<Arc<dyn Task>, LabError> {

@@ -291,7 +291,8 @@ impl Args {
             }
         };
         // Before anything is run, to measure its time too.
-        let first = [study.waiting()?, study.tuning_trials()?].concat();
+        let (mut waiting, mut tuning) = (study.waiting()?, study.tuning_trials()?);
+        let first = [&waiting[..], &tuning].concat();
         let (at_a_time, _) = self.jobs(study.spec(), first.len())?;
         check_room(&first, study.tasks(), at_a_time)?;
         let budget = self.budget();
@@ -305,6 +306,7 @@ impl Args {
             };
             let (within, line) = self.within(budget, study, &crew)?;
             study = within;
+            (waiting, tuning) = (study.waiting()?, study.tuning_trials()?);
             match self.dry_run {
                 true => print_line(&line),
                 false => say(&line),
@@ -312,9 +314,7 @@ impl Args {
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
-        let tuning = study.tuning_trials()?;
         let (jobs, why) = self.jobs(spec, trials.max(tuning.len()))?;
-        let mut waiting = study.waiting()?;
         waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         for line in tasks.data().iter().flat_map(|data| data.describe()) {
             say(line);

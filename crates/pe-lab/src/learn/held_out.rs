@@ -7,6 +7,7 @@ use super::batch::TensorBatch;
 use super::losses::read_loss;
 use super::model::Model;
 use crate::error::LabError;
+use crate::stats::mean;
 use crate::task::{Sample, Task};
 
 /// The most held-out sequences of a test along training.
@@ -57,8 +58,6 @@ impl<'a> HeldOut<'a> {
             };
             read_loss(model.loss(batch))
         });
-        let losses = losses.collect::<Result<Vec<f64>, LabError>>()?;
-        let count = losses.len();
-        Ok((count > 0).then(|| losses.iter().sum::<f64>() / count as f64))
+        Ok(mean(losses.collect::<Result<Vec<f64>, LabError>>()?))
     }
 }

@@ -1,11 +1,13 @@
 //! The memory that a training step of a language model takes at least, known before it is run.
 
+use std::collections::BTreeSet;
+
 use crate::ask::{Tasks, TrialSpec};
 use crate::device;
 use crate::error::LabError;
 use crate::grouped::grouped;
 
-/// Refuses trials on a vocabulary that is too large for the memory that is free, with `jobs` of them at a time. A graphics
+/// Refuses trials of a study on a vocabulary that is too large for the memory that is free, with `jobs` of them at a time. A graphics
 /// card has memory of its own, and is not asked.
 ///
 /// # Errors
@@ -15,7 +17,9 @@ pub fn check_room(trials: &[TrialSpec], tasks: &Tasks, jobs: usize) -> Result<()
     let Some(free) = pe_burn::room() else {
         return Ok(());
     };
-    for trial in trials {
+    // Trials of a task differ in nothing that counts here, and to look a task up may take long.
+    let mut seen = BTreeSet::new();
+    for trial in trials.iter().filter(|trial| seen.insert(&trial.task)) {
         let task = tasks.get(&trial.task)?;
         let is_on_processor = device::lookup(&trial.device)?.kind == device::Kind::Cpu;
         if let Some(language) = task.language().filter(|_| is_on_processor) {
@@ -23,7 +27,7 @@ pub fn check_room(trials: &[TrialSpec], tasks: &Tasks, jobs: usize) -> Result<()
                 batch: trial.recipe.batch_size,
                 tokens: language.train_length(),
                 vocabulary: task.classes(),
-                jobs: jobs.min(trials.len()),
+                jobs,
             };
             step.check(task.name(), free).map_err(LabError::Usage)?;
         }

@@ -48,43 +48,20 @@ pub fn step<const D: usize>(
     let to = new.each_ref().map(|x| unsafe { elements_mut(x) });
     let before = [&parameter, &gradient, &first, &second].map(elements);
     // All are as long as the parameter: `Adam::step` compared their shapes.
-    update(to, before, &Factors::new(rates, before[1]));
+    update(to, before, rates, clip(rates.most, before[1]));
     let [parameter, moment_1, moment_2] =
         new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
     let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
     (parameter, Some(AdamState::new(momentum)))
 }
 
-/// What is the same for all elements of a parameter in one step.
-struct Factors {
-    /// The factor of the gradient that clips it.
-    clip: f32,
-    /// β₁ and β₂.
-    keep: [f32; 2],
-    /// 1 − β₁ and 1 − β₂.
-    add: [f32; 2],
-    /// This and the next two are those of [`Rates`].
-    correction: f32,
-    epsilon: f32,
-    rate: f32,
-}
-
-impl Factors {
-    fn new(rates: Rates, gradient: &[f32]) -> Self {
-        let clip = rates.most.map_or(1.0, |most| {
-            let factor = most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE);
-            // Not `factor.min(1.0)`, which is 1 for NaN: a NaN in the gradient must not be hidden.
-            if factor > 1.0 { 1.0 } else { factor }
-        });
-        Self {
-            clip,
-            keep: rates.keep,
-            add: rates.keep.map(|keep| 1.0 - keep),
-            correction: rates.correction,
-            epsilon: rates.epsilon,
-            rate: rates.rate,
-        }
-    }
+/// The factor that clips a gradient to a norm of at most `most`, if there is a bound.
+fn clip(most: Option<f32>, gradient: &[f32]) -> f32 {
+    most.map_or(1.0, |most| {
+        let factor = most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE);
+        // Not `factor.min(1.0)`, which is 1 for NaN: a NaN in the gradient must not be hidden.
+        if factor > 1.0 { 1.0 } else { factor }
+    })
 }
 
 /// The sum of squares, as eight partial sums that the processor can add at the same time.
@@ -102,22 +79,22 @@ fn squares(values: &[f32]) -> f64 {
 }
 
 /// Writes the new values of a parameter and of its two moments to `to`. `from` is the parameter, its
-/// gradient, and the two moments.
+/// gradient, which is multiplied by `clip`, and the two moments.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn update(to: [&mut [MaybeUninit<f32>]; 3], from: [&[f32]; 4], factors: &Factors) {
+fn update(to: [&mut [MaybeUninit<f32>]; 3], from: [&[f32]; 4], rates: Rates, clip: f32) {
     let len = from[0].len();
     let ([parameter, gradient, first, second], [to, to_first, to_second]) = (
         from.map(|values| &values[..len]),
         to.map(|values| &mut values[..len]),
     );
-    let Factors {
-        clip,
+    let Rates {
         keep,
-        add,
         correction,
         epsilon,
         rate,
-    } = *factors;
+        ..
+    } = rates;
+    let add = keep.map(|keep| 1.0 - keep);
     for i in 0..len {
         let gradient = gradient[i] * clip;
         let mean = first[i] * keep[0] + gradient * add[0];
