@@ -103,7 +103,7 @@ fn help_lists_the_names_and_the_keys_and_completions_know_them() {
         "randomized_rotary",
         "missing_duplicate",
         "[possible values: quick, standard, full, lm]",
-        "[possible values: cells, words, characters, bytes, u16, u32, FILE]",
+        "[possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]",
         "input_ids",
         "{\"label\": \"x\", \"text\": \"a b\"}",
         "--no-beyond",

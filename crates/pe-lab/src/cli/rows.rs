@@ -26,10 +26,10 @@ pub(super) struct Rows {
     /// --steps auto hold out)
     #[arg(long, value_name = "COLUMN")]
     group: Option<String>,
-    /// What a token is: a cell of a table, a word, or a character [default: cells if there are several
-    /// columns, words if there is one]; of a plain text, a character or a byte [default: characters]; of a
+    /// What a token is: a cell of a table, a word, a character, or a number that the model reads as a number [default: of
+    /// several columns numbers if all their cells are and not all are whole, else cells; words if there is one column]; of a plain text, a character or a byte [default: characters]; of a
     /// .bin of token ids, a number of two bytes (u16) or four (u32). The tokenizer.json of a model from Hugging
-    /// Face makes tokens of a plain text. [possible values: cells, words, characters, bytes, u16, u32, FILE]
+    /// Face makes tokens of a plain text. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
     #[arg(long, value_name = "KIND or FILE", value_parser = kind_or_file)]
     tokens: Option<Tokens>,
     /// What separates columns: one character, or the word `tab` [default: a tab in a .tsv; otherwise the
@@ -77,7 +77,7 @@ pub(super) struct Rows {
     /// side]
     #[arg(long, value_name = "N")]
     patch: Option<usize>,
-    /// A file of rows to test on. Without it a fifth of the rows of --data is held out
+    /// A file of rows to test on [default: X_TEST if the file is X_TRAIN, and lies beside it]. Without it a fifth of the rows of --data is held out
     #[arg(long, value_name = "FILE", conflicts_with = "folds")]
     test: Option<PathBuf>,
     /// Divide the rows into this many parts, and test on each of them after training on the others; each is

@@ -166,6 +166,7 @@ mod tests {
             labels: Vec::new(),
             answers: None,
             written: None,
+            channels: None,
         };
         Alike::of(&data, first, second)
     }

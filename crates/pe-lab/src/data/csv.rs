@@ -8,6 +8,7 @@ use csv::{ReaderBuilder, StringRecord};
 use super::dates::Seen;
 use super::error::Problem;
 use super::limits::{MAX_COLUMNS, MAX_LINE};
+use super::numbers::number;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Tokens};
@@ -76,7 +77,12 @@ pub(super) fn read(
         .delimiter
         .or(delimiter)
         .unwrap_or_else(|| sniffed(text));
-    let layout = layout(text, reading, delimiter, labels)?;
+    let mut layout = layout(text, reading, delimiter, labels)?;
+    if reading.tokens.is_none() {
+        layout.kind = rows.settle(layout.kind);
+    } else if layout.kind == TokenKind::Numbers {
+        rows.measure(1);
+    }
     if reading.is_answer() {
         rows.write_labels(layout.kind);
     }
@@ -270,6 +276,9 @@ struct Column {
     filled: usize,
     /// Cells with a space inside.
     texts: usize,
+    /// Cells that hold a number or say that it is missing, and those of them whose number is not a whole one.
+    numbers: usize,
+    fractions: usize,
     /// The hashes of its cells, until one occurs twice.
     different: HashSet<u64>,
     /// Whether a cell occurs twice.
@@ -291,6 +300,10 @@ fn columns_of(
                 let cell = cell.trim();
                 column.filled += usize::from(!cell.is_empty());
                 column.texts += usize::from(cell.contains(char::is_whitespace));
+                if let (Some(number), false) = (number(cell), cell.is_empty()) {
+                    column.numbers += 1;
+                    column.fractions += usize::from(number.fract() != 0.0 && !number.is_nan());
+                }
                 if !column.repeats && !column.different.insert(hash.hash_one(cell)) {
                     column.repeats = true;
                     column.different = HashSet::new();
@@ -369,7 +382,7 @@ fn layout(
                 let columns = columns()?;
                 let text = tokens.iter().find(|column| is_text(&columns[**column]));
                 match text {
-                    None => TokenKind::Cells,
+                    None => cells_or_numbers(&columns, &tokens, reading),
                     Some(column) => {
                         return Err(Problem::Reading(format!(
                             "the cells of {} hold several words; say what a token is: --tokens \
@@ -396,7 +409,8 @@ fn layout(
                 text: names[text].clone(),
             });
         }
-        (others, reading.tokens.unwrap_or(TokenKind::Cells))
+        let kind = cells_or_numbers(&columns, &others, reading);
+        (others, reading.tokens.unwrap_or(kind))
     };
     Ok(Layout {
         names,
@@ -405,6 +419,17 @@ fn layout(
         tokens,
         kind,
     })
+}
+
+/// Whether cells are numbers or symbols: numbers if each is one or is empty, and at least one is not a whole number. Whole
+/// numbers alone may as well be symbols, such as the codes of classes.
+fn cells_or_numbers(columns: &[Column], tokens: &[usize], reading: &Reading) -> TokenKind {
+    let mut of = tokens.iter().map(|column| &columns[*column]);
+    let all = of.clone().all(|column| column.numbers == column.filled);
+    match all && of.any(|column| column.fractions > 0) && !reading.is_answer() {
+        true => TokenKind::Numbers,
+        false => TokenKind::Cells,
+    }
 }
 
 fn is_text(column: &Column) -> bool {
@@ -615,7 +640,10 @@ impl Layout {
             TokenKind::Cells => "a token is a cell",
             TokenKind::Words => "a token is a word",
             TokenKind::Characters => "a token is a character",
-            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is a number",
+            TokenKind::Numbers => {
+                "a token is a cell, read as a number (--tokens cells reads symbols)"
+            }
+            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is an id",
         };
         let mut lines = vec![format!(
             "{} from {}; tokens from {tokens}; {kind}{}; columns separated by {separator}{}",

@@ -19,6 +19,7 @@ const NAMED: usize = 10;
 /// The description shows this many rows as they were read, and this many tokens at each end of a row.
 const SHOWN_ROWS: usize = 2;
 const SHOWN_TOKENS: [usize; 2] = [16, 4];
+const SHOWN_STEPS: [usize; 2] = [2, 1];
 
 /// The number of rows in some bins, and how many of them have the most frequent label.
 pub(super) fn most_frequent(label: impl Fn(usize) -> usize, bins: &[Bin]) -> (usize, usize) {
@@ -69,13 +70,17 @@ fn first_rows(data: &Rows) -> Vec<String> {
             .iter()
             .map(|token| shown(&data.words[*token as usize]))
             .collect();
-        let [first, last] = SHOWN_TOKENS;
+        // A step of several channels is longer than a word, and has spaces inside.
+        let ([first, last], between) = match data.channels {
+            Some(2..) => (SHOWN_STEPS, "; "),
+            _ => (SHOWN_TOKENS, " "),
+        };
         let text = match words.len() {
-            all if all <= first + last => words.join(" "),
+            all if all <= first + last => words.join(between),
             all => format!(
                 "{} … {}",
-                words[..first].join(" "),
-                words[all - last..].join(" ")
+                words[..first].join(between),
+                words[all - last..].join(between)
             ),
         };
         format!(
@@ -124,7 +129,14 @@ fn describe_answers(
     lines
 }
 
-pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize) -> Vec<String> {
+/// What was found. `measured` is what is to be said of tokens that are numbers, in the place of their vocabulary.
+pub(super) fn describe(
+    data: &Rows,
+    split: &Split,
+    numbers: &[u32],
+    words: usize,
+    measured: Option<String>,
+) -> Vec<String> {
     let rows = &data.rows;
     let mut by_label = vec![0; data.labels.len()];
     for row in rows {
@@ -178,17 +190,19 @@ pub(super) fn describe(data: &Rows, split: &Split, numbers: &[u32], words: usize
                 lengths[(lengths.len() - 1) / 2]
             )
         },
-        format!(
-            "vocabulary: {} of the {} different tokens in training; of the tokens tested, \
+        measured.unwrap_or_else(|| {
+            format!(
+                "vocabulary: {} of the {} different tokens in training; of the tokens tested, \
              {:.1} % are unknown",
-            if words > MAX_VOCABULARY {
-                format!("the {} most frequent", grouped(MAX_VOCABULARY))
-            } else {
-                "all".into()
-            },
-            grouped(words),
-            100.0 * unknown
-        ),
+                if words > MAX_VOCABULARY {
+                    format!("the {} most frequent", grouped(MAX_VOCABULARY))
+                } else {
+                    "all".into()
+                },
+                grouped(words),
+                100.0 * unknown
+            )
+        }),
         format!(
             "{} rows to train on, {} held out{}",
             grouped(split.train.len()),

@@ -21,6 +21,8 @@ pub enum Format {
     Ids,
     /// Numbers in the order of time.
     Series,
+    /// Labelled series, each on a line.
+    Ts,
     /// Images, in a folder for each class, or as a study keeps them.
     Images,
 }
@@ -35,6 +37,12 @@ impl Format {
         }
         match extension(path).as_str() {
             "json" => Err(Problem::Json),
+            "ts" => match reading.not_about_ts() {
+                None => Ok(Self::Ts),
+                Some(flag) => Err(Problem::Reading(format!(
+                    "{flag} is not about a file of labelled series (.ts), which says itself what is in it"
+                ))),
+            },
             _ if reading.target.is_some() => Ok(Self::Series),
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
@@ -69,7 +77,7 @@ impl Format {
         match self {
             Self::Ids => true,
             Self::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-            Self::Csv | Self::JsonLines | Self::Series | Self::Images => false,
+            Self::Csv | Self::JsonLines | Self::Series | Self::Ts | Self::Images => false,
         }
     }
 }

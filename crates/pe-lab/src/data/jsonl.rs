@@ -67,6 +67,9 @@ pub(super) fn read(
         )));
     }
     let kind = reading.tokens.unwrap_or(TokenKind::Words);
+    if kind == TokenKind::Numbers {
+        rows.measure(1);
+    }
     if reading.is_answer() {
         rows.write_labels(kind);
     }
@@ -173,6 +176,7 @@ pub(super) fn read(
             TokenKind::Cells => "text",
             TokenKind::Words => "word",
             TokenKind::Characters => "character",
+            TokenKind::Numbers => "number",
             TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => kind.name(),
         }
     )];

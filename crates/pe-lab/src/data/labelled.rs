@@ -12,12 +12,13 @@ use super::describe::{UNKNOWN, check_unknown, describe, most_frequent, tested};
 use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
+use super::numbers::{Measured, Scale};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 use super::rows::Rows;
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split, a_part};
-use crate::task::{Answer, Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
+use crate::task::{Answer, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows};
 
 /// Of rows with groups, one in this many is held out while something is chosen.
 const APART: usize = 10;
@@ -43,6 +44,8 @@ pub(super) struct Labelled {
     /// What a token of an answer is, where answers are written.
     kind: TokenKind,
     division: Division,
+    /// The numbers of the tokens, where they are numbers: then there is no vocabulary.
+    measured: Option<Measured>,
     /// The rows to train on, in the order of the file.
     train: Vec<usize>,
     /// The inputs of the rows that are held out while something is chosen, where rows have groups.
@@ -74,6 +77,9 @@ pub(super) struct Division {
     /// are whole groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     apart: Option<Vec<usize>>,
+    /// What each channel is scaled by, where tokens are numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
 }
 
 impl Labelled {
@@ -92,10 +98,20 @@ impl Labelled {
         no_beyond: bool,
     ) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(data, held_out, no_beyond)?;
-        let (numbers, words) = vocabulary(data, &split.train);
-        check_answers(data, &split.train, &numbers)?;
-        check_unknown(data, &split, &numbers)?;
-        let mut description = describe(data, &split, &numbers, words);
+        let (numbers, words) = match data.channels {
+            None => vocabulary(data, &split.train),
+            Some(_) => ((0..data.words.len() as u32).collect(), data.words.len()),
+        };
+        let measured = match data.channels {
+            None => {
+                check_answers(data, &split.train, &numbers)?;
+                check_unknown(data, &split, &numbers)?;
+                None
+            }
+            Some(channels) => Some(Measured::of(data, channels, &split.train)?),
+        };
+        let said = measured.as_ref().map(Measured::describe);
+        let mut description = describe(data, &split, &numbers, words, said);
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
         description.extend(warning.clone());
@@ -109,6 +125,7 @@ impl Labelled {
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             train_lengths: split.train_lengths,
             apart: (!data.groups.is_empty()).then(|| apart(&split)),
+            scale: measured.as_ref().map(|measured| measured.own().1.clone()),
             inside: split.inside,
             beyond: split.beyond.unwrap_or_default(),
         };
@@ -124,6 +141,7 @@ impl Labelled {
                 division,
                 numbers,
                 split.train,
+                measured,
             )
         };
         Ok((task, description))
@@ -138,6 +156,7 @@ impl Labelled {
         division: Division,
         numbers: Vec<u32>,
         train: Vec<usize>,
+        measured: Option<Measured>,
     ) -> Self {
         let task = Self {
             about: match sequences.answers {
@@ -157,10 +176,11 @@ impl Labelled {
             labels,
             numbers,
             division,
+            measured,
             train,
             sequences,
         };
-        let input = |row: &usize| task.sample(*row).input.tokens().to_vec();
+        let input = |row: &usize| key(&task.sample(*row).input);
         let inputs = |rows: &Vec<usize>| rows.iter().map(input).collect();
         let apart = task.division.apart.as_ref().map(inputs);
         Self { apart, ..task }
@@ -178,6 +198,7 @@ impl Labelled {
         division: Division,
         numbers: Vec<u32>,
         train: Vec<usize>,
+        table: Option<Vec<f64>>,
     ) -> Result<Self, &'static str> {
         let rows = sequences.count();
         let bins = || division.inside.iter().chain(&division.beyond);
@@ -200,7 +221,15 @@ impl Labelled {
         {
             return Err("it has a token outside of its vocabulary");
         }
-        Ok(Self::of(sequences, labels, file, division, numbers, train))
+        let measured = match (table, &division.scale) {
+            (Some(table), Some(scale)) => {
+                Some(Measured::prepared(table, scale.clone(), numbers.len())?)
+            }
+            _ => None,
+        };
+        Ok(Self::of(
+            sequences, labels, file, division, numbers, train, measured,
+        ))
     }
 
     /// The rows of all folds.
@@ -230,9 +259,24 @@ impl Labelled {
     }
 
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
-    pub fn encode<'a>(&self, words: impl Iterator<Item = &'a str>) -> Vec<usize> {
-        let number = |word| self.vocabulary.get(word).copied().unwrap_or(UNKNOWN) as usize;
-        self.framed(words.map(number))
+    ///
+    /// # Errors
+    ///
+    /// Where tokens are numbers, with what is wrong with one.
+    pub fn encode(&self, words: &[&str]) -> Result<Input, String> {
+        match &self.measured {
+            Some(measured) => measured.input_of(words),
+            None => {
+                let number =
+                    |word: &&str| self.vocabulary.get(*word).copied().unwrap_or(UNKNOWN) as usize;
+                Ok(self.framed(words.iter().map(number)).into())
+            }
+        }
+    }
+
+    /// How many numbers a token has, where tokens are numbers, and the numbers of all tokens.
+    pub fn measured(&self) -> Option<&Measured> {
+        self.measured.as_ref()
     }
 
     /// The numbers of words with BOS and EOS around them.
@@ -255,9 +299,13 @@ impl Labelled {
                 self.numbers.len()
             ),
         };
-        let tokens = self.sequences.tokens(row).into_iter();
-        let tokens = self.framed(tokens.map(number));
+        let tokens = self.sequences.tokens(row).into_iter().map(number);
         let class = self.sequences.label(row);
+        if let Some(measured) = &self.measured {
+            let input = measured.input(tokens.map(|token| measured.step(token)));
+            return Sample::new(input, vec![Answer { position: 0, class }]);
+        }
+        let tokens = self.framed(tokens);
         match &self.sequences.answers {
             None => Sample::new(tokens, vec![Answer { position: 0, class }]),
             Some(answers) => Prompted {
@@ -319,6 +367,17 @@ impl Generation for Labelled {
 
     fn unknown(&self) -> Option<usize> {
         Some(UNKNOWN as usize)
+    }
+}
+
+/// What tells an input from others.
+fn key(input: &Input) -> Vec<usize> {
+    match input {
+        Input::Tokens(tokens) => tokens.clone(),
+        Input::Vectors { values, .. } => values
+            .iter()
+            .map(|value| value.to_bits() as usize)
+            .collect(),
     }
 }
 
@@ -396,7 +455,14 @@ impl Task for Labelled {
     }
 
     fn vocabulary(&self) -> usize {
-        self.division.words + self.framing()
+        match self.measured {
+            None => self.division.words + self.framing(),
+            Some(_) => 0,
+        }
+    }
+
+    fn vector_width(&self) -> Option<usize> {
+        self.measured.as_ref().map(Measured::width)
     }
 
     /// The labels; of answers that are written, every token of the vocabulary and the end.
@@ -498,7 +564,7 @@ impl Task for Labelled {
 
     fn is_apart(&self, sample: &Sample) -> Option<bool> {
         let apart = self.apart.as_ref()?;
-        Some(apart.contains(sample.input.tokens()))
+        Some(apart.contains(&key(&sample.input)))
     }
 
     fn solved_at(&self) -> Option<f64> {
@@ -537,6 +603,7 @@ mod tests {
             labels: vec!["no".into(), "yes".into()],
             answers: None,
             written: None,
+            channels: None,
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
+//! | `.ts` | a series and its class on each line, as aeon and sktime have them | predict the class |
 //! | `.txt`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
 //! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
@@ -36,6 +37,9 @@ mod labelled;
 mod limits;
 mod next;
 mod npy;
+#[cfg(test)]
+mod number_tests;
+mod numbers;
 mod open;
 mod predict;
 mod prediction;
@@ -54,6 +58,7 @@ mod text;
 mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
+mod ts;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -106,6 +111,9 @@ impl DataTask {
 }
 
 fn read(source: &Source) -> Result<DataTask, DataError> {
+    let beside = source.with_test_beside();
+    let found = beside.is_some();
+    let source = beside.as_ref().unwrap_or(source);
     let of = |path: &Path| {
         let path = path.to_path_buf();
         move |problem| DataError { path, problem }
@@ -171,7 +179,14 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
             let text = open::text(bytes).map_err(of(test))?;
             let more = rows_of(test, format, &text, reading, labels, &mut collector);
             let more = more.map_err(of(test))?;
-            notes.push(format!("tested on the rows of {}", kept.file));
+            notes.push(format!(
+                "tested on the rows of {}{}",
+                kept.file,
+                match found {
+                    true => ", which lies beside it",
+                    false => "",
+                }
+            ));
             notes.extend(
                 more.into_iter()
                     .map(|note| format!("{}: {note}", kept.file)),

@@ -9,7 +9,7 @@ use super::format::{Format, delimiter};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels};
-use super::{binary, csv, jsonl};
+use super::{binary, csv, jsonl, ts};
 use crate::door::{Entry, bytes_of};
 
 /// The format of a file, if the settings are for files of this format.
@@ -128,6 +128,10 @@ pub(super) fn rows_of(
         Format::JsonLines => {
             csv::check_lines(text)?;
             jsonl::read(text, reading, labels, collector)?
+        }
+        Format::Ts => {
+            csv::check_lines(text)?;
+            ts::read(text, labels, collector)?
         }
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };

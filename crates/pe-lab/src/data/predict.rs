@@ -9,6 +9,7 @@ use super::format::{Format, delimiter};
 use super::labelled::Labelled;
 use super::open::{open, rows_of, text};
 use super::prediction::{ToPredict, Truth, open_answer};
+use super::quote::grouped;
 use super::reading::Reading;
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
 use super::task::{DataTask, Made};
@@ -90,17 +91,24 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
             true => task.as_written(label),
         }))
     };
-    let sample = |tokens: &[u32]| {
+    let sample = |(row, tokens): (usize, &[u32])| {
         let words = tokens.iter().map(|token| words[*token as usize].as_str());
-        let tokens = task.encode(words);
+        let input = task.encode(&words.collect::<Vec<_>>());
+        let input =
+            input.map_err(|what| Problem::Test(format!("row {}: {what}", grouped(row + 1))))?;
         // An answer that is written begins after the last token.
-        let position = if task.causal() { tokens.len() - 1 } else { 0 };
-        Sample::new(tokens, vec![open_answer(position)])
+        let position = if task.causal() { input.len() - 1 } else { 0 };
+        Ok(Sample::new(input, vec![open_answer(position)]))
     };
     Ok(ToPredict {
         about: "row",
         names: (1..=rows.len()).map(|row| row.to_string()).collect(),
-        samples: rows.iter().map(|row| sample(&row.tokens)).collect(),
+        samples: rows
+            .iter()
+            .map(|row| &row.tokens[..])
+            .enumerate()
+            .map(sample)
+            .collect::<Result<_, Problem>>()?,
         from: None,
         truth: rows.iter().map(|row| truth(row.label)).collect(),
         notes,

@@ -21,6 +21,8 @@ pub enum TokenKind {
     U16,
     /// A number of four bytes in a file of token ids, the lowest byte first.
     U32,
+    /// A number, which a model reads as a number: measurements in the cells of a table or in a list.
+    Numbers,
 }
 
 /// What is to be predicted, where the file leaves a choice.
@@ -46,13 +48,14 @@ impl Objective {
 
 impl TokenKind {
     /// Every kind with its name on the command line.
-    pub const ALL: [(&str, Self); 6] = [
+    pub const ALL: [(&str, Self); 7] = [
         ("cells", Self::Cells),
         ("words", Self::Words),
         ("characters", Self::Characters),
         ("bytes", Self::Bytes),
         ("u16", Self::U16),
         ("u32", Self::U32),
+        ("numbers", Self::Numbers),
     ];
 
     /// Its name on the command line.
@@ -175,6 +178,11 @@ impl Reading {
         if self.text.is_some() && self.columns.is_some() {
             return wrong("--text and --columns both say where the tokens are; keep one".into());
         }
+        if self.is_answer() && self.tokens == Some(TokenKind::Numbers) {
+            return wrong(
+                "--tokens numbers is for rows with a class; an answer is written in words or characters".into(),
+            );
+        }
         match self.delimiter {
             Some(delimiter) if !delimiter.is_ascii() || matches!(delimiter, '"' | '\n' | '\r') => {
                 wrong(format!(
@@ -239,6 +247,27 @@ impl Reading {
             .unwrap_or("--skip-bad")
     }
 
+    /// The first setting that a file of labelled series, which says itself what is in it, has no use for.
+    pub(super) fn not_about_ts(&self) -> Option<&'static str> {
+        let set = [
+            (self.label.is_some(), "--label"),
+            (self.text.is_some(), "--text"),
+            (self.columns.is_some(), "--columns"),
+            (self.group.is_some(), "--group"),
+            (
+                self.tokens.is_some_and(|kind| kind != TokenKind::Numbers),
+                "--tokens",
+            ),
+            (self.delimiter.is_some(), "--delimiter"),
+            (self.no_header, "--no-header"),
+            (self.is_answer(), "--causal"),
+            (self.objective.is_some(), "--objective"),
+            (self.train_length.is_some(), "--train-length"),
+            (self.target.is_some(), "--target"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+    }
+
     /// The first setting that a series has no use for.
     pub(super) fn not_about_series(&self) -> Option<&'static str> {
         let set = [
@@ -263,6 +292,7 @@ impl Reading {
             (masked && self.train_length.is_some(), "--train-length"),
             (self.tokens == Some(TokenKind::Cells), "--tokens cells"),
             (self.tokens == Some(TokenKind::Words), "--tokens words"),
+            (self.tokens == Some(TokenKind::Numbers), "--tokens numbers"),
         ];
         let found = set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag);
         found.or(self.about_lines())
@@ -284,7 +314,7 @@ impl Reading {
         match kind {
             // Bytes and ids are not of rows, and were refused: see `about_text`.
             TokenKind::Cells | TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => push(text),
-            TokenKind::Words => text.split_whitespace().for_each(push),
+            TokenKind::Words | TokenKind::Numbers => text.split_whitespace().for_each(push),
             TokenKind::Characters => {
                 let mut buffer = [0; 4];
                 text.trim()

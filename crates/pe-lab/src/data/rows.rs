@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::error::{BadLine, Problem, SHOWN};
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
+use super::numbers;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 
@@ -30,6 +31,8 @@ pub(super) struct Rows {
     pub answers: Option<Vec<Vec<u32>>>,
     /// What a token of such an answer is.
     pub written: Option<TokenKind>,
+    /// Where tokens are numbers: how many each has.
+    pub channels: Option<usize>,
 }
 
 /// Whether every row has a label.
@@ -124,6 +127,8 @@ pub(super) struct Collector {
     cut: usize,
     /// What a token of a label is, where labels are answers that are written.
     written: Option<TokenKind>,
+    /// Where tokens are numbers: how many each has.
+    channels: Option<usize>,
     /// The rows with empty cells between others, and those that end with empty cells.
     with_empty: usize,
     ended_by_empty: usize,
@@ -145,6 +150,33 @@ impl Collector {
             TokenKind::Characters => kind,
             _ => TokenKind::Words,
         });
+    }
+
+    /// Takes tokens for numbers, so many of them in each.
+    pub fn measure(&mut self, channels: usize) {
+        self.channels = self.channels.or(Some(channels));
+    }
+
+    /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
+    /// if there is one.
+    pub fn settle(&mut self, found: TokenKind) -> TokenKind {
+        let kind = match (self.before, self.channels, found) {
+            (0, ..) => found,
+            (_, Some(_), _) => TokenKind::Numbers,
+            (_, None, TokenKind::Numbers) => TokenKind::Cells,
+            (_, None, _) => found,
+        };
+        if kind == TokenKind::Numbers {
+            self.measure(1);
+        }
+        kind
+    }
+
+    /// What is wrong with a sequence that is to hold numbers, if it is.
+    fn no_numbers(&self, tokens: &Tokens) -> Option<String> {
+        let channels = self.channels?;
+        let mut kept = tokens.kept.iter();
+        kept.find_map(|token| numbers::step(token, channels).err())
     }
 
     /// The number of rows so far.
@@ -218,6 +250,8 @@ impl Collector {
                     grouped(MAX_CHARACTERS)
                 )
             });
+        } else if let Some(what) = self.no_numbers(&tokens) {
+            self.reject(line, || what);
         } else if self.rows.len() == MAX_ROWS {
             return Err(Problem::TooManyRows);
         } else {
@@ -283,8 +317,12 @@ impl Collector {
         }
         if self.with_empty > 0 {
             notes.push(format!(
-                "{} with empty cells: an empty cell is a token of its own, shown as {SHOWN_EMPTY}",
-                rows(self.with_empty)
+                "{} with empty cells: an empty cell is {}, shown as {SHOWN_EMPTY}",
+                rows(self.with_empty),
+                match self.channels {
+                    None => "a token of its own",
+                    Some(_) => "a missing value",
+                }
             ));
         }
         if self.ended_by_empty > 0 {
@@ -331,6 +369,7 @@ impl Collector {
             labels,
             answers,
             written: self.written,
+            channels: self.channels,
         }
     }
 }

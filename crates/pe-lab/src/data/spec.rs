@@ -41,6 +41,25 @@ pub struct Known {
 }
 
 impl Source {
+    /// The same with the file beside it that is its test by their names: `X_TEST` beside `X_TRAIN`, with the same end.
+    /// `None` where there is none, or something else is said of the test.
+    pub(super) fn with_test_beside(&self) -> Option<Self> {
+        let says = self.test.is_some() || self.folds.is_some() || self.reading.no_beyond;
+        if says || self.inside.is_some() || self.reading.target.is_some() {
+            return None;
+        }
+        let name = self.file.file_name()?.to_str()?;
+        let (stem, end) = name.rsplit_once('.')?;
+        let of =
+            |train: &str, test: &str| Some(format!("{}{test}.{end}", stem.strip_suffix(train)?));
+        let test = of("_TRAIN", "_TEST").or_else(|| of("_train", "_test"))?;
+        let test = self.file.with_file_name(test);
+        test.is_file().then(|| Self {
+            test: Some(test),
+            ..self.clone()
+        })
+    }
+
     /// One of its files, to be opened.
     pub(super) fn entry(&self, file: &Path) -> Entry {
         let inside = self.inside.as_deref();

@@ -126,6 +126,7 @@ mod tests {
             labels: Vec::new(),
             answers: None,
             written: None,
+            channels: None,
         })
     }
 

@@ -178,6 +178,11 @@ impl DataTask {
                     parts.push(("lengths of answers".into(), 4, Numbers::Own(lengths)));
                     parts.push(("answers".into(), 4, Numbers::Own(tokens)));
                 }
+                let measured = tasks[0].measured();
+                if let Some(measured) = measured {
+                    let table = Numbers::Real(vec![measured.own().0]);
+                    parts.push(("measured".into(), 8, table));
+                }
                 let mut folds = Vec::new();
                 for task in tasks {
                     let (division, numbers, train) = task.own();
@@ -391,6 +396,7 @@ impl Prepared {
                 let classes = labels.len();
                 let fold = folds.iter().position(|fold| fold.name == name);
                 let fold = fold.ok_or_else(|| format!("it has no task `{name}`"))?;
+                let is_measured = folds[fold].scale.is_some();
                 let ends = self.numbers("ends", 4, short)?;
                 let of_rows = self.numbers("labels", 4, short)?;
                 let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
@@ -399,6 +405,10 @@ impl Prepared {
                     true => Some(self.answers(classes, numbers.len())?),
                 };
                 let train = self.numbers(&format!("train of {name}"), 4, index)?;
+                let table = match is_measured {
+                    false => None,
+                    true => Some(self.numbers("measured", 8, f64::from_bits)?),
+                };
                 let (tokens, head) = self.stream("tokens", 4)?;
                 let About::Rows { labels, mut folds } = head.about else {
                     return Err("it holds no rows".into());
@@ -417,8 +427,9 @@ impl Prepared {
                     tokens,
                 });
                 let division = folds.swap_remove(fold);
-                let task =
-                    Labelled::prepared(sequences, labels, &spec.file, division, numbers, train)?;
+                let task = Labelled::prepared(
+                    sequences, labels, &spec.file, division, numbers, train, table,
+                )?;
                 Ok(Arc::new(task))
             }
             About::Masked { known } => {

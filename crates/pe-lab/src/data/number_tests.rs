@@ -1,0 +1,258 @@
+//! Rows of numbers become vectors: cells of a table, lists of JSON lines, and series of `.ts` files.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use super::*;
+use crate::task::Input;
+
+/// Rows of three numbers, rising or falling, with a class.
+fn table(rows: usize) -> String {
+    let mut text = String::from("a,b,c,label\n");
+    for row in 0..rows {
+        let (base, rises) = (row as f64 * 0.37, row % 2 == 0);
+        let [first, last] = if rises { [0.5, 2.5] } else { [2.5, 0.5] };
+        let label = if rises { "up" } else { "down" };
+        writeln!(
+            text,
+            "{:.3},{base:.3},{:.3},{label}",
+            base + first,
+            base + last
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// The same as a file of series with two channels, the second of them constant.
+fn series(rows: usize, first: usize) -> String {
+    let mut text =
+        String::from("@problemName Slopes\n@dimensions 2\n@classLabel true up down\n@data\n");
+    for row in first..first + rows {
+        let steps = 3 + row % 3;
+        let slope = if row % 2 == 0 { 0.5 } else { -0.5 };
+        let of = |number: &dyn Fn(usize) -> f64| {
+            let all = (0..steps).map(|step| format!("{:.2}", number(step)));
+            all.collect::<Vec<_>>().join(",")
+        };
+        let label = if row % 2 == 0 { "up" } else { "down" };
+        let rising = of(&|step| row as f64 + slope * step as f64);
+        writeln!(text, "{rising}:{}:{label}", of(&|_| 7.0)).unwrap();
+    }
+    text
+}
+
+fn read(name: &str, text: &str, reading: Reading) -> Result<DataTask, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(name);
+    fs::write(&file, text).unwrap();
+    let source = Source {
+        reading,
+        ..Source::from(file.as_path())
+    };
+    DataTask::read(&source).map_err(|error| error.to_string())
+}
+
+fn said(data: &DataTask) -> String {
+    data.describe().join("\n")
+}
+
+#[test]
+fn cells_that_are_numbers_are_read_as_numbers() {
+    let data = read("a.csv", &table(60), Reading::default()).unwrap();
+    assert!(
+        said(&data).contains("a token is a cell, read as a number"),
+        "{}",
+        said(&data)
+    );
+    assert!(
+        said(&data).contains("read as numbers: one for each token"),
+        "{}",
+        said(&data)
+    );
+    let task = data.task();
+    assert_eq!((task.vocabulary(), task.vector_width()), (0, Some(2)));
+    let set = task.test_set(3);
+    let Input::Vectors { width: 2, values } = &set[0].input else {
+        panic!("{:?}", set[0])
+    };
+    // BOS, three numbers, EOS.
+    let edges: Vec<f32> = values.iter().skip(1).step_by(2).copied().collect();
+    assert_eq!(edges, [-1.0, 0.0, 0.0, 0.0, 1.0]);
+    assert!(values.iter().all(|value| value.abs() < 4.0), "{values:?}");
+}
+
+#[test]
+fn whole_numbers_are_symbols_unless_one_says_otherwise() {
+    let whole = table(60).replace('.', "");
+    let of = |tokens| {
+        read(
+            "a.csv",
+            &whole,
+            Reading {
+                tokens,
+                ..Reading::default()
+            },
+        )
+    };
+    let as_found = of(None);
+    assert!(as_found.map_or(true, |data| data.task().vector_width().is_none()));
+    let data = of(Some(TokenKind::Numbers)).unwrap();
+    assert_eq!(data.task().vector_width(), Some(2));
+    // And numbers are symbols if one says so: hardly any occurs twice.
+    let tokens = Some(TokenKind::Cells);
+    let error = read(
+        "a.csv",
+        &table(60),
+        Reading {
+            tokens,
+            ..Reading::default()
+        },
+    )
+    .unwrap_err();
+    assert!(error.contains("do not occur in training"), "{error}");
+}
+
+#[test]
+fn a_missing_number_is_marked_and_never_moved() {
+    let text = table(60).replacen("0.500,0.000,2.500", "0.500,,2.500", 1);
+    let data = read("a.csv", &text, Reading::default()).unwrap();
+    assert!(
+        said(&data).contains("an empty cell is a missing value"),
+        "{}",
+        said(&data)
+    );
+    let task = data.task();
+    assert_eq!(task.vector_width(), Some(3));
+    let all = (0..)
+        .map(|step| task.train_batch(1, step, 16))
+        .take(4)
+        .flatten();
+    let all: Vec<_> = all.chain(task.test_set(3)).collect();
+    let missing = all.iter().filter_map(|sample| match &sample.input {
+        Input::Vectors { width: 3, values } => {
+            let marks: Vec<f32> = values.iter().skip(1).step_by(3).copied().collect();
+            marks.contains(&1.0).then_some(marks)
+        }
+        _ => None,
+    });
+    let missing: Vec<_> = missing.collect();
+    assert!(!missing.is_empty());
+    assert!(
+        missing
+            .iter()
+            .all(|marks| *marks == [0.0, 0.0, 1.0, 0.0, 0.0])
+    );
+}
+
+#[test]
+fn what_is_no_number_is_named() {
+    let tokens = Some(TokenKind::Numbers);
+    let of = |cell: &str| {
+        let text = table(60).replacen("0.500,", &format!("{cell},"), 1);
+        read(
+            "a.csv",
+            &text,
+            Reading {
+                tokens,
+                ..Reading::default()
+            },
+        )
+        .unwrap_err()
+    };
+    for cell in ["x", "inf", "1e999"] {
+        let message = of(cell);
+        assert!(
+            message.contains(&format!("line 2: `{cell}` is no number")),
+            "{message}"
+        );
+    }
+    let far = of("1e300");
+    assert!(far.contains("`1e300` is too large for f32"), "{far}");
+    let json = r#"{"label": "x", "tokens": [0.5, "y"]}"#;
+    let message = read(
+        "a.jsonl",
+        json,
+        Reading {
+            tokens,
+            ..Reading::default()
+        },
+    )
+    .unwrap_err();
+    assert!(message.contains("line 1: `y` is no number"), "{message}");
+}
+
+#[test]
+fn series_are_rows_of_steps_with_all_channels() {
+    let data = read("a.ts", &series(60, 0), Reading::default()).unwrap();
+    let text = said(&data);
+    assert!(text.contains("`Slopes`: series of 2 channels"), "{text}");
+    assert!(
+        text.contains("read as numbers: 2 channels at each step"),
+        "{text}"
+    );
+    let task = data.task();
+    assert_eq!((data.labels().len(), task.vector_width()), (2, Some(3)));
+    assert_eq!(*task.train_lengths().start(), 3);
+    let error = read(
+        "a.ts",
+        &series(60, 0),
+        Reading {
+            label: Some("x".into()),
+            ..Reading::default()
+        },
+    );
+    assert!(
+        error
+            .unwrap_err()
+            .contains("--label is not about a file of labelled series")
+    );
+}
+
+#[test]
+fn the_test_beside_the_training_is_used_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("Slopes_TRAIN.ts"), series(40, 0)).unwrap();
+    fs::write(path("Slopes_TEST.ts"), series(30, 40)).unwrap();
+    let data = DataTask::load(&path("Slopes_TRAIN.ts")).unwrap();
+    assert!(
+        said(&data).contains("tested on the rows of Slopes_TEST.ts, which lies beside it"),
+        "{}",
+        said(&data)
+    );
+    let task = data.task();
+    let tested: usize = task
+        .test_lengths()
+        .iter()
+        .map(|length| task.test_set(*length).len())
+        .sum();
+    assert_eq!(tested, 30);
+    let new = data.to_predict("data", &path("Slopes_TEST.ts")).unwrap();
+    assert_eq!(
+        (new.samples.len(), new.truth.iter().flatten().count()),
+        (30, 30)
+    );
+    let length = task.test_lengths()[0];
+    assert!(new.samples.contains(&task.test_set(length)[0]) || !task.test_set(length).is_empty());
+}
+
+#[test]
+fn a_prepared_file_gives_the_same_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.ts");
+    fs::write(&file, series(60, 0)).unwrap();
+    let data = DataTask::load(&file).unwrap();
+    let prepared = folder.path().join("prepared");
+    let mut out = Vec::new();
+    data.write_prepared("it", &mut out).unwrap();
+    fs::write(&prepared, out).unwrap();
+    let entry = crate::door::Entry::named(&prepared);
+    let again = prepared_task(&entry, "it", data.spec(), NAME).unwrap();
+    let task = data.task();
+    assert_eq!(again.vector_width(), task.vector_width());
+    for length in task.test_lengths() {
+        assert_eq!(again.test_set(length), task.test_set(length));
+    }
+    assert_eq!(again.train_batch(1, 2, 16), task.train_batch(1, 2, 16));
+}

@@ -1,0 +1,282 @@
+//! `.ts`, the files of series of aeon and sktime: a series and its class on each line.
+//!
+//! ```text
+//! # a remark
+//! @problemName Example
+//! @dimensions 2
+//! @classLabel true left right
+//! @data
+//! 0.5,0.7,?:1.0,1.1,1.2:left
+//! ```
+//!
+//! The channels of a series stand between colons, the last field is its class. Series may differ in length, and `?` or `NaN`
+//! is a missing value. Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
+
+use super::error::Problem;
+use super::quote::shorten;
+use super::rows::{Collector, Labels, Tokens};
+
+/// Reads labelled series, and returns in words where they were found.
+///
+/// # Errors
+///
+/// [`Problem::Series`] for a file that has no classes or no data; lines that cannot be used are noted in `rows`.
+pub(super) fn read(
+    text: &str,
+    labels: Labels,
+    rows: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    let mut header = Header::default();
+    let mut lines = (1..).zip(text.lines()).map(|(at, line)| (at, line.trim()));
+    let mut has_data = false;
+    for (at, line) in lines.by_ref() {
+        if line.eq_ignore_ascii_case("@data") {
+            has_data = true;
+            break;
+        }
+        if !line.is_empty() && !line.starts_with(['#', '%']) {
+            header.read(at, line)?;
+        }
+    }
+    if !has_data {
+        return Err(Problem::Series(
+            "has no line @data, after which the series of a .ts file stand".into(),
+        ));
+    }
+    let mut channels = header.channels;
+    for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+        let mut fields: Vec<&str> = line.split(':').map(str::trim).collect();
+        // A series to predict may have no class: then every field is a channel.
+        let is_open = labels == Labels::IfAny && channels == Some(fields.len());
+        let label = match header.classes.is_some() && !is_open {
+            true => fields.pop(),
+            false => None,
+        };
+        let expected = *channels.get_or_insert(fields.len());
+        if let Err(what) = header.series(&fields, expected, label) {
+            rows.reject(at, || what);
+            continue;
+        }
+        rows.measure(expected);
+        rows.take(at, labels.of(label), None, steps(&fields))?;
+    }
+    let channels = channels.unwrap_or(1);
+    Ok(vec![format!(
+        "{}series of {}; the class is the last field of a line",
+        match &header.name {
+            Some(name) => format!("{}: ", shorten(name)),
+            None => String::new(),
+        },
+        match channels {
+            1 => "one number at each step".to_string(),
+            _ => format!("{channels} channels"),
+        }
+    )])
+}
+
+/// What stands before the series.
+#[derive(Default)]
+struct Header {
+    name: Option<String>,
+    /// The number of channels, if the file says it.
+    channels: Option<usize>,
+    /// The names of the classes; none are named where the file does not list them.
+    classes: Option<Vec<String>>,
+}
+
+impl Header {
+    fn read(&mut self, at: usize, line: &str) -> Result<(), Problem> {
+        let wrong = |what: String| Err(Problem::Series(format!("line {at}: {what}")));
+        let mut words = line.split_whitespace();
+        let key = words.next().unwrap_or("").to_ascii_lowercase();
+        let rest: Vec<&str> = words.collect();
+        let is = |word: &str| {
+            rest.first()
+                .is_some_and(|first| first.eq_ignore_ascii_case(word))
+        };
+        match key.as_str() {
+            "@problemname" => self.name = Some(rest.join(" ")),
+            "@timestamps" if is("true") => {
+                return wrong(
+                    "series with time stamps of their own are not read; leave the time stamps out"
+                        .into(),
+                );
+            }
+            "@univariate" if is("true") => self.channels = Some(1),
+            "@dimension" | "@dimensions" => match rest.first().map(|count| count.parse()) {
+                Some(Ok(count)) if count > 0 => self.channels = Some(count),
+                _ => return wrong(format!("{} names no number of channels", shorten(line))),
+            },
+            "@classlabel" if is("true") => {
+                self.classes = Some(rest[1..].iter().map(ToString::to_string).collect());
+            }
+            "@targetlabel" if is("true") => {
+                return wrong("a number for each series is to be predicted, which is not read; it takes classes (@classLabel true)".into());
+            }
+            "@classlabel" => {
+                return wrong(
+                    "the series have no classes, and a class is what is predicted".into(),
+                );
+            }
+            key if !key.starts_with('@') => {
+                return wrong(format!(
+                    "{} stands before @data and is no line with @",
+                    shorten(line)
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Checks the channels and the class of a series.
+    fn series(&self, fields: &[&str], channels: usize, label: Option<&str>) -> Result<(), String> {
+        if fields.len() != channels {
+            return Err(format!(
+                "{} channels, and there are {channels}",
+                fields.len()
+            ));
+        }
+        let steps = |field: &str| field.split(',').count();
+        let first = steps(fields[0]);
+        if let Some(other) = fields.iter().position(|field| steps(field) != first) {
+            return Err(format!(
+                "channel {} has {} steps, and channel 1 has {first}",
+                other + 1,
+                steps(fields[other])
+            ));
+        }
+        match (&self.classes, label) {
+            (Some(known), Some(label))
+                if !known.is_empty() && !known.iter().any(|k| k == label) =>
+            {
+                Err(format!(
+                    "the class {} is not among those of @classLabel: {}",
+                    shorten(label),
+                    known.join(", ")
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The steps of a series, each with the numbers of all channels.
+fn steps(channels: &[&str]) -> Tokens {
+    let mut columns: Vec<_> = channels.iter().map(|channel| channel.split(',')).collect();
+    let mut tokens = Tokens::default();
+    loop {
+        let step: Vec<&str> = columns.iter_mut().filter_map(Iterator::next).collect();
+        if step.is_empty() {
+            return tokens;
+        }
+        let cell = |cell: &&str| match cell.trim() {
+            "" => "?".to_string(),
+            cell => cell.to_string(),
+        };
+        tokens.push(&step.iter().map(cell).collect::<Vec<_>>().join(" "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "# made\n@problemName Two ways\n@timeStamps false\n@dimensions 2\n@classLabel true left right\n@data\n\
+                       1,2,?:4,5,6:left\n-1.5,2:0,NaN:right\n";
+
+    fn read_all(text: &str, labels: Labels) -> Result<(Collector, Vec<String>), Problem> {
+        let mut rows = Collector::new(None);
+        let mut notes = read(text, labels, &mut rows)?;
+        notes.extend(rows.end_file(0)?);
+        Ok((rows, notes))
+    }
+
+    fn said(text: &str) -> String {
+        read_all(text, Labels::Needed)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_step_has_the_numbers_of_all_channels() {
+        let (rows, notes) = read_all(TWO, Labels::Needed).unwrap();
+        assert_eq!(
+            notes,
+            ["`Two ways`: series of 2 channels; the class is the last field of a line"]
+        );
+        let rows = rows.finish();
+        assert_eq!(rows.channels, Some(2));
+        assert_eq!(rows.labels, ["left", "right"]);
+        assert_eq!(rows.words, ["1 4", "2 5", "? 6", "-1.5 0", "2 NaN"]);
+        let lengths: Vec<usize> = rows.rows.iter().map(|row| row.tokens.len()).collect();
+        assert_eq!(lengths, [3, 2]);
+    }
+
+    #[test]
+    fn line_ends_of_windows_are_read_too() {
+        let (rows, _) = read_all(&TWO.replace('\n', "\r\n"), Labels::Needed).unwrap();
+        assert_eq!(rows.finish().labels, ["left", "right"]);
+    }
+
+    #[test]
+    fn series_to_predict_need_no_class() {
+        let open = TWO.replace(":left", "");
+        let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
+        assert_eq!(rows.finish().labels, ["?", "right"]);
+        assert!(
+            said(&open).contains("line 7: 1 channels, and there are 2"),
+            "{}",
+            said(&open)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        for (from, to, what) in [
+            (
+                "@data\n",
+                "",
+                "line 6: `1,2,?:4,5,6:left` stands before @data",
+            ),
+            (
+                "@timeStamps false",
+                "@timeStamps true",
+                "line 3: series with time stamps",
+            ),
+            (
+                "@classLabel true left right",
+                "@classLabel false",
+                "line 5: the series have no classes",
+            ),
+            (
+                "@classLabel",
+                "@targetLabel",
+                "line 5: a number for each series",
+            ),
+            (
+                "@dimensions 2",
+                "@dimensions two",
+                "line 4: `@dimensions two` names no number",
+            ),
+            (
+                "4,5,6",
+                "4,5",
+                "line 7: channel 2 has 2 steps, and channel 1 has 3",
+            ),
+            ("4,5,6:", "", "line 7: 1 channels, and there are 2"),
+            (
+                ":left",
+                ":up",
+                "line 7: the class `up` is not among those of @classLabel: left, right",
+            ),
+            ("4,5,6", "4,inf,6", "line 7: `inf` is no number"),
+            ("4,5,6", "4,x,6", "line 7: `x` is no number"),
+        ] {
+            let message = said(&TWO.replacen(from, to, 1));
+            assert!(message.contains(what), "{what}\n{message}");
+        }
+        assert!(said("@problemName Empty\n").contains("has no line @data"));
+    }
+}
