@@ -270,7 +270,7 @@ pub enum Problem {
     /// Most of what is tested never occurs in training.
     #[error(
         "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
-         nothing to learn from them; round or group numbers, take smaller tokens with --tokens words or \
+         nothing to learn from them; read numbers as numbers with --tokens numbers, take smaller tokens with --tokens words or \
          --tokens characters, or leave columns out with --text or --columns",
         shorten(example)
     )]

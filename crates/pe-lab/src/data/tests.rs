@@ -594,11 +594,15 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
         format!("{},{},{},{}\n", cell(1), cell(2), cell(3), i % 2)
     });
     let numbers = format!("a,b,c,label\n{}", numbers.collect::<String>());
+    let cells = Reading {
+        tokens: Some(TokenKind::Cells),
+        ..Reading::default()
+    };
     assert_says(
-        &refused("a.csv", &numbers),
+        &refused_as("a.csv", &numbers, cells),
         &[
             "100 % of the tokens of the test do not occur in training, such as `0.",
-            "round or group numbers",
+            "read numbers as numbers with --tokens numbers",
             "--tokens characters",
         ],
     );
