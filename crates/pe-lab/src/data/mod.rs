@@ -28,6 +28,7 @@ mod error;
 mod format;
 #[cfg(test)]
 mod group_tests;
+mod header;
 #[cfg(test)]
 mod held_out_tests;
 mod images;
@@ -42,6 +43,7 @@ mod prediction;
 mod prepared;
 mod quote;
 mod reading;
+mod records;
 mod rows;
 mod sequences;
 mod series;
