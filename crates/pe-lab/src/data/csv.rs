@@ -220,7 +220,7 @@ fn layout(
     labels: Labels,
 ) -> Result<Layout, Problem> {
     let (names, line) = names_of(text, delimiter, reading.no_header)?;
-    let notes = header::check(text, delimiter, &names, reading)?;
+    let notes = header::check(text, delimiter, (&names, line), reading)?;
     let label = match labels {
         Labels::Needed => Some(label_column(text, delimiter, &names, reading, line)?),
         Labels::IfAny => label_column(text, delimiter, &names, reading, line).ok(),

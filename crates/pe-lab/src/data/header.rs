@@ -116,8 +116,11 @@ impl Under {
 struct Below {
     columns: Vec<Under>,
     rows: usize,
-    /// The line with the fewest cells, and how many it has.
-    fewest: (usize, usize),
+    /// How many of them have more cells than there are names, the first of these with its cells, and whether another has another
+    /// number of cells.
+    wider: usize,
+    wide: Option<(usize, usize)>,
+    widths_differ: bool,
 }
 
 impl Below {
@@ -125,7 +128,9 @@ impl Below {
         let mut below = Self {
             columns: names.iter().map(|_| Under::default()).collect(),
             rows: 0,
-            fewest: (0, usize::MAX),
+            wider: 0,
+            wide: None,
+            widths_differ: false,
         };
         let hash = RandomState::new();
         let mut header = true;
@@ -134,8 +139,10 @@ impl Below {
                 return Ok(());
             }
             below.rows += 1;
-            if record.len() < below.fewest.1 {
-                below.fewest = (place.first, record.len());
+            if record.len() > names.len() {
+                below.wider += 1;
+                let (_, width) = *below.wide.get_or_insert((place.first, record.len()));
+                below.widths_differ |= width != record.len();
             }
             for ((column, cell), name) in below.columns.iter_mut().zip(record).zip(names) {
                 column.add(cell.trim(), name, &hash);
@@ -145,6 +152,13 @@ impl Below {
         Ok(below)
     }
 
+    /// A line with more cells than there are names, and how many it has, if most lines have as many. Where the numbers differ, it is
+    /// rather that commas of texts are not in quotes.
+    fn wide(&self) -> Option<(usize, usize)> {
+        let wide = self.wide.filter(|_| !self.widths_differ);
+        wide.filter(|_| 2 * self.wider > self.rows)
+    }
+
     /// Whether the first line counts the rows and the columns, as the files of scikit-learn begin: `150,4,setosa,…`.
     fn is_counted_by(&self, names: &[String]) -> bool {
         let [rows, columns, ..] = names else {
@@ -152,13 +166,15 @@ impl Below {
         };
         let [rows, columns] = [rows, columns].map(|name| name.parse::<usize>().ok());
         // The column of the label is often not counted.
-        let width = self.fewest.1;
+        let width = self.wide().map_or(names.len(), |(_, width)| width);
         rows == Some(self.rows)
             && (columns == Some(width) || columns.map(|of| of + 1) == Some(width))
     }
 
-    /// Whether each name is what the cells below it are: a number over numbers, or a word that occurs among them.
+    /// Whether each name is what the cells below it are: a number over numbers, or a word that occurs among them. Numbers that count
+    /// columns are names.
     fn is_continued_from(&self, names: &[String]) -> bool {
+        let counts_columns = is_run(&numbers_among(names));
         let mut alike = 0;
         for (column, name) in self.columns.iter().zip(names) {
             let same = match column.is_numbers() {
@@ -168,7 +184,7 @@ impl Below {
             // Where every cell is another one, as in a column of texts, a new one tells nothing.
             let tells_nothing = !column.is_numbers() && !column.repeats && !name.is_empty();
             match (same, tells_nothing) {
-                (true, _) => alike += 1,
+                (true, _) => alike += usize::from(!(column.is_numbers() && counts_columns)),
                 (false, true) => {}
                 (false, false) => return false,
             }
@@ -176,12 +192,51 @@ impl Below {
         alike > 0
     }
 
-    fn has_number_over_numbers(&self, names: &[String]) -> bool {
+    /// Whether numbers are names where numbers stand below them, but for a few that count columns.
+    fn is_named_by_numbers(&self, names: &[String]) -> bool {
         let mut both = self.columns.iter().zip(names);
-        both.any(|(column, name)| {
-            column.filled > 0 && column.is_numbers() && number(name).is_some()
+        let over = both.any(|(column, name)| column.is_numbers() && number(name).is_some());
+        let numbers = numbers_among(names);
+        numbers.len() == names.len() || (over && !is_run(&numbers))
+    }
+
+    /// Why the first line is no header, and how to go on.
+    fn why_no_header(&self, names: &[String], reading: &Reading) -> Option<String> {
+        let wide = self.wide();
+        let width = wide.map_or(names.len(), |(_, width)| width);
+        let is_counts = self.is_counted_by(names);
+        let wanted = reading.label.as_ref().or(reading.target.as_ref());
+        let is_named = wanted.is_some_and(|name| column(names, name).is_some());
+        if is_counts && (wide.is_some() || !is_named) {
+            return Some(format!(
+                "is no header: it looks like a count of rows and columns ({} rows of {width} columns follow); write the names of the \
+                 {width} columns in its place, or delete it and say --no-header, which calls the columns 1 to {width}",
+                grouped(self.rows)
+            ));
+        }
+        if let Some((at, width)) = wide {
+            return Some(format!(
+                "is no header: it has {}, and most lines have more, such as line {at}, which has {width}; delete it if it is a title, \
+                 begin the file with a name for each column, and write cells that hold a separator in double quotes{}",
+                cells(names.len()),
+                match width == names.len() + 1 {
+                    true =>
+                        " (a table that R writes with the names of its rows takes col.names = NA)",
+                    false => "",
+                }
+            ));
+        }
+        (!is_counts && self.is_continued_from(names)).then(|| {
+            format!(
+                "is read as the names of the columns, and looks like a row as those below it; say --no-header, which calls the columns 1 \
+                 to {width}, or write a line with the names above it"
+            )
         })
     }
+}
+
+fn numbers_among(names: &[String]) -> Vec<f64> {
+    names.iter().filter_map(|name| number(name)).collect()
 }
 
 fn number(cell: &str) -> Option<f64> {
@@ -206,11 +261,11 @@ fn is_run(numbers: &[f64]) -> bool {
 /// # Errors
 ///
 /// [`Problem::FirstLine`] for a first line that is no header: one that counts rows and columns (unless the label or the target is
-/// named as it says), one with fewer names than every row has cells, and one that is a row like the others.
+/// named as it says), one with fewer names than most rows have cells, and one that is a row like the others.
 pub(super) fn check(
     text: &str,
     delimiter: char,
-    names: &[String],
+    (names, line): (&[String], usize),
     reading: &Reading,
 ) -> Result<Vec<String>, Problem> {
     if reading.no_header {
@@ -220,54 +275,21 @@ pub(super) fn check(
     if below.rows == 0 {
         return Ok(Vec::new());
     }
-    let line = shorten(&names.join(&delimiter.to_string()));
-    let wrong = |what: String| {
-        Err(Problem::FirstLine(format!(
-            "the first line, {line}, {what}"
-        )))
-    };
-    let (at, width) = below.fewest;
-    let is_short = width > names.len();
-    let is_counts = below.is_counted_by(names);
-    let wanted = reading.label.as_ref().or(reading.target.as_ref());
-    let is_named = wanted.is_some_and(|name| column(names, name).is_some());
-    if is_counts && (is_short || !is_named) {
-        return wrong(format!(
-            "is no header: it looks like a count of rows and columns ({} rows of {width} columns follow); write the names of the {width} \
-             columns in its place, or delete it and say --no-header, which calls the columns 1 to {width}",
-            grouped(below.rows)
-        ));
-    }
-    if is_short {
-        return wrong(format!(
-            "is no header: it has {}, and every other line has more, such as line {at}, which has {width}; delete it if it is a title, and begin the \
-             file with a name for each column{}",
-            cells(names.len()),
-            match width == names.len() + 1 {
-                true => " (a table that R writes with the names of its rows takes col.names = NA)",
-                false => "",
-            }
-        ));
-    }
-    let numbers = names.iter().filter_map(|name| number(name));
-    let numbers: Vec<f64> = numbers.collect();
-    let all_numbers = numbers.len() == names.len();
-    let is_run = is_run(&numbers);
-    if !is_counts && !(all_numbers && is_run) && below.is_continued_from(names) {
-        return wrong(format!(
-            "is read as the names of the columns, and looks like a row as those below it; say --no-header, which calls the columns 1 to {}, \
-             or write a line with the names above it",
-            names.len()
-        ));
+    let first = format!(
+        "line {line}, {}",
+        shorten(&names.join(&delimiter.to_string()))
+    );
+    if let Some(why) = below.why_no_header(names, reading) {
+        return Err(Problem::FirstLine(format!("{first}, {why}")));
     }
     let mut notes = Vec::new();
-    if is_counts {
+    if below.is_counted_by(names) {
         notes.push(format!(
-            "the first line, {line}, looks like a count of rows and columns, and is read as the names of the columns"
+            "{first}, looks like a count of rows and columns, and is read as the names of the columns"
         ));
-    } else if all_numbers || (!is_run && below.has_number_over_numbers(names)) {
+    } else if below.is_named_by_numbers(names) {
         notes.push(format!(
-            "the first line, {line}, names columns by numbers; if it is a row like the others, say --no-header"
+            "{first}, names columns by numbers; if it is a row like the others, say --no-header"
         ));
     }
     notes.extend(of_one_name(names));
@@ -309,8 +331,8 @@ mod tests {
             label: label.map(String::from),
             ..Reading::default()
         };
-        let (names, _) = names_of(text, ',', false).unwrap();
-        check(text, ',', &names, &reading).map_err(|problem| problem.to_string())
+        let (names, line) = names_of(text, ',', false).unwrap();
+        check(text, ',', (&names, line), &reading).map_err(|problem| problem.to_string())
     }
 
     fn table(first: &str, row: impl Fn(usize) -> String) -> String {
@@ -334,7 +356,7 @@ mod tests {
             ),
             (
                 table("Flowers of 1936", iris),
-                "it has 1 cell, and every other line has more, such as line 2, which has 3",
+                "it has 1 cell, and most lines have more, such as line 2, which has 3",
             ),
             (table("sepal,petal", iris), "col.names = NA"),
             (
@@ -352,7 +374,7 @@ mod tests {
             assert!(wrong.contains(words), "{words}: {wrong}");
             let first = text.lines().next().unwrap();
             assert!(
-                wrong.starts_with(&format!("the first line, `{first}`")),
+                wrong.starts_with(&format!("line 1, `{first}`, is ")),
                 "{wrong}"
             );
         }
@@ -388,6 +410,11 @@ mod tests {
             (table("0,1,label", flower), None, None),
             // An index without a name.
             (table(",petal,label", iris), None, None),
+            (
+                table("country,2019,2020,2021", |row| format!("c{row},1,2,3")),
+                None,
+                None,
+            ),
         ] {
             let notes = checked(&text, label).unwrap_or_else(|wrong| panic!("{wrong}"));
             assert_eq!(notes.len(), usize::from(note.is_some()), "{notes:?}");

@@ -50,8 +50,8 @@ impl<'a> Rows<'a> {
             Form::Table(delimiter) => {
                 let delimiter = reading.delimiter.or(delimiter);
                 let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
-                let (names, _) = names_of(text, delimiter, reading.no_header)?;
-                let notes = check(text, delimiter, &names, reading)?;
+                let (names, line) = names_of(text, delimiter, reading.no_header)?;
+                let notes = check(text, delimiter, (&names, line), reading)?;
                 (Some(delimiter), names, notes)
             }
         };
