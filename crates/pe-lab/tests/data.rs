@@ -138,6 +138,22 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
             format!("{}good,\n", rows("\n")).into_bytes(),
             "line 82: ",
         ),
+        // As scikit-learn writes its flowers, and as others do: a count, a title, no header.
+        (
+            "iris.csv",
+            format!("80,3,good,bad\n{}", "1,2,3,0\n4,5,6,1\n".repeat(40)).into_bytes(),
+            "is no header",
+        ),
+        (
+            "title.csv",
+            format!("Reviews of 1999\n{}", rows("\n")).into_bytes(),
+            "`Reviews of 1999`, is no header: it has 1 cell, and most lines have more",
+        ),
+        (
+            "bare.csv",
+            "1.5,2.5,x\n2.5,3.5,y\n2.0,1.5,x\n".repeat(20).into_bytes(),
+            "`1.5,2.5,x`, is read as the names of the columns, and looks like a row",
+        ),
         ("bad.jsonl", b"{\"label\": 1,\n".to_vec(), "line 1: "),
         ("short.txt", b"abc".to_vec(), "3 characters, too few"),
         ("table.xlsx", b"PK".to_vec(), ".csv"),

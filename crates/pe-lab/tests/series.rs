@@ -432,6 +432,76 @@ fn a_study_of_a_series_from_end_to_end() {
 }
 
 /// The series of the laboratory needs no file, and is in a study only if it is named.
+/// A hundred and forty-four months of passengers, as many files of others hold them: no flag beside the target is needed.
+#[test]
+fn the_time_and_the_window_of_a_short_series_are_found() {
+    let of = |time: fn(usize) -> String, foot: &str| {
+        let rows =
+            (0..144).map(|row| format!("{},{}\n", time(row), 100 + 3 * row + row * row % 17));
+        format!("Date,y\n{}{foot}", rows.collect::<String>())
+    };
+    let month = |row: usize| format!("{}-{:02}", 1949 + row / 12, row % 12 + 1);
+    for (text, found) in [
+        (of(month, ""), "time: column `Date`, found by its dates;"),
+        (
+            of(|row| format!("{}M{:02}", 1949 + row / 12, row % 12 + 1), ""),
+            "time: column `Date`, found by its dates;",
+        ),
+        (
+            of(|row| row.to_string(), ""),
+            "time: column `Date`, found by its equal steps of 1;",
+        ),
+        (
+            of(|row| format!("{:.3}", 1949.0 + row as f64 / 12.0), ""),
+            "time: column `Date`, found by its equal steps of 0.084;",
+        ),
+    ] {
+        let data = read(&text, |_| ()).unwrap();
+        let said = data.describe().join("\n");
+        assert!(said.contains(found), "{said}");
+        assert!(
+            said.contains(
+                "the longest window of the training has 20 rows, a seventh of so short a series"
+            ),
+            "{said}"
+        );
+        assert!(data.task().has_times());
+        assert_eq!(data.task().vector_width(), Some(1));
+        // A length that is named stays.
+        let wrong = read(&text, |reading| reading.max_len = Some(64)).unwrap_err();
+        assert!(
+            wrong.contains("too few for windows of 64: they take at least 222"),
+            "{wrong}"
+        );
+    }
+    // A line at the end that says where the numbers are from is the one bad line.
+    let wrong = read(&of(month, "Source: the office,\n"), |_| ()).unwrap_err();
+    assert!(wrong.contains("1 bad line\n  line 146: "), "{wrong}");
+    // Two clocks, neither of which is a date.
+    let two = waves(144).replace("t,x,y", "t,u,y");
+    let two: String = two
+        .lines()
+        .enumerate()
+        .map(
+            |(line, text)| match (line, text.splitn(3, ',').collect::<Vec<_>>()[..].to_vec()) {
+                (0, _) => format!("{text}\n"),
+                (_, cells) => format!("{},{},{}\n", cells[0], 5 * line, cells[2]),
+            },
+        )
+        .collect();
+    let wrong = read(&two, |_| ()).unwrap_err();
+    assert!(
+        wrong.contains(
+            "the cells of `t` and of `u` rise by equal steps; say which are the times with --time"
+        ),
+        "{wrong}"
+    );
+    let chosen = read(&two, timed).unwrap();
+    assert_eq!(chosen.task().vector_width(), Some(2));
+    let steps = of(|row| (row * row).to_string(), "");
+    assert!(!read(&steps, |_| ()).unwrap().task().has_times());
+}
+
 #[test]
 fn the_series_of_the_laboratory_is_a_task() {
     let folder = tempfile::tempdir().unwrap();

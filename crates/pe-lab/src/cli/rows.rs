@@ -65,8 +65,8 @@ pub(super) struct Rows {
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
     /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
-    /// positions; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or the
-    /// rows are at 0, 1, 2, …]
+    /// positions; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or
+    /// else of numbers that rise by equal steps; without such a column the rows are at 0, 1, 2, …]
     #[arg(long, value_name = "COLUMN", requires = "target")]
     time: Option<String>,
     /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use csv::{ReaderBuilder, StringRecord};
-
 use super::dates::Seen;
 use super::error::Problem;
-use super::limits::{MAX_COLUMNS, MAX_LINE};
+use super::header::{self, column, find_column, list};
 use super::numbers::number;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
+use super::records::{each_record, names_of, sniffed};
 use super::rows::{Collector, Labels, Tokens};
 
 /// The column of the prompt, where answers are written.
@@ -48,6 +47,8 @@ const TEXT_SHARE: f64 = 0.1;
 /// Which columns are what.
 struct Layout {
     names: Vec<String>,
+    /// What is odd about the names.
+    notes: Vec<String>,
     /// The column of the label. Rows to predict need none.
     label: Option<usize>,
     /// The column of the group, if rows have groups.
@@ -178,97 +179,6 @@ fn up_to_the_last_filled<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     filled.last().map_or(0, |(number, _)| number)
 }
 
-/// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds.
-pub(super) fn sniffed(text: &str) -> char {
-    let line = text.lines().find(|line| !line.trim().is_empty());
-    let line = line.unwrap_or("");
-    let found = [',', '\t', ';', '|']
-        .into_iter()
-        .find(|c| line.contains(*c));
-    found.unwrap_or(',')
-}
-
-/// Checks that no line is longer than a row may be: every line is held in memory several times.
-pub(super) fn check_lines(text: &str) -> Result<(), Problem> {
-    let mut lines = (1..).zip(text.split('\n'));
-    match lines.find(|(_, line)| line.len() > MAX_LINE) {
-        None => Ok(()),
-        Some((line, long)) => Err(Problem::LongLine {
-            line,
-            bytes: long.len(),
-        }),
-    }
-}
-
-fn reader(text: &str, delimiter: char) -> csv::Reader<&[u8]> {
-    ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter as u8)
-        // Between tabs a double quote is a character like any other.
-        .quoting(delimiter != '\t')
-        .from_reader(text.as_bytes())
-}
-
-/// The names of the columns, and the line of the first record.
-pub(super) fn names_of(
-    text: &str,
-    delimiter: char,
-    no_header: bool,
-) -> Result<(Vec<String>, usize), Problem> {
-    check_lines(text)?;
-    let mut reader = reader(text, delimiter);
-    let mut lines = Lines::new(text, delimiter);
-    let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(unreadable)? {
-        let start = record.position().map_or(0, |at| at.byte() as usize);
-        let place = lines.of(start, reader.position().byte() as usize);
-        if !is_blank(&record) {
-            if record.len() > MAX_COLUMNS {
-                return Err(Problem::TooManyColumns {
-                    line: place.first,
-                    columns: record.len(),
-                });
-            }
-            let names = match no_header {
-                true => (1..=record.len())
-                    .map(|number| number.to_string())
-                    .collect(),
-                false => record.iter().map(|name| name.trim().to_string()).collect(),
-            };
-            return Ok((names, place.first));
-        }
-    }
-    Err(Problem::Empty)
-}
-
-fn is_blank(record: &StringRecord) -> bool {
-    record.len() == 1 && record[0].trim().is_empty()
-}
-
-fn unreadable(error: csv::Error) -> Problem {
-    Problem::Unreadable(error.into())
-}
-
-/// Calls `each` for every record that is not blank, with its place.
-pub(super) fn each_record(
-    text: &str,
-    delimiter: char,
-    mut each: impl FnMut(&StringRecord, Place) -> Result<(), Problem>,
-) -> Result<(), Problem> {
-    let mut reader = reader(text, delimiter);
-    let mut lines = Lines::new(text, delimiter);
-    let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(unreadable)? {
-        let start = record.position().map_or(0, |at| at.byte() as usize);
-        let place = lines.of(start, reader.position().byte() as usize);
-        if !is_blank(&record) {
-            each(&record, place)?;
-        }
-    }
-    Ok(())
-}
-
 /// What is known about the cells of a column.
 #[derive(Default)]
 struct Column {
@@ -323,16 +233,14 @@ fn layout(
     labels: Labels,
 ) -> Result<Layout, Problem> {
     let (names, line) = names_of(text, delimiter, reading.no_header)?;
+    let notes = header::check(text, delimiter, (&names, line), reading)?;
     let label = match labels {
         Labels::Needed => Some(label_column(text, delimiter, &names, reading, line)?),
         Labels::IfAny => label_column(text, delimiter, &names, reading, line).ok(),
     };
     let group = match &reading.group {
         None => None,
-        Some(name) => Some(
-            column(&names, name)
-                .ok_or_else(|| unknown_column("--group", name, &names, reading.no_header))?,
-        ),
+        Some(name) => Some(find_column("--group", name, &names, reading.no_header)?),
     };
     if let (Some(name), true) = (&reading.group, group.is_some() && group == label) {
         return Err(Problem::Reading(format!(
@@ -346,18 +254,22 @@ fn layout(
         let name = names[label].clone();
         return Err(Problem::NoTokenColumn { label: name });
     }
-    let find = |flag: &'static str, name: &str| match column(&names, name) {
-        Some(found) if Some(found) == label => Err(Problem::Reading(format!(
+    let find = |flag: &'static str, name: &str| match find_column(
+        flag,
+        name,
+        &names,
+        reading.no_header,
+    )? {
+        found if Some(found) == label => Err(Problem::Reading(format!(
             "{flag} names {}, which is the column of the label; say which one the label is with \
              --label",
             shorten(name)
         ))),
-        Some(found) if Some(found) == group => Err(Problem::Reading(format!(
+        found if Some(found) == group => Err(Problem::Reading(format!(
             "{flag} names {}, which is the column of the group; a group is no token",
             shorten(name)
         ))),
-        Some(found) => Ok(found),
-        None => Err(unknown_column(flag, name, &names, reading.no_header)),
+        found => Ok(found),
     };
     let columns = || columns_of(text, delimiter, reading.no_header, names.len());
     let prompt = (reading.is_answer() && reading.columns.is_none() && !reading.no_header)
@@ -414,6 +326,7 @@ fn layout(
     };
     Ok(Layout {
         names,
+        notes,
         label,
         group,
         tokens,
@@ -505,43 +418,6 @@ fn doubts(
     doubts.collect()
 }
 
-/// The column of this name, or of this name in other capitals if only one is.
-pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
-    let name = name.trim();
-    let exact = names.iter().position(|known| known == name);
-    exact.or_else(|| {
-        let mut alike = (0..names.len()).filter(|c| names[*c].eq_ignore_ascii_case(name));
-        alike.next().filter(|_| alike.next().is_none())
-    })
-}
-
-pub(super) fn unknown_column(
-    flag: &'static str,
-    name: &str,
-    names: &[String],
-    no_header: bool,
-) -> Problem {
-    let mut columns = list(names);
-    if name.parse::<usize>().is_ok() && !no_header {
-        columns.push_str("; if the first line is a row like the others, say --no-header");
-    }
-    Problem::NoColumn {
-        flag,
-        name: name.to_string(),
-        columns,
-    }
-}
-
-/// The names of columns, or the first and the last of them.
-fn list(names: &[String]) -> String {
-    const NAMED: usize = 8;
-    let mut columns: Vec<String> = names.iter().take(NAMED).map(|name| shorten(name)).collect();
-    if names.len() > NAMED {
-        columns.push(format!("and {} more", names.len() - NAMED));
-    }
-    columns.join(", ")
-}
-
 fn label_column(
     text: &str,
     delimiter: char,
@@ -550,8 +426,7 @@ fn label_column(
     line: usize,
 ) -> Result<usize, Problem> {
     if let Some(name) = &reading.label {
-        let unknown = || unknown_column("--label", name, names, reading.no_header);
-        return column(names, name).ok_or_else(unknown);
+        return find_column("--label", name, names, reading.no_header);
     }
     if reading.no_header {
         return Err(Problem::NoHeader {
@@ -669,100 +544,7 @@ impl Layout {
         if !unread.is_empty() {
             lines.push(format!("columns not read: {}", list(&unread)));
         }
+        lines.extend(self.notes.iter().cloned());
         lines
-    }
-}
-
-/// Finds the line numbers of rows in a text. Rows must be asked for in ascending order.
-struct Lines<'a> {
-    text: &'a [u8],
-    delimiter: u8,
-    counted: usize,
-    line: usize,
-}
-
-/// The lines of a row.
-pub(super) struct Place {
-    pub(super) first: usize,
-    last: usize,
-    /// For a row of several lines: whether every double quote that opens a field is closed at the end of
-    /// the field. Always true for a row of one line, which cannot contain another row.
-    quoted_well: bool,
-}
-
-impl<'a> Lines<'a> {
-    fn new(text: &'a str, delimiter: char) -> Self {
-        Self {
-            text: text.as_bytes(),
-            delimiter: delimiter as u8,
-            counted: 0,
-            line: 1,
-        }
-    }
-
-    /// The lines of the text between two bytes, without the line ends around it.
-    fn of(&mut self, start: usize, end: usize) -> Place {
-        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        let within = &self.text[start..end];
-        let skipped = within.iter().take_while(|byte| is_end(byte)).count();
-        let trailing = within[skipped..]
-            .iter()
-            .rev()
-            .take_while(|byte| is_end(byte))
-            .count();
-        let lines = |from: usize, to: usize| {
-            let bytes = self.text[from..to].iter();
-            bytes.filter(|byte| **byte == b'\n').count()
-        };
-        let (start, end) = (start + skipped, end - trailing);
-        let first = self.line + lines(self.counted, start);
-        let last = first + lines(start, end);
-        let quoted_well = first == last || quoted_well(&self.text[start..end], self.delimiter);
-        (self.counted, self.line) = (end, last);
-        Place {
-            first,
-            last,
-            quoted_well,
-        }
-    }
-}
-
-/// Whether every quote that opens a field of this record is closed at the end of the field. The CSV reader
-/// does not check that: it takes whatever follows a closing quote as a part of the field.
-fn quoted_well(mut fields: &[u8], delimiter: u8) -> bool {
-    loop {
-        if let [b'"', within @ ..] = fields {
-            match behind_quotes(within, delimiter) {
-                Some(rest) => fields = rest,
-                None => return false,
-            }
-        }
-        match fields.iter().position(|byte| *byte == delimiter) {
-            Some(at) => fields = &fields[at + 1..],
-            None => return true,
-        }
-    }
-}
-
-/// What follows a quoted field and the blanks after it, from the delimiter on. `None` if something else
-/// follows, or if the quote is not closed.
-fn behind_quotes(mut within: &[u8], delimiter: u8) -> Option<&[u8]> {
-    loop {
-        let quote = within.iter().position(|byte| *byte == b'"')?;
-        within = &within[quote + 1..];
-        // Two quotes stand for one quote inside the field.
-        match within {
-            [b'"', rest @ ..] => within = rest,
-            _ => break,
-        }
-    }
-    let blanks = within
-        .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t'));
-    let rest = &within[blanks.count()..];
-    match rest.first() {
-        None => Some(rest),
-        Some(byte) if *byte == delimiter => Some(rest),
-        Some(_) => None,
     }
 }

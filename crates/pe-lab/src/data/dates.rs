@@ -8,6 +8,9 @@ use chrono::NaiveDate;
 pub(super) const SUCH_AS: &str =
     "2024-05-17, 2024-05-17T12:30+02:00, 2024/05/17, 17-May-2024 or 2024 Q2";
 
+/// In a column of dates, at most one cell in this many is something else.
+const MOST: usize = 10;
+
 /// How a column writes its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
@@ -103,6 +106,13 @@ impl Seen {
         self.cells > 0 && most == self.cells
     }
 
+    /// Whether every cell is a date, or so many are that the others are mistakes, such as a line of words at the end. Of dates of
+    /// eight digits, which may be other numbers, every cell has to be one.
+    pub fn is_mostly_dates(&self) -> bool {
+        let dates = self.dates[0].max(self.dates[1]);
+        self.is_dates() || (dates > 0 && MOST * (self.cells - dates) <= self.cells)
+    }
+
     /// Whether there is no cell that is not missing.
     pub fn is_empty(&self) -> bool {
         self.cells == 0
@@ -166,8 +176,16 @@ fn date(cell: &str, month_first: bool) -> Option<(f64, bool)> {
         [part, year] => (month_or_quarter(year, part)?, false),
         [both] => {
             let (year, part) = both.split_at_checked(4)?;
-            let quarter = part.starts_with(['Q', 'q']).then_some(part)?;
-            (month_or_quarter(year, quarter)?, false)
+            match part.strip_prefix(['M', 'm']) {
+                Some(month) => (
+                    day_of(year, &digits(month, 1..=2)?.to_string(), "1")?,
+                    false,
+                ),
+                None => {
+                    let quarter = part.starts_with(['Q', 'q']).then_some(part)?;
+                    (month_or_quarter(year, quarter)?, false)
+                }
+            }
         }
         _ => return None,
     };
@@ -300,6 +318,7 @@ mod tests {
             ("01/1995", 9_131.0),
             ("1970 Q1", 0.0),
             ("1970Q2", 90.0),
+            ("1995M01", 9_131.0),
             ("1970-Q3", 181.0),
             ("Q4 1970", 273.0),
             ("1970 3", 59.0),
@@ -330,6 +349,8 @@ mod tests {
             "Ja-1-1995",
             "Jan-32-1995",
             "1970 Q5",
+            "1995M13",
+            "1995M",
             "1970 Q",
             "Q1",
             ":",
@@ -376,6 +397,11 @@ mod tests {
             assert_eq!(seen.clock(), Ok(clock), "{cells:?}");
             assert_eq!(seen.is_dates(), is_dates, "{cells:?}");
         }
+        let mut most = vec!["2024-01-31"; 9];
+        most.push("Source: the office");
+        assert!(seen(&most).is_mostly_dates() && !seen(&most).is_dates());
+        most[0] = "7";
+        assert!(!seen(&most).is_mostly_dates());
         let doubtful = seen(&["01/01/2024", "01/02/2024"]);
         assert_eq!(doubtful.clock(), Err("01/02/2024".to_string()));
         assert_eq!(Clock::DayFirst.parse("01/02/1970"), Some(31.0));

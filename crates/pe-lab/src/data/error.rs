@@ -141,6 +141,9 @@ pub enum Problem {
         /// The number of columns.
         columns: usize,
     },
+    /// The first line of a table is no header.
+    #[error("{0}")]
+    FirstLine(String),
     /// A flag names a column that is not there.
     #[error(
         "{flag} names {}, and there is no such column; the columns are: {columns}",

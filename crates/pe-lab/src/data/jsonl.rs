@@ -7,11 +7,11 @@ use csv::StringRecord;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::csv::check_lines;
 use super::error::{BadLine, Problem, SHOWN};
 use super::limits::MAX_COLUMNS;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
+use super::records::check_lines;
 use super::rows::{Collector, Labels, Tokens};
 
 /// The key of the prompt, where answers are written, unless another is named.

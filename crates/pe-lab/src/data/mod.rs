@@ -29,6 +29,7 @@ mod error;
 mod format;
 #[cfg(test)]
 mod group_tests;
+mod header;
 #[cfg(test)]
 mod held_out_tests;
 mod images;
@@ -46,6 +47,7 @@ mod prediction;
 mod prepared;
 mod quote;
 mod reading;
+mod records;
 mod rows;
 mod sequences;
 mod series;

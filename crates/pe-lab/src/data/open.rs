@@ -8,6 +8,7 @@ use super::error::{BadLine, Problem, SHOWN};
 use super::format::{Format, delimiter};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
+use super::records::check_lines;
 use super::rows::{Collector, Labels};
 use super::{binary, csv, jsonl, ts};
 use crate::door::{Entry, bytes_of};
@@ -126,7 +127,7 @@ pub(super) fn rows_of(
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
         Format::JsonLines => {
-            csv::check_lines(text)?;
+            check_lines(text)?;
             jsonl::read(text, reading, labels, collector)?
         }
         Format::Ts => {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `rows` | the rows of a table or of JSON lines |
 //! | `column` | what the cells of a column are |
+//! | `time` | where the times are |
 //! | `table` | numbers, times, and what is to be predicted |
 //! | `co2` | the series of the laboratory |
 //! | `task` | the task |
@@ -17,6 +18,7 @@ mod table;
 mod task;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use co2::co2;
 pub(super) use predict::to_predict;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use csv::StringRecord;
 
-use super::super::csv::{column, each_record, names_of, sniffed, unknown_column};
 use super::super::error::Problem;
 use super::super::format::{delimiter, is_json_lines};
+use super::super::header::{check, find_column};
 use super::super::jsonl;
 use super::super::reading::Reading;
+use super::super::records::{each_record, names_of, sniffed};
 
 /// What a file of a series holds, as the end of its name says.
 #[derive(Clone, Copy, Debug)]
@@ -35,20 +36,23 @@ pub(super) struct Rows<'a> {
     no_header: bool,
     /// The names of the columns, or the keys of all lines in the order in which they first occur.
     pub names: Vec<String>,
+    /// What is odd about them.
+    pub notes: Vec<String>,
 }
 
 impl<'a> Rows<'a> {
     /// # Errors
     ///
-    /// A [`Problem`] for a file without rows or with too many columns, and for flags that are for tables alone.
+    /// A [`Problem`] for a file without rows or with too many columns, for a first line that is no header, and for flags that are for tables alone.
     pub fn of(text: &'a str, reading: &Reading, form: Form) -> Result<Self, Problem> {
-        let (delimiter, names) = match form {
-            Form::JsonLines => (None, jsonl::keys(text, reading)?),
+        let (delimiter, names, notes) = match form {
+            Form::JsonLines => (None, jsonl::keys(text, reading)?, Vec::new()),
             Form::Table(delimiter) => {
                 let delimiter = reading.delimiter.or(delimiter);
                 let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
-                let (names, _) = names_of(text, delimiter, reading.no_header)?;
-                (Some(delimiter), names)
+                let (names, line) = names_of(text, delimiter, reading.no_header)?;
+                let notes = check(text, delimiter, (&names, line), reading)?;
+                (Some(delimiter), names, notes)
             }
         };
         Ok(Self {
@@ -56,13 +60,13 @@ impl<'a> Rows<'a> {
             delimiter,
             no_header: reading.no_header,
             names,
+            notes,
         })
     }
 
     /// The column that a flag names.
     pub fn find(&self, flag: &'static str, name: &str) -> Result<usize, Problem> {
-        let found = column(&self.names, name);
-        found.ok_or_else(|| unknown_column(flag, name, &self.names, self.no_header))
+        find_column(flag, name, &self.names, self.no_header)
     }
 
     /// Calls `each` for every row with the number of its line and its cells, or why it has none.

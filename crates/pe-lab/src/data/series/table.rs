@@ -1,7 +1,5 @@
 //! Reads the rows of a series from a table.
 
-use std::borrow::Cow;
-
 use csv::StringRecord;
 
 use super::super::csv::ranges;
@@ -12,6 +10,7 @@ use super::super::quote::{grouped, shorten};
 use super::super::reading::Reading;
 use super::column::{Column, is_missing, number};
 use super::rows::{Form, Rows};
+use super::time::{Survey, Time, cell, found_time, has};
 
 /// The most columns that are read at each time.
 const MAX_COLUMNS: usize = 256;
@@ -90,9 +89,12 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
         None => None,
     };
     let seen = Survey::of(&rows, time.as_ref())?;
-    let mut how = How::default();
+    let mut how = How {
+        notes: rows.notes.clone(),
+        ..How::default()
+    };
     let time = match (time, &named) {
-        (None, None) => found_time(&rows, &seen.columns, target, &mut how)?,
+        (None, None) => found_time(&rows, &seen.columns, target, &mut how.notes)?,
         (time, _) => time,
     };
     let is_forecast = !seen.columns[target].is_classes();
@@ -142,109 +144,6 @@ pub(super) fn read_like(
     let target = read[0];
     let wanted = Wanted::of(&rows, &seen, read, time, None, &mut How::default())?;
     Ok(wanted.rows(&rows, None, target)?.0)
-}
-
-/// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
-struct Time {
-    name: String,
-    columns: Vec<usize>,
-}
-
-impl Time {
-    fn find(rows: &Rows<'_>, name: &str) -> Result<Self, Problem> {
-        let columns = match rows.find("--time", name) {
-            Ok(column) => vec![column],
-            Err(_) if name.contains(',') => {
-                let parts = name.split(',').map(|part| rows.find("--time", part));
-                parts.collect::<Result<_, _>>()?
-            }
-            Err(problem) => return Err(problem),
-        };
-        let name = name.to_string();
-        Ok(Self { name, columns })
-    }
-
-    /// The time of a row as its cells write it: those of several columns with spaces between them, and the number of a quarter with
-    /// a Q.
-    fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
-        if let [column] = self.columns[..] {
-            return cell(row, column).into();
-        }
-        let part = |column: &usize| {
-            let cell = cell(row, *column);
-            let whole = cell.strip_suffix(".0").unwrap_or(cell);
-            match names[*column].trim().starts_with(['q', 'Q']) && whole.len() == 1 {
-                true => format!("Q{whole}"),
-                false => whole.to_string(),
-            }
-        };
-        let parts: Vec<String> = self.columns.iter().map(part).collect();
-        parts.join(" ").into()
-    }
-}
-
-fn has(time: &Option<Time>, column: usize) -> bool {
-    time.as_ref()
-        .is_some_and(|time| time.columns.contains(&column))
-}
-
-fn cell(row: &StringRecord, column: usize) -> &str {
-    row.get(column).unwrap_or("").trim()
-}
-
-/// What all columns hold, and the times of several columns.
-struct Survey {
-    columns: Vec<Column>,
-    times: Seen,
-}
-
-impl Survey {
-    fn of(rows: &Rows<'_>, time: Option<&Time>) -> Result<Self, Problem> {
-        let mut seen = Self {
-            columns: vec![Column::default(); rows.names.len()],
-            times: Seen::default(),
-        };
-        rows.each(|line, row| {
-            // Lines that are no rows are told when they are read.
-            let Ok(row) = row else { return Ok(()) };
-            for (place, column) in seen.columns.iter_mut().enumerate() {
-                column.add(line, cell(row, place));
-            }
-            if let Some(time) = time.filter(|time| time.columns.len() > 1) {
-                seen.times.add(&time.cell(&rows.names, row));
-            }
-            Ok(())
-        })?;
-        Ok(seen)
-    }
-}
-
-/// The one column beside the target whose cells are all dates, which is taken for the time.
-fn found_time(
-    rows: &Rows<'_>,
-    columns: &[Column],
-    target: usize,
-    how: &mut How,
-) -> Result<Option<Time>, Problem> {
-    let of_dates = (0..columns.len()).filter(|at| *at != target && columns[*at].dates.is_dates());
-    let of_dates: Vec<usize> = of_dates.collect();
-    match of_dates[..] {
-        [] => Ok(None),
-        [column] => {
-            let name = rows.names[column].clone();
-            how.notes.push(format!(
-                "every cell of {} is a date, so it is the time; --time and --columns say otherwise",
-                shorten(&name)
-            ));
-            let columns = vec![column];
-            Ok(Some(Time { name, columns }))
-        }
-        [one, other, ..] => Err(Problem::Reading(format!(
-            "the cells of {} and of {} are dates; say which are the times with --time, and which columns are read with --columns",
-            shorten(&rows.names[one]),
-            shorten(&rows.names[other])
-        ))),
-    }
 }
 
 /// The columns that are read: those that are named, or all but the target of classes and the times. The target of a forecast
@@ -323,7 +222,8 @@ impl Wanted {
         let without = |at: &&usize| !columns[**at].has_numbers() && columns[**at].word().is_some();
         if let Some(without) = read.iter().find(without) {
             return Err(Problem::Series(format!(
-                "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns",
+                "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns, or if it \
+                 holds times, write them such as {SUCH_AS}",
                 shorten(&names[*without]),
                 columns[*without].word().unwrap_or_default()
             )));

@@ -195,7 +195,7 @@ fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
     let data = read(&text, |_| ()).unwrap();
     assert_says(
         &said(&data),
-        "every cell of `when` is a date, so it is the time",
+        "time: column `when`, found by its dates; --time and --columns say otherwise",
     );
     assert!(data.task().has_times());
     assert_eq!(data.task().vector_width(), Some(2));

@@ -1,0 +1,438 @@
+//! The first line of a table: which of its names a flag means, and whether it is a header at all.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use super::error::{Problem, SHOWN};
+use super::quote::{grouped, shorten};
+use super::reading::Reading;
+use super::records::each_record;
+
+/// So many different cells of a column are remembered to see whether one occurs twice.
+const REMEMBERED: usize = 1_000;
+
+/// The column of this name, or of this name in other capitals if only one is.
+pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
+    let name = name.trim();
+    let exact = names.iter().position(|known| known == name);
+    exact.or_else(|| {
+        let mut alike = (0..names.len()).filter(|c| names[*c].eq_ignore_ascii_case(name));
+        alike.next().filter(|_| alike.next().is_none())
+    })
+}
+
+/// The column that a flag names.
+///
+/// # Errors
+///
+/// [`Problem::NoColumn`], and [`Problem::Reading`] for a name that several columns have.
+pub(super) fn find_column(
+    flag: &'static str,
+    name: &str,
+    names: &[String],
+    no_header: bool,
+) -> Result<usize, Problem> {
+    let found = column(names, name).ok_or_else(|| unknown(flag, name, names, no_header))?;
+    let same = numbers_of(names, &names[found]);
+    match same.len() {
+        1 => Ok(found),
+        _ => Err(Problem::Reading(format!(
+            "{flag} names {}, and the columns {} are called so; give each a name of its own in the first line",
+            shorten(name),
+            in_words(&same)
+        ))),
+    }
+}
+
+/// The numbers of the columns of this name, from 1.
+fn numbers_of(names: &[String], name: &str) -> Vec<usize> {
+    let same = (1..).zip(names).filter(|(_, known)| *known == name);
+    same.map(|(number, _)| number).collect()
+}
+
+/// Some numbers in words, such as `2, 3 and 7`.
+fn in_words(numbers: &[usize]) -> String {
+    let words: Vec<String> = numbers.iter().take(SHOWN).map(usize::to_string).collect();
+    match (&words[..], numbers.len() - words.len()) {
+        ([first @ .., last], 0) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        (_, 0) => words.join(", "),
+        (_, more) => format!("{} and {more} more", words.join(", ")),
+    }
+}
+
+fn unknown(flag: &'static str, name: &str, names: &[String], no_header: bool) -> Problem {
+    let mut columns = list(names);
+    if name.parse::<usize>().is_ok() && !no_header {
+        columns.push_str("; if the first line is a row like the others, say --no-header");
+    }
+    Problem::NoColumn {
+        flag,
+        name: name.to_string(),
+        columns,
+    }
+}
+
+/// The names of columns, or the first and the last of them.
+pub(super) fn list(names: &[String]) -> String {
+    const NAMED: usize = 8;
+    let mut columns: Vec<String> = names.iter().take(NAMED).map(|name| shorten(name)).collect();
+    if names.len() > NAMED {
+        columns.push(format!("and {} more", names.len() - NAMED));
+    }
+    columns.join(", ")
+}
+
+/// What stands under a name.
+#[derive(Default)]
+struct Under {
+    /// Cells that are not empty, and how many of them are numbers.
+    filled: usize,
+    numbers: usize,
+    /// Whether a cell is the name, and whether one occurs twice.
+    has_name: bool,
+    repeats: bool,
+    different: HashSet<u64>,
+}
+
+impl Under {
+    fn add(&mut self, cell: &str, name: &str, hash: &RandomState) {
+        if cell.is_empty() {
+            return;
+        }
+        self.filled += 1;
+        self.numbers += usize::from(number(cell).is_some());
+        self.has_name |= cell == name;
+        if !self.repeats && self.different.len() < REMEMBERED {
+            self.repeats = !self.different.insert(hash.hash_one(cell));
+        }
+    }
+
+    fn is_numbers(&self) -> bool {
+        2 * self.numbers > self.filled
+    }
+}
+
+/// The lines below the first one.
+struct Below {
+    columns: Vec<Under>,
+    rows: usize,
+    /// How many of them have more cells than there are names, the first of these with its cells, and whether another has another
+    /// number of cells.
+    wider: usize,
+    wide: Option<(usize, usize)>,
+    widths_differ: bool,
+}
+
+impl Below {
+    fn of(text: &str, delimiter: char, names: &[String]) -> Result<Self, Problem> {
+        let mut below = Self {
+            columns: names.iter().map(|_| Under::default()).collect(),
+            rows: 0,
+            wider: 0,
+            wide: None,
+            widths_differ: false,
+        };
+        let hash = RandomState::new();
+        let mut header = true;
+        each_record(text, delimiter, |record, place| {
+            if std::mem::take(&mut header) {
+                return Ok(());
+            }
+            below.rows += 1;
+            if record.len() > names.len() {
+                below.wider += 1;
+                let (_, width) = *below.wide.get_or_insert((place.first, record.len()));
+                below.widths_differ |= width != record.len();
+            }
+            for ((column, cell), name) in below.columns.iter_mut().zip(record).zip(names) {
+                column.add(cell.trim(), name, &hash);
+            }
+            Ok(())
+        })?;
+        Ok(below)
+    }
+
+    /// A line with more cells than there are names, and how many it has, if most lines have as many. Where the numbers differ, it is
+    /// rather that commas of texts are not in quotes.
+    fn wide(&self) -> Option<(usize, usize)> {
+        let wide = self.wide.filter(|_| !self.widths_differ);
+        wide.filter(|_| 2 * self.wider > self.rows)
+    }
+
+    /// Whether the first line counts the rows and the columns, as the files of scikit-learn begin: `150,4,setosa,…`.
+    fn is_counted_by(&self, names: &[String]) -> bool {
+        let [rows, columns, ..] = names else {
+            return false;
+        };
+        let [rows, columns] = [rows, columns].map(|name| name.parse::<usize>().ok());
+        // The column of the label is often not counted.
+        let width = self.wide().map_or(names.len(), |(_, width)| width);
+        rows == Some(self.rows)
+            && (columns == Some(width) || columns.map(|of| of + 1) == Some(width))
+    }
+
+    /// Whether each name is what the cells below it are: a number over numbers, or a word that occurs among them. Numbers that count
+    /// columns are names.
+    fn is_continued_from(&self, names: &[String]) -> bool {
+        let counts_columns = is_run(&numbers_among(names));
+        let mut alike = 0;
+        for (column, name) in self.columns.iter().zip(names) {
+            let same = match column.is_numbers() {
+                true => number(name).is_some(),
+                false => column.has_name,
+            };
+            // Where every cell is another one, as in a column of texts, a new one tells nothing.
+            let tells_nothing = !column.is_numbers() && !column.repeats && !name.is_empty();
+            match (same, tells_nothing) {
+                (true, _) => alike += usize::from(!(column.is_numbers() && counts_columns)),
+                (false, true) => {}
+                (false, false) => return false,
+            }
+        }
+        alike > 0
+    }
+
+    /// Whether numbers are names where numbers stand below them, but for a few that count columns.
+    fn is_named_by_numbers(&self, names: &[String]) -> bool {
+        let mut both = self.columns.iter().zip(names);
+        let over = both.any(|(column, name)| column.is_numbers() && number(name).is_some());
+        let numbers = numbers_among(names);
+        numbers.len() == names.len() || (over && !is_run(&numbers))
+    }
+
+    /// Why the first line is no header, and how to go on.
+    fn why_no_header(&self, names: &[String], reading: &Reading) -> Option<String> {
+        let wide = self.wide();
+        let width = wide.map_or(names.len(), |(_, width)| width);
+        let is_counts = self.is_counted_by(names);
+        let wanted = reading.label.as_ref().or(reading.target.as_ref());
+        let is_named = wanted.is_some_and(|name| column(names, name).is_some());
+        if is_counts && (wide.is_some() || !is_named) {
+            return Some(format!(
+                "is no header: it looks like a count of rows and columns ({} rows of {width} columns follow); write the names of the \
+                 {width} columns in its place, or delete it and say --no-header, which calls the columns 1 to {width}",
+                grouped(self.rows)
+            ));
+        }
+        if let Some((at, width)) = wide {
+            return Some(format!(
+                "is no header: it has {}, and most lines have more, such as line {at}, which has {width}; delete it if it is a title, \
+                 begin the file with a name for each column, and write cells that hold a separator in double quotes{}",
+                cells(names.len()),
+                match width == names.len() + 1 {
+                    true =>
+                        " (a table that R writes with the names of its rows takes col.names = NA)",
+                    false => "",
+                }
+            ));
+        }
+        (!is_counts && self.is_continued_from(names)).then(|| {
+            format!(
+                "is read as the names of the columns, and looks like a row as those below it; say --no-header, which calls the columns 1 \
+                 to {width}, or write a line with the names above it"
+            )
+        })
+    }
+}
+
+fn numbers_among(names: &[String]) -> Vec<f64> {
+    names.iter().filter_map(|name| number(name)).collect()
+}
+
+fn number(cell: &str) -> Option<f64> {
+    cell.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// Whether numbers are such as name columns: 0, 1, 2 and so on, or at least three with equal steps, such as years.
+fn is_run(numbers: &[f64]) -> bool {
+    let steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let Some(first) = steps.first() else {
+        return false;
+    };
+    let equal = steps
+        .iter()
+        .all(|step| (step - first).abs() <= 1e-6 * first.abs());
+    let counts = *first == 1.0 && [0.0, 1.0].contains(&numbers[0]);
+    *first > 0.0 && equal && (counts || steps.len() > 1)
+}
+
+/// What is odd about the header of a table, in lines for a person.
+///
+/// # Errors
+///
+/// [`Problem::FirstLine`] for a first line that is no header: one that counts rows and columns (unless the label or the target is
+/// named as it says), one with fewer names than most rows have cells, and one that is a row like the others.
+pub(super) fn check(
+    text: &str,
+    delimiter: char,
+    (names, line): (&[String], usize),
+    reading: &Reading,
+) -> Result<Vec<String>, Problem> {
+    if reading.no_header {
+        return Ok(Vec::new());
+    }
+    let below = Below::of(text, delimiter, names)?;
+    if below.rows == 0 {
+        return Ok(Vec::new());
+    }
+    let first = format!(
+        "line {line}, {}",
+        shorten(&names.join(&delimiter.to_string()))
+    );
+    if let Some(why) = below.why_no_header(names, reading) {
+        return Err(Problem::FirstLine(format!("{first}, {why}")));
+    }
+    let mut notes = Vec::new();
+    if below.is_counted_by(names) {
+        notes.push(format!(
+            "{first}, looks like a count of rows and columns, and is read as the names of the columns"
+        ));
+    } else if below.is_named_by_numbers(names) {
+        notes.push(format!(
+            "{first}, names columns by numbers; if it is a row like the others, say --no-header"
+        ));
+    }
+    notes.extend(of_one_name(names));
+    Ok(notes)
+}
+
+fn cells(count: usize) -> String {
+    match count {
+        1 => "1 cell".into(),
+        _ => format!("{count} cells"),
+    }
+}
+
+/// What is to be said of names that several columns have.
+fn of_one_name(names: &[String]) -> Vec<String> {
+    let mut known = HashSet::new();
+    let mut told = HashSet::new();
+    let again = names
+        .iter()
+        .filter(|name| !name.is_empty() && !known.insert(*name));
+    let again = again.filter(|name| told.insert(*name)).take(SHOWN);
+    let note = |name: &String| {
+        format!(
+            "the columns {} are all called {}, so that neither flags nor `predict` can tell them apart",
+            in_words(&numbers_of(names, name)),
+            shorten(name)
+        )
+    };
+    again.map(note).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::names_of;
+    use super::*;
+
+    fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
+        let reading = Reading {
+            label: label.map(String::from),
+            ..Reading::default()
+        };
+        let (names, line) = names_of(text, ',', false).unwrap();
+        check(text, ',', (&names, line), &reading).map_err(|problem| problem.to_string())
+    }
+
+    fn table(first: &str, row: impl Fn(usize) -> String) -> String {
+        let rows: String = (0..60).map(|at| row(at) + "\n").collect();
+        format!("{first}\n{rows}")
+    }
+
+    #[test]
+    fn a_first_line_that_is_no_header_is_refused() {
+        let iris = |row: usize| format!("{}.{},3.5,{}", row % 9, row % 7, row % 3);
+        let flower = |row: usize| format!("{}.5,3.5,{}", row % 9, ["setosa", "virginica"][row % 2]);
+        let month = |row: usize| format!("19{:02}-01,{}", row, row * row % 17);
+        for (text, words) in [
+            (
+                table("60,2,setosa", iris),
+                "looks like a count of rows and columns (60 rows of 3 columns follow)",
+            ),
+            (
+                table("60,2", iris),
+                "write the names of the 3 columns in its place",
+            ),
+            (
+                table("Flowers of 1936", iris),
+                "it has 1 cell, and most lines have more, such as line 2, which has 3",
+            ),
+            (table("sepal,petal", iris), "col.names = NA"),
+            (
+                table("5.1,3.5,0", iris),
+                "looks like a row as those below it; say --no-header",
+            ),
+            (table("5.1,3.5,setosa", flower), "calls the columns 1 to 3"),
+            (table("1899-01,112", month), "looks like a row"),
+            (
+                table("e,x", |row| ["e,x", "p,x", "p,b"][row % 3].into()),
+                "looks like a row",
+            ),
+        ] {
+            let wrong = checked(&text, None).unwrap_err();
+            assert!(wrong.contains(words), "{words}: {wrong}");
+            let first = text.lines().next().unwrap();
+            assert!(
+                wrong.starts_with(&format!("line 1, `{first}`, is ")),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_odd_header_is_told_and_a_usual_one_is_not() {
+        let iris = |row: usize| format!("{}.{},3.5,{}", row % 9, row % 7, row % 3);
+        let flower = |row: usize| format!("{}.5,3.5,{}", row % 9, ["setosa", "virginica"][row % 2]);
+        for (text, label, note) in [
+            (
+                table("60,2,setosa", iris),
+                Some("setosa"),
+                Some("looks like a count"),
+            ),
+            (table("0,1,2", iris), None, Some("names columns by numbers")),
+            (
+                table("5.1,3.5,label", iris),
+                None,
+                Some("names columns by numbers"),
+            ),
+            (
+                table("x,x,label", iris),
+                None,
+                Some("the columns 1 and 2 are all called `x`"),
+            ),
+            (table("sepal,petal,label", iris), None, None),
+            (
+                table("1990,1991,1992", flower),
+                None,
+                Some("names columns by numbers"),
+            ),
+            (table("0,1,label", flower), None, None),
+            // An index without a name.
+            (table(",petal,label", iris), None, None),
+            (
+                table("country,2019,2020,2021", |row| format!("c{row},1,2,3")),
+                None,
+                None,
+            ),
+        ] {
+            let notes = checked(&text, label).unwrap_or_else(|wrong| panic!("{wrong}"));
+            assert_eq!(notes.len(), usize::from(note.is_some()), "{notes:?}");
+            assert!(note.is_none_or(|note| notes[0].contains(note)), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_two_columns_is_asked_about_where_a_flag_says_it() {
+        let names = ["x", "y", "x", "Y"].map(String::from);
+        let found =
+            |name| find_column("--text", name, &names, false).map_err(|why| why.to_string());
+        assert_eq!(found("y"), Ok(1));
+        assert_eq!(found("Y"), Ok(3));
+        let wrong = found("x").unwrap_err();
+        assert!(
+            wrong.contains("--text names `x`, and the columns 1 and 3 are called so"),
+            "{wrong}"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Where the times of a table are: in the columns that are named, or in one that is found.
+
+use std::borrow::Cow;
+
+use csv::StringRecord;
+
+use super::super::dates::Seen;
+use super::super::error::Problem;
+use super::super::quote::shorten;
+use super::column::Column;
+use super::rows::Rows;
+
+/// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
+pub(super) struct Time {
+    pub name: String,
+    pub columns: Vec<usize>,
+}
+
+impl Time {
+    pub fn find(rows: &Rows<'_>, name: &str) -> Result<Self, Problem> {
+        let columns = match rows.find("--time", name) {
+            Ok(column) => vec![column],
+            Err(_) if name.contains(',') => {
+                let parts = name.split(',').map(|part| rows.find("--time", part));
+                parts.collect::<Result<_, _>>()?
+            }
+            Err(problem) => return Err(problem),
+        };
+        let name = name.to_string();
+        Ok(Self { name, columns })
+    }
+
+    /// The time of a row as its cells write it: those of several columns with spaces between them, and the number of a quarter with
+    /// a Q.
+    pub fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
+        if let [column] = self.columns[..] {
+            return cell(row, column).into();
+        }
+        let part = |column: &usize| {
+            let cell = cell(row, *column);
+            let whole = cell.strip_suffix(".0").unwrap_or(cell);
+            match names[*column].trim().starts_with(['q', 'Q']) && whole.len() == 1 {
+                true => format!("Q{whole}"),
+                false => whole.to_string(),
+            }
+        };
+        let parts: Vec<String> = self.columns.iter().map(part).collect();
+        parts.join(" ").into()
+    }
+}
+
+pub(super) fn has(time: &Option<Time>, column: usize) -> bool {
+    time.as_ref()
+        .is_some_and(|time| time.columns.contains(&column))
+}
+
+pub(super) fn cell(row: &StringRecord, column: usize) -> &str {
+    row.get(column).unwrap_or("").trim()
+}
+
+/// What all columns hold, and the times of several columns.
+pub(super) struct Survey {
+    pub columns: Vec<Column>,
+    pub times: Seen,
+}
+
+impl Survey {
+    pub fn of(rows: &Rows<'_>, time: Option<&Time>) -> Result<Self, Problem> {
+        let mut seen = Self {
+            columns: vec![Column::default(); rows.names.len()],
+            times: Seen::default(),
+        };
+        rows.each(|line, row| {
+            // Lines that are no rows are told when they are read.
+            let Ok(row) = row else { return Ok(()) };
+            for (place, column) in seen.columns.iter_mut().enumerate() {
+                column.add(line, cell(row, place));
+            }
+            if let Some(time) = time.filter(|time| time.columns.len() > 1) {
+                seen.times.add(&time.cell(&rows.names, row));
+            }
+            Ok(())
+        })?;
+        Ok(seen)
+    }
+}
+
+/// The one column beside the target that is taken for the time: that of dates, or where there is none, that of numbers that rise
+/// by equal steps.
+///
+/// # Errors
+///
+/// [`Problem::Reading`] where several columns may be it.
+pub(super) fn found_time(
+    rows: &Rows<'_>,
+    columns: &[Column],
+    target: usize,
+    notes: &mut Vec<String>,
+) -> Result<Option<Time>, Problem> {
+    let others = |may_be: fn(&Column) -> bool| -> Vec<usize> {
+        let others = (0..columns.len()).filter(|at| *at != target);
+        others.filter(|at| may_be(&columns[*at])).collect()
+    };
+    let (found, by, are) = match others(|column| column.dates.is_mostly_dates()) {
+        found if !found.is_empty() => (found, "dates".to_string(), "are dates"),
+        _ => {
+            let found = others(|column| column.clock.step().is_some());
+            let step = found.first().and_then(|at| columns[*at].clock.step());
+            let by = format!("equal steps of {}", step.unwrap_or_default());
+            (found, by, "rise by equal steps")
+        }
+    };
+    match found[..] {
+        [] => Ok(None),
+        [column] => {
+            let name = rows.names[column].clone();
+            notes.push(format!(
+                "time: column {}, found by its {by}; --time and --columns say otherwise",
+                shorten(&name)
+            ));
+            let columns = vec![column];
+            Ok(Some(Time { name, columns }))
+        }
+        [one, other, ..] => Err(Problem::Reading(format!(
+            "the cells of {} and of {} {are}; say which are the times with --time, or which columns are read with --columns",
+            shorten(&rows.names[one]),
+            shorten(&rows.names[other])
+        ))),
+    }
+}
