@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
+use super::packed;
 use super::reading::{Objective, Reading, TokenKind};
 
 /// What a data file holds, as the end of its name says.
@@ -15,6 +16,8 @@ pub enum Format {
     Csv,
     /// Labelled rows, each a line of JSON.
     JsonLines,
+    /// Sequences of DNA, RNA or protein, in FASTA or FASTQ, with the class in the header.
+    Fasta,
     /// Plain text.
     Text,
     /// Token ids.
@@ -34,10 +37,21 @@ impl Format {
             )));
         }
         match extension(path).as_str() {
+            "fasta" | "fa" | "fna" | "faa" | "fastq" | "fq" => match reading.not_about_fasta() {
+                None => Ok(Self::Fasta),
+                Some(flag) => Err(Problem::Reading(format!(
+                    "{flag} is not about FASTA or FASTQ: a row is a record, a token is a letter of its sequence, and \
+                     the label is the last word of its header"
+                ))),
+            },
             "json" => Err(Problem::Json),
             _ if reading.target.is_some() => Ok(Self::Series),
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
+            "npy" | "bin" if packed::inner_name(path).1 => Err(Problem::Ids(
+                "holds token ids, which are read in windows from a file that is not packed; unpack it with gunzip --keep FILE.gz"
+                    .into(),
+            )),
             "npy" | "bin" if !reading.names_columns() => match reading.about_lines() {
                 _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
                     "holds token ids, of which the next one is predicted; --objective masked is for a text"
@@ -50,7 +64,7 @@ impl Format {
             },
             // A table may have any name if its columns are.
             _ if reading.names_columns() => Ok(Self::Csv),
-            "txt" | "log" => match reading.about_rows() {
+            ending if is_text(ending, reading) => match reading.about_rows() {
                 None => Ok(Self::Text),
                 Some(flag @ ("--tokens" | "--train-length")) => Err(Problem::Reading(format!(
                     "{flag} is for a text of which the next token is predicted; leave out --objective masked"
@@ -60,7 +74,9 @@ impl Format {
                      holds rows, name the column of the label with --label"
                 ))),
             },
-            _ => Err(Problem::Extension),
+            _ => Err(Problem::Extension {
+                looks: String::new(),
+            }),
         }
     }
 
@@ -69,21 +85,36 @@ impl Format {
         match self {
             Self::Ids => true,
             Self::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-            Self::Csv | Self::JsonLines | Self::Series | Self::Images => false,
+            Self::Csv | Self::JsonLines | Self::Fasta | Self::Series | Self::Images => false,
         }
     }
 }
 
 /// Whether the next token is predicted in a file of this name, if nothing else is said.
 pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
-    let of_text = ["txt", "log", "npy", "bin"];
-    of_text.contains(&extension(path).as_str()) && !reading.names_columns()
+    let ending = extension(path);
+    let of_text = is_text(&ending, reading) || ["npy", "bin"].contains(&ending.as_str());
+    of_text && !reading.names_columns()
 }
 
-/// The end of the name of a file in small letters.
+/// Whether a file of this ending is a plain text. One of any other name is if its characters or bytes are to be read.
+fn is_text(ending: &str, reading: &Reading) -> bool {
+    const OTHERS: [&str; 15] = [
+        "csv", "tsv", "tab", "data", "jsonl", "ndjson", "json", "npy", "bin", "fasta", "fa", "fna",
+        "faa", "fastq", "fq",
+    ];
+    let by_tokens = matches!(
+        reading.tokens,
+        Some(TokenKind::Characters | TokenKind::Bytes)
+    );
+    ["txt", "md", "log"].contains(&ending) || by_tokens && !OTHERS.contains(&ending)
+}
+
+/// The end of the name of a file in small letters, without a `.gz` behind it.
 fn extension(path: &Path) -> String {
-    let extension = path.extension().and_then(|end| end.to_str());
-    extension.unwrap_or("").to_ascii_lowercase()
+    let (name, _) = packed::inner_name(path);
+    let ending = Path::new(&name).extension().and_then(|end| end.to_str());
+    ending.unwrap_or("").to_string()
 }
 
 /// Whether a file of this name holds JSON lines.

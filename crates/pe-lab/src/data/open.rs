@@ -9,7 +9,7 @@ use super::format::{Format, delimiter};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels};
-use super::{binary, csv, jsonl};
+use super::{binary, csv, fasta, jsonl, looks, packed};
 use crate::door::{Entry, bytes_of};
 
 /// The format of a file, if the settings are for files of this format.
@@ -18,8 +18,15 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
     let opened = opened(file)?;
     let format = Format::of(file, reading).or_else(|problem| {
         let mut head = Vec::new();
-        opened.take(binary::HEAD).read_to_end(&mut head)?;
-        Err(binary::problem(&head).unwrap_or(problem))
+        opened.take(looks::LOOKED_AT).read_to_end(&mut head)?;
+        let is_packed = head.starts_with(packed::MAGIC);
+        Err(match (binary::problem(&head), problem) {
+            (Some(known), _) if !is_packed => known,
+            (_, Problem::Extension { .. }) => Problem::Extension {
+                looks: looks::looks(&head),
+            },
+            (_, problem) => problem,
+        })
     })?;
     match (format, reading.about_text()) {
         (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
@@ -63,9 +70,9 @@ pub(super) fn open_bytes(file: &Entry) -> Result<Vec<u8>, Problem> {
     })
 }
 
-/// The text of a file, unless it is empty.
-pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
-    let text = decode(bytes)?;
+/// The text of a file, unpacked if its name says that it is packed, unless it is empty.
+pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Problem> {
+    let text = decode(packed::unpacked(path, bytes)?)?;
     match text.trim().is_empty() {
         true => Err(Problem::Empty),
         false => Ok(text),
@@ -129,6 +136,7 @@ pub(super) fn rows_of(
             csv::check_lines(text)?;
             jsonl::read(text, reading, labels, collector)?
         }
+        Format::Fasta => fasta::read(text, labels, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
     notes.extend(collector.end_file(reading.skip_bad)?);

@@ -239,6 +239,26 @@ impl Reading {
             .unwrap_or("--skip-bad")
     }
 
+    /// The first setting that FASTA and FASTQ have no use for.
+    pub(super) fn not_about_fasta(&self) -> Option<String> {
+        let set = [
+            (self.label.is_some(), "--label"),
+            (self.text.is_some(), "--text"),
+            (self.columns.is_some(), "--columns"),
+            (self.group.is_some(), "--group"),
+            (self.delimiter.is_some(), "--delimiter"),
+            (self.no_header, "--no-header"),
+            (self.target.is_some(), "--target"),
+            (self.is_answer(), "--causal"),
+            (self.objective.is_some(), "--objective"),
+            (self.train_length.is_some(), "--train-length"),
+        ];
+        let found = set.into_iter().find(|(set, _)| *set);
+        let tokens = self.tokens.filter(|kind| *kind != TokenKind::Characters);
+        let tokens = || tokens.map(|kind| format!("--tokens {}", kind.name()));
+        found.map(|(_, flag)| flag.to_string()).or_else(tokens)
+    }
+
     /// The first setting that a series has no use for.
     pub(super) fn not_about_series(&self) -> Option<&'static str> {
         let set = [
