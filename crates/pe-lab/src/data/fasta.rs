@@ -215,3 +215,100 @@ impl<'a> Record<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::Rows;
+    use super::*;
+
+    fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
+        let mut rows = Collector::new(None);
+        let notes = read(text, labels, &mut rows).map_err(|error| error.to_string())?;
+        rows.end_file(0).map_err(|error| error.to_string())?;
+        Ok((rows.finish(), notes))
+    }
+
+    fn of(text: &str) -> Vec<(String, String)> {
+        let (rows, _) = read_as(text, Labels::Needed).unwrap();
+        let word = |of: &u32| rows.words[*of as usize].as_str();
+        let row = rows.rows.iter().map(|row| {
+            let letters = row.tokens.iter().map(word);
+            (rows.labels[row.label].clone(), letters.collect())
+        });
+        row.collect()
+    }
+
+    #[test]
+    fn a_record_is_a_row_whatever_its_line_ends() {
+        let fasta = "\n>one a long name  yes \r\nACGT\r\nAC-N*\n\n>two no\nGGG";
+        let right = [("yes", "ACGTAC-N*"), ("no", "GGG")];
+        let right = right.map(|(label, letters)| (label.to_string(), letters.to_string()));
+        assert_eq!(of(fasta), right);
+        let fastq = "@one yes\r\nACGTAC-N*\r\n+\r\n@>+IIIIII\n@two no\nGGG\n+two no\n@@@\n\n";
+        assert_eq!(of(fastq), right);
+        let (_, notes) = read_as(&fastq.replace("GGG", "ggg"), Labels::Needed).unwrap();
+        let notes = notes.join("\n");
+        assert!(notes.contains("qualities of FASTQ are not read"), "{notes}");
+        assert!(notes.contains("upper and in lower case"), "{notes}");
+        // To be predicted, a record needs no class.
+        let (rows, _) = read_as(">one\nACGT\n", Labels::IfAny).unwrap();
+        assert_eq!(
+            (rows.rows.len(), &rows.labels[..]),
+            (1, &["?".to_string()][..])
+        );
+    }
+
+    #[test]
+    fn what_is_no_record_is_named_with_its_line_column_and_value() {
+        for (text, what) in [
+            ("ACGT\n>a x\nACGT\n", "line 1: begins with `ACGT`"),
+            (">a x\nACGT\nAC7T\n", "line 3: '7' in column 3 is no letter"),
+            (">a x\nAC GT\n", "line 2: ' ' in column 3"),
+            (">a x\nAC\0GT\n", "line 2: '\\0' in column 3"),
+            (
+                ">a\0b x\nACGT\n",
+                "line 1: '\\0' in column 3 is no text of a header",
+            ),
+            (">a x\rACGT\n", "line 1: '\\r' in column 5"),
+            (">a\nACGT\n", "line 1: the header `a` has no class"),
+            (">\nACGT\n", "line 1: the header"),
+            (
+                ">a x\n>b y\nACGT\n",
+                "line 1: the header `a x` has no sequence",
+            ),
+            (
+                ">a x\nACGT\n>b y\n",
+                "line 3: the header `b y` has no sequence",
+            ),
+            (
+                "@a x\nACGT\n+\n",
+                "line 1: the file ends within this record",
+            ),
+            (
+                "@a x\nACGT\n+\nII\n",
+                "line 4: 2 qualities for the 4 letters of the record of line 1",
+            ),
+            (
+                "@a x\nACGT\n+\nII\x01I\n",
+                "line 4: '\\u{1}' in column 3 is no quality",
+            ),
+            (
+                "@a x\nACGT\nACGT\n+\nIIII\n",
+                "line 3: `ACGT` does not begin with `+`",
+            ),
+            (
+                "@a x\nAC\n+\nII\nb y\nAC\n+\nII\n",
+                "line 5: `b y` does not begin with `@`",
+            ),
+        ] {
+            let said = read_as(text, Labels::Needed).unwrap_err();
+            assert!(said.contains(what), "{what}: {said}");
+        }
+        let long = format!(">a x\n{}\n", "ACGT\n".repeat(200_000));
+        let said = read_as(&long, Labels::Needed).unwrap_err();
+        assert!(
+            said.contains("800,000 tokens") && said.len() < 500,
+            "{said}"
+        );
+    }
+}

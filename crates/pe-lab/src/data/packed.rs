@@ -118,6 +118,73 @@ mod tests {
         assert!(said(b"label,text\n", 9).contains("take the .gz off"));
     }
 
+    /// Tells rows of two classes apart, packed and as they are.
+    #[test]
+    fn a_packed_file_is_read_as_the_one_in_it() {
+        use crate::data::{DataTask, Objective, Reading, Source, TokenKind};
+        let folder = tempfile::tempdir().unwrap();
+        let load = |name: &str, content: &[u8], reading: &Reading| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, content).unwrap();
+            let reading = reading.clone();
+            DataTask::read(&Source {
+                reading,
+                ..Source::from(file.as_path())
+            })
+        };
+        let table = (0..40).map(|i| format!("x,a b {i}\ny,b a {i}\n"));
+        let table = format!("label,text\n{}", table.collect::<String>());
+        let records = (0..40).map(|i| format!(">{i} x\nAC{0}\n>{i} y\nCA{0}\n", "G".repeat(i)));
+        let text = "The cat sat on the mat, and the dog did not. ".repeat(200);
+        let next = |tokens| Reading {
+            objective: Some(Objective::Next),
+            tokens,
+            ..Reading::default()
+        };
+        for (name, content, reading) in [
+            ("rows.csv", table.clone(), Reading::default()),
+            ("rows.TSV", table.replace(',', "\t"), Reading::default()),
+            ("dna.fasta", records.collect(), Reading::default()),
+            ("a.md", text.clone(), next(None)),
+            ("a.txt", text.clone(), next(Some(TokenKind::Bytes))),
+            ("a.rst", text.clone(), next(Some(TokenKind::Characters))),
+            ("a", text.clone(), next(Some(TokenKind::Bytes))),
+        ] {
+            let plain = load(name, content.as_bytes(), &reading).unwrap();
+            let named = format!("{name}.gz");
+            let bytes = pack(content.as_bytes());
+            let packed = load(&named, &bytes, &reading).unwrap();
+            assert_eq!(packed.spec().sha256, crate::data::digest(&bytes), "{name}");
+            assert_eq!(packed.spec().format, plain.spec().format, "{name}");
+            assert_eq!(packed.labels(), plain.labels(), "{name}");
+            let batch = |data: &DataTask| format!("{:?}", data.task().train_batch(1, 0, 8));
+            assert_eq!(batch(&packed), batch(&plain), "{name}");
+            let error = load(&named, &bytes[..bytes.len() - 9], &reading).unwrap_err();
+            let said = error.to_string();
+            assert!(
+                said.contains(&named) && said.contains("ends too early"),
+                "{said}"
+            );
+        }
+        let said = load("ids.npy.gz", &pack(b"\x93NUMPY"), &next(None)).unwrap_err();
+        assert!(said.to_string().contains("unpack it with gunzip"), "{said}");
+        let labelled = Reading {
+            label: Some("x".into()),
+            ..Reading::default()
+        };
+        let said = load("a.fasta", b">a x\nACGT\n", &labelled).unwrap_err();
+        assert!(
+            said.to_string().contains("--label is not about FASTA"),
+            "{said}"
+        );
+        let said = load("a.dat", table.as_bytes(), &Reading::default()).unwrap_err();
+        assert!(
+            said.to_string()
+                .contains("a table of 2 columns separated by `,`"),
+            "{said}"
+        );
+    }
+
     #[test]
     fn a_small_file_that_unpacks_to_a_large_one_is_refused_with_the_bound() {
         let most = 1 << 20;
