@@ -346,6 +346,15 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// The name of a file does not say what it holds, and nobody looked into it yet.
+    pub(super) fn unknown_name() -> Self {
+        Self::Extension {
+            looks: String::new(),
+        }
+    }
+}
+
 /// A line that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {

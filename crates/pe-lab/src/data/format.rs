@@ -8,6 +8,9 @@ use super::error::Problem;
 use super::packed;
 use super::reading::{Objective, Reading, TokenKind};
 
+/// How the names of plain texts end.
+const TEXTS: [&str; 3] = ["txt", "md", "log"];
+
 /// What a data file holds, as the end of its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,9 +77,7 @@ impl Format {
                      holds rows, name the column of the label with --label"
                 ))),
             },
-            _ => Err(Problem::Extension {
-                looks: String::new(),
-            }),
+            _ => Err(Problem::unknown_name()),
         }
     }
 
@@ -97,6 +98,11 @@ pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
     of_text && !reading.names_columns()
 }
 
+/// Whether the name of a file does not say that it is a text.
+pub(super) fn is_text_by_flag(path: &Path) -> bool {
+    !TEXTS.contains(&extension(path).as_str())
+}
+
 /// Whether a file of this ending is a plain text. One of any other name is if its characters or bytes are to be read.
 fn is_text(ending: &str, reading: &Reading) -> bool {
     const OTHERS: [&str; 15] = [
@@ -107,7 +113,7 @@ fn is_text(ending: &str, reading: &Reading) -> bool {
         reading.tokens,
         Some(TokenKind::Characters | TokenKind::Bytes)
     );
-    ["txt", "md", "log"].contains(&ending) || by_tokens && !OTHERS.contains(&ending)
+    TEXTS.contains(&ending) || by_tokens && !OTHERS.contains(&ending)
 }
 
 /// The end of the name of a file in small letters, without a `.gz` behind it.

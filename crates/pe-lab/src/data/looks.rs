@@ -26,6 +26,14 @@ pub(super) fn looks(head: &[u8]) -> String {
     of_unpacked(head)
 }
 
+/// Whether a file that begins so, or what is packed in it, has a byte that no text has.
+pub(super) fn has_nul(head: &[u8]) -> bool {
+    match head.starts_with(packed::MAGIC) {
+        true => packed::head(head, LOOKED_AT).contains(&0),
+        false => head.contains(&0),
+    }
+}
+
 fn of_unpacked(head: &[u8]) -> String {
     if let Some(problem) = binary::problem(head) {
         return format!("it {problem}");

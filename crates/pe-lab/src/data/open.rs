@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use super::error::{BadLine, Problem, SHOWN};
-use super::format::{Format, delimiter};
+use super::format::{Format, delimiter, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels};
@@ -16,18 +16,25 @@ use crate::door::{Entry, bytes_of};
 pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, Problem> {
     reading.check()?;
     let opened = opened(file)?;
-    let format = Format::of(file, reading).or_else(|problem| {
+    let head = || {
         let mut head = Vec::new();
         opened.take(looks::LOOKED_AT).read_to_end(&mut head)?;
-        let is_packed = head.starts_with(packed::MAGIC);
-        Err(match (binary::problem(&head), problem) {
-            (Some(known), _) if !is_packed => known,
-            (_, Problem::Extension { .. }) => Problem::Extension {
-                looks: looks::looks(&head),
-            },
-            (_, problem) => problem,
-        })
-    })?;
+        Ok::<_, Problem>(head)
+    };
+    let format = match Format::of(file, reading) {
+        Err(problem) => return Err(why_not(&head()?, problem)),
+        // `--tokens characters` makes a text of a file of any name, but not of an archive.
+        Ok(Format::Text)
+            if is_text_by_flag(file) && reading.tokens == Some(TokenKind::Characters) =>
+        {
+            let head = head()?;
+            match looks::has_nul(&head) {
+                true => return Err(why_not(&head, Problem::unknown_name())),
+                false => Format::Text,
+            }
+        }
+        Ok(format) => format,
+    };
     match (format, reading.about_text()) {
         (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
             "{flag} is about a text or token ids, and this file holds labelled rows"
@@ -43,6 +50,18 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
             ))
         }
         _ => Ok(format),
+    }
+}
+
+/// What is wrong with a file that begins with `head`, of which only its name was looked at so far.
+fn why_not(head: &[u8], problem: Problem) -> Problem {
+    let is_packed = head.starts_with(packed::MAGIC);
+    match (binary::problem(head), problem) {
+        (Some(known), _) if !is_packed => known,
+        (_, Problem::Extension { .. }) => Problem::Extension {
+            looks: looks::looks(head),
+        },
+        (_, problem) => problem,
     }
 }
 

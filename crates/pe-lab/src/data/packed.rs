@@ -166,6 +166,12 @@ mod tests {
                 "{said}"
             );
         }
+        let said = load(
+            "a.tar.gz",
+            &pack(b"a\0b"),
+            &next(Some(TokenKind::Characters)),
+        );
+        assert!(said.unwrap_err().to_string().contains("byte 2 is 0x00"));
         let said = load("ids.npy.gz", &pack(b"\x93NUMPY"), &next(None)).unwrap_err();
         assert!(said.to_string().contains("unpack it with gunzip"), "{said}");
         let labelled = Reading {
