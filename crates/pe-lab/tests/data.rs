@@ -156,6 +156,17 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         ),
         ("bad.jsonl", b"{\"label\": 1,\n".to_vec(), "line 1: "),
         ("short.txt", b"abc".to_vec(), "3 characters, too few"),
+        ("cut.csv.gz", vec![0x1f, 0x8b, 8, 0], "ends too early"),
+        (
+            "cut.fastq",
+            b"@a x\nACGT\n".to_vec(),
+            "line 1: the file ends",
+        ),
+        (
+            "reviews",
+            rows("\n").into_bytes(),
+            "2 columns separated by `,` (`label`, `text`)",
+        ),
         ("table.xlsx", b"PK".to_vec(), ".csv"),
         (
             "id.csv",

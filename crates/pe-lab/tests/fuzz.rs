@@ -115,6 +115,26 @@ fn text() {
 }
 
 #[test]
+fn fasta() {
+    fuzz("fasta", corpus("fasta"), |file| {
+        let skipping = Reading {
+            skip_bad: 9,
+            max_len: Some(9),
+            ..Reading::default()
+        };
+        data(file, Reading::default()) | data(file, skipping)
+    });
+}
+
+/// Changes break nearly every stream, so that only the file as it is can be used.
+#[test]
+fn packed() {
+    fuzz("packed", corpus("packed"), |file| {
+        data(file, Reading::default())
+    });
+}
+
+#[test]
 fn series() {
     fuzz("series", corpus("series"), |file| {
         let of = |target: &str, max_len| Reading {

@@ -3,7 +3,7 @@
 use super::error::Problem;
 
 /// The bytes at the beginning of a file that tell what it is.
-pub(super) const HEAD: u64 = 32;
+const HEAD: u64 = 32;
 
 const BY_PANDAS: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1])\
     .to_csv(sys.argv[2], index=False)\" FILE.parquet FILE.csv";
@@ -29,8 +29,8 @@ const KINDS: [(&[u8], &str, &str); 16] = [
     ),
     (
         b"\x1f\x8b",
-        "packed by gzip",
-        "unpack it with gunzip --keep FILE.gz and name the file that was in it",
+        "packed by gzip under a name without .gz",
+        "call it NAME.csv.gz if a table is in it, or unpack it with gunzip",
     ),
     (b"BZh", "packed by bzip2", UNPACK),
     (b"\xfd7zXZ\0", "packed by xz", UNPACK),

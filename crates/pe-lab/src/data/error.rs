@@ -32,12 +32,15 @@ pub enum Problem {
     NotAFile,
     /// A file name that does not say what the file holds.
     #[error(
-        "cannot tell what is in this file from its name; the names of data files end in .csv, .tsv \
-         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .ts (labelled series), .txt or .log \
-         (plain text), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
+        "cannot tell what is in this file from its name; {looks}. The names of data files end in .csv, .tsv \
+         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .ts (labelled series), .fasta or .fastq (sequences with \
+         their class), .txt, .md or .log (plain text), each of them perhaps with .gz behind it, or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
          series is to be predicted"
     )]
-    Extension,
+    Extension {
+        /// What it looks like, and what to do with it.
+        looks: String,
+    },
     /// A file that is no text.
     #[error("is {what}, which is not read; {advice}")]
     Binary {
@@ -46,6 +49,9 @@ pub enum Problem {
         /// How a text is made of it.
         advice: &'static str,
     },
+    /// A file packed by gzip that cannot be unpacked, or is too large then.
+    #[error("{0}")]
+    Packed(String),
     /// A JSON file that is not one object per line.
     #[error(
         "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \
@@ -341,6 +347,15 @@ pub enum Problem {
         /// The one answer.
         character: String,
     },
+}
+
+impl Problem {
+    /// The name of a file does not say what it holds, and nobody looked into it yet.
+    pub(super) fn unknown_name() -> Self {
+        Self::Extension {
+            looks: String::new(),
+        }
+    }
 }
 
 /// A line that cannot be used.

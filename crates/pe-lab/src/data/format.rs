@@ -5,7 +5,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
+use super::packed;
 use super::reading::{Objective, Reading, TokenKind};
+
+/// How the names of plain texts end.
+const TEXTS: [&str; 3] = ["txt", "md", "log"];
 
 /// What a data file holds, as the end of its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +19,8 @@ pub enum Format {
     Csv,
     /// Labelled rows, each a line of JSON.
     JsonLines,
+    /// Sequences of DNA, RNA or protein, in FASTA or FASTQ, with the class in the header.
+    Fasta,
     /// Plain text.
     Text,
     /// Token ids.
@@ -36,8 +42,15 @@ impl Format {
             )));
         }
         match extension(path).as_str() {
+            "fasta" | "fa" | "fna" | "faa" | "fastq" | "fq" => match reading.not_about_records(TokenKind::Characters) {
+                None => Ok(Self::Fasta),
+                Some(flag) => Err(Problem::Reading(format!(
+                    "{flag} is not about FASTA or FASTQ: a row is a record, a token is a letter of its sequence, and \
+                     the label is the last word of its header"
+                ))),
+            },
             "json" => Err(Problem::Json),
-            "ts" => match reading.not_about_ts() {
+            "ts" => match reading.not_about_records(TokenKind::Numbers) {
                 None => Ok(Self::Ts),
                 Some(flag) => Err(Problem::Reading(format!(
                     "{flag} is not about a file of labelled series (.ts), which says itself what is in it"
@@ -46,6 +59,10 @@ impl Format {
             _ if reading.target.is_some() => Ok(Self::Series),
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
+            "npy" | "bin" if packed::inner_name(path).1 => Err(Problem::Ids(
+                "holds token ids, which are read in windows from a file that is not packed; unpack it with gunzip --keep FILE.gz"
+                    .into(),
+            )),
             "npy" | "bin" if !reading.names_columns() => match reading.about_lines() {
                 _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
                     "holds token ids, of which the next one is predicted; --objective masked is for a text"
@@ -58,7 +75,7 @@ impl Format {
             },
             // A table may have any name if its columns are.
             _ if reading.names_columns() => Ok(Self::Csv),
-            "txt" | "log" => match reading.about_rows() {
+            ending if is_text(ending, reading) => match reading.about_rows() {
                 None => Ok(Self::Text),
                 Some(flag @ ("--tokens" | "--train-length")) => Err(Problem::Reading(format!(
                     "{flag} is for a text of which the next token is predicted; leave out --objective masked"
@@ -68,7 +85,7 @@ impl Format {
                      holds rows, name the column of the label with --label"
                 ))),
             },
-            _ => Err(Problem::Extension),
+            _ => Err(Problem::unknown_name()),
         }
     }
 
@@ -77,21 +94,43 @@ impl Format {
         match self {
             Self::Ids => true,
             Self::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-            Self::Csv | Self::JsonLines | Self::Series | Self::Ts | Self::Images => false,
+            Self::Csv | Self::JsonLines | Self::Fasta | Self::Series | Self::Ts | Self::Images => {
+                false
+            }
         }
     }
 }
 
 /// Whether the next token is predicted in a file of this name, if nothing else is said.
 pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
-    let of_text = ["txt", "log", "npy", "bin"];
-    of_text.contains(&extension(path).as_str()) && !reading.names_columns()
+    let ending = extension(path);
+    let of_text = is_text(&ending, reading) || ["npy", "bin"].contains(&ending.as_str());
+    of_text && !reading.names_columns()
 }
 
-/// The end of the name of a file in small letters.
+/// Whether the name of a file does not say that it is a text.
+pub(super) fn is_text_by_flag(path: &Path) -> bool {
+    !TEXTS.contains(&extension(path).as_str())
+}
+
+/// Whether a file of this ending is a plain text. One of any other name is if its characters or bytes are to be read.
+fn is_text(ending: &str, reading: &Reading) -> bool {
+    const OTHERS: [&str; 15] = [
+        "csv", "tsv", "tab", "data", "jsonl", "ndjson", "json", "npy", "bin", "fasta", "fa", "fna",
+        "faa", "fastq", "fq",
+    ];
+    let by_tokens = matches!(
+        reading.tokens,
+        Some(TokenKind::Characters | TokenKind::Bytes)
+    );
+    TEXTS.contains(&ending) || by_tokens && !OTHERS.contains(&ending)
+}
+
+/// The end of the name of a file in small letters, without a `.gz` behind it.
 fn extension(path: &Path) -> String {
-    let extension = path.extension().and_then(|end| end.to_str());
-    extension.unwrap_or("").to_ascii_lowercase()
+    let (name, _) = packed::inner_name(path);
+    let ending = Path::new(&name).extension().and_then(|end| end.to_str());
+    ending.unwrap_or("").to_string()
 }
 
 /// Whether a file of this name holds JSON lines.

@@ -5,10 +5,13 @@
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.ts` | a series and its class on each line, as aeon and sktime have them | predict the class |
-//! | `.txt`, `.log` | plain text | predict the next character or byte, or the masked characters |
+//! | `.fasta`, `.fa`, `.fna`, `.faa`, `.fastq`, `.fq` | sequences of DNA, RNA or protein; the class is the last word of the header | predict the class |
+//! | `.txt`, `.md`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
 //! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
 //! | a folder | a folder of PNG and JPEG files for each class | predict the class |
+//!
+//! Each text may be packed by gzip: `.csv.gz` is read as `.csv`.
 //!
 //! [`Reading`] says how rows are read where the file does not: which column is the label, which hold the tokens,
 //! what a token is. The vocabulary, the lengths and the split into training and test data follow from the
@@ -26,6 +29,7 @@ mod dates;
 mod describe;
 mod epochs;
 mod error;
+mod fasta;
 mod format;
 #[cfg(test)]
 mod group_tests;
@@ -36,12 +40,14 @@ mod images;
 mod jsonl;
 mod labelled;
 mod limits;
+mod looks;
 mod next;
 mod npy;
 #[cfg(test)]
 mod number_tests;
 mod numbers;
 mod open;
+mod packed;
 mod predict;
 mod prediction;
 mod prepared;
@@ -141,7 +147,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     }
     let (format, bytes) = open(&entry, reading).map_err(of(file))?;
     let spec = FileSpec::of(file, &bytes);
-    let text = open::text(bytes).map_err(of(file))?;
+    let text = open::text(file, bytes).map_err(of(file))?;
     let mut spec = DataSpec {
         file: spec.file,
         format,
@@ -178,7 +184,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         if let Some(test) = test {
             let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
             let kept = FileSpec::of(test, &bytes);
-            let text = open::text(bytes).map_err(of(test))?;
+            let text = open::text(test, bytes).map_err(of(test))?;
             let more = rows_of(test, format, &text, reading, labels, &mut collector);
             let more = more.map_err(of(test))?;
             notes.push(format!(
@@ -238,11 +244,11 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         None => next::of_file(&entry, &name, format, reading, vocabulary)?,
         Some(_) if !is_next_text => {
             return Err(Problem::Reading(
-                "--tokens FILE names the tokenizer of a text (.txt, .log) whose next token is predicted".into(),
+                "--tokens FILE names the tokenizer of a text (.txt, .md, .log) whose next token is predicted".into(),
             ));
         }
         Some(tokenizer) => {
-            let text = || Ok(open::text(open(&entry, reading)?.1)?.replace("\r\n", "\n"));
+            let text = || Ok(open::text(file, open(&entry, reading)?.1)?.replace("\r\n", "\n"));
             let ids = known.and_then(|known| known.ids.as_deref());
             let (tokenizer, ids) = (source.entry(tokenizer), ids.map(|ids| source.entry(ids)));
             next::of_tokenizer(text, &name, &tokenizer, reading, ids.as_ref())?

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use super::error::Problem;
 use super::format::Format;
 use super::limits::{MAX_ALPHABET, MAX_IDS, MAX_TOKENS, NAME};
-use super::npy;
+use super::open::open_bytes;
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 #[cfg(feature = "tokenizers")]
 use super::tokenizer::Tokenizer;
+use super::{npy, packed};
 use crate::door::Entry;
 use crate::task::{About, Alphabet, MIN_TRAIN_LENGTH, NextToken, Stream, TokenFile};
 
@@ -125,11 +126,20 @@ pub(super) fn of_file(
         true => (0, 1, None),
         false => ids(entry, reading)?,
     };
-    let open = TokenFile::of(entry.open()?, start, width);
-    let tokens = Stream::File(open.map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => Problem::Ids(error.to_string()),
-        _ => Problem::from(error),
-    })?);
+    let tokens = match is_bytes && packed::inner_name(entry).1 {
+        // Nothing can be read from the middle of a stream, so that all of it is held in memory.
+        true => {
+            let bytes = packed::unpacked(entry, open_bytes(entry)?)?;
+            Stream::Short(bytes.into_iter().map(u16::from).collect())
+        }
+        false => {
+            let open = TokenFile::of(entry.open()?, start, width);
+            Stream::File(open.map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => Problem::Ids(error.to_string()),
+                _ => Problem::from(error),
+            })?)
+        }
+    };
     if tokens.is_empty() {
         return Err(Problem::Empty);
     }

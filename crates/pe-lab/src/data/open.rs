@@ -5,23 +5,37 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use super::error::{BadLine, Problem, SHOWN};
-use super::format::{Format, delimiter};
+use super::format::{Format, delimiter, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
-use super::{binary, csv, jsonl, ts};
+use super::{binary, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
 /// The format of a file, if the settings are for files of this format.
 pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, Problem> {
     reading.check()?;
     let opened = opened(file)?;
-    let format = Format::of(file, reading).or_else(|problem| {
+    let head = || {
         let mut head = Vec::new();
-        opened.take(binary::HEAD).read_to_end(&mut head)?;
-        Err(binary::problem(&head).unwrap_or(problem))
-    })?;
+        opened.take(looks::LOOKED_AT).read_to_end(&mut head)?;
+        Ok::<_, Problem>(head)
+    };
+    let format = match Format::of(file, reading) {
+        Err(problem) => return Err(why_not(&head()?, problem)),
+        // `--tokens characters` makes a text of a file of any name, but not of an archive.
+        Ok(Format::Text)
+            if is_text_by_flag(file) && reading.tokens == Some(TokenKind::Characters) =>
+        {
+            let head = head()?;
+            match looks::has_nul(&head) {
+                true => return Err(why_not(&head, Problem::unknown_name())),
+                false => Format::Text,
+            }
+        }
+        Ok(format) => format,
+    };
     match (format, reading.about_text()) {
         (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
             "{flag} is about a text or token ids, and this file holds labelled rows"
@@ -37,6 +51,18 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
             ))
         }
         _ => Ok(format),
+    }
+}
+
+/// What is wrong with a file that begins with `head`, of which only its name was looked at so far.
+fn why_not(head: &[u8], problem: Problem) -> Problem {
+    let is_packed = head.starts_with(packed::MAGIC);
+    match (binary::problem(head), problem) {
+        (Some(known), _) if !is_packed => known,
+        (_, Problem::Extension { .. }) => Problem::Extension {
+            looks: looks::looks(head),
+        },
+        (_, problem) => problem,
     }
 }
 
@@ -64,9 +90,9 @@ pub(super) fn open_bytes(file: &Entry) -> Result<Vec<u8>, Problem> {
     })
 }
 
-/// The text of a file, unless it is empty.
-pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
-    let text = decode(bytes)?;
+/// The text of a file, unpacked if its name says that it is packed, unless it is empty.
+pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Problem> {
+    let text = decode(packed::unpacked(path, bytes)?)?;
     match text.trim().is_empty() {
         true => Err(Problem::Empty),
         false => Ok(text),
@@ -131,9 +157,10 @@ pub(super) fn rows_of(
             jsonl::read(text, reading, labels, collector)?
         }
         Format::Ts => {
-            csv::check_lines(text)?;
+            check_lines(text)?;
             ts::read(text, labels, collector)?
         }
+        Format::Fasta => fasta::read(text, labels, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
     notes.extend(collector.end_file(reading.skip_bad)?);

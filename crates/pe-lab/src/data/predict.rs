@@ -10,7 +10,7 @@ use super::labelled::Labelled;
 use super::open::{open, rows_of, text};
 use super::prediction::{ToPredict, Truth, open_answer};
 use super::quote::grouped;
-use super::reading::Reading;
+use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
 use super::task::{DataTask, Made};
 use super::{images, series};
@@ -58,7 +58,7 @@ impl DataTask {
         };
         match self.spec.format {
             Format::Csv => {
-                let text = text(open(&self.source.entry(file), &reading)?.1)?;
+                let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
                 let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
                 Ok(Reading {
                     text: None,
@@ -67,6 +67,11 @@ impl DataTask {
                     ..reading
                 })
             }
+            // Tables and JSON lines of such sequences are read letter by letter too.
+            Format::Fasta => Ok(Reading {
+                tokens: Some(TokenKind::Characters),
+                ..reading
+            }),
             _ => Ok(reading),
         }
     }
@@ -76,7 +81,7 @@ impl DataTask {
 fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredict, Problem> {
     let (format, bytes) = open(&Entry::named(file), reading)?;
     let mut collector = Collector::new(reading.max_len);
-    let text = text(bytes)?;
+    let text = text(file, bytes)?;
     let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;
     let Rows {
         rows,

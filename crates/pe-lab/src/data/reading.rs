@@ -247,25 +247,25 @@ impl Reading {
             .unwrap_or("--skip-bad")
     }
 
-    /// The first setting that a file of labelled series, which says itself what is in it, has no use for.
-    pub(super) fn not_about_ts(&self) -> Option<&'static str> {
+    /// The first setting that a file of labelled records, which says itself what is in it, has no use for. Its tokens are of
+    /// one kind.
+    pub(super) fn not_about_records(&self, kind: TokenKind) -> Option<String> {
         let set = [
             (self.label.is_some(), "--label"),
             (self.text.is_some(), "--text"),
             (self.columns.is_some(), "--columns"),
             (self.group.is_some(), "--group"),
-            (
-                self.tokens.is_some_and(|kind| kind != TokenKind::Numbers),
-                "--tokens",
-            ),
             (self.delimiter.is_some(), "--delimiter"),
             (self.no_header, "--no-header"),
+            (self.target.is_some(), "--target"),
             (self.is_answer(), "--causal"),
             (self.objective.is_some(), "--objective"),
             (self.train_length.is_some(), "--train-length"),
-            (self.target.is_some(), "--target"),
         ];
-        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+        let found = set.into_iter().find(|(set, _)| *set);
+        let tokens = self.tokens.filter(|other| *other != kind);
+        let tokens = || tokens.map(|kind| format!("--tokens {}", kind.name()));
+        found.map(|(_, flag)| flag.to_string()).or_else(tokens)
     }
 
     /// The first setting that a series has no use for.

@@ -49,10 +49,11 @@ impl Source {
             return None;
         }
         let name = self.file.file_name()?.to_str()?;
-        let (stem, end) = name.rsplit_once('.')?;
-        let of =
-            |train: &str, test: &str| Some(format!("{}{test}.{end}", stem.strip_suffix(train)?));
-        let test = of("_TRAIN", "_TEST").or_else(|| of("_train", "_test"))?;
+        let of = |train: &str, test: &str| {
+            let (stem, end) = name.rsplit_once(train)?;
+            Some(format!("{stem}{test}{end}"))
+        };
+        let test = of("_TRAIN.", "_TEST.").or_else(|| of("_train.", "_test."))?;
         let test = self.file.with_file_name(test);
         test.is_file().then(|| Self {
             test: Some(test),

@@ -19,7 +19,7 @@ pub(in super::super) fn to_predict(
     reading: &Reading,
     file: &Path,
 ) -> Result<ToPredict, Problem> {
-    let text = text(open(&Entry::named(file), reading)?.1)?;
+    let text = text(file, open(&Entry::named(file), reading)?.1)?;
     let table = table::read_like(&text, reading, Form::of(file), task.table())?;
     task.check_range(&table).map_err(Problem::Series)?;
     let (rows, shortest) = (table.rows(), task.shortest());

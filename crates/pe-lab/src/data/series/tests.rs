@@ -523,7 +523,7 @@ fn files_that_are_no_text_are_told_what_they_are() {
         (
             "a.csv.gz",
             b"\x1f\x8b\x08\0\0",
-            "is packed by gzip, which is not read; unpack it with gunzip",
+            "is a gzip stream that is broken or ends too early",
         ),
         ("a.csv", b"\x1f\x8b\x08\0\0", "is packed by gzip"),
         ("a.npy", b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),

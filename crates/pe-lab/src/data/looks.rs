@@ -1,0 +1,181 @@
+//! What a file looks like whose name does not say it, and what to do with it.
+
+use super::quote::{grouped, shorten};
+use super::records::{names_of, sniffed};
+use super::{binary, packed};
+
+/// So many bytes of the beginning are looked at.
+pub(super) const LOOKED_AT: u64 = 1 << 16;
+/// So many lines are looked at.
+const LINES: usize = 20;
+/// A message names this many columns.
+const NAMED: usize = 8;
+
+/// In words, what a file looks like that begins with these bytes and is not of a known kind that is no text.
+pub(super) fn looks(head: &[u8]) -> String {
+    if head.starts_with(packed::MAGIC) {
+        let inside = packed::head(head, LOOKED_AT);
+        return match inside.is_empty() {
+            true => "it is packed by gzip, and nothing can be unpacked of its beginning".into(),
+            false => format!(
+                "it is packed by gzip, and what is in it has to be told by the name before .gz, such as NAME.csv.gz; {}",
+                of_unpacked(&inside)
+            ),
+        };
+    }
+    of_unpacked(head)
+}
+
+/// Whether a file that begins so, or what is packed in it, has a byte that no text has.
+pub(super) fn has_nul(head: &[u8]) -> bool {
+    match head.starts_with(packed::MAGIC) {
+        true => packed::head(head, LOOKED_AT).contains(&0),
+        false => head.contains(&0),
+    }
+}
+
+fn of_unpacked(head: &[u8]) -> String {
+    if let Some(problem) = binary::problem(head) {
+        return format!("it {problem}");
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return "it is a tar archive, which is not read; unpack it and name the file that was in it"
+            .into();
+    }
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return "it looks like UTF-16; save it as UTF-8".into();
+    }
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // The last character may be cut.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or("")
+        }
+        Err(error) => return no_text(head, error.valid_up_to()),
+    };
+    let is_control = |byte: u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    match text.bytes().position(is_control) {
+        Some(at) => no_text(head, at),
+        None => of_text(
+            text.trim_start_matches('\u{feff}'),
+            head.len() as u64 >= LOOKED_AT,
+        ),
+    }
+}
+
+fn no_text(head: &[u8], at: usize) -> String {
+    format!(
+        "it is no text in UTF-8: byte {} is 0x{:02x}; token ids of two or four bytes are read from a file called \
+         NAME.bin with --tokens u16 or u32",
+        grouped(at + 1),
+        head[at]
+    )
+}
+
+/// `is_cut` says that the text goes on, so that its last line may not be whole.
+fn of_text(text: &str, is_cut: bool) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    if is_cut && lines.len() > 1 {
+        lines.pop();
+    }
+    lines.retain(|line| !line.trim().is_empty());
+    lines.truncate(LINES);
+    let Some(first) = lines.first() else {
+        return "it is empty".into();
+    };
+    let is_json = |line: &&str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+    if first.starts_with('{') && lines.iter().all(is_json) {
+        return "it looks like JSON lines: call it NAME.jsonl".into();
+    }
+    if first.starts_with(['{', '[']) {
+        return "it looks like JSON, which is read as lines: `jq -c '.[]' FILE > NAME.jsonl` makes them of a list".into();
+    }
+    let begins = |line: usize, with: char| lines.get(line).is_some_and(|l| l.starts_with(with));
+    if begins(0, '>') && lines.len() > 1 && !begins(1, '>') {
+        return "it looks like FASTA: call it NAME.fasta".into();
+    }
+    if begins(0, '@') && begins(2, '+') {
+        return "it looks like FASTQ: call it NAME.fastq".into();
+    }
+    table(&lines).unwrap_or_else(|| {
+        "it looks like a plain text: call it NAME.txt, or say --tokens characters to predict its next character".into()
+    })
+}
+
+/// A table has the same number of columns, two or more, on all lines.
+fn table(lines: &[&str]) -> Option<String> {
+    let delimiter = sniffed(lines[0]);
+    let of = |line: &&str| names_of(line, delimiter, false).map_or(0, |(names, _)| names.len());
+    let columns = of(&lines[0]);
+    if lines.len() < 2 || columns < 2 || lines.iter().any(|line| of(line) != columns) {
+        return None;
+    }
+    let (names, _) = names_of(lines[0], delimiter, false).ok()?;
+    let mut shown: Vec<String> = names.iter().take(NAMED).map(|name| shorten(name)).collect();
+    if names.len() > NAMED {
+        shown.push("…".into());
+    }
+    let separator = match delimiter {
+        '\t' => "tabs".to_string(),
+        other => format!("`{other}`"),
+    };
+    Some(format!(
+        "it looks like a table of {} columns separated by {separator} ({}): say which one is the label with --label \
+         COLUMN, or call it NAME.csv",
+        grouped(columns),
+        shown.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_told_what_it_looks_like_and_what_to_do() {
+        let long = "x,y\n".repeat(30_000);
+        let tar = [vec![b'a'; 257], b"ustar\0".to_vec()].concat();
+        let json = format!("[{}]", "1,".repeat(9));
+        let cases: [(&[u8], &str); 17] = [
+            (
+                b"a;b;c;d;e\r\n1;2;3;4;5\r\n",
+                "5 columns separated by `;` (`a`, `b`, `c`, `d`, `e`)",
+            ),
+            (b"a\tb\n1\t2\n", "2 columns separated by tabs"),
+            (b"name,text\n1,\"a, b\"\n", "2 columns separated by `,`"),
+            (
+                &long.as_bytes()[..LOOKED_AT as usize + 1],
+                "2 columns separated by `,`",
+            ),
+            (
+                b"Well, one\nand two\nand, well, three\n",
+                "a plain text: call it NAME.txt",
+            ),
+            (
+                b"\xef\xbb\xbf{\"a\": 1}\n\n{\"a\": 2}\n",
+                "JSON lines: call it NAME.jsonl",
+            ),
+            (b"{\n  \"a\": 1\n}\n", "JSON, which is read as lines"),
+            (json.as_bytes(), "JSON, which is read as lines"),
+            (b">a x\nACGT\n", "FASTA: call it NAME.fasta"),
+            (b"@a x\nACGT\n+\nIIII\n", "FASTQ: call it NAME.fastq"),
+            (b"PAR1\x15\x04\x15\x20", "it is a Parquet file"),
+            (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "it is a PDF"),
+            (&tar, "a tar archive"),
+            (b"\xff\xfea\0", "UTF-16"),
+            (b"\x01\0\x02\0", "byte 1 is 0x01"),
+            (b"abc\xff\xff", "byte 4 is 0xff"),
+            (b" \n", "it is empty"),
+        ];
+        for (bytes, what) in cases {
+            let said = looks(bytes);
+            assert!(said.contains(what), "{what}: {said}");
+        }
+        let said = looks(&packed::pack(b"a;b\n1;2\n"));
+        assert!(
+            said.contains("NAME.csv.gz; it looks like a table of 2 columns"),
+            "{said}"
+        );
+        assert!(looks(b"\x1f\x8b\x08").contains("nothing can be unpacked"));
+    }
+}
