@@ -28,6 +28,7 @@ use crate::positions::MAX_POSITION;
 /// | [`Diffusers`](Self::Diffusers) | scale · max_period^(−i/(n − shift)) | halves | a zero |
 /// | [`TorchGeometric`](Self::TorchGeometric) | base_freq^(i/(n − 1)) / granularity | halves | refused |
 /// | [`Keras`](Self::Keras) | max_wavelength^(−2i/d_model) | interleaved | a sine |
+/// | [`Tape`](Self::Tape) | base^(−2i/d_model) · d_model/length | interleaved | a sine |
 ///
 /// As data it has a field `name`, and the numbers that differ from their defaults, which are those of
 /// the library. The constants have the defaults too:
@@ -45,6 +46,18 @@ use crate::positions::MAX_POSITION;
 ///     max_period: 10_000.0,
 /// });
 /// # config.init(&burn::tensor::Device::flex());
+/// ```
+///
+/// tAPE, for series of 90 samples:
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use pe_burn::{Formula, SinusoidalPositionalEncodingConfig};
+///
+/// let config = SinusoidalPositionalEncodingConfig::new(64).with_formula(Formula::tape(90));
+/// let pe = config.init(&Device::flex());
+/// let x = pe.forward(Tensor::<3>::zeros([8, 90, 64], &Device::flex())); // [8, 90, 64]
+/// # assert_eq!(x.dims(), [8, 90, 64]);
 /// ```
 ///
 /// Most of these libraries compute in `f32`, which is off by up to 4e-4 at position 5 000 with their
@@ -136,6 +149,18 @@ pub enum Formula {
         #[serde(default = "default_base")]
         max_wavelength: f64,
     },
+    /// tAPE, time absolute position encoding: eq. 13 of Foumani et al., [*Improving Position Encoding of
+    /// Transformers for Multivariate Time Series Classification*](https://arxiv.org/abs/2305.16642), 2023.
+    ///
+    /// The paper's frequencies, times `d_model / length`: neighbouring positions of a short series differ more, and
+    /// those of a long one less. Positions from `length` on are encoded by the same frequencies.
+    Tape {
+        /// The length of the series, in positions, at least 1: the longest of the training.
+        length: usize,
+        /// The base, finite and greater than 1. Default: 10 000.
+        #[serde(default = "default_base")]
+        base: f64,
+    },
 }
 
 fn one() -> f64 {
@@ -165,6 +190,12 @@ impl From<f64> for Formula {
 }
 
 impl Formula {
+    /// tAPE for series of this many positions, with the paper's base.
+    pub fn tape(length: usize) -> Self {
+        let base = DEFAULT_BASE;
+        Self::Tape { length, base }
+    }
+
     /// tensor2tensor's, with its own defaults.
     pub const TENSOR2TENSOR: Self = Self::Tensor2Tensor {
         min_timescale: 1.0,
@@ -309,6 +340,13 @@ impl Formula {
                 let first = Double::quotient(1.0, granularity);
                 halves(first, base_freq, 1.0, 1.0)
             }
+            Formula::Tape { length, base } => {
+                let fits = (1..=MAX_POSITION).contains(&length);
+                let bound = "at least 1, and at most the largest position, 2^52 − 1";
+                check_number(fits, "length", length, bound)?;
+                let scale = Double::quotient(d_model as f64, length as f64);
+                paper(base)?.map(|_, omega| omega.mul(scale))
+            }
         };
         for omega in spectrum.frequencies() {
             let bound = "at most 1e12 radians per position";
@@ -433,6 +471,87 @@ mod tests {
         }
     }
 
+    /// sin and cos of p · 10000^(−2k/d_model) · d_model/length, computed with 120 digits in Python's `decimal`.
+    #[test]
+    fn rows_of_tape_are_those_of_120_digits() {
+        let far = (1_usize << 40) + 5;
+        for (d_model, length, position, expected) in [
+            (
+                6,
+                90,
+                1,
+                &[
+                    0.066617294923393,
+                    0.9977786007011223,
+                    0.0030943876174726118,
+                    0.9999952123711757,
+                    0.00014362897884163175,
+                    0.9999999896853582,
+                ][..],
+            ),
+            (
+                6,
+                90,
+                far,
+                &[
+                    0.9868395803610148,
+                    0.161702327234014,
+                    -0.8764853716815206,
+                    0.4814284923312148,
+                    0.5505623348161578,
+                    -0.8347940557297835,
+                ],
+            ),
+            (
+                5,
+                3,
+                89,
+                &[
+                    -0.6276093089969613,
+                    -0.7785284550100637,
+                    -0.5516758856249127,
+                    -0.8340585814077859,
+                    0.0934554299664406,
+                ],
+            ),
+            (
+                5,
+                3,
+                far,
+                &[
+                    -0.6067797424374688,
+                    -0.7948700171521876,
+                    -0.050815429130768835,
+                    0.998708061528621,
+                    -0.491033714568876,
+                ],
+            ),
+        ] {
+            let spectrum = Spectrum::new(d_model, Formula::tape(length)).unwrap();
+            let row: Vec<f64> = spectrum.rows_at(&[position]).unwrap();
+            assert_eq!(row.len(), expected.len());
+            for (ours, expected) in row.iter().zip(expected) {
+                let error = (ours - expected).abs();
+                assert!(error < 1e-14, "{d_model}, {length}, {position}: {error:e}");
+            }
+        }
+        // A series as long as the model is wide has the paper's own rows.
+        assert_eq!(rows(Formula::tape(8), 8), rows(Formula::default(), 8));
+    }
+
+    #[test]
+    fn a_length_of_tape_that_is_no_length_is_refused() {
+        for length in [0, MAX_POSITION + 1] {
+            let error = Spectrum::new(4, Formula::tape(length)).unwrap_err();
+            let expected =
+                "length must be at least 1, and at most the largest position, 2^52 − 1; got ";
+            assert_eq!(error.to_string(), alloc::format!("{expected}{length}"));
+        }
+        let base = 1.0;
+        let error = Spectrum::new(4, Formula::Tape { length: 3, base }).unwrap_err();
+        assert!(error.to_string().starts_with("base must be"), "{error}");
+    }
+
     #[test]
     fn an_odd_width_ends_as_the_library_ends_it() {
         for formula in [Formula::TENSOR2TENSOR, Formula::FAIRSEQ, Formula::DIFFUSERS] {
@@ -515,12 +634,14 @@ mod tests {
             (r#"{"name": "diffusers"}"#, Formula::DIFFUSERS),
             (r#"{"name": "torch_geometric"}"#, Formula::TORCH_GEOMETRIC),
             (r#"{"name": "keras"}"#, Formula::KERAS),
+            (r#"{"name": "tape", "length": 90}"#, Formula::tape(90)),
         ] {
             assert_eq!(serde_json::from_str::<Formula>(json).unwrap(), formula);
             let json = serde_json::to_string(&formula).unwrap();
             assert_eq!(serde_json::from_str::<Formula>(&json).unwrap(), formula);
         }
-        let unknown = r#"{"name": "marian", "base": 3.0}"#;
-        assert!(serde_json::from_str::<Formula>(unknown).is_err());
+        for wrong in [r#"{"name": "marian", "base": 3.0}"#, r#"{"name": "tape"}"#] {
+            assert!(serde_json::from_str::<Formula>(wrong).is_err());
+        }
     }
 }

@@ -6,7 +6,7 @@ use pe_burn::RopeScaling;
 use pe_burn::embedding::Gain;
 use pe_burn::rotary::FopeConfig;
 use pe_burn::{
-    AlibiShape, Axes, PositionError, PositionalConfig, PositionalScheme,
+    AlibiShape, Axes, Formula, PositionError, PositionalConfig, PositionalScheme,
     RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
 };
 use pe_encoder::Encoder;
@@ -154,6 +154,11 @@ impl Lab {
             "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
             |sizes| sizes.library("cope"),
         )
+        .scheme(
+            "tape",
+            "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
+            |sizes| Ok(scaled_to_training(sizes)),
+        )
     }
 
     /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
@@ -248,6 +253,11 @@ fn whole_turns_in_training(sizes: &Sizes) -> PositionalConfig {
     ))
 }
 
+fn scaled_to_training(sizes: &Sizes) -> PositionalConfig {
+    let table = SinusoidalPositionalEncodingConfig::new(sizes.d_model).with_max_len(sizes.max_len);
+    PositionalConfig::Sinusoidal(table.with_formula(Formula::tape(sizes.trained_len)))
+}
+
 /// The schemes of `pe-burn` that no name makes here, and why.
 pub const REFUSED: [(&str, &str); 9] = [
     ("swin", A_WINDOW),
@@ -309,7 +319,16 @@ impl SchemeConfig for PositionalConfig {
             return Err("a number above 1".into());
         }
         Ok(match self.clone() {
-            Self::Sinusoidal(table) => Self::Sinusoidal(table.with_base(value)),
+            Self::Sinusoidal(table) => {
+                let formula = match table.formula {
+                    Formula::Tape { length, .. } => Formula::Tape {
+                        length,
+                        base: value,
+                    },
+                    _ => Formula::from(value),
+                };
+                Self::Sinusoidal(table.with_formula(formula))
+            }
             Self::Rotary(rotary) => Self::Rotary(rotary.with_base(value)),
             Self::XPos(xpos) => Self::XPos(xpos.with_base(value)),
             other => other,

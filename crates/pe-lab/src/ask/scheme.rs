@@ -402,7 +402,7 @@ impl PositionSource<'_> {
 
 #[cfg(test)]
 mod tests {
-    use pe_burn::{AlibiShape, PositionalConfig};
+    use pe_burn::{AlibiShape, Formula, PositionalConfig};
 
     use super::super::built_in::REFUSED;
     use super::*;
@@ -463,6 +463,23 @@ mod tests {
                 && description.contains("half a step farther"),
             "{description}"
         );
+    }
+
+    /// The length is that of the training and not that of the longest test, and another base keeps it.
+    #[test]
+    fn tape_has_the_length_of_the_training() {
+        let lengths = Lengths {
+            trained: 22,
+            longest: 82,
+        };
+        for (name, base) in [("tape", 1e4), ("tape(base=100)", 100.0)] {
+            let scheme = Scheme::for_lengths(name, &ModelSpec::default(), lengths).unwrap();
+            let Some(PositionalConfig::Sinusoidal(table)) = scheme.encoding.downcast() else {
+                panic!("{scheme:?}")
+            };
+            assert_eq!(table.formula, Formula::Tape { length: 22, base });
+            assert_eq!((table.d_model, table.max_len), (64, 82));
+        }
     }
 
     #[test]
