@@ -973,6 +973,10 @@ fn a_header_needs_one_label_and_tokens() {
     assert_says(&header("label,text,label"), &["2 columns of the header"]);
     assert_says(
         &header("label"),
+        &["line 2, `label`, is no header: it has 1 cell"],
+    );
+    assert_says(
+        &refused("a.csv", "label\nx\ny\n"),
         &["no column beside `label`", "--delimiter tab"],
     );
     assert_says(&header("a,b,c,d,e,f,g,h,i,j"), &["`h`, and 2 more"]);
