@@ -12,7 +12,7 @@ use super::describe::{UNKNOWN, check_unknown, describe, most_frequent, tested};
 use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
-use super::numbers::{Measured, Scale};
+use super::measured::{Measured, Scale};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 use super::rows::Rows;

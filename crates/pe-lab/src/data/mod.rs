@@ -41,6 +41,7 @@ mod jsonl;
 mod labelled;
 mod limits;
 mod looks;
+mod measured;
 mod next;
 mod npy;
 #[cfg(test)]

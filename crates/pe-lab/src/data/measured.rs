@@ -1,0 +1,220 @@
+//! Rows of measurements: their tokens are numbers, which a model reads as numbers and not as words.
+//!
+//! A token is one step of a series: the numbers of its channels with spaces between them. Its numbers are standardized with
+//! the mean and the deviation of the training, each channel on its own. The vector of a step has three parts:
+//!
+//! | part | width | what it holds |
+//! |---|---|---|
+//! | numbers | the channels | the standardized numbers; 0 where a value is missing, which is the mean |
+//! | missing | the channels, if a value is missing anywhere | 1 where a value is missing, else 0 |
+//! | edge | 1 | −1 at BOS, 1 at EOS, else 0 |
+
+use super::error::Problem;
+use super::numbers::step;
+use super::quote::shorten;
+use super::rows::Rows;
+use crate::task::Input;
+
+/// The numbers of the rows, as a model reads them.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// The numbers of every token of the rows, token by token, as the file has them.
+    table: Vec<f64>,
+    scale: Scale,
+}
+
+/// What each channel is scaled by: its mean, and what it is divided by.
+pub(super) type Scale = Vec<(f64, f64)>;
+
+impl Measured {
+    /// The numbers of rows that hold measurements, standardized by those of the rows to train on.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Test`] for a number that `f32`, in which models compute, cannot hold once it is standardized.
+    pub fn of(data: &Rows, channels: usize, train: &[usize]) -> Result<Self, Problem> {
+        let numbers = data.words.iter().map(|word| {
+            // Tokens were checked when they were read.
+            step(word, channels).unwrap_or_else(|_| vec![f64::NAN; channels])
+        });
+        let table: Vec<f64> = numbers.flatten().collect();
+        let tokens = || train.iter().flat_map(|row| &data.rows[*row].tokens);
+        let of_channel = |channel: usize| {
+            let all = || tokens().map(|token| table[*token as usize * channels + channel]);
+            scale(&|| Box::new(all().filter(|number| !number.is_nan())))
+        };
+        let scale = (0..channels).map(of_channel).collect();
+        let measured = Self { table, scale };
+        measured.check_range(data)?;
+        Ok(measured)
+    }
+
+    /// The same of numbers that were read before.
+    ///
+    /// # Errors
+    ///
+    /// With the reason why they do not belong together.
+    pub fn prepared(table: Vec<f64>, scale: Scale, tokens: usize) -> Result<Self, &'static str> {
+        match tokens.checked_mul(scale.len()) == Some(table.len()) && !scale.is_empty() {
+            true => Ok(Self { table, scale }),
+            false => Err("its numbers do not fit its tokens"),
+        }
+    }
+
+    fn check_range(&self, data: &Rows) -> Result<(), Problem> {
+        let steps = self.table.chunks(self.scale.len()).zip(&data.words);
+        for (numbers, word) in steps {
+            for (number, (mean, deviation)) in numbers.iter().zip(&self.scale) {
+                if !number.is_nan() && !(((number - mean) / deviation) as f32).is_finite() {
+                    return Err(Problem::Test(format!(
+                        "{} is too large for f32, in which models compute, once it is divided by the deviation in \
+                         training, {deviation:.2e}",
+                        shorten(word)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of every token, and what they are scaled by.
+    pub fn own(&self) -> (&[f64], &Scale) {
+        (&self.table, &self.scale)
+    }
+
+    /// The numbers of a token of the rows.
+    pub fn step(&self, token: usize) -> &[f64] {
+        let channels = self.scale.len();
+        &self.table[token * channels..][..channels]
+    }
+
+    fn marks_missing(&self) -> bool {
+        self.table.iter().any(|number| number.is_nan())
+    }
+
+    /// How many numbers the vector of a step has.
+    pub fn width(&self) -> usize {
+        let parts = 1 + usize::from(self.marks_missing());
+        self.scale.len() * parts + 1
+    }
+
+    /// What a model reads of a row, with BOS and EOS around its steps.
+    pub fn input<'a>(&self, steps: impl Iterator<Item = &'a [f64]>) -> Input {
+        let (width, marks) = (self.width(), self.marks_missing());
+        let mut values = Vec::new();
+        let edge = |values: &mut Vec<f32>, mark: f32| {
+            values.extend(std::iter::repeat_n(0.0, width - 1));
+            values.push(mark);
+        };
+        edge(&mut values, -1.0);
+        for numbers in steps {
+            let scaled = numbers.iter().zip(&self.scale);
+            values.extend(
+                scaled.map(|(number, (mean, deviation))| match number.is_nan() {
+                    true => 0.0,
+                    false => ((number - mean) / deviation) as f32,
+                }),
+            );
+            if marks {
+                values.extend(
+                    numbers
+                        .iter()
+                        .map(|number| f32::from(u8::from(number.is_nan()))),
+                );
+            }
+            values.push(0.0);
+        }
+        edge(&mut values, 1.0);
+        Input::Vectors { width, values }
+    }
+
+    /// What a model reads of a row of another file.
+    ///
+    /// # Errors
+    ///
+    /// With the token that cannot be read, and why.
+    pub fn input_of(&self, words: &[&str]) -> Result<Input, String> {
+        let steps = words.iter().map(|word| {
+            let numbers = step(word, self.scale.len())?;
+            if numbers.iter().any(|number| number.is_nan()) && !self.marks_missing() {
+                return Err(
+                    "a value is missing, and the model was trained on rows without missing values"
+                        .into(),
+                );
+            }
+            Ok(numbers)
+        });
+        let steps: Vec<Vec<f64>> = steps.collect::<Result<_, String>>()?;
+        Ok(self.input(steps.iter().map(Vec::as_slice)))
+    }
+
+    /// What was found, in words.
+    pub fn describe(&self) -> String {
+        let channels = self.scale.len();
+        format!(
+            "read as numbers: {}, standardized as in training{}",
+            match channels {
+                1 => "one for each token".to_string(),
+                _ => format!("{channels} channels at each step"),
+            },
+            match self.marks_missing() {
+                true => "; a missing value is marked as such and counts as the mean",
+                false => "",
+            }
+        )
+    }
+}
+
+/// The mean of numbers, and their standard deviation, or 1 if it is 0 or there are none.
+fn scale<'a>(numbers: &dyn Fn() -> Box<dyn Iterator<Item = f64> + 'a>) -> (f64, f64) {
+    let count = numbers().count().max(1) as f64;
+    let mean = numbers().map(|number| number / count).sum::<f64>();
+    let variance = numbers()
+        .map(|number| (number - mean).powi(2) / count)
+        .sum::<f64>();
+    let deviation = variance.sqrt();
+    match deviation > 0.0 && deviation.is_finite() {
+        true => (mean, deviation),
+        false => (mean, 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_standardized_and_missing_ones_are_marked() {
+        // Deviations by hand: 1 and 3 have the mean 2 and the deviation 1; 10 alone has no deviation.
+        let of = |table: Vec<f64>| Measured::prepared(table, vec![(2.0, 1.0), (10.0, 1.0)], 2);
+        let steps = [[1.0, 10.0], [3.0, f64::NAN]];
+        let measured = of(steps.concat()).unwrap();
+        assert_eq!(measured.width(), 5);
+        let Input::Vectors { width: 5, values } = measured.input(steps.iter().map(|s| &s[..]))
+        else {
+            panic!("vectors")
+        };
+        let rows: Vec<&[f32]> = values.chunks(5).collect();
+        assert_eq!(rows[0], [0.0, 0.0, 0.0, 0.0, -1.0]);
+        assert_eq!(rows[1], [-1.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(rows[2], [1.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(rows[3], [0.0, 0.0, 0.0, 0.0, 1.0]);
+        let whole = of(vec![1.0, 10.0, 3.0, 10.0]).unwrap();
+        assert_eq!(whole.width(), 3);
+        assert!(
+            whole
+                .input_of(&["1 ?"])
+                .unwrap_err()
+                .contains("without missing values")
+        );
+        assert!(of(vec![1.0]).is_err());
+    }
+
+    #[test]
+    fn the_scale_is_mean_and_deviation() {
+        let of = |numbers: &'static [f64]| scale(&|| Box::new(numbers.iter().copied()));
+        assert_eq!(of(&[1.0, 3.0]), (2.0, 1.0));
+        assert_eq!(of(&[7.0, 7.0]), (7.0, 1.0));
+        assert_eq!(of(&[]), (0.0, 1.0));
+    }
+}
