@@ -21,6 +21,8 @@ pub(super) struct Measured {
     /// The numbers of every token of the rows, token by token, as the file has them.
     table: Vec<f64>,
     scale: Scale,
+    /// Whether a value is missing anywhere, so that vectors say which.
+    marks: bool,
 }
 
 /// What each channel is scaled by: its mean, and what it is divided by.
@@ -44,9 +46,24 @@ impl Measured {
             scale(&|| Box::new(all().filter(|number| !number.is_nan())))
         };
         let scale = (0..channels).map(of_channel).collect();
-        let measured = Self { table, scale };
-        measured.check_range(data)?;
-        Ok(measured)
+        let measured = Self::new(table, scale);
+        match measured.too_large() {
+            None => Ok(measured),
+            Some((token, deviation)) => Err(Problem::Test(format!(
+                "{} is too large for f32, in which models compute, once it is divided by the deviation in training, \
+                 {deviation:.2e}",
+                shorten(&data.words[token])
+            ))),
+        }
+    }
+
+    fn new(table: Vec<f64>, scale: Scale) -> Self {
+        let marks = table.iter().any(|number| number.is_nan());
+        Self {
+            table,
+            scale,
+            marks,
+        }
     }
 
     /// The same of numbers that were read before.
@@ -55,26 +72,27 @@ impl Measured {
     ///
     /// With the reason why they do not belong together.
     pub fn prepared(table: Vec<f64>, scale: Scale, tokens: usize) -> Result<Self, &'static str> {
-        match tokens.checked_mul(scale.len()) == Some(table.len()) && !scale.is_empty() {
-            true => Ok(Self { table, scale }),
+        let fits = tokens.checked_mul(scale.len()) == Some(table.len()) && !scale.is_empty();
+        let measured = Self::new(table, scale);
+        match fits && measured.too_large().is_none() {
+            true => Ok(measured),
             false => Err("its numbers do not fit its tokens"),
         }
     }
 
-    fn check_range(&self, data: &Rows) -> Result<(), Problem> {
-        let steps = self.table.chunks(self.scale.len()).zip(&data.words);
-        for (numbers, word) in steps {
-            for (number, (mean, deviation)) in numbers.iter().zip(&self.scale) {
-                if !number.is_nan() && !(((number - mean) / deviation) as f32).is_finite() {
-                    return Err(Problem::Test(format!(
-                        "{} is too large for f32, in which models compute, once it is divided by the deviation in \
-                         training, {deviation:.2e}",
-                        shorten(word)
-                    )));
-                }
-            }
-        }
-        Ok(())
+    /// The first token of which `f32`, in which models compute, cannot hold a number once it is standardized, and what the
+    /// number is divided by.
+    fn too_large(&self) -> Option<(usize, f64)> {
+        let mut steps = self.table.chunks(self.scale.len().max(1)).enumerate();
+        steps.find_map(|(token, numbers)| {
+            let scaled = numbers.iter().zip(&self.scale);
+            let mut present = scaled.filter(|(number, _)| !number.is_nan());
+            let is_held =
+                |number: f64, mean: f64, by: f64| (((number - mean) / by) as f32).is_finite();
+            let (_, (_, by)) =
+                present.find(|(number, (mean, by))| !is_held(**number, *mean, *by))?;
+            Some((token, *by))
+        })
     }
 
     /// The numbers of every token, and what they are scaled by.
@@ -88,19 +106,15 @@ impl Measured {
         &self.table[token * channels..][..channels]
     }
 
-    fn marks_missing(&self) -> bool {
-        self.table.iter().any(|number| number.is_nan())
-    }
-
     /// How many numbers the vector of a step has.
     pub fn width(&self) -> usize {
-        let parts = 1 + usize::from(self.marks_missing());
+        let parts = 1 + usize::from(self.marks);
         self.scale.len() * parts + 1
     }
 
     /// What a model reads of a row, with BOS and EOS around its steps.
     pub fn input<'a>(&self, steps: impl Iterator<Item = &'a [f64]>) -> Input {
-        let (width, marks) = (self.width(), self.marks_missing());
+        let (width, marks) = (self.width(), self.marks);
         let mut values = Vec::new();
         let edge = |values: &mut Vec<f32>, mark: f32| {
             values.extend(std::iter::repeat_n(0.0, width - 1));
@@ -136,7 +150,7 @@ impl Measured {
     pub fn input_of(&self, words: &[&str]) -> Result<Input, String> {
         let steps = words.iter().map(|word| {
             let numbers = step(word, self.scale.len())?;
-            if numbers.iter().any(|number| number.is_nan()) && !self.marks_missing() {
+            if numbers.iter().any(|number| number.is_nan()) && !self.marks {
                 return Err(
                     "a value is missing, and the model was trained on rows without missing values"
                         .into(),
@@ -157,7 +171,7 @@ impl Measured {
                 1 => "one for each token".to_string(),
                 _ => format!("{channels} channels at each step"),
             },
-            match self.marks_missing() {
+            match self.marks {
                 true => "; a missing value is marked as such and counts as the mean",
                 false => "",
             }
