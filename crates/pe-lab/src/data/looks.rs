@@ -94,6 +94,14 @@ fn of_text(text: &str, is_cut: bool) -> String {
     if begins(0, '>') && lines.len() > 1 && !begins(1, '>') {
         return "it looks like FASTA: call it NAME.fasta".into();
     }
+    let is_relation = |line: &&str| {
+        line.trim_start()
+            .to_ascii_lowercase()
+            .starts_with("@relation")
+    };
+    if lines.iter().any(|line| is_relation(line)) {
+        return "it looks like ARFF, which is not read; the series of aeon are read as .ts, and tables as .csv".into();
+    }
     if begins(0, '@') && begins(2, '+') {
         return "it looks like FASTQ: call it NAME.fastq".into();
     }
@@ -136,7 +144,7 @@ mod tests {
         let long = "x,y\n".repeat(30_000);
         let tar = [vec![b'a'; 257], b"ustar\0".to_vec()].concat();
         let json = format!("[{}]", "1,".repeat(9));
-        let cases: [(&[u8], &str); 17] = [
+        let cases: [(&[u8], &str); 18] = [
             (
                 b"a;b;c;d;e\r\n1;2;3;4;5\r\n",
                 "5 columns separated by `;` (`a`, `b`, `c`, `d`, `e`)",
@@ -158,6 +166,10 @@ mod tests {
             (b"{\n  \"a\": 1\n}\n", "JSON, which is read as lines"),
             (json.as_bytes(), "JSON, which is read as lines"),
             (b">a x\nACGT\n", "FASTA: call it NAME.fasta"),
+            (
+                b"% a remark\n@relation r\n@attribute a numeric\n@data\n1\n",
+                "ARFF, which is not read",
+            ),
             (b"@a x\nACGT\n+\nIIII\n", "FASTQ: call it NAME.fastq"),
             (b"PAR1\x15\x04\x15\x20", "it is a Parquet file"),
             (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "it is a PDF"),
