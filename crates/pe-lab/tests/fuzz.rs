@@ -96,6 +96,11 @@ fn csv() {
 }
 
 #[test]
+fn ts() {
+    fuzz("ts", corpus("ts"), |file| data(file, Reading::default()));
+}
+
+#[test]
 fn json_lines() {
     fuzz("jsonl", corpus("jsonl"), |file| {
         data(file, Reading::default())

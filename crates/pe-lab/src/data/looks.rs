@@ -99,7 +99,7 @@ fn of_text(text: &str, is_cut: bool) -> String {
             .to_ascii_lowercase()
             .starts_with("@relation")
     };
-    if lines.iter().any(|line| is_relation(line)) {
+    if lines.iter().any(is_relation) {
         return "it looks like ARFF, which is not read; the series of aeon are read as .ts, and tables as .csv".into();
     }
     if begins(0, '@') && begins(2, '+') {
