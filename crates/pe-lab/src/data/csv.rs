@@ -321,8 +321,9 @@ fn layout(
                 text: names[text].clone(),
             });
         }
-        let kind = cells_or_numbers(&columns, &others, reading);
-        (others, reading.tokens.unwrap_or(kind))
+        let found = || cells_or_numbers(&columns, &others, reading);
+        let kind = reading.tokens.unwrap_or_else(found);
+        (others, kind)
     };
     Ok(Layout {
         names,

@@ -4,6 +4,8 @@ use std::fmt;
 
 use chrono::NaiveDate;
 
+use super::numbers::finite;
+
 /// Formats of dates that a message names.
 pub(super) const SUCH_AS: &str =
     "2024-05-17, 2024-05-17T12:30+02:00, 2024/05/17, 17-May-2024 or 2024 Q2";
@@ -42,7 +44,7 @@ impl Clock {
     /// first day. `None` for anything else.
     pub fn parse(self, cell: &str) -> Option<f64> {
         match self {
-            Self::Numbers => number(cell),
+            Self::Numbers => finite(cell),
             Self::EightDigits => {
                 let digits = Some(cell).filter(|cell| cell.len() == 8 && cell.is_ascii())?;
                 let (year, rest) = digits.split_at(4);
@@ -86,7 +88,7 @@ impl Seen {
     /// Looks at a cell that is not missing.
     pub fn add(&mut self, cell: &str) {
         self.cells += 1;
-        if number(cell).is_some() {
+        if finite(cell).is_some() {
             self.numbers += 1;
             self.eight_digits += usize::from(Clock::EightDigits.parse(cell).is_some());
             return;
@@ -142,10 +144,6 @@ impl Seen {
             (Some(date), _) => return Err(date.clone()),
         })
     }
-}
-
-fn number(cell: &str) -> Option<f64> {
-    cell.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
 /// A date in days since 1970-01-01, with or without a clock, and whether it is another date if day and month change places.

@@ -163,7 +163,6 @@ pub(super) fn describe(
     lengths.sort_unstable();
     let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
 
-    let (unknown, _) = unknown(data, split, numbers);
     let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
 
     let (what, mut lines) = match &data.answers {
@@ -200,7 +199,7 @@ pub(super) fn describe(
                     "all".into()
                 },
                 grouped(words),
-                100.0 * unknown
+                100.0 * unknown(data, split, numbers).0
             )
         }),
         format!(

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 use super::error::{Problem, SHOWN};
+use super::numbers::finite;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use super::records::each_record;
@@ -100,7 +101,7 @@ impl Under {
             return;
         }
         self.filled += 1;
-        self.numbers += usize::from(number(cell).is_some());
+        self.numbers += usize::from(finite(cell).is_some());
         self.has_name |= cell == name;
         if !self.repeats && self.different.len() < REMEMBERED {
             self.repeats = !self.different.insert(hash.hash_one(cell));
@@ -178,7 +179,7 @@ impl Below {
         let mut alike = 0;
         for (column, name) in self.columns.iter().zip(names) {
             let same = match column.is_numbers() {
-                true => number(name).is_some(),
+                true => finite(name).is_some(),
                 false => column.has_name,
             };
             // Where every cell is another one, as in a column of texts, a new one tells nothing.
@@ -195,7 +196,7 @@ impl Below {
     /// Whether numbers are names where numbers stand below them, but for a few that count columns.
     fn is_named_by_numbers(&self, names: &[String]) -> bool {
         let mut both = self.columns.iter().zip(names);
-        let over = both.any(|(column, name)| column.is_numbers() && number(name).is_some());
+        let over = both.any(|(column, name)| column.is_numbers() && finite(name).is_some());
         let numbers = numbers_among(names);
         numbers.len() == names.len() || (over && !is_run(&numbers))
     }
@@ -236,11 +237,7 @@ impl Below {
 }
 
 fn numbers_among(names: &[String]) -> Vec<f64> {
-    names.iter().filter_map(|name| number(name)).collect()
-}
-
-fn number(cell: &str) -> Option<f64> {
-    cell.parse::<f64>().ok().filter(|number| number.is_finite())
+    names.iter().filter_map(|name| finite(name)).collect()
 }
 
 /// Whether numbers are such as name columns: 0, 1, 2 and so on, or at least three with equal steps, such as years.

@@ -274,7 +274,7 @@ impl Labelled {
         }
     }
 
-    /// How many numbers a token has, where tokens are numbers, and the numbers of all tokens.
+    /// The numbers of the tokens, where tokens are numbers.
     pub fn measured(&self) -> Option<&Measured> {
         self.measured.as_ref()
     }

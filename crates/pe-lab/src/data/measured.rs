@@ -10,7 +10,7 @@
 //! | edge | 1 | −1 at BOS, 1 at EOS, else 0 |
 
 use super::error::Problem;
-use super::numbers::step;
+use super::numbers::{standard, step};
 use super::quote::shorten;
 use super::rows::Rows;
 use crate::task::Input;
@@ -42,8 +42,8 @@ impl Measured {
         let table: Vec<f64> = numbers.flatten().collect();
         let tokens = || train.iter().flat_map(|row| &data.rows[*row].tokens);
         let of_channel = |channel: usize| {
-            let all = || tokens().map(|token| table[*token as usize * channels + channel]);
-            scale(&|| Box::new(all().filter(|number| !number.is_nan())))
+            let all = tokens().map(|token| table[*token as usize * channels + channel]);
+            standard(&all.filter(|number| !number.is_nan()).collect::<Vec<_>>())
         };
         let scale = (0..channels).map(of_channel).collect();
         let measured = Self::new(table, scale);
@@ -179,20 +179,6 @@ impl Measured {
     }
 }
 
-/// The mean of numbers, and their standard deviation, or 1 if it is 0 or there are none.
-fn scale<'a>(numbers: &dyn Fn() -> Box<dyn Iterator<Item = f64> + 'a>) -> (f64, f64) {
-    let count = numbers().count().max(1) as f64;
-    let mean = numbers().map(|number| number / count).sum::<f64>();
-    let variance = numbers()
-        .map(|number| (number - mean).powi(2) / count)
-        .sum::<f64>();
-    let deviation = variance.sqrt();
-    match deviation > 0.0 && deviation.is_finite() {
-        true => (mean, deviation),
-        false => (mean, 1.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,13 +208,5 @@ mod tests {
                 .contains("without missing values")
         );
         assert!(of(vec![1.0]).is_err());
-    }
-
-    #[test]
-    fn the_scale_is_mean_and_deviation() {
-        let of = |numbers: &'static [f64]| scale(&|| Box::new(numbers.iter().copied()));
-        assert_eq!(of(&[1.0, 3.0]), (2.0, 1.0));
-        assert_eq!(of(&[7.0, 7.0]), (7.0, 1.0));
-        assert_eq!(of(&[]), (0.0, 1.0));
     }
 }

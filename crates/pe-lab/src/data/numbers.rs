@@ -10,7 +10,28 @@ pub(super) fn number(cell: &str) -> Option<f64> {
     if MISSING.iter().any(|name| cell.eq_ignore_ascii_case(name)) {
         return Some(f64::NAN);
     }
-    cell.parse().ok().filter(|number: &f64| number.is_finite())
+    finite(cell)
+}
+
+/// The number that a cell holds, unless it is infinite or none.
+pub(super) fn finite(cell: &str) -> Option<f64> {
+    cell.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// What numbers are standardized by: their mean, and their standard deviation, or 1 where it is 0 or not finite.
+pub(super) fn standard(numbers: &[f64]) -> (f64, f64) {
+    let count = numbers.len().max(1) as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    (mean, or_one(variance.sqrt()))
+}
+
+/// A deviation that numbers can be divided by.
+pub(super) fn or_one(deviation: f64) -> f64 {
+    match deviation > 0.0 && deviation.is_finite() {
+        true => deviation,
+        false => 1.0,
+    }
 }
 
 /// The numbers of a token.
@@ -66,5 +87,12 @@ mod tests {
                 .contains("`1` has 1 numbers, and every step before it 2")
         );
         assert!(step("inf", 1).unwrap_err().contains("`inf` is no number"));
+    }
+
+    #[test]
+    fn the_scale_is_mean_and_deviation() {
+        assert_eq!(standard(&[1.0, 3.0]), (2.0, 1.0));
+        assert_eq!(standard(&[7.0, 7.0]), (7.0, 1.0));
+        assert_eq!(standard(&[]), (0.0, 1.0));
     }
 }

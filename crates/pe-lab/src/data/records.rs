@@ -47,26 +47,38 @@ pub(super) fn names_of(
     let mut reader = reader(text, delimiter);
     let mut lines = Lines::new(text, delimiter);
     let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(unreadable)? {
+    let Some(place) = next_record(&mut reader, &mut lines, &mut record)? else {
+        return Err(Problem::Empty);
+    };
+    if record.len() > MAX_COLUMNS {
+        return Err(Problem::TooManyColumns {
+            line: place.first,
+            columns: record.len(),
+        });
+    }
+    let names = match no_header {
+        true => (1..=record.len())
+            .map(|number| number.to_string())
+            .collect(),
+        false => record.iter().map(|name| name.trim().to_string()).collect(),
+    };
+    Ok((names, place.first))
+}
+
+/// Reads the next record that is not blank, and returns its place. `None` at the end.
+fn next_record(
+    reader: &mut csv::Reader<&[u8]>,
+    lines: &mut Lines<'_>,
+    record: &mut StringRecord,
+) -> Result<Option<Place>, Problem> {
+    while reader.read_record(record).map_err(unreadable)? {
         let start = record.position().map_or(0, |at| at.byte() as usize);
         let place = lines.of(start, reader.position().byte() as usize);
-        if !is_blank(&record) {
-            if record.len() > MAX_COLUMNS {
-                return Err(Problem::TooManyColumns {
-                    line: place.first,
-                    columns: record.len(),
-                });
-            }
-            let names = match no_header {
-                true => (1..=record.len())
-                    .map(|number| number.to_string())
-                    .collect(),
-                false => record.iter().map(|name| name.trim().to_string()).collect(),
-            };
-            return Ok((names, place.first));
+        if !is_blank(record) {
+            return Ok(Some(place));
         }
     }
-    Err(Problem::Empty)
+    Ok(None)
 }
 
 fn is_blank(record: &StringRecord) -> bool {
@@ -86,12 +98,8 @@ pub(super) fn each_record(
     let mut reader = reader(text, delimiter);
     let mut lines = Lines::new(text, delimiter);
     let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(unreadable)? {
-        let start = record.position().map_or(0, |at| at.byte() as usize);
-        let place = lines.of(start, reader.position().byte() as usize);
-        if !is_blank(&record) {
-            each(&record, place)?;
-        }
+    while let Some(place) = next_record(&mut reader, &mut lines, &mut record)? {
+        each(&record, place)?;
     }
     Ok(())
 }

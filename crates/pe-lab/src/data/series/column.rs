@@ -1,6 +1,7 @@
 //! What the cells of a column of a series are.
 
 use super::super::dates::Seen;
+use super::super::numbers::finite;
 use super::super::quote::shorten;
 
 /// How a missing value is written.
@@ -12,12 +13,11 @@ pub(super) fn is_missing(cell: &str) -> bool {
 
 /// The number that a cell holds, with a decimal comma or a decimal point.
 pub(super) fn number(cell: &str, has_comma: bool) -> Option<f64> {
-    let number = match has_comma && cell.contains(',') {
-        false => cell.parse::<f64>(),
-        true if cell.contains('.') => return None,
-        true => cell.replacen(',', ".", 1).parse(),
-    };
-    number.ok().filter(|number| number.is_finite())
+    match has_comma && cell.contains(',') {
+        false => finite(cell),
+        true if cell.contains('.') => None,
+        true => finite(&cell.replacen(',', ".", 1)),
+    }
 }
 
 /// Whether the numbers of a column rise by equal steps, as those of a clock do.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::epochs::steps;
 use super::super::limits::NAME;
+use super::super::numbers::{or_one, standard};
 use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::table::{Table, Target};
@@ -351,10 +352,6 @@ pub(super) fn steps_of(table: &Table) -> Vec<f64> {
 
 /// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.
 fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
-    let or_one = |deviation: f64| match deviation > 0.0 && deviation.is_finite() {
-        true => deviation,
-        false => 1.0,
-    };
     let of = |(column, numbers): (usize, &Vec<f64>)| {
         let train = &numbers[..to_train];
         if column == 0 && is_forecast(table) {
@@ -368,9 +365,7 @@ fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
             }
             return (0.0, or_one((squares / count.max(1) as f64).sqrt()));
         }
-        let mean = train.iter().sum::<f64>() / to_train as f64;
-        let variance = train.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / to_train as f64;
-        (mean, or_one(variance.sqrt()))
+        standard(train)
     };
     table.values.iter().enumerate().map(of).collect()
 }
