@@ -51,8 +51,9 @@ pub(super) struct Rows {
     /// beyond the training lengths
     #[arg(long)]
     no_beyond: bool,
-    /// What to predict: in a plain text the next token or masked characters [default: next]; of rows an answer that is
-    /// written, which is what --causal says
+    /// What to predict: in a plain text the next token or masked characters [default: next]; of rows the class of a label, the
+    /// number that a label is, or an answer that is written, which is what --causal says [default: number if all labels are
+    /// numbers and not all are whole, else class]
     #[arg(long, value_name = "WHAT", value_parser = objectives())]
     objective: Option<Objective>,
     /// The tokens of a training window of a plain text (also the task `text`) or of token ids; tests have up to 8

@@ -165,6 +165,7 @@ mod tests {
             words: Vec::new(),
             labels: Vec::new(),
             answers: None,
+            targets: None,
             written: None,
             channels: None,
         };

@@ -8,6 +8,7 @@ use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
+use super::target::{Target, rounded};
 
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;
@@ -95,9 +96,10 @@ fn first_rows(data: &Rows) -> Vec<String> {
 
 /// What the last thing of a row is called.
 fn noun(data: &Rows) -> &'static str {
-    match data.answers {
-        None => "label",
-        Some(_) => "answer",
+    match (&data.answers, &data.targets) {
+        (None, None) => "label",
+        (None, Some(_)) => "number",
+        (Some(_), _) => "answer",
     }
 }
 
@@ -129,13 +131,15 @@ fn describe_answers(
     lines
 }
 
-/// What was found. `measured` is what is to be said of tokens that are numbers, in the place of their vocabulary.
+/// What was found. `measured` is what is to be said of tokens that are numbers, in the place of their vocabulary, and `target`
+/// is the number to be predicted, if one is.
 pub(super) fn describe(
     data: &Rows,
     split: &Split,
     numbers: &[u32],
     words: usize,
     measured: Option<String>,
+    target: Option<&Target>,
 ) -> Vec<String> {
     let rows = &data.rows;
     let mut by_label = vec![0; data.labels.len()];
@@ -165,8 +169,9 @@ pub(super) fn describe(
 
     let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
 
-    let (what, mut lines) = match &data.answers {
-        None => (
+    let (what, mut lines) = match (&data.answers, target) {
+        (_, Some(target)) => ("sequences", vec![target.describe(data)]),
+        (None, None) => (
             "labelled sequences",
             vec![format!(
                 "{} labels: {}",
@@ -174,7 +179,7 @@ pub(super) fn describe(
                 named.join(", ")
             )],
         ),
-        Some(answers) => (
+        (Some(answers), None) => (
             "prompts and answers",
             describe_answers(data, answers, split, numbers),
         ),
@@ -229,7 +234,7 @@ pub(super) fn describe(
             ),
             Err(why) => format!("no test beyond the training lengths: {why}"),
         },
-        floors(data, split),
+        floors(data, split, target),
     ]);
     if tested < FEW {
         lines.push(format!(
@@ -237,7 +242,7 @@ pub(super) fn describe(
             100.0 / tested as f64
         ));
     }
-    if tested - most < FEW / 5 {
+    if target.is_none() && tested - most < FEW / 5 {
         lines.push(format!(
             "few rows: {} of the {} held-out rows have another {} than most; one of them is {:.0} % \
              of the normalized score inside, at every seed",
@@ -289,19 +294,27 @@ pub(super) fn describe(
 }
 
 /// The floors in words.
-fn floors(data: &Rows, split: &Split) -> String {
-    let (rows, noun) = (&data.rows, noun(data));
-    let share = |bins: &[Bin]| {
-        let (tested, most) = most_frequent(|row| rows[row].label, bins);
-        format!("{:.3}", most as f64 / tested as f64)
+fn floors(data: &Rows, split: &Split, target: Option<&Target>) -> String {
+    let rows = &data.rows;
+    let what = match target {
+        None => format!("the share of the most frequent {}", noun(data)),
+        Some(_) => "the mean absolute error of the mean of the training".into(),
     };
-    let inside = share(&split.inside);
+    let of = |bins: &[Bin]| match target {
+        None => {
+            let (tested, most) = most_frequent(|row| rows[row].label, bins);
+            format!("{:.3}", most as f64 / tested as f64)
+        }
+        Some(target) => {
+            let values = data.targets.as_deref().unwrap_or_default();
+            let tested = bins.iter().flat_map(|bin| &bin.rows);
+            rounded(target.floor(tested.map(|row| values[rows[*row].label])))
+        }
+    };
+    let inside = of(&split.inside);
     match &split.beyond {
-        Ok(beyond) => format!(
-            "floor, the share of the most frequent {noun}: {inside} inside, {} beyond",
-            share(beyond)
-        ),
-        Err(_) => format!("floor, the share of the most frequent {noun}: {inside}"),
+        Ok(beyond) => format!("floor, {what}: {inside} inside, {} beyond", of(beyond)),
+        Err(_) => format!("floor, {what}: {inside}"),
     }
 }
 

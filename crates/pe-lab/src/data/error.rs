@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::limits::{
+use super::numbers::finite;
     MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_LINE, MAX_ROWS, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS,
 };
 use super::quote::{grouped, shorten};
@@ -245,8 +246,8 @@ pub enum Problem {
     },
     /// More labels than a small classifier can learn.
     #[error(
-        "has {} different labels, more than {}; a label is a class, not a number to predict or \
-         the name of a row",
+        "has {} different labels, more than {}; a label is a class and not the name of a row. If labels are numbers, --objective number \
+         predicts the number",
         grouped(*classes),
         grouped(MAX_CLASSES)
     )]
@@ -465,5 +466,10 @@ fn bad_images(count: usize, shown: &[BadImage]) -> String {
 fn small_classes(count: usize, shown: &[SmallClass]) -> String {
     let headline = "every label needs two different sequences, one to train on and one to test \
                     on; add rows for these, or leave them out";
-    list(headline.to_string(), count, shown)
+    let are_numbers = shown.iter().all(|class| finite(&class.label).is_some());
+    let or = match are_numbers {
+        true => ". If labels are numbers to be predicted, say --objective number",
+        false => "",
+    };
+    list(format!("{headline}{or}"), count, shown)
 }

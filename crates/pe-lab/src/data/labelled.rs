@@ -1,5 +1,8 @@
 //! Labelled token sequences as a task: predict the label of a sequence, or write it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::iter;
 use std::ops::RangeInclusive;
@@ -11,13 +14,14 @@ use super::alike::Alike;
 use super::describe::{UNKNOWN, check_unknown, describe, most_frequent, tested};
 use super::epochs::{Epochs, steps};
 use super::error::Problem;
-use super::limits::MAX_VOCABULARY;
 use super::measured::{Measured, Scale};
-use super::quote::grouped;
+use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::Rows;
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split, a_part};
+use super::target::{self, Target};
+use super::vocabulary::{check_answers, vocabulary};
 use crate::task::{Answer, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows};
 
 /// Of rows with groups, one in this many is held out while something is chosen.
@@ -32,6 +36,8 @@ const APART: usize = 10;
 /// Where labels are answers that are written, it is a decoder's task: the model reads a row with BOS and EOS, and writes the
 /// tokens of its label and an end. Lengths are still those of the rows. The vocabulary holds every token of the answers in
 /// training.
+///
+/// Where labels are numbers, the number is predicted, as [`Target`] says.
 #[derive(Debug)]
 pub(super) struct Labelled {
     /// The rows of the file, which the tasks of all folds share.
@@ -46,6 +52,8 @@ pub(super) struct Labelled {
     division: Division,
     /// The numbers of the tokens, where they are numbers: then there is no vocabulary.
     measured: Option<Measured>,
+    /// The number of every label, where numbers are predicted; else none.
+    values: Vec<f64>,
     /// The rows to train on, in the order of the file.
     train: Vec<usize>,
     /// The inputs of the rows that are held out while something is chosen, where rows have groups.
@@ -80,20 +88,23 @@ pub(super) struct Division {
     /// What each channel is scaled by, where tokens are numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
+    /// What number is predicted of a row, where labels are numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
 }
 
 impl Labelled {
-    /// The task called `name`, and a description of the data.
+    /// The task called `name`, and a description of the data. `label` is what a label is called.
     ///
     /// # Errors
     ///
-    /// The errors of [`Split::new`], and [`Problem::Unknown`] when more than half of the tokens of the test
-    /// do not occur in training.
+    /// The errors of [`Split::new`], [`Problem::Unknown`] when more than half of the tokens of the test do not occur in
+    /// training, and [`Problem::Reading`] for a number to be predicted that is too large.
     pub fn new(
         data: &Rows,
         sequences: &Arc<Sequences>,
         name: String,
-        file: &str,
+        (file, label): (&str, &str),
         held_out: HeldOut,
         no_beyond: bool,
     ) -> Result<(Self, Vec<String>), Problem> {
@@ -110,8 +121,9 @@ impl Labelled {
             }
             Some(channels) => Some(Measured::of(data, channels, &split.train)?),
         };
+        let target = Target::of(data, label, &split.train)?;
         let said = measured.as_ref().map(Measured::describe);
-        let mut description = describe(data, &split, &numbers, words, said);
+        let mut description = describe(data, &split, &numbers, words, said, target.as_ref());
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
         description.extend(warning.clone());
@@ -126,6 +138,7 @@ impl Labelled {
             train_lengths: split.train_lengths,
             apart: (!data.groups.is_empty()).then(|| apart(&split)),
             scale: measured.as_ref().map(|measured| measured.own().1.clone()),
+            target,
             inside: split.inside,
             beyond: split.beyond.unwrap_or_default(),
         };
@@ -158,14 +171,20 @@ impl Labelled {
         train: Vec<usize>,
         measured: Option<Measured>,
     ) -> Self {
+        let values = target::values(&labels).filter(|_| division.target.is_some());
         let task = Self {
-            about: match sequences.answers {
-                None => format!(
+            about: match (&sequences.answers, &division.target) {
+                (_, Some(target)) => format!(
+                    "your data: the number {} of a sequence",
+                    shorten(&target.name)
+                ),
+                (None, None) => format!(
                     "your data: which of {} labels a sequence has",
                     grouped(labels.len())
                 ),
-                Some(_) => "your data: a decoder writes the answer to each prompt".into(),
+                (Some(_), None) => "your data: a decoder writes the answer to each prompt".into(),
             },
+            values: values.unwrap_or_default(),
             source: format!("{file}, {} rows", grouped(sequences.count())),
             epochs: Epochs::over(train.len()),
             vocabulary: HashMap::new(),
@@ -227,6 +246,12 @@ impl Labelled {
             }
             _ => None,
         };
+        if let Some(target) = &division.target {
+            let fits = |values: Vec<f64>| target.too_large(&values).is_none();
+            if !target::values(&labels).is_some_and(fits) {
+                return Err("its labels are not all numbers that can be predicted");
+            }
+        }
         Ok(Self::of(
             sequences, labels, file, division, numbers, train, measured,
         ))
@@ -253,9 +278,14 @@ impl Labelled {
         self.warning.as_deref()
     }
 
-    /// The labels, in the order of the classes.
+    /// The different labels: the classes in their order, or what the numbers of all rows are.
     pub fn labels(&self) -> &[String] {
         &self.labels
+    }
+
+    /// What number is predicted of a row, where labels are numbers.
+    pub fn target(&self) -> Option<&Target> {
+        self.division.target.as_ref()
     }
 
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
@@ -301,21 +331,23 @@ impl Labelled {
         };
         let tokens = self.sequences.tokens(row).into_iter().map(number);
         let class = self.sequences.label(row);
-        if let Some(measured) = &self.measured {
-            let input = measured.input(tokens.map(|token| measured.step(token)));
-            return Sample::new(input, vec![Answer { position: 0, class }]);
-        }
-        let tokens = self.framed(tokens);
-        match &self.sequences.answers {
-            None => Sample::new(tokens, vec![Answer { position: 0, class }]),
-            Some(answers) => Prompted {
-                prompt: tokens,
+        let input: Input = match &self.measured {
+            Some(measured) => measured.input(tokens.map(|token| measured.step(token))),
+            None => self.framed(tokens).into(),
+        };
+        match (&self.sequences.answers, &self.division.target) {
+            (Some(answers), _) => Prompted {
+                prompt: input.tokens().to_vec(),
                 answer: answers[class]
                     .iter()
                     .map(|of| number(u64::from(*of)))
                     .collect(),
             }
             .sample(self),
+            (None, Some(target)) => {
+                Sample::of_number(input, 0, target.standardized(self.values[class]))
+            }
+            (None, None) => Sample::new(input, vec![Answer { position: 0, class }]),
         }
     }
 
@@ -398,49 +430,6 @@ fn apart(split: &Split) -> Vec<usize> {
     split.train.iter().filter(is_apart).copied().collect()
 }
 
-/// The index in the vocabulary for every word of the data, and the number of different words in training.
-/// The most frequent word of the training rows gets index 1. Of equally frequent words, the first in the
-/// file comes first. Words of answers come before all others.
-fn vocabulary(data: &Rows, train: &[usize]) -> (Vec<u32>, usize) {
-    let mut counts = vec![0_usize; data.words.len()];
-    let mut written = vec![false; data.words.len()];
-    for row in train {
-        let answer = data
-            .answers
-            .iter()
-            .flat_map(|all| &all[data.rows[*row].label]);
-        for token in answer.clone() {
-            written[*token as usize] = true;
-        }
-        for token in data.rows[*row].tokens.iter().chain(answer) {
-            counts[*token as usize] += 1;
-        }
-    }
-    let mut words: Vec<usize> = (0..counts.len()).filter(|word| counts[*word] > 0).collect();
-    words.sort_by_key(|word| std::cmp::Reverse((written[*word], counts[*word])));
-    let mut numbers = vec![UNKNOWN; counts.len()];
-    for (number, word) in (1..).zip(words.iter().take(MAX_VOCABULARY)) {
-        numbers[*word] = number;
-    }
-    (numbers, words.len())
-}
-
-/// Checks that every token of the answers in training has a number of its own, so that a model can learn to write it.
-fn check_answers(data: &Rows, train: &[usize], numbers: &[u32]) -> Result<(), Problem> {
-    let answers = || {
-        let of_row = |row: &usize| data.answers.as_ref().map(|all| &all[data.rows[*row].label]);
-        train.iter().filter_map(of_row).flatten()
-    };
-    match answers().any(|token| numbers[*token as usize] == UNKNOWN) {
-        false => Ok(()),
-        true => Err(Problem::Reading(format!(
-            "the answers have {} different tokens, and a model writes at most {}; take characters with --tokens characters",
-            grouped(answers().collect::<HashSet<_>>().len()),
-            grouped(MAX_VOCABULARY)
-        ))),
-    }
-}
-
 impl Task for Labelled {
     fn name(&self) -> &str {
         &self.division.name
@@ -465,11 +454,12 @@ impl Task for Labelled {
         self.measured.as_ref().map(Measured::width)
     }
 
-    /// The labels; of answers that are written, every token of the vocabulary and the end.
+    /// The labels; of answers that are written, every token of the vocabulary and the end; 1 for a number.
     fn classes(&self) -> usize {
-        match self.causal() {
-            false => self.labels.len(),
-            true => self.division.words + 1,
+        match (self.causal(), self.target()) {
+            (true, _) => self.division.words + 1,
+            (false, Some(_)) => 1,
+            (false, None) => self.labels.len(),
         }
     }
 
@@ -481,10 +471,17 @@ impl Task for Labelled {
     }
 
     fn measure(&self) -> Measure {
-        match self.causal() {
-            false => Measure::Accuracy,
-            true => Measure::ExactMatch,
+        match (self.causal(), self.target()) {
+            (true, _) => Measure::ExactMatch,
+            (false, None) => Measure::Accuracy,
+            (false, Some(target)) => Measure::Error {
+                unit: target.name.clone(),
+            },
         }
+    }
+
+    fn unit(&self) -> f64 {
+        self.target().map_or(1.0, |target| target.deviation)
     }
 
     fn causal(&self) -> bool {
@@ -533,21 +530,28 @@ impl Task for Labelled {
 
     /// The share of the most frequent label among all rows tested inside the training lengths, or among
     /// all those tested beyond. The share in a single bin of lengths could be so close to 1 that one row
-    /// would change the normalized score by a half.
+    /// would change the normalized score by a half. Of numbers it is the error of the mean of the training, in the same rows.
     fn floor(&self, length: usize) -> f64 {
         let mut parts = [&self.division.inside, &self.division.beyond].into_iter();
         let part = parts.find(|part| part.iter().any(|bin| bin.length == length));
         part.map_or(0.0, |part| {
             let label = |row| self.sequences.label(row);
-            let (tested, most) = most_frequent(label, part);
-            most as f64 / tested as f64
+            let tested = part.iter().flat_map(|bin| &bin.rows);
+            match self.target() {
+                Some(target) => target.floor(tested.map(|row| self.values[label(*row)])),
+                None => {
+                    let (tested, most) = most_frequent(label, part);
+                    most as f64 / tested as f64
+                }
+            }
         })
     }
 
     fn floor_about(&self) -> &str {
-        match self.causal() {
-            false => "always the most frequent label",
-            true => "always the most frequent answer",
+        match (self.causal(), self.target()) {
+            (true, _) => "always the most frequent answer",
+            (false, None) => "always the most frequent label",
+            (false, Some(_)) => "always the mean of the training",
         }
     }
 
@@ -573,112 +577,5 @@ impl Task for Labelled {
 
     fn steps(&self) -> usize {
         steps(self.train.len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::rows::Row;
-    use super::*;
-    use crate::rng::{generator, permutation};
-
-    fn task(rows: Vec<(usize, Vec<u32>)>, words: usize) -> (Labelled, Vec<String>) {
-        made(&data(rows, words)).unwrap()
-    }
-
-    fn made(rows: &Rows) -> Result<(Labelled, Vec<String>), Problem> {
-        let sequences = Arc::new(Sequences::of(rows));
-        let name = "data".to_string();
-        Labelled::new(rows, &sequences, name, "a.csv", HeldOut::Fifth, false)
-    }
-
-    fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
-        Rows {
-            groups: Vec::new(),
-            rows: rows
-                .into_iter()
-                .map(|(label, tokens)| Row { tokens, label })
-                .collect(),
-            words: (0..words).map(|word| format!("w{word}")).collect(),
-            labels: vec!["no".into(), "yes".into()],
-            answers: None,
-            written: None,
-            channels: None,
-        }
-    }
-
-    #[test]
-    fn the_vocabulary_is_that_of_training_by_frequency() {
-        // Words 3 and 1 twice, 3 first in the file's numbering of words; 2 once; 0 in the test only.
-        let rows = data(
-            vec![(0, vec![1, 3]), (1, vec![2, 3, 1]), (0, vec![0, 0, 0])],
-            4,
-        );
-        assert_eq!(vocabulary(&rows, &[0, 1]), (vec![0, 1, 3, 2], 3));
-    }
-
-    #[test]
-    fn rare_words_are_one_beyond_ten_thousand() {
-        // Every row has 19 words of all rows, 1 that occurs nowhere else, and 20 that occur in four rows.
-        let rows: Vec<_> = (0..4_000_u32)
-            .map(|row| {
-                let common = (0..19).chain([20 + row]);
-                let some = (0..20).map(move |i| 4_020 + row / 4 * 20 + i);
-                (row as usize % 2, common.chain(some).collect())
-            })
-            .collect();
-        let (task, description) = task(rows, 24_020);
-        // And BOS and EOS.
-        assert_eq!(task.vocabulary(), MAX_VOCABULARY + 3);
-        assert!(
-            description[3].contains("the 10,000 most frequent of the "),
-            "{description:?}"
-        );
-        let test = task.test_set(40);
-        let (bos, eos) = (MAX_VOCABULARY + 1, MAX_VOCABULARY + 2);
-        for sample in &test {
-            let tokens = sample.input.tokens();
-            assert_eq!((tokens[0], tokens[41], tokens[20]), (bos, eos, 0));
-            assert!(tokens[1..20].iter().all(|token| (1..20).contains(token)));
-        }
-        assert_eq!((test.len(), task.floor(40)), (800, 0.5));
-    }
-
-    #[test]
-    fn a_test_of_words_that_training_never_sees_is_refused() {
-        let rows: Vec<_> = (0..400_u32)
-            .map(|row| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect()))
-            .collect();
-        let rows = data(rows, 16_000);
-        assert!(matches!(
-            made(&rows).unwrap_err(),
-            Problem::Unknown { percent, .. } if percent == 100.0
-        ));
-    }
-
-    #[test]
-    fn steps_are_ten_epochs_within_bounds() {
-        let steps = |rows: u32| {
-            let rows: Vec<_> = (0..rows)
-                .map(|row| (row as usize % 2, vec![row, 0]))
-                .collect();
-            let words = rows.len();
-            task(rows, words).0.steps()
-        };
-        // 80 % of the rows, ten times, by 64.
-        assert_eq!([steps(100), steps(4000), steps(40_000)], [200, 500, 3000]);
-    }
-
-    #[test]
-    fn an_order_that_is_kept_is_that_of_its_seed_and_epoch() {
-        let rows: Vec<_> = (0..100)
-            .map(|row| (row as usize % 2, vec![row, 0]))
-            .collect();
-        let (task, _) = task(rows, 100);
-        let fresh = task.epochs.order(1, 0);
-        assert_ne!(fresh, task.epochs.order(1, 1));
-        assert_ne!(fresh, task.epochs.order(2, 0));
-        assert_eq!(fresh, task.epochs.order(1, 0));
-        assert_eq!(*fresh, permutation(80, &mut generator("data/train", 1, 0)));
     }
 }

@@ -60,6 +60,9 @@ mod sequences;
 mod series;
 mod spec;
 mod split;
+mod target;
+#[cfg(test)]
+mod target_tests;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -68,6 +71,7 @@ mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
 mod ts;
+mod vocabulary;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +95,7 @@ pub use task::{DataTask, is_own};
 use crate::task::{Language, NextToken, Sample, Task};
 use labelled::Labelled;
 use open::{checked_format, open, rows_of};
-use rows::{Collector, Labels, Rows};
+use rows::{Asked, Collector, Labels, Rows};
 use sequences::Sequences;
 use series::Form;
 use spec::{digest_and_size, name_of};
@@ -178,6 +182,11 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         (Made::Text(Arc::new(task)), description)
     } else {
         let mut collector = Collector::new(reading.max_len);
+        match reading.objective {
+            Some(Objective::Class) => collector.ask(Asked::Class),
+            Some(Objective::Number) => collector.ask(Asked::Number),
+            _ => {}
+        }
         let labels = Labels::Needed;
         let mut notes =
             rows_of(file, format, &text, reading, labels, &mut collector).map_err(of(file))?;
@@ -314,7 +323,8 @@ fn labelled(
     let sequences = Arc::new(Sequences::of(rows));
     let new = |name: String, held_out| {
         let no_beyond = spec.reading.no_beyond;
-        Labelled::new(rows, &sequences, name, &spec.file, held_out, no_beyond)
+        let named = (&spec.file[..], spec.label());
+        Labelled::new(rows, &sequences, name, named, held_out, no_beyond)
     };
     if spec.test.is_some() && spec.reading.no_beyond {
         return Err(Problem::Test(

@@ -40,10 +40,12 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
         (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
             "{flag} is about a text or token ids, and this file holds labelled rows"
         ))),
-        (Format::Ids, _) if reading.is_answer() => Err(Problem::Reading(
-            "--objective answer is for rows that have a prompt and an answer, and a file of this name holds token ids"
-                .into(),
-        )),
+        (Format::Ids, _) if reading.objective_of_rows().is_some() => {
+            Err(Problem::Reading(format!(
+                "{} is for rows, and a file of this name holds token ids",
+                reading.objective_of_rows().unwrap_or_default()
+            )))
+        }
         (Format::Text, _) if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => {
             Err(Problem::Reading(
                 "--tokens u16 and u32 are for a .bin of token ids; a text has characters or bytes"

@@ -7,11 +7,12 @@ use super::csv;
 use super::error::{DataError, Problem};
 use super::format::{Format, delimiter};
 use super::labelled::Labelled;
+use super::numbers::finite;
 use super::open::{open, rows_of, text};
 use super::prediction::{ToPredict, Truth, open_answer};
-use super::quote::grouped;
+use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Rows, UNLABELLED};
+use super::rows::{Collector, Labels, Row, Rows, UNLABELLED};
 use super::task::{DataTask, Made};
 use super::{images, series};
 use crate::door::Entry;
@@ -89,11 +90,20 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         labels,
         ..
     } = collector.finish();
-    let truth = |label: usize| {
-        let label = Some(&labels[label]).filter(|label| *label != UNLABELLED)?;
-        Some(Truth::Label(match task.causal() {
-            false => label.clone(),
-            true => task.as_written(label),
+    let truth = |(row, of): (usize, &Row)| {
+        let Some(label) = Some(&labels[of.label]).filter(|label| *label != UNLABELLED) else {
+            return Ok(None);
+        };
+        Ok(Some(match (task.causal(), task.target()) {
+            (true, _) => Truth::Label(task.as_written(label)),
+            (false, None) => Truth::Label(label.clone()),
+            (false, Some(_)) => Truth::Number(finite(label).ok_or_else(|| {
+                Problem::Test(format!(
+                    "row {}: the number to be predicted is {}, which is no number; leave it empty if it is not known",
+                    grouped(row + 1),
+                    shorten(label)
+                ))
+            })?),
         }))
     };
     let sample = |(row, tokens): (usize, &[u32])| {
@@ -114,8 +124,12 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
             .enumerate()
             .map(sample)
             .collect::<Result<_, Problem>>()?,
-        from: None,
-        truth: rows.iter().map(|row| truth(row.label)).collect(),
+        from: task.target().map(|target| vec![target.mean; rows.len()]),
+        truth: rows
+            .iter()
+            .enumerate()
+            .map(truth)
+            .collect::<Result<_, Problem>>()?,
         notes,
     })
 }

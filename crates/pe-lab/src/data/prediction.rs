@@ -11,7 +11,7 @@ pub struct ToPredict {
     pub names: Vec<String>,
     /// What the model reads of each, with an answer to fill in.
     pub samples: Vec<Sample>,
-    /// Of a forecast, the number that each prediction is added to, in the unit of the file.
+    /// Where numbers are predicted: the number that each prediction is added to, in the unit of the file.
     pub from: Option<Vec<f64>>,
     /// What the file says of each, if it does: the answer that the prediction should be.
     pub truth: Vec<Option<Truth>>,

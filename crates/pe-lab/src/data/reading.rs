@@ -33,16 +33,22 @@ pub enum Objective {
     Next,
     /// Masked characters, from those around them.
     Masked,
-    /// Of rows: the answer, written token by token by a decoder. Without it, the class of a label.
+    /// Of rows: the answer, written token by token by a decoder.
     Answer,
+    /// Of rows: the class of a label, whatever labels look like.
+    Class,
+    /// Of rows: the number that a label is.
+    Number,
 }
 
 impl Objective {
     /// Every objective with its name on the command line.
-    pub const ALL: [(&str, Self); 3] = [
+    pub const ALL: [(&str, Self); 5] = [
         ("next", Self::Next),
         ("masked", Self::Masked),
         ("answer", Self::Answer),
+        ("class", Self::Class),
+        ("number", Self::Number),
     ];
 }
 
@@ -142,6 +148,16 @@ impl Reading {
         self.objective == Some(Objective::Answer)
     }
 
+    /// The flag of an objective that only rows have.
+    pub(super) fn objective_of_rows(&self) -> Option<&'static str> {
+        match self.objective? {
+            Objective::Answer => Some("--objective answer"),
+            Objective::Class => Some("--objective class"),
+            Objective::Number => Some("--objective number"),
+            Objective::Next | Objective::Masked => None,
+        }
+    }
+
     /// The name of the column or key of the label that nobody named.
     pub(super) fn usual_label(&self) -> &'static str {
         match self.is_answer() {
@@ -200,7 +216,7 @@ impl Reading {
         let tokens = self.tokens.filter(|kind| ids.contains(kind));
         let set = [
             (
-                self.objective.is_some() && !self.is_answer(),
+                self.objective.is_some() && self.objective_of_rows().is_none(),
                 "--objective".to_string(),
             ),
             (self.train_length.is_some(), "--train-length".to_string()),
@@ -259,7 +275,10 @@ impl Reading {
             (self.no_header, "--no-header"),
             (self.target.is_some(), "--target"),
             (self.is_answer(), "--causal"),
-            (self.objective.is_some(), "--objective"),
+            (
+                self.objective.is_some() && self.objective_of_rows().is_none(),
+                "--objective",
+            ),
             (self.train_length.is_some(), "--train-length"),
         ];
         let found = set.into_iter().find(|(set, _)| *set);
@@ -287,7 +306,6 @@ impl Reading {
     pub(super) fn about_rows(&self) -> Option<&'static str> {
         let masked = !self.is_next();
         let set = [
-            (self.is_answer(), "--objective answer"),
             (masked && self.tokens.is_some(), "--tokens"),
             (masked && self.train_length.is_some(), "--train-length"),
             (self.tokens == Some(TokenKind::Cells), "--tokens cells"),
@@ -295,7 +313,7 @@ impl Reading {
             (self.tokens == Some(TokenKind::Numbers), "--tokens numbers"),
         ];
         let found = set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag);
-        found.or(self.about_lines())
+        (self.objective_of_rows().or(found)).or(self.about_lines())
     }
 
     /// The first setting that only lines of labelled rows have a use for.

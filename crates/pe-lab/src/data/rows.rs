@@ -7,6 +7,7 @@ use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
 use super::numbers;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
+use super::target;
 
 /// One labelled sequence: its tokens and its label as indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(super) struct Row {
 }
 
 /// The rows of a file, in its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rows {
     pub rows: Vec<Row>,
     /// The group of each row, as a number. None where rows have no groups.
@@ -33,6 +34,15 @@ pub(super) struct Rows {
     pub written: Option<TokenKind>,
     /// Where tokens are numbers: how many each has.
     pub channels: Option<usize>,
+    /// Where labels are numbers that are to be predicted: the number of each.
+    pub targets: Option<Vec<f64>>,
+}
+
+impl Rows {
+    /// Whether labels are classes, and neither answers that are written nor numbers.
+    pub fn has_classes(&self) -> bool {
+        self.answers.is_none() && self.targets.is_none()
+    }
 }
 
 /// Whether every row has a label.
@@ -109,6 +119,13 @@ impl Tokens {
     }
 }
 
+/// What is asked of every row, where that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Class,
+    Number,
+}
+
 /// Collects rows, and notes those that cannot be used, so that one message lists several of them.
 /// One collector reads one file after the other: first the rows, then those of a test file.
 #[derive(Debug, Default)]
@@ -129,6 +146,8 @@ pub(super) struct Collector {
     written: Option<TokenKind>,
     /// Where tokens are numbers: how many each has.
     channels: Option<usize>,
+    /// What labels are. `None` if they decide themselves.
+    asked: Option<Asked>,
     /// The rows with empty cells between others, and those that end with empty cells.
     with_empty: usize,
     ended_by_empty: usize,
@@ -155,6 +174,11 @@ impl Collector {
     /// Takes tokens for numbers, so many of them in each.
     pub fn measure(&mut self, channels: usize) {
         self.channels = self.channels.or(Some(channels));
+    }
+
+    /// Says what labels are, whatever they look like.
+    pub fn ask(&mut self, asked: Asked) {
+        self.asked = Some(asked);
     }
 
     /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
@@ -248,6 +272,13 @@ impl Collector {
                      spaces, or take its characters with --tokens characters",
                     shorten(long),
                     grouped(MAX_CHARACTERS)
+                )
+            });
+        } else if self.asked == Some(Asked::Number) && numbers::finite(label).is_none() {
+            self.reject(line, || {
+                format!(
+                    "the number to be predicted is {}, which is no number",
+                    shorten(label)
                 )
             });
         } else if let Some(what) = self.no_numbers(&tokens) {
@@ -362,7 +393,13 @@ impl Collector {
             };
             labels.iter().map(&mut of).collect()
         });
+        let targets = match (&answers, self.asked) {
+            (Some(_), _) | (None, Some(Asked::Class)) => None,
+            (None, Some(Asked::Number)) => target::values(&labels),
+            (None, None) => target::measured_values(&labels),
+        };
         Rows {
+            targets,
             rows,
             groups: self.of_groups,
             words: self.words.names(),

@@ -121,6 +121,15 @@ pub struct DataSpec {
 }
 
 impl DataSpec {
+    /// What a label is called.
+    pub(super) fn label(&self) -> &str {
+        match (&self.reading.label, self.format) {
+            (Some(name), _) => name,
+            (None, Format::Ts) => "target",
+            (None, _) => self.reading.usual_label(),
+        }
+    }
+
     /// Whether the file is read window by window, and may be of any size.
     pub fn is_windowed(&self) -> bool {
         self.format.is_windowed(&self.reading)

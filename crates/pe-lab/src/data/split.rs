@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{Problem, SHOWN, SmallClass};
 use super::limits::{MAX_CLASSES, MIN_ROWS, MIN_TESTED};
 use super::quote::{grouped, shorten};
-use super::rows::{Row, Rows, has_one_label};
+use super::rows::{Rows, has_one_label};
 use super::together::{Together, Unit};
 use crate::rng::{generator, permutation};
 
@@ -99,7 +99,7 @@ impl Split {
                 let label = data.labels[0].clone();
                 return Err(Problem::OneClass { rows, label });
             }
-            (_, classes) if classes > MAX_CLASSES && data.answers.is_none() => {
+            (_, classes) if classes > MAX_CLASSES && data.has_classes() => {
                 return Err(Problem::TooManyClasses { classes });
             }
             _ => {}
@@ -126,10 +126,10 @@ impl Split {
         let longest = lengths[lengths.len() - 1];
         let together = Together::of(data);
         let has_groups = !data.groups.is_empty();
-        match (data.answers.is_some(), has_groups) {
-            (true, _) => {} // answers that are written are no classes
-            (false, true) => groups::check(data, &together)?,
-            (false, false) => check_classes(data, &together.units)?,
+        match (data.has_classes(), has_groups) {
+            (false, _) => {}
+            (true, true) => groups::check(data, &together)?,
+            (true, false) => check_classes(data, &together.units)?,
         }
         let limit = match part {
             _ if no_beyond => Err("--no-beyond keeps the longest rows in training".to_string()),
@@ -163,8 +163,8 @@ impl Split {
             train,
             train_lengths: (lengths[0], train_limit),
             held_out: held_out.len(),
-            inside: bins(rows, held_out, INSIDE_BINS),
-            beyond: beyond.map(|beyond: Vec<usize>| bins(rows, beyond, BEYOND_BINS)),
+            inside: bins(data, held_out, INSIDE_BINS),
+            beyond: beyond.map(|beyond: Vec<usize>| bins(data, beyond, BEYOND_BINS)),
             repeated: together.repeated,
             contradictory: together.contradictory,
             leaked: 0,
@@ -189,7 +189,7 @@ impl Split {
             known[row.label] = true;
         }
         let unknown = tested.iter().find(|row| !known[rows[**row].label]);
-        if let Some(row) = unknown.filter(|_| data.answers.is_none()) {
+        if let Some(row) = unknown.filter(|_| data.has_classes()) {
             return Err(Problem::Test(format!(
                 "the label {} is only in the test file, so no model can have learned it",
                 shorten(&data.labels[rows[*row].label])
@@ -236,8 +236,8 @@ impl Split {
                 longest_inside,
             ),
             held_out: rows.len() - first,
-            inside: bins(rows, inside, INSIDE_BINS),
-            beyond: beyond.map(|beyond| bins(rows, beyond, BEYOND_BINS)),
+            inside: bins(data, inside, INSIDE_BINS),
+            beyond: beyond.map(|beyond| bins(data, beyond, BEYOND_BINS)),
             repeated: together.repeated,
             contradictory: together.contradictory,
             leaked,
@@ -256,13 +256,13 @@ fn divide(
     limit: Option<usize>,
 ) -> (Vec<usize>, Vec<usize>) {
     let (mut train, mut held_out) = (Vec::new(), Vec::new());
-    // Answers that are written are no classes: all rows are divided as one.
-    let is_written = data.answers.is_some();
-    let classes = if is_written { 1 } else { data.labels.len() };
+    // Where labels are no classes, all rows are divided as one.
+    let has_classes = data.has_classes();
+    let classes = if has_classes { data.labels.len() } else { 1 };
     let mut by_class: Vec<Vec<&Unit>> = vec![Vec::new(); classes];
     let fits = |unit: &&Unit| limit.is_none_or(|limit| unit.length <= limit);
     for unit in units.iter().filter(fits) {
-        by_class[if is_written { 0 } else { unit.label }].push(unit);
+        by_class[if has_classes { unit.label } else { 0 }].push(unit);
     }
     for (class, units) in by_class.iter().enumerate() {
         let is_held_out = match part {
@@ -372,7 +372,7 @@ fn limit(data: &Rows, groups: &[Unit], lengths: &[usize]) -> Result<usize, Strin
     }
     let inside = groups_by_class(data.labels.len(), groups, limit);
     let few = inside.iter().position(|groups| *groups < 2);
-    if let Some(class) = few.filter(|_| data.answers.is_none()) {
+    if let Some(class) = few.filter(|_| data.has_classes()) {
         return Err(format!(
             "without the rows longer than {limit} tokens, too few are left of the label {}",
             shorten(&data.labels[class])
@@ -427,8 +427,8 @@ fn in_fold(groups: &[&Unit], class: usize, fold: usize, folds: usize) -> Vec<boo
 }
 
 /// Up to `most` bins by length, each with about the same number of rows.
-fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
-    let length = |row: usize| rows[row].tokens.len();
+fn bins(data: &Rows, mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
+    let length = |row: usize| data.rows[row].tokens.len();
     tested.sort_unstable_by_key(|row| (length(*row), *row));
     let count = (tested.len() / MIN_TESTED).clamp(1, most);
     let bounds: Vec<usize> = (1..=count)
@@ -459,19 +459,22 @@ fn bins(rows: &[Row], mut tested: Vec<usize>, most: usize) -> Vec<Bin> {
         bin.length = few.length;
         bin.rows.extend(few.rows);
     }
-    bins.iter_mut().for_each(|bin| thin(rows, bin));
+    bins.iter_mut().for_each(|bin| thin(data, bin));
     bins
 }
 
-/// Reduces a bin to about [`MAX_TESTED`] rows, evenly over its lengths, and keeps the shares of the labels.
-fn thin(rows: &[Row], bin: &mut Bin) {
+/// Reduces a bin to about [`MAX_TESTED`] rows, evenly over its lengths, and keeps the shares of the labels. Numbers have no
+/// shares.
+fn thin(data: &Rows, bin: &mut Bin) {
+    let rows = &data.rows;
     let all = std::mem::take(&mut bin.rows);
     let total = all.len();
-    let mut seen: HashMap<usize, usize> = HashMap::new();
+    let mut seen: HashMap<Option<usize>, usize> = HashMap::new();
     bin.rows = all
         .into_iter()
         .filter(|row| {
-            let of_label = seen.entry(rows[*row].label).or_insert(0);
+            let label = data.targets.is_none().then_some(rows[*row].label);
+            let of_label = seen.entry(label).or_insert(0);
             *of_label += 1;
             // Keeps a row whenever the number to keep so far rises by one; the first row is always kept.
             let share = |count: usize| (count * MAX_TESTED).div_ceil(total);

@@ -125,6 +125,7 @@ mod tests {
             words: Vec::new(),
             labels: Vec::new(),
             answers: None,
+            targets: None,
             written: None,
             channels: None,
         })

@@ -14,7 +14,7 @@
 
 use super::error::Problem;
 use super::quote::shorten;
-use super::rows::{Collector, Labels, Tokens};
+use super::rows::{Asked, Collector, Labels, Tokens};
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -43,12 +43,21 @@ pub(super) fn read(
             "has no line @data, after which the series of a .ts file stand".into(),
         ));
     }
+    if !header.has_labels() && labels == Labels::Needed {
+        return Err(Problem::Series(
+            "its header has neither `@classLabel true` nor `@targetLabel true`, and a class or a number is what is predicted"
+                .into(),
+        ));
+    }
+    if header.asks_number && labels == Labels::Needed {
+        rows.ask(Asked::Number);
+    }
     let mut channels = header.channels;
     for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let mut fields: Vec<&str> = line.split(':').map(str::trim).collect();
         // A series to predict may have no class: then every field is a channel.
         let is_open = labels == Labels::IfAny && channels == Some(fields.len());
-        let label = match header.classes.is_some() && !is_open {
+        let label = match header.has_labels() && !is_open {
             true => fields.pop(),
             false => None,
         };
@@ -62,7 +71,7 @@ pub(super) fn read(
     }
     let channels = channels.unwrap_or(1);
     Ok(vec![format!(
-        "{}series of {}; the class is the last field of a line",
+        "{}series of {}; the {} is the last field of a line",
         match &header.name {
             Some(name) => format!("{}: ", shorten(name)),
             None => String::new(),
@@ -70,6 +79,10 @@ pub(super) fn read(
         match channels {
             1 => "one number at each step".to_string(),
             _ => format!("{channels} channels"),
+        },
+        match header.asks_number {
+            false => "class",
+            true => "number to be predicted",
         }
     )])
 }
@@ -82,9 +95,16 @@ struct Header {
     channels: Option<usize>,
     /// The names of the classes; none are named where the file does not list them.
     classes: Option<Vec<String>>,
+    /// Whether the last field of a series is a number to be predicted.
+    asks_number: bool,
 }
 
 impl Header {
+    /// Whether the last field of a series is its class or its number.
+    fn has_labels(&self) -> bool {
+        self.classes.is_some() || self.asks_number
+    }
+
     fn read(&mut self, at: usize, line: &str) -> Result<(), Problem> {
         let wrong = |what: String| Err(Problem::Series(format!("line {at}: {what}")));
         let mut words = line.split_whitespace();
@@ -110,14 +130,7 @@ impl Header {
             "@classlabel" if is("true") => {
                 self.classes = Some(rest[1..].iter().map(ToString::to_string).collect());
             }
-            "@targetlabel" if is("true") => {
-                return wrong("a number for each series is to be predicted, which is not read; it takes classes (@classLabel true)".into());
-            }
-            "@classlabel" => {
-                return wrong(
-                    "the series have no classes, and a class is what is predicted".into(),
-                );
-            }
+            "@targetlabel" => self.asks_number = is("true"),
             key if !key.starts_with('@') => {
                 return wrong(format!(
                     "{} stands before @data and is no line with @",
@@ -248,12 +261,12 @@ mod tests {
             (
                 "@classLabel true left right",
                 "@classLabel false",
-                "line 5: the series have no classes",
+                "neither `@classLabel true` nor `@targetLabel true`",
             ),
             (
-                "@classLabel",
-                "@targetLabel",
-                "line 5: a number for each series",
+                "@classLabel true left right",
+                "@targetLabel true",
+                "line 7: the number to be predicted is `left`, which is no number",
             ),
             (
                 "@dimensions 2",

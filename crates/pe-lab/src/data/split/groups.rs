@@ -63,9 +63,9 @@ pub(super) fn check_division(
     }
 }
 
-/// A label that none of these rows has. Answers that are written are no labels: none is missing.
+/// A class that none of these rows has. Where labels are no classes, none is missing.
 fn missing<'a>(data: &Rows, rows: impl Iterator<Item = &'a usize>) -> Option<usize> {
-    if data.answers.is_some() {
+    if !data.has_classes() {
         return None;
     }
     let mut found = vec![false; data.labels.len()];

@@ -1,6 +1,7 @@
 //! How rows are divided.
 
 use super::*;
+use crate::data::rows::Row;
 
 /// Rows of these labels and tokens.
 fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
@@ -15,6 +16,7 @@ fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
         words: Vec::new(),
         labels: (0..labels).map(|label| format!("label {label}")).collect(),
         answers: None,
+        targets: None,
         written: None,
         channels: None,
     }
@@ -170,15 +172,11 @@ fn where_nothing_can_be_beyond_the_reason_is_given() {
 #[test]
 fn a_bin_of_few_rows_joins_its_neighbour() {
     let shape = |lengths: &[(usize, usize)]| -> Vec<(usize, usize)> {
-        let rows: Vec<Row> = lengths
+        let all = lengths
             .iter()
-            .flat_map(|(length, count)| (0..*count).map(|_| *length))
-            .map(|length| Row {
-                label: 0,
-                tokens: vec![0; length],
-            })
-            .collect();
-        let bins = bins(&rows, (0..rows.len()).collect(), 4);
+            .flat_map(|(length, count)| (0..*count).map(|_| *length));
+        let data = data(all.map(|length| (0, vec![0; length])));
+        let bins = bins(&data, (0..data.rows.len()).collect(), 4);
         bins.iter()
             .map(|bin| (bin.length, bin.rows.len()))
             .collect()
@@ -191,18 +189,14 @@ fn a_bin_of_few_rows_joins_its_neighbour() {
 #[test]
 fn a_bin_is_thinned_over_lengths_and_labels_alike() {
     // 40,000 rows of 1 to 100 tokens, every hundredth of class 1, and one of class 2.
-    let rows: Vec<Row> = (0..40_000)
-        .map(|i: usize| Row {
-            label: if i == 7 {
-                2
-            } else {
-                usize::from(i.is_multiple_of(101))
-            },
-            tokens: vec![0; 1 + i / 400],
-        })
-        .collect();
+    let label = |i: usize| match i {
+        7 => 2,
+        _ => usize::from(i.is_multiple_of(101)),
+    };
+    let mut data = data((0..40_000).map(|i| (label(i), vec![0; 1 + i / 400])));
+    let rows = data.rows.clone();
     let all = |label| rows.iter().filter(move |row| row.label == label).count();
-    let thinned = bins(&rows, (0..rows.len()).collect(), 2);
+    let thinned = bins(&data, (0..rows.len()).collect(), 2);
     assert_eq!(thinned.len(), 2);
     let tested: Vec<usize> = thinned.iter().flat_map(|bin| bin.rows.clone()).collect();
     assert!(
@@ -225,5 +219,13 @@ fn a_bin_is_thinned_over_lengths_and_labels_alike() {
     }
     // As many as are tested at most stay as they are.
     let few: Vec<usize> = (0..MAX_TESTED).collect();
-    assert_eq!(bins(&rows, few.clone(), 1)[0].rows, few);
+    assert_eq!(bins(&data, few.clone(), 1)[0].rows, few);
+    // Numbers, of which hardly two are equal, are thinned too.
+    data.targets = Some(Vec::new());
+    for (row, of) in data.rows.iter_mut().enumerate() {
+        of.label = row;
+    }
+    let thinned = bins(&data, (0..rows.len()).collect(), 2);
+    let tested: usize = thinned.iter().map(|bin| bin.rows.len()).sum();
+    assert!((10_000..=10_002).contains(&tested), "{tested}");
 }

@@ -1,0 +1,153 @@
+//! A number that is asked of a whole row, in the place of a class.
+//!
+//! It is standardized with the mean and the deviation of the training. A model learns and is scored by the mean absolute
+//! error, and the floor is the error of who always says the mean of the training.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Problem;
+use super::numbers::{finite, standard};
+use super::quote::shorten;
+use super::rows::Rows;
+
+/// What is asked of every row, and how it is standardized.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Target {
+    /// What the number is called.
+    pub name: String,
+    pub mean: f64,
+    pub deviation: f64,
+}
+
+/// The number that each label is; `None` unless all are.
+pub(super) fn values(labels: &[String]) -> Option<Vec<f64>> {
+    labels.iter().map(|label| finite(label)).collect()
+}
+
+/// The same of labels of which nothing is said: they are numbers if all are and one of them is not whole.
+pub(super) fn measured_values(labels: &[String]) -> Option<Vec<f64>> {
+    values(labels).filter(|all| all.iter().any(|number| number.fract() != 0.0))
+}
+
+impl Target {
+    /// The number called `name` that is asked of these rows, of which some are trained on; `None` if classes are asked.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Reading`] for a number that `f32`, in which models compute, cannot hold once it is standardized.
+    pub fn of(data: &Rows, name: &str, train: &[usize]) -> Result<Option<Self>, Problem> {
+        let Some(values) = &data.targets else {
+            return Ok(None);
+        };
+        let of_row = |row: &usize| values[data.rows[*row].label];
+        let (mean, deviation) = standard(&train.iter().map(of_row).collect::<Vec<_>>());
+        let target = Self {
+            name: shorten(name).replace('`', ""),
+            mean,
+            deviation,
+        };
+        match target.too_large(values) {
+            None => Ok(Some(target)),
+            Some(label) => Err(Problem::Reading(format!(
+                "the number {} is too large for f32, in which models compute, once it is divided by the deviation in \
+                 training, {deviation:.2e}",
+                shorten(&data.labels[label])
+            ))),
+        }
+    }
+
+    /// The first of some numbers that `f32` does not hold once it is standardized.
+    pub fn too_large(&self, values: &[f64]) -> Option<usize> {
+        let is_held = |value: &f64| self.standardized(*value).is_finite();
+        values.iter().position(|value| !is_held(value))
+    }
+
+    /// A number as a model is to say it.
+    pub fn standardized(&self, value: f64) -> f32 {
+        ((value - self.mean) / self.deviation) as f32
+    }
+
+    /// The mean absolute error of the mean of the training.
+    pub fn floor(&self, values: impl Iterator<Item = f64>) -> f64 {
+        let (mut sum, mut count) = (0.0, 0_u32);
+        for value in values {
+            sum += (value - self.mean).abs();
+            count += 1;
+        }
+        sum / f64::from(count.max(1))
+    }
+
+    /// What is asked, in words.
+    pub fn describe(&self, data: &Rows) -> String {
+        let values = data.targets.iter().flatten();
+        let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), v| {
+            (least.min(*v), most.max(*v))
+        });
+        format!(
+            "a number is to be predicted of each, {}: from {least} to {most}, in training {} on average with a deviation of \
+             {}; --objective class takes labels for classes",
+            shorten(&self.name),
+            rounded(self.mean),
+            rounded(self.deviation)
+        )
+    }
+}
+
+/// A number with four digits.
+pub(super) fn rounded(number: f64) -> String {
+    if number == 0.0 {
+        return "0".into();
+    }
+    let digits = 3 - number.abs().log10().floor() as i32;
+    match digits {
+        0..=12 => format!("{number:.*}", digits as usize),
+        -8..0 => format!("{number:.0}"),
+        _ => format!("{number:.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(all: &[&str]) -> Vec<String> {
+        all.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn labels_are_numbers_if_all_are_and_one_is_not_whole() {
+        assert_eq!(measured_values(&labels(&["1.0", "2e0"])), None);
+        assert_eq!(measured_values(&labels(&["1", "x", "0.5"])), None);
+        assert_eq!(measured_values(&labels(&["1", "?", "0.5"])), None);
+        let found = measured_values(&labels(&["1", "-0.5"]));
+        assert_eq!(found, Some(vec![1.0, -0.5]));
+        assert_eq!(values(&labels(&["1", "2"])), Some(vec![1.0, 2.0]));
+        assert_eq!(values(&labels(&["1", "inf"])), None);
+    }
+
+    #[test]
+    fn the_floor_is_the_error_of_the_mean() {
+        let target = Target {
+            name: "height".into(),
+            mean: 2.0,
+            deviation: 4.0,
+        };
+        assert_eq!(target.standardized(0.0), -0.5);
+        assert_eq!(target.floor([0.0, 3.0].into_iter()), 1.5);
+        assert_eq!(target.too_large(&[1.0, 1e300]), Some(1));
+    }
+
+    #[test]
+    fn numbers_are_said_with_four_digits() {
+        for (number, said) in [
+            (0.0, "0"),
+            (1.0, "1.000"),
+            (-12.3456, "-12.35"),
+            (123_456.7, "123457"),
+            (1e-20, "1.000e-20"),
+        ] {
+            assert_eq!(rounded(number), said);
+        }
+    }
+}
