@@ -75,7 +75,7 @@ pub(super) struct Rows {
     #[arg(long, value_name = "N")]
     size: Option<usize>,
     /// Images: the side of a patch in pixels; a patch is a token [default: about eight patches along the longer
-    /// side]
+    /// side]. Rows of numbers: how many steps make a token, from 2 to 64 [default: one]
     #[arg(long, value_name = "N")]
     patch: Option<usize>,
     /// A file of rows to test on [default: X_TEST if the file is X_TRAIN, and lies beside it]. Without it a fifth of the rows of --data is held out

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::limits::{
-use super::numbers::finite;
     MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_LINE, MAX_ROWS, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS,
 };
+use super::numbers::finite;
 use super::quote::{grouped, shorten};
 
 /// A message lists this many bad rows or classes and counts the rest.

@@ -218,11 +218,12 @@ impl<'a> Record<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reading::Reading;
     use super::super::rows::Rows;
     use super::*;
 
     fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-        let mut rows = Collector::new(None);
+        let mut rows = Collector::new(&Reading::default());
         let notes = read(text, labels, &mut rows).map_err(|error| error.to_string())?;
         rows.end_file(0).map_err(|error| error.to_string())?;
         Ok((rows.finish(), notes))

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
-use super::packed;
 use super::reading::{Objective, Reading, TokenKind};
+use super::{packed, patches};
 
 /// How the names of plain texts end.
 const TEXTS: [&str; 3] = ["txt", "md", "log"];
@@ -36,11 +36,19 @@ pub enum Format {
 impl Format {
     /// The format of a file.
     pub(super) fn of(path: &Path, reading: &Reading) -> Result<Self, Problem> {
-        if let Some(flag) = reading.about_images() {
-            return Err(Problem::Reading(format!(
+        let format = Self::by_name(path, reading)?;
+        let has_patches = matches!(format, Self::Csv | Self::JsonLines | Self::Ts);
+        match reading.about_images() {
+            Some("--patch") if has_patches => patches::check(reading).map(|()| format),
+            Some(flag) => Err(Problem::Reading(format!(
                 "{flag} is about images; name their folder with --data FOLDER"
-            )));
+            ))),
+            None => Ok(format),
         }
+    }
+
+    /// The format that the name and the settings say.
+    fn by_name(path: &Path, reading: &Reading) -> Result<Self, Problem> {
         match extension(path).as_str() {
             "fasta" | "fa" | "fna" | "faa" | "fastq" | "fq" => match reading.not_about_records(TokenKind::Characters) {
                 None => Ok(Self::Fasta),

@@ -169,7 +169,7 @@ impl Measured {
             "read as numbers: {}, standardized as in training{}",
             match channels {
                 1 => "one for each token".to_string(),
-                _ => format!("{channels} channels at each step"),
+                _ => format!("{channels} for each token"),
             },
             match self.marks {
                 true => "; a missing value is marked as such and counts as the mean",

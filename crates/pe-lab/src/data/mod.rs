@@ -49,6 +49,7 @@ mod number_tests;
 mod numbers;
 mod open;
 mod packed;
+mod patches;
 mod predict;
 mod prediction;
 mod prepared;
@@ -181,7 +182,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         let (task, description) = made.map_err(of(file))?;
         (Made::Text(Arc::new(task)), description)
     } else {
-        let mut collector = Collector::new(reading.max_len);
+        let mut collector = Collector::new(reading);
         match reading.objective {
             Some(Objective::Class) => collector.ask(Asked::Class),
             Some(Objective::Number) => collector.ask(Asked::Number),

@@ -187,10 +187,7 @@ fn series_are_rows_of_steps_with_all_channels() {
     let data = read("a.ts", &series(60, 0), Reading::default()).unwrap();
     let text = said(&data);
     assert!(text.contains("`Slopes`: series of 2 channels"), "{text}");
-    assert!(
-        text.contains("read as numbers: 2 channels at each step"),
-        "{text}"
-    );
+    assert!(text.contains("read as numbers: 2 for each token"), "{text}");
     let task = data.task();
     assert_eq!((data.labels().len(), task.vector_width()), (2, Some(3)));
     assert_eq!(*task.train_lengths().start(), 3);
@@ -258,4 +255,96 @@ fn a_prepared_file_gives_the_same_numbers() {
         assert_eq!(again.test_set(length), task.test_set(length));
     }
     assert_eq!(again.train_batch(1, 2, 16), task.train_batch(1, 2, 16));
+}
+
+#[test]
+fn a_patch_of_steps_is_one_token() {
+    let patched = |patch| Reading {
+        patch: Some(patch),
+        ..Reading::default()
+    };
+    // Series of 3, 4 and 5 steps with two channels: two or three tokens of four numbers.
+    let data = read("a.ts", &series(60, 0), patched(2)).unwrap();
+    let text = said(&data);
+    for line in [
+        "a token is a patch of 2 steps; the last one of a series is filled with missing values",
+        "read as numbers: 4 for each token",
+        "lengths 2 to 3 tokens",
+        "row 1 as read: BOS 0.00 7.00 0.50 7.00; 1.00 7.00 ? ? EOS",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // Four numbers, whether each is missing, and the edge.
+    assert_eq!(data.task().vector_width(), Some(9));
+
+    // A series that is too long for 512 tokens is not too long in patches of 4.
+    let steps = |row: usize| {
+        let all = (0..1_460).map(|step| format!("{}.5", (step * (row % 2 + 1)) % 9));
+        all.collect::<Vec<_>>().join(",")
+    };
+    let label = |row: usize| ["up", "down"][row % 2];
+    let rows: String = (0..40)
+        .map(|row| format!("{},{row}.5:{}\n", steps(row), label(row)))
+        .collect();
+    let long =
+        format!("@problemName Long\n@univariate true\n@classLabel true up down\n@data\n{rows}");
+    let refused = read("a.ts", &long, Reading::default()).unwrap_err();
+    assert!(refused.contains("a sequence of 1,461 tokens"), "{refused}");
+    let data = read("a.ts", &long, patched(4)).unwrap();
+    assert!(said(&data).contains("all sequences have 366 tokens"));
+}
+
+#[test]
+fn patches_of_what_has_no_steps_are_refused() {
+    let patch = |steps| Reading {
+        patch: Some(steps),
+        ..Reading::default()
+    };
+    let symbols: String = (0..40)
+        .map(|row| format!("{},a,b{},c\n", ["x", "y"][row % 2], row % 7))
+        .collect();
+    for (name, text, steps, what) in [
+        (
+            "a.csv",
+            format!("label,p,q,r\n{symbols}"),
+            2,
+            "--patch joins steps of numbers",
+        ),
+        ("a.csv", table(60), 65, "--patch is 65"),
+        ("a.csv", table(60), 1, "it takes from 2 to 64 steps"),
+        ("a.txt", "words ".repeat(500), 2, "--patch is about images"),
+        (
+            "a.fasta",
+            ">a x\nACGT\n".into(),
+            2,
+            "--patch is about images",
+        ),
+    ] {
+        let error = read(name, &text, patch(steps)).unwrap_err();
+        assert!(error.contains(what), "{what}\n{error}");
+    }
+    let words = table(60).replace("up", "x").replacen("0.500", "half", 1);
+    let words = read("a.csv", &words, patch(2)).unwrap_err();
+    assert!(words.contains("--patch joins steps of numbers"), "{words}");
+}
+
+#[test]
+fn other_files_are_predicted_in_the_same_patches() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.ts"), series(60, 0)).unwrap();
+    fs::write(path("b.ts"), series(5, 60)).unwrap();
+    let source = Source {
+        reading: Reading {
+            patch: Some(2),
+            ..Reading::default()
+        },
+        ..Source::from(path("a.ts").as_path())
+    };
+    let data = DataTask::read(&source).unwrap();
+    let new = data.to_predict(NAME, &path("b.ts")).unwrap();
+    let Input::Vectors { width, values } = &new.samples[0].input else {
+        panic!("vectors")
+    };
+    assert_eq!((*width, values.len()), (9, 9 * 4)); // two patches, BOS and EOS
 }

@@ -81,7 +81,7 @@ impl DataTask {
 /// The rows of another file. They are numbered, so none is left out.
 fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredict, Problem> {
     let (format, bytes) = open(&Entry::named(file), reading)?;
-    let mut collector = Collector::new(reading.max_len);
+    let mut collector = Collector::new(reading);
     let text = text(file, bytes)?;
     let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;
     let Rows {

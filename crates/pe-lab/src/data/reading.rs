@@ -124,7 +124,7 @@ pub struct Reading {
     /// The side in pixels to which images are brought.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
-    /// The side in pixels of the patches of images.
+    /// The side in pixels of the patches of images; of rows of numbers, how many steps make a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<usize>,
 }
@@ -228,7 +228,7 @@ impl Reading {
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
     }
 
-    /// The first setting that only images have a use for.
+    /// The first setting of images and of their patches. Rows of numbers have patches too.
     pub(super) fn about_images(&self) -> Option<&'static str> {
         let set = [(self.size, "--size"), (self.patch, "--patch")];
         set.into_iter().find(|set| set.0.is_some()).map(|set| set.1)

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::error::{BadLine, Problem, SHOWN};
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
 use super::numbers;
+use super::patches::{self, MAX_PATCH};
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::target;
@@ -99,7 +100,7 @@ impl Tokens {
     /// Adds a token.
     pub fn push(&mut self, token: &str) {
         self.count += 1;
-        if self.count <= MAX_TOKENS {
+        if self.count <= MAX_TOKENS * MAX_PATCH {
             // A token that is too long is an error; its beginning is enough for the message.
             let end = token.char_indices().nth(MAX_CHARACTERS + 1);
             self.kept
@@ -146,6 +147,8 @@ pub(super) struct Collector {
     written: Option<TokenKind>,
     /// Where tokens are numbers: how many each has.
     channels: Option<usize>,
+    /// How many steps of numbers make a token, if it is not one.
+    patch: Option<usize>,
     /// What labels are. `None` if they decide themselves.
     asked: Option<Asked>,
     /// The rows with empty cells between others, and those that end with empty cells.
@@ -154,10 +157,11 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Cuts sequences after `max_len` tokens, if that is given.
-    pub fn new(max_len: Option<usize>) -> Self {
+    /// Cuts sequences and joins steps of numbers as a person said.
+    pub fn new(reading: &Reading) -> Self {
         Self {
-            max_len,
+            max_len: reading.max_len,
+            patch: reading.patch,
             ..Self::default()
         }
     }
@@ -229,12 +233,19 @@ impl Collector {
         group: Option<&str>,
         mut tokens: Tokens,
     ) -> Result<(), Problem> {
+        let no_number = self.no_numbers(&tokens);
+        if let (Some(steps), Some(channels)) = (self.patch, self.channels) {
+            tokens.count = tokens.count.div_ceil(steps);
+            tokens.kept = patches::joined(&tokens.kept, steps, channels);
+        }
         let whole = tokens.count;
         if let Some(max_len) = self.max_len {
             tokens.kept.truncate(max_len);
             tokens.count = whole.min(max_len);
         }
-        let too_long = |text: &&str| text.chars().nth(MAX_CHARACTERS).is_some();
+        // Numbers are short, and a token that is none is named by itself.
+        let are_words = self.channels.is_none() || no_number.is_some();
+        let too_long = |text: &&str| are_words && text.chars().nth(MAX_CHARACTERS).is_some();
         let all = || std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
         if label.is_empty() {
             let what = match self.written {
@@ -281,7 +292,7 @@ impl Collector {
                     shorten(label)
                 )
             });
-        } else if let Some(what) = self.no_numbers(&tokens) {
+        } else if let Some(what) = no_number {
             self.reject(line, || what);
         } else if self.rows.len() == MAX_ROWS {
             return Err(Problem::TooManyRows);
@@ -310,6 +321,13 @@ impl Collector {
     ///
     /// [`Problem::Lines`] when more than `skip_bad` lines cannot be used.
     pub fn end_file(&mut self, skip_bad: usize) -> Result<Vec<String>, Problem> {
+        if self.patch.is_some() && self.channels.is_none() {
+            return Err(Problem::Reading(
+                "--patch joins steps of numbers (or is the side of a patch of an image), and the tokens of this file are no \
+                 numbers; --tokens numbers reads them as such"
+                    .into(),
+            ));
+        }
         let (count, shown) = (self.bad_count, std::mem::take(&mut self.bad));
         if count > skip_bad {
             return Err(Problem::Lines {
@@ -324,6 +342,11 @@ impl Collector {
             _ => format!("{} rows", grouped(count)),
         };
         let mut notes = Vec::new();
+        if let Some(steps) = self.patch {
+            notes.push(format!(
+                "a token is a patch of {steps} steps; the last one of a series is filled with missing values"
+            ));
+        }
         if count > 0 {
             let lines = shown.iter().map(ToString::to_string);
             let mut lines: Vec<String> = lines.collect();
@@ -406,7 +429,7 @@ impl Collector {
             labels,
             answers,
             written: self.written,
-            channels: self.channels,
+            channels: self.channels.map(|all| all * self.patch.unwrap_or(1)),
         }
     }
 }

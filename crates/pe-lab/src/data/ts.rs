@@ -193,13 +193,14 @@ fn steps(channels: &[&str]) -> Tokens {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reading::Reading;
     use super::*;
 
     const TWO: &str = "# made\n@problemName Two ways\n@timeStamps false\n@dimensions 2\n@classLabel true left right\n@data\n\
                        1,2,?:4,5,6:left\n-1.5,2:0,NaN:right\n";
 
     fn read_all(text: &str, labels: Labels) -> Result<(Collector, Vec<String>), Problem> {
-        let mut rows = Collector::new(None);
+        let mut rows = Collector::new(&Reading::default());
         let mut notes = read(text, labels, &mut rows)?;
         notes.extend(rows.end_file(0)?);
         Ok((rows, notes))
