@@ -9,7 +9,7 @@ use super::header::{self, column, find_column, list};
 use super::numbers::number;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
-use super::records::{each_record, names_of, sniffed};
+use super::records::{each_record, names_of, single_blanks, sniffed};
 use super::rows::{Collector, Labels, Tokens};
 
 /// The column of the prompt, where answers are written.
@@ -78,6 +78,7 @@ pub(super) fn read(
         .delimiter
         .or(delimiter)
         .unwrap_or_else(|| sniffed(text));
+    let text = &*single_blanks(text, delimiter);
     let mut layout = layout(text, reading, delimiter, labels)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
@@ -91,6 +92,7 @@ pub(super) fn read(
         ',' => "a comma".to_string(),
         ';' => "a semicolon".to_string(),
         '\t' => "a tab".to_string(),
+        ' ' => "blanks".to_string(),
         other => format!("`{other}`"),
     };
     let mut header = !reading.no_header;
@@ -158,6 +160,7 @@ pub(super) fn token_columns(
 ) -> Result<(Vec<String>, TokenKind), Problem> {
     let delimiter = reading.delimiter.or(delimiter);
     let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
+    let text = &*single_blanks(text, delimiter);
     let layout = layout(text, reading, delimiter, Labels::Needed)?;
     let names = layout.tokens.iter().map(|column| &layout.names[*column]);
     let names: Vec<String> = names.cloned().collect();

@@ -348,3 +348,28 @@ fn other_files_are_predicted_in_the_same_patches() {
     };
     assert_eq!((*width, values.len()), (9, 9 * 4)); // two patches, BOS and EOS
 }
+
+#[test]
+fn columns_may_be_aligned_by_blanks() {
+    // As the first release of the UCR archive has its tables.
+    let row = |row: usize| {
+        let class = row % 2 + 1;
+        format!("   {class}.0000000e+00  -{row}.5e-01   {class}.25e+00 -1.0\r\n")
+    };
+    let text: String = (0..40).map(row).collect();
+    let reading = Reading {
+        delimiter: Some(' '),
+        no_header: true,
+        label: Some("1".into()),
+        ..Reading::default()
+    };
+    let data = read("a.txt", &text, reading.clone()).unwrap();
+    let text_of = said(&data);
+    assert!(
+        text_of.contains("read as numbers: one for each token"),
+        "{text_of}"
+    );
+    assert!(text_of.contains("all sequences have 3 tokens"), "{text_of}");
+    let error = read("a.txt", &text.replacen("-1.0", "", 1), reading).unwrap_err();
+    assert!(error.contains("line 1"), "{error}");
+}

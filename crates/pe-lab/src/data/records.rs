@@ -1,5 +1,7 @@
 //! The records of a table and the lines that they stand on.
 
+use std::borrow::Cow;
+
 use csv::{ReaderBuilder, StringRecord};
 
 use super::error::Problem;
@@ -13,6 +15,17 @@ pub(super) fn sniffed(text: &str) -> char {
         .into_iter()
         .find(|c| line.contains(*c));
     found.unwrap_or(',')
+}
+
+/// A table whose columns are separated by blanks, with one blank between columns and none at the ends of a line, however many
+/// align them. Lines keep their numbers. A table with quotes, between which a blank may be part of a cell, stays as it is, and so
+/// does one with other separators.
+pub(super) fn single_blanks(text: &str, delimiter: char) -> Cow<'_, str> {
+    if delimiter != ' ' || text.contains('"') {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    Cow::Owned(text.lines().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// Checks that no line is longer than a row may be: every line is held in memory several times.
