@@ -7,6 +7,7 @@ use std::sync::Once;
 use burn::tensor::{Device, Tensor};
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
+use pe_burn::embedding::Time2VecConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
@@ -71,6 +72,7 @@ fn of_a_configuration() {
     let device = Device::flex();
     assert_points_here!(SinusoidalPositionalEncodingConfig::new(0).init(&device));
     assert_points_here!(LearnedPositionalEmbeddingConfig::new(0, 4).init(&device));
+    assert_points_here!(Time2VecConfig::new(0, 1.0).init(&device));
     assert_points_here!(RotaryPositionalEncodingConfig::new(0).init(&device));
     assert_points_here!(XPosPositionalEncodingConfig::new(0).init(&device));
     assert_points_here!(AlibiConfig::new(0).init(&device));
@@ -102,6 +104,8 @@ fn of_an_input() {
     let learned = LearnedPositionalEmbeddingConfig::new(8, 16).init(&device);
     assert_points_here!(learned.embed(x(8), &three));
     assert_points_here!(learned.forward(x(7)));
+    let time2vec = Time2VecConfig::new(8, 16.0).init(&device);
+    assert_points_here!(time2vec.forward(x(7)));
     for name in PositionalConfig::NAMES {
         let scheme = scheme(name);
         assert_points_here!(scheme.embed(x(8), &three));

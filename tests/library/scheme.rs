@@ -30,8 +30,8 @@ fn by_name_and_as_data() {
     let error = PositionalConfig::by_name("rotory", 16, 4, 30).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, rotary, xpos, \
-         alibi, t5, kerple, fire, shaw, transformer_xl, deberta, cope"
+        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, time2vec, rotary, \
+         xpos, alibi, t5, kerple, fire, shaw, transformer_xl, deberta, cope"
     );
     for bad in [
         r#"{"kind": "rotory"}"#,
@@ -97,7 +97,7 @@ fn the_scheme_without_positions_checks_their_shape() {
 #[test]
 fn additive_schemes_leave_attention_alone() {
     let device = Device::flex();
-    for name in ["none", "sinusoidal", "learned"] {
+    for name in ["none", "sinusoidal", "learned", "time2vec"] {
         let scheme = PositionalConfig::by_name(name, 16, 4, 30)
             .unwrap()
             .init(&device);
@@ -160,7 +160,7 @@ fn every_scheme_uses_one_hook() {
             assert_eq!(scheme.rotates(), rotates, "{name} on {device:?}");
             let expected = match *name {
                 "none" => [false, false, false],
-                "sinusoidal" | "learned" => [true, false, false],
+                "sinusoidal" | "learned" | "time2vec" => [true, false, false],
                 "rotary" | "xpos" => [false, true, false],
                 "alibi" | "t5" | "kerple" | "fire" => [false, false, true],
                 "shaw" | "transformer_xl" | "deberta" | "cope" => [false, false, true],

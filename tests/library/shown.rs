@@ -6,6 +6,7 @@ use burn::config::Config;
 use burn::tensor::Device;
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
+use pe_burn::embedding::Time2VecConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
@@ -118,6 +119,16 @@ fn biases_on_grids() {
         DecomposedRelativeBiasConfig::new(2, [2, 3]),
         DecomposedRelativeBiasConfig::init,
         "DecomposedRelativeBias {d_head: 2, window: [2, 3], params: 16}",
+    );
+}
+
+#[test]
+fn learned_waves() {
+    check(
+        r#"{"d_model": 8, "span": 90}"#,
+        Time2VecConfig::new(8, 90.0),
+        Time2VecConfig::init,
+        "Time2Vec {d_model: 8, span: 90, step: 1, params: 16}",
     );
 }
 

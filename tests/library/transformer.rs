@@ -14,7 +14,7 @@ use pe_tests::devices;
 
 use crate::{distance, embeddings, values};
 
-const EMBEDDED: [&str; 3] = ["none", "sinusoidal", "learned"];
+const EMBEDDED: [&str; 4] = ["none", "sinusoidal", "learned", "time2vec"];
 const HEADS: usize = 2;
 
 fn scheme(name: &str, device: &Device) -> PositionalScheme {

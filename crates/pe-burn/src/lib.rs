@@ -46,7 +46,7 @@
 //!
 //! | hook | place | schemes |
 //! |---|---|---|
-//! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`] |
+//! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`], [`Time2Vec`](embedding::Time2Vec) |
 //! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE) |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
 //! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Cope`](content::Cope) (CoPE) |
@@ -247,9 +247,11 @@ pub mod coordinates {
 }
 pub mod embedding {
     //! The settings of [sinusoidal](crate::SinusoidalPositionalEncoding) and
-    //! [learned](crate::LearnedPositionalEmbedding) embeddings.
+    //! [learned](crate::LearnedPositionalEmbedding) embeddings, and learned waves of the time, [Time2Vec].
     pub use crate::bias::Resampling;
-    pub use crate::embed::{Extension, Gain, InputScale, LengthLimit, TableInit};
+    pub use crate::embed::{
+        Extension, Gain, InputScale, LengthLimit, TableInit, Time2Vec, Time2VecConfig,
+    };
 }
 pub mod grid {
     //! Relative positions on the [`Grid`](crate::Grid) of an image, as vision models add them to attention

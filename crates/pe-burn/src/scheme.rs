@@ -31,7 +31,8 @@ use crate::bias::{
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
     PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
+    SinusoidalPositionalEncodingConfig, Time2Vec, Time2VecConfig, Wav2Vec2PositionalConv,
+    Wav2Vec2PositionalConvConfig,
 };
 use crate::error::{PositionError, expect, init};
 use crate::gate::ForgetGate;
@@ -245,6 +246,8 @@ schemes! {
         Sinusoidal(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding), Embed;
     "learned", "a learned table":
         Learned(LearnedPositionalEmbeddingConfig => LearnedPositionalEmbedding), Embed;
+    "time2vec", "learned waves of the time":
+        Time2Vec(Time2VecConfig => Time2Vec), Embed;
     "rotary", "RoPE, rotary position embedding":
         Rotary(RotaryPositionalEncodingConfig => RotaryPositionalEncoding), Rotate;
     "xpos", "RoPE with a decay":

@@ -3,7 +3,7 @@
 use burn::module::Initializer;
 use burn::tensor::Device;
 use pe_burn::RopeScaling;
-use pe_burn::embedding::Gain;
+use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::rotary::FopeConfig;
 use pe_burn::{
     AlibiShape, Axes, Formula, PositionError, PositionalConfig, PositionalScheme,
@@ -159,6 +159,11 @@ impl Lab {
             "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
             |sizes| Ok(scaled_to_training(sizes)),
         )
+        .scheme(
+            "time2vec",
+            "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
+            |sizes| Ok(waves_of_training(sizes)),
+        )
     }
 
     /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
@@ -256,6 +261,11 @@ fn whole_turns_in_training(sizes: &Sizes) -> PositionalConfig {
 fn scaled_to_training(sizes: &Sizes) -> PositionalConfig {
     let table = SinusoidalPositionalEncodingConfig::new(sizes.d_model).with_max_len(sizes.max_len);
     PositionalConfig::Sinusoidal(table.with_formula(Formula::tape(sizes.trained_len)))
+}
+
+/// In a longer test the line goes on past 1.
+fn waves_of_training(sizes: &Sizes) -> PositionalConfig {
+    PositionalConfig::Time2Vec(Time2VecConfig::new(sizes.d_model, sizes.trained_len as f64))
 }
 
 /// The schemes of `pe-burn` that no name makes here, and why.

@@ -406,6 +406,7 @@ mod tests {
             ("kerple", 2 * 4),
             ("fire", fire),
             ("scaled_sinusoidal", 1),
+            ("time2vec", 2 * 64),
             ("randomized_rotary", 0),
         ] {
             assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");
