@@ -35,6 +35,7 @@ fn configs() -> Vec<PositionalConfig> {
         r#"{"kind": "deberta", "d_model": 16, "heads": 4, "buckets": 4, "max_distance": 9}"#,
         r#"{"kind": "deberta", "d_model": 16, "heads": 4, "buckets": null, "max_distance": 5,
             "content_to_position": false}"#,
+        r#"{"kind": "tupe", "d_model": 16, "heads": 4, "max_len": 64, "relative": {"heads": 4}}"#,
         r#"{"kind": "cope", "d_head": 4, "positions": 3}"#,
     ];
     let shapes = shapes.map(|json| serde_json::from_str(json).unwrap());

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Once;
 
 use burn::tensor::{Device, Tensor};
-use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::Time2VecConfig;
 use pe_burn::grid::{
@@ -82,6 +82,7 @@ fn of_a_configuration() {
     assert_points_here!(ShawConfig::new(0).init(&device));
     assert_points_here!(TransformerXlConfig::new(0, 1).init(&device));
     assert_points_here!(DebertaConfig::new(0, 1).init(&device));
+    assert_points_here!(TupeConfig::new(0, 1, 4).init(&device));
     assert_points_here!(CopeConfig::new(0).init(&device));
     assert_points_here!(SwinRelativeBiasConfig::new(0, [2, 2]).init(&device));
     assert_points_here!(SwinV2RelativeBiasConfig::new(0, [2, 2]).init(&device));

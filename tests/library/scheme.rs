@@ -31,7 +31,7 @@ fn by_name_and_as_data() {
     assert_eq!(
         error.to_string(),
         "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, time2vec, rotary, \
-         xpos, alibi, t5, kerple, fire, shaw, transformer_xl, deberta, cope"
+         xpos, alibi, t5, kerple, fire, shaw, transformer_xl, deberta, tupe, cope"
     );
     for bad in [
         r#"{"kind": "rotory"}"#,
@@ -163,7 +163,7 @@ fn every_scheme_uses_one_hook() {
                 "sinusoidal" | "learned" | "time2vec" => [true, false, false],
                 "rotary" | "xpos" => [false, true, false],
                 "alibi" | "t5" | "kerple" | "fire" => [false, false, true],
-                "shaw" | "transformer_xl" | "deberta" | "cope" => [false, false, true],
+                "shaw" | "transformer_xl" | "deberta" | "tupe" | "cope" => [false, false, true],
                 other => panic!("which hook does {other} use?"),
             };
             assert_eq!(

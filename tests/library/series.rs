@@ -1,10 +1,13 @@
-//! Encodings of series against the formulas of their papers: `tests/peers/values`, written by `tests/peers/series.py`.
+//! Time2Vec and TUPE against the formulas of their papers: `tests/peers/values`, written by `tests/peers/series.py`.
 
-use burn::module::{Module, Param, Quantizer};
+use std::collections::HashMap;
+
+use burn::module::{Module, Param, ParamId, Quantizer};
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
+use pe_burn::content::TupeConfig;
 use pe_burn::embedding::{Time2Vec, Time2VecConfig};
-use pe_burn::{Embed, Grid, Positions};
+use pe_burn::{Embed, Grid, Positions, ScoreBias, T5RelativeBiasConfig};
 use pe_tests::devices;
 use serde::Deserialize;
 
@@ -131,4 +134,81 @@ fn time2vec_in_other_types() {
     let packed: Time2Vec = t2v.clone().quantize_weights(&mut quantizer);
     let of = |t2v: &Time2Vec| t2v.encode(&Positions::default(), 4).unwrap();
     assert!(distance(of(&packed), of(&t2v)) < 0.1);
+}
+
+#[derive(Deserialize)]
+struct Untied {
+    d_model: usize,
+    heads: usize,
+    max_len: usize,
+    /// The position of the first query; keys begin at 0.
+    start: usize,
+    queries: usize,
+    /// What has gradients, by name.
+    leaves: HashMap<String, Vec<f32>>,
+    weights: Vec<f32>,
+    scores: Vec<f64>,
+    gradients: HashMap<String, Vec<f64>>,
+}
+
+/// TUPE-A, TUPE-A of a few queries behind a cache, and TUPE-R: what the hook adds to q · k / √d_head makes the paper's scores.
+#[test]
+fn tupe_as_in_its_paper() {
+    let cases: Vec<Untied> = cases(include_str!("../peers/values/tupe.json"));
+    assert_eq!(cases.len(), 3);
+    for case in &cases {
+        for device in devices() {
+            let device = device.autodiff();
+            let leaves: HashMap<&str, Tensor<1>> = (case.leaves.iter())
+                .map(|(name, values)| {
+                    let leaf = Tensor::<1>::from_data(values.as_slice(), &device);
+                    (name.as_str(), leaf.require_grad())
+                })
+                .collect();
+            let param = |name: &str, shape: [usize; 2]| {
+                Param::initialized(ParamId::new(), leaves[name].clone().reshape(shape))
+            };
+            let (heads, d_head) = (case.heads, case.d_model / case.heads);
+            let mut config = TupeConfig::new(case.d_model, heads, case.max_len);
+            if leaves.contains_key("relative") {
+                config = config.with_relative(T5RelativeBiasConfig::new(heads));
+            }
+            let mut tupe = config.init(&device);
+            tupe.positions.weight = param("table", [case.max_len, case.d_model]);
+            tupe.query.weight = param("query", [case.d_model; 2]);
+            tupe.key.weight = param("key", [case.d_model; 2]);
+            if let Some(relative) = &mut tupe.relative {
+                relative.weight = param("relative", [32, heads]);
+            }
+            let keys = case.start + case.queries;
+            let side = |name: &str, seq| leaves[name].clone().reshape([1, heads, seq, d_head]);
+            let (q, k) = (side("q", case.queries), side("k", keys));
+            let (at, all) = (Positions::from(case.start), Positions::default());
+            let bias = tupe.score_bias((&q, &at), (&k, &all));
+            let scores = q.clone().matmul(k.clone().transpose()) / (d_head as f64).sqrt() + bias;
+            let about = format!("{device:?} {config:?}");
+            assert_close(&values(scores.clone()), &case.scores, 2e-6, &about);
+
+            let weights = Tensor::<1>::from_data(case.weights.as_slice(), &device);
+            let gradients = (scores * weights.reshape([1, heads, case.queries, keys])).sum();
+            let gradients = gradients.backward();
+            assert_eq!(leaves.len(), case.gradients.len());
+            for (name, leaf) in &leaves {
+                let ours = values(leaf.grad(&gradients).unwrap());
+                assert_close(
+                    &ours,
+                    &case.gradients[*name],
+                    5e-6,
+                    &format!("{about}: {name}"),
+                );
+            }
+
+            // The part of the positions is what is left of words that are 0.
+            let of_positions = tupe
+                .of_positions((&at, case.queries), (&all, keys))
+                .unwrap();
+            let none = tupe.score_bias((&q.zeros_like(), &at), (&k.zeros_like(), &all));
+            assert!(distance(of_positions, none) < 1e-6, "{about}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use burn::config::Config;
 use burn::tensor::Device;
-use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::Time2VecConfig;
 use pe_burn::grid::{
@@ -79,6 +79,12 @@ fn biases_of_distances() {
         DebertaConfig::new(8, 2),
         DebertaConfig::init,
         "Deberta {d_model: 8, heads: 2, buckets: Some(256), max_distance: 512, content_to_position: true, position_to_content: true, params: 4240}",
+    );
+    check(
+        r#"{"d_model": 8, "heads": 2, "max_len": 16}"#,
+        TupeConfig::new(8, 2, 16),
+        TupeConfig::init,
+        "Tupe {d_model: 8, heads: 2, max_len: 16, params: 256}",
     );
     check(
         r#"{"d_head": 2}"#,

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes `values/time2vec.json`: Time2Vec has no package, so its formula is here, from the paper, in float64. Needs NumPy alone.
+"""Writes the values of Time2Vec and TUPE: `time2vec.json`, `tupe.json`.
+
+No package has them, so their formulas are here, from the papers, pair by pair and in float64. Needs NumPy alone.
 """
 
 import json
@@ -61,5 +63,64 @@ def time2vec():
         }
 
 
+def bucket(distance):
+    """That of T5 (Raffel et al. 2020) for a distance, key minus query: 32 buckets up to a distance of 128."""
+    first = 16 if distance > 0 else 0
+    steps = abs(distance)
+    if steps < 8:
+        return first + steps
+    return first + min(15, 8 + int(np.log(steps / 8) / np.log(128 / 8) * 8))
+
+
+def tupe():
+    """Ke et al. 2021, *Rethinking Positional Encoding in Language Pre-training*, eq. 7, and eq. 8 with its relative term, for
+    each head: (x_i W_Q)(x_j W_K) / √(2d) + (p_i U_Q)(p_j U_K) / √(2d) + b_(j − i). `query` and `key` are x W_Q and x W_K. The
+    gradients are those of a weighted sum of all scores."""
+    for width, heads, length, start, queries, relative in [
+        (8, 2, 16, 0, 16, False),
+        (12, 3, 40, 30, 4, False),
+        (8, 2, 40, 0, 40, True),
+    ]:
+        d = width // heads
+        p, u_q, u_k = numbers(length, width), numbers(width, width, spread=0.4), numbers(width, width, spread=0.4)
+        b = numbers(32, heads)
+        keys = start + queries
+        q, k, weights = numbers(heads, queries, d), numbers(heads, keys, d), numbers(heads, queries, keys)
+        scores = np.zeros((heads, queries, keys))
+        of = {name: np.zeros_like(x) for name, x in [("q", q), ("k", k), ("table", p), ("query", u_q), ("key", u_k), ("relative", b)]}
+        for h in range(heads):
+            own = slice(h * d, (h + 1) * d)
+            for i in range(queries):
+                at = start + i
+                for j in range(keys):
+                    p_q, p_k = p[at] @ u_q[:, own], p[j] @ u_k[:, own]
+                    scores[h, i, j] = (q[h, i] @ k[h, j] + p_q @ p_k) / np.sqrt(2 * d)
+                    slope = weights[h, i, j] / np.sqrt(2 * d)
+                    of["q"][h, i] += slope * k[h, j]
+                    of["k"][h, j] += slope * q[h, i]
+                    of["table"][at] += slope * u_q[:, own] @ p_k
+                    of["table"][j] += slope * u_k[:, own] @ p_q
+                    of["query"][:, own] += slope * np.outer(p[at], p_k)
+                    of["key"][:, own] += slope * np.outer(p[j], p_q)
+                    if relative:
+                        scores[h, i, j] += b[bucket(j - at), h]
+                        of["relative"][bucket(j - at), h] += weights[h, i, j]
+        if not relative:
+            del of["relative"]
+        leaves = {"q": q, "k": k, "table": p, "query": u_q, "key": u_k, "relative": b}
+        yield {
+            "d_model": width,
+            "heads": heads,
+            "max_len": length,
+            "start": start,
+            "queries": queries,
+            "leaves": {name: shortest(leaves[name]) for name in of},
+            "weights": shortest(weights),
+            "scores": rounded(scores),
+            "gradients": {name: rounded(gradient) for name, gradient in of.items()},
+        }
+
+
 if __name__ == "__main__":
     write("time2vec", time2vec())
+    write("tupe", tupe())

@@ -49,7 +49,7 @@
 //! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`], [`Time2Vec`](embedding::Time2Vec) |
 //! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE) |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
-//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Cope`](content::Cope) (CoPE) |
+//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Tupe`](content::Tupe) (TUPE), [`Cope`](content::Cope) (CoPE) |
 //! | [`ForgetGate`] | attention scores, with a look at hidden states | none of this crate: its documentation has FoX |
 //!
 //! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
@@ -226,10 +226,10 @@ pub mod axes {
 }
 pub mod content {
     //! Biases that look at queries and keys: [Shaw], [Transformer-XL and Conformers](TransformerXl),
-    //! [DeBERTa](Deberta), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
+    //! [DeBERTa](Deberta), [TUPE](Tupe), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
     pub use crate::bias::{
         Cope, CopeConfig, Deberta, DebertaConfig, Shaw, ShawConfig, TransformerXl,
-        TransformerXlConfig,
+        TransformerXlConfig, Tupe, TupeConfig,
     };
 }
 pub mod conv {

@@ -26,7 +26,7 @@ use crate::bias::{
     DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Fire, FireConfig, Kerple,
     KerpleConfig, LevitRelativeBias, LevitRelativeBiasConfig, ScoreBias, Shaw, ShawConfig,
     SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
-    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
+    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig, Tupe, TupeConfig,
 };
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
@@ -266,6 +266,8 @@ schemes! {
         TransformerXl(TransformerXlConfig => TransformerXl), ScoreBias;
     "deberta", "DeBERTa's disentangled attention":
         Deberta(DebertaConfig => Deberta), ScoreBias;
+    "tupe", "positions against positions, apart from words":
+        Tupe(TupeConfig => Tupe), ScoreBias;
     "cope", "contextual positions, for causal attention":
         Cope(CopeConfig => Cope), ScoreBias;
     as data:

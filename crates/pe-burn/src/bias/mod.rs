@@ -13,6 +13,7 @@ mod shaw;
 mod t5;
 mod table;
 mod transformer_xl;
+mod tupe;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
 pub use cope::{Cope, CopeConfig};
@@ -27,6 +28,7 @@ pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
 pub use transformer_xl::{TransformerXl, TransformerXlConfig};
+pub use tupe::{Tupe, TupeConfig};
 
 use burn::tensor::Tensor;
 

@@ -7,7 +7,7 @@ use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::rotary::FopeConfig;
 use pe_burn::{
     AlibiShape, Axes, Formula, PositionError, PositionalConfig, PositionalScheme,
-    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
+    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_encoder::Encoder;
 
@@ -160,6 +160,19 @@ impl Lab {
             |sizes| Ok(scaled_to_training(sizes)),
         )
         .scheme(
+            "tupe",
+            "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
+            |sizes| sizes.library("tupe"),
+        )
+        .scheme_entry(
+            SchemeEntry::new(
+                "tupe_r",
+                "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
+                |sizes| Ok(with_ranges_of_distances(sizes.library("tupe")?)),
+            )
+            .with_here("the scores of distances start at N(0, 1), since these trainings are short"),
+        )
+        .scheme(
             "time2vec",
             "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
             |sizes| Ok(waves_of_training(sizes)),
@@ -223,6 +236,16 @@ fn half_a_step_farther_on_the_right(encoding: PositionalConfig) -> PositionalCon
 fn large_enough_for_few_steps(encoding: PositionalConfig) -> PositionalConfig {
     match encoding {
         PositionalConfig::T5(bias) => PositionalConfig::T5(bias.with_init(normal(1.0))),
+        other => other,
+    }
+}
+
+fn with_ranges_of_distances(encoding: PositionalConfig) -> PositionalConfig {
+    match encoding {
+        PositionalConfig::Tupe(tupe) => {
+            let t5 = T5RelativeBiasConfig::new(tupe.heads).with_init(normal(1.0));
+            PositionalConfig::Tupe(tupe.with_relative(t5))
+        }
         other => other,
     }
 }
@@ -376,13 +399,14 @@ impl SchemeConfig for PositionalConfig {
     fn takes_times(&self) -> bool {
         !matches!(
             self,
-            Self::Learned(_) | Self::T5(_) | Self::Shaw(_) | Self::Deberta(_)
+            Self::Learned(_) | Self::T5(_) | Self::Shaw(_) | Self::Deberta(_) | Self::Tupe(_)
         )
     }
 
     fn longest(&self) -> Option<usize> {
         match self {
             Self::Learned(table) => Some(table.max_len),
+            Self::Tupe(tupe) => Some(tupe.max_len),
             _ => None,
         }
     }

@@ -407,6 +407,8 @@ mod tests {
             ("fire", fire),
             ("scaled_sinusoidal", 1),
             ("time2vec", 2 * 64),
+            ("tupe", 82 * 64 + 2 * 64 * 64),
+            ("tupe_r", 82 * 64 + 2 * 64 * 64 + 32 * 4),
             ("randomized_rotary", 0),
         ] {
             assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");
