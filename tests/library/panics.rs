@@ -12,6 +12,7 @@ use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
 };
+use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiConfig, Bias, Embed, FireConfig, KerpleConfig, LearnedPositionalEmbeddingConfig,
     PositionalConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig, Rotate,
@@ -84,6 +85,7 @@ fn of_a_configuration() {
     assert_points_here!(DebertaConfig::new(0, 1).init(&device));
     assert_points_here!(TupeConfig::new(0, 1, 4).init(&device));
     assert_points_here!(CopeConfig::new(0).init(&device));
+    assert_points_here!(ErpeConfig::new(0, 4).init(&device));
     assert_points_here!(SwinRelativeBiasConfig::new(0, [2, 2]).init(&device));
     assert_points_here!(SwinV2RelativeBiasConfig::new(0, [2, 2]).init(&device));
     assert_points_here!(BeitRelativeBiasConfig::new(0, [2, 2]).init(&device));
@@ -120,6 +122,9 @@ fn of_an_input() {
             let two = Positions::from_starts([1, 2]);
             assert_points_here!(scheme.bias((&two, 4), (&three, 4)));
             assert_points_here!(scheme.score_bias((&heads(4), &three), (&heads(4), &two)));
+        }
+        if *name == "erpe" {
+            assert_points_here!(scheme.weight_bias((&Positions::from_starts([1, 2]), 4), (&three, 4)));
         }
         if scheme.sees_content() {
             let two = Positions::from_starts([1, 2]);

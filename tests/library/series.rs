@@ -1,13 +1,15 @@
-//! Time2Vec and TUPE against the formulas of their papers: `tests/peers/values`, written by `tests/peers/series.py`.
+//! Time2Vec, TUPE and eRPE against the formulas of their papers: `tests/peers/values`, written by `tests/peers/series.py`.
 
 use std::collections::HashMap;
 
 use burn::module::{Module, Param, ParamId, Quantizer};
+use burn::tensor::activation::softmax;
 use burn::tensor::quantization::{Calibration, QuantScheme};
-use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
+use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor};
 use pe_burn::content::TupeConfig;
 use pe_burn::embedding::{Time2Vec, Time2VecConfig};
-use pe_burn::{Embed, Grid, Positions, ScoreBias, T5RelativeBiasConfig};
+use pe_burn::weights::ErpeConfig;
+use pe_burn::{Embed, Grid, Positions, ScoreBias, T5RelativeBiasConfig, WeightBias};
 use pe_tests::devices;
 use serde::Deserialize;
 
@@ -209,6 +211,73 @@ fn tupe_as_in_its_paper() {
                 .unwrap();
             let none = tupe.score_bias((&q.zeros_like(), &at), (&k.zeros_like(), &all));
             assert!(distance(of_positions, none) < 1e-6, "{about}");
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct AfterSoftmax {
+    heads: usize,
+    max_len: usize,
+    causal: bool,
+    table: Vec<f32>,
+    qkv: [Vec<f32>; 3],
+    weights: Vec<f32>,
+    output: Vec<f64>,
+    /// Of the table and the values.
+    gradients: [Vec<f64>; 2],
+}
+
+/// At positions of every kind.
+#[test]
+fn erpe_as_in_its_paper() {
+    let cases: Vec<AfterSoftmax> = cases(include_str!("../peers/values/erpe.json"));
+    assert_eq!(cases.len(), 3);
+    for case in &cases {
+        for device in devices() {
+            let device = device.autodiff();
+            let vector = |numbers: &[f32]| Tensor::<1>::from_data(numbers, &device);
+            let config = ErpeConfig::new(case.heads, case.max_len);
+            let mut erpe = config.init(&device);
+            let shape = [2 * case.max_len - 1, case.heads];
+            erpe.table = Param::from_tensor(vector(&case.table).reshape(shape));
+            let d_head = if case.heads == 3 { 2 } else { 4 };
+            let seq = case.output.len() / case.heads / d_head;
+            let heads = |numbers: &[f32]| vector(numbers).reshape([1, case.heads, seq, d_head]);
+            let far: Vec<usize> = (1000..1000 + seq).collect();
+            let times: Vec<usize> = (0..seq).collect();
+            let segments = Tensor::<2, Int>::zeros([1, seq], &device);
+            for at in [
+                Positions::default(),
+                Positions::from(1 << 40),
+                Positions::from_id_rows(&[times]).unwrap(),
+                Positions::from_id_rows(&[far]).unwrap(),
+                Positions::from_segment_ids(segments),
+            ] {
+                let about = format!("{device:?} {config:?} {at:?}");
+                let [q, k, v] = case.qkv.each_ref().map(|part| heads(part));
+                let v = v.require_grad();
+                let later = match case.causal {
+                    true => Tensor::<2, Bool>::tril_mask([seq, seq], 0, &device),
+                    false => Tensor::<2>::zeros([seq, seq], &device).bool(),
+                };
+                let later = later
+                    .reshape([1, 1, seq, seq])
+                    .expand([1, case.heads, seq, seq]);
+                let scores = q.matmul(k.transpose()) / (d_head as f64).sqrt();
+                let bias = erpe.weight_bias((&at, seq), (&at, seq));
+                let weights = softmax(scores.mask_fill(later.clone(), -1e9), 3);
+                let y = (weights + bias.mask_fill(later, 0.0)).matmul(v.clone());
+                assert_close(&values(y.clone()), &case.output, 2e-6, &about);
+                let gradients = (y * heads(&case.weights)).sum().backward();
+                let ours = [
+                    values(erpe.table.val().grad(&gradients).unwrap()),
+                    values(v.grad(&gradients).unwrap()),
+                ];
+                for (ours, theirs) in ours.iter().zip(&case.gradients) {
+                    assert_close(ours, theirs, 3e-6, &about);
+                }
+            }
         }
     }
 }

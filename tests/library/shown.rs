@@ -12,6 +12,7 @@ use pe_burn::grid::{
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
 };
 use pe_burn::rotary::{FopeConfig, MixedRotaryConfig};
+use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiConfig, FireConfig, KerpleConfig, RotaryPositionalEncodingConfig, T5RelativeBiasConfig,
     XPosPositionalEncodingConfig,
@@ -91,6 +92,12 @@ fn biases_of_distances() {
         CopeConfig::new(2),
         CopeConfig::init,
         "Cope {d_head: 2, positions: 64, params: 128}",
+    );
+    check(
+        r#"{"heads": 2, "max_len": 16}"#,
+        ErpeConfig::new(2, 16),
+        ErpeConfig::init,
+        "Erpe {heads: 2, max_len: 16, params: 62}",
     );
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the values of Time2Vec and TUPE: `time2vec.json`, `tupe.json`.
+"""Writes the values of Time2Vec, TUPE and eRPE: `time2vec.json`, `tupe.json`, `erpe.json`.
 
 No package has them, so their formulas are here, from the papers, pair by pair and in float64. Needs NumPy alone.
 """
@@ -121,6 +121,39 @@ def tupe():
         }
 
 
+def erpe():
+    """Foumani et al. 2023, *Improving Position Encoding of Transformers for Multivariate Time Series Classification*, eq. 14:
+    α_i = Σ_j (A_ij + w_(i − j)) x_j for each head, with A the softmax of q_i · k_j / √d_head over the keys that a query attends
+    to. The row of w_(i − j) is i − j + L − 1, as in `relative_bias_table` of the authors' code. The gradients are those of a
+    weighted sum of all α, for the table and the values."""
+    for heads, d, length, seq, causal in [(2, 4, 9, 9, False), (3, 2, 12, 7, False), (2, 4, 9, 9, True)]:
+        table = numbers(2 * length - 1, heads, spread=0.3)
+        q, k, v = numbers(heads, seq, d), numbers(heads, seq, d), numbers(heads, seq, d)
+        weights = numbers(heads, seq, d)
+        output, of_table, of_v = np.zeros_like(v), np.zeros_like(table), np.zeros_like(v)
+        for h in range(heads):
+            for i in range(seq):
+                seen = range(i + 1 if causal else seq)
+                e = [np.exp(q[h, i] @ k[h, j] / np.sqrt(d)) for j in seen]
+                for j in seen:
+                    row = i - j + length - 1
+                    factor = e[j] / sum(e) + table[row, h]
+                    output[h, i] += factor * v[h, j]
+                    of_table[row, h] += weights[h, i] @ v[h, j]
+                    of_v[h, j] += factor * weights[h, i]
+        yield {
+            "heads": heads,
+            "max_len": length,
+            "causal": causal,
+            "table": shortest(table),
+            "qkv": [shortest(part) for part in (q, k, v)],
+            "weights": shortest(weights),
+            "output": rounded(output),
+            "gradients": [rounded(of_table), rounded(of_v)],
+        }
+
+
 if __name__ == "__main__":
     write("time2vec", time2vec())
     write("tupe", tupe())
+    write("erpe", erpe())

@@ -173,6 +173,11 @@ impl Lab {
             .with_here("the scores of distances start at N(0, 1), since these trainings are short"),
         )
         .scheme(
+            "erpe",
+            "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
+            |sizes| sizes.library("erpe"),
+        )
+        .scheme(
             "time2vec",
             "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
             |sizes| Ok(waves_of_training(sizes)),
@@ -399,7 +404,12 @@ impl SchemeConfig for PositionalConfig {
     fn takes_times(&self) -> bool {
         !matches!(
             self,
-            Self::Learned(_) | Self::T5(_) | Self::Shaw(_) | Self::Deberta(_) | Self::Tupe(_)
+            Self::Learned(_)
+                | Self::T5(_)
+                | Self::Shaw(_)
+                | Self::Deberta(_)
+                | Self::Tupe(_)
+                | Self::Erpe(_)
         )
     }
 
@@ -407,6 +417,7 @@ impl SchemeConfig for PositionalConfig {
         match self {
             Self::Learned(table) => Some(table.max_len),
             Self::Tupe(tupe) => Some(tupe.max_len),
+            Self::Erpe(erpe) => Some(erpe.max_len),
             _ => None,
         }
     }

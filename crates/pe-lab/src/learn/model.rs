@@ -408,6 +408,7 @@ mod tests {
             ("scaled_sinusoidal", 1),
             ("time2vec", 2 * 64),
             ("tupe", 82 * 64 + 2 * 64 * 64),
+            ("erpe", (2 * 82 - 1) * 4),
             ("tupe_r", 82 * 64 + 2 * 64 * 64 + 32 * 4),
             ("randomized_rotary", 0),
         ] {
