@@ -1,7 +1,7 @@
 //! One attention layer that takes any positional scheme, read at once and token by token.
 //!
 //! Burn's module `MultiHeadAttention` has no place for a rotation or a bias, so a model that wants more than
-//! embeddings writes these forty lines. The scheme enters at the three
+//! embeddings writes these fifty lines. The scheme enters at the four
 //! numbered calls, and nowhere else.
 
 use burn::module::Module;

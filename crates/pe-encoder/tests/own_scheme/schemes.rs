@@ -6,7 +6,7 @@ use burn::tensor::activation::{log_sigmoid, softplus};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use pe_burn::{
     Bias, Embed, ForgetGate, Layout, PositionError, Positional, Positions, Rotate, RotateByRows,
-    ScoreBias, Spectrum,
+    ScoreBias, Spectrum, WeightBias,
 };
 
 use super::formula::{Formula, Pair};
