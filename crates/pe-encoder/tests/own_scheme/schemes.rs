@@ -149,7 +149,7 @@ impl Positional for AfterSoftmax {
 impl Formula for AfterSoftmax {
     fn added_to_weight(&self, pair: &Pair<'_>) -> f64 {
         let [query, key] = pair.positions;
-        0.1 * (pair.head + 1) as f64 * (key as f64 - query as f64).sin()
+        0.1 * (pair.head + 1) as f64 * (query as f64 - key as f64).sin()
     }
 }
 
