@@ -321,7 +321,14 @@ fn check(name: &str, scheme: &PositionalScheme, case: &Case, positions: &Positio
     let adds = agree(&format!("{name} adds"), added, || {
         scheme.score_bias(side, side).into_iter().collect()
     });
-    embeds && rotates && adds
+    let span = (positions, seq);
+    let added = scheme
+        .try_weight_bias(span, span)
+        .map(|bias| bias.into_iter().collect());
+    let adds_to_weights = agree(&format!("{name} adds to weights"), added, || {
+        scheme.weight_bias(span, span).into_iter().collect()
+    });
+    embeds && rotates && adds && adds_to_weights
 }
 
 fn check_rotation(name: &str, scheme: &dyn Rotate, case: &Case, positions: &Positions) -> bool {

@@ -1,6 +1,7 @@
-//! Every scheme in a small attention, through its three hooks: the output for a token does not depend on how
+//! Every scheme in a small attention, through its four hooks: the output for a token does not depend on how
 //! the tokens are split into rows, padded and cached.
 
+use burn::module::Initializer;
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Distribution, Int, Tensor, TensorData};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
@@ -35,7 +36,9 @@ fn configs() -> Vec<PositionalConfig> {
         r#"{"kind": "deberta", "d_model": 16, "heads": 4, "buckets": 4, "max_distance": 9}"#,
         r#"{"kind": "deberta", "d_model": 16, "heads": 4, "buckets": null, "max_distance": 5,
             "content_to_position": false}"#,
+        r#"{"kind": "tupe", "d_model": 16, "heads": 4, "max_len": 64, "relative": {"heads": 4}}"#,
         r#"{"kind": "cope", "d_head": 4, "positions": 3}"#,
+        r#"{"kind": "erpe", "heads": 4, "max_len": 64, "init": {"Normal": {"mean": 0, "std": 0.3}}}"#,
     ];
     let shapes = shapes.map(|json| serde_json::from_str(json).unwrap());
     defaults.chain(shapes).collect()
@@ -103,8 +106,16 @@ impl Attention {
         }
         let hidden = TensorData::new(hidden, [batch, 1, queries.1, keys.1]);
         let hidden = Tensor::<4, Bool>::from_data(hidden, &scores.device());
-        let scores = scores.mask_fill(hidden.expand([batch, HEADS, queries.1, keys.1]), -1e9);
-        let seen = softmax(scores, 3).matmul(v);
+        let scores = scores.mask_fill(
+            hidden.clone().expand([batch, HEADS, queries.1, keys.1]),
+            -1e9,
+        );
+        let mut weights = softmax(scores, 3);
+        if let Some(bias) = self.scheme.weight_bias(queries, keys) {
+            let shape = weights.dims();
+            weights = weights + bias.expand(shape).mask_fill(hidden.expand(shape), 0.0);
+        }
+        let seen = weights.matmul(v);
         seen.swap_dims(1, 2).reshape([batch, queries.1, D_MODEL])
     }
 
@@ -132,6 +143,10 @@ fn positions_are_seen() {
         match attention.scheme {
             // CoPE takes the order of tokens from positions, and counts them itself.
             PositionalScheme::None(_) | PositionalScheme::Cope(_) => {
+                assert_eq!(change, 0.0, "{about}")
+            }
+            // It starts with zeros, if not told otherwise.
+            PositionalScheme::Erpe(ref erpe) if erpe.config().init == Initializer::Zeros => {
                 assert_eq!(change, 0.0, "{about}")
             }
             _ => assert!(change > 20.0 * ROUNDING, "{about}: {change}"),

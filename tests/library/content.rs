@@ -500,10 +500,10 @@ fn values_of_shaw() {
     }
 }
 
-const CONTENT: [&str; 4] = ["shaw", "transformer_xl", "deberta", "cope"];
+const CONTENT: [&str; 5] = ["shaw", "transformer_xl", "deberta", "tupe", "cope"];
 
 /// Every scheme that looks at queries and keys, for heads of width 4.
-fn schemes(device: &Device) -> [PositionalScheme; 4] {
+fn schemes(device: &Device) -> [PositionalScheme; 5] {
     CONTENT.map(|name| {
         let config = PositionalConfig::by_name(name, 8, 2, 64).unwrap();
         config.init(device)
@@ -534,6 +534,13 @@ fn times_are_taken_where_there_is_no_table_of_distances() {
                     let message = at(&between).unwrap_err().to_string();
                     let end = "table of distances has one entry for each whole position, so it cannot take times";
                     assert!(message.ends_with(end), "{message}");
+                }
+                PositionalScheme::Tupe(_) => {
+                    let message = at(&between).unwrap_err().to_string();
+                    assert!(
+                        message.starts_with("a learned table has one entry"),
+                        "{message}"
+                    );
                 }
                 _ => {
                     let counted = at(&Positions::default()).unwrap().unwrap();

@@ -31,6 +31,7 @@ mod properties;
 mod relative;
 mod rotary;
 mod scheme;
+mod series;
 mod shown;
 mod tables;
 mod times;

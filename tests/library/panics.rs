@@ -5,12 +5,14 @@ use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Once;
 
 use burn::tensor::{Device, Tensor};
-use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
+use pe_burn::embedding::Time2VecConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
 };
+use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiConfig, Bias, Embed, FireConfig, KerpleConfig, LearnedPositionalEmbeddingConfig,
     PositionalConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig, Rotate,
@@ -71,6 +73,7 @@ fn of_a_configuration() {
     let device = Device::flex();
     assert_points_here!(SinusoidalPositionalEncodingConfig::new(0).init(&device));
     assert_points_here!(LearnedPositionalEmbeddingConfig::new(0, 4).init(&device));
+    assert_points_here!(Time2VecConfig::new(0, 1.0).init(&device));
     assert_points_here!(RotaryPositionalEncodingConfig::new(0).init(&device));
     assert_points_here!(XPosPositionalEncodingConfig::new(0).init(&device));
     assert_points_here!(AlibiConfig::new(0).init(&device));
@@ -80,7 +83,9 @@ fn of_a_configuration() {
     assert_points_here!(ShawConfig::new(0).init(&device));
     assert_points_here!(TransformerXlConfig::new(0, 1).init(&device));
     assert_points_here!(DebertaConfig::new(0, 1).init(&device));
+    assert_points_here!(TupeConfig::new(0, 1, 4).init(&device));
     assert_points_here!(CopeConfig::new(0).init(&device));
+    assert_points_here!(ErpeConfig::new(0, 4).init(&device));
     assert_points_here!(SwinRelativeBiasConfig::new(0, [2, 2]).init(&device));
     assert_points_here!(SwinV2RelativeBiasConfig::new(0, [2, 2]).init(&device));
     assert_points_here!(BeitRelativeBiasConfig::new(0, [2, 2]).init(&device));
@@ -102,6 +107,8 @@ fn of_an_input() {
     let learned = LearnedPositionalEmbeddingConfig::new(8, 16).init(&device);
     assert_points_here!(learned.embed(x(8), &three));
     assert_points_here!(learned.forward(x(7)));
+    let time2vec = Time2VecConfig::new(8, 16.0).init(&device);
+    assert_points_here!(time2vec.forward(x(7)));
     for name in PositionalConfig::NAMES {
         let scheme = scheme(name);
         assert_points_here!(scheme.embed(x(8), &three));
@@ -115,6 +122,9 @@ fn of_an_input() {
             let two = Positions::from_starts([1, 2]);
             assert_points_here!(scheme.bias((&two, 4), (&three, 4)));
             assert_points_here!(scheme.score_bias((&heads(4), &three), (&heads(4), &two)));
+        }
+        if *name == "erpe" {
+            assert_points_here!(scheme.weight_bias((&Positions::from_starts([1, 2]), 4), (&three, 4)));
         }
         if scheme.sees_content() {
             let two = Positions::from_starts([1, 2]);

@@ -30,8 +30,8 @@ fn by_name_and_as_data() {
     let error = PositionalConfig::by_name("rotory", 16, 4, 30).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, rotary, xpos, \
-         alibi, t5, kerple, fire, shaw, transformer_xl, deberta, cope"
+        "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, time2vec, rotary, \
+         xpos, alibi, t5, kerple, fire, shaw, transformer_xl, deberta, tupe, cope, erpe"
     );
     for bad in [
         r#"{"kind": "rotory"}"#,
@@ -97,7 +97,7 @@ fn the_scheme_without_positions_checks_their_shape() {
 #[test]
 fn additive_schemes_leave_attention_alone() {
     let device = Device::flex();
-    for name in ["none", "sinusoidal", "learned"] {
+    for name in ["none", "sinusoidal", "learned", "time2vec"] {
         let scheme = PositionalConfig::by_name(name, 16, 4, 30)
             .unwrap()
             .init(&device);
@@ -122,7 +122,7 @@ fn differ<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> bool {
     values(a) != values(b)
 }
 
-/// Each scheme enters a model at one place: it embeds, rotates or adds to the scores. Without positions it is none.
+/// Each scheme enters a model at one place: it embeds, rotates, adds to the scores or to the weights. Without positions it is none.
 #[test]
 fn every_scheme_uses_one_hook() {
     for device in devices() {
@@ -158,16 +158,21 @@ fn every_scheme_uses_one_hook() {
                 }
             }
             assert_eq!(scheme.rotates(), rotates, "{name} on {device:?}");
+            let of_weights = scheme.weight_bias((&at, 7), (&all, 10));
+            assert!(of_weights.iter().all(|bias| bias.dims() == [1, 4, 7, 10]));
             let expected = match *name {
-                "none" => [false, false, false],
-                "sinusoidal" | "learned" => [true, false, false],
-                "rotary" | "xpos" => [false, true, false],
-                "alibi" | "t5" | "kerple" | "fire" => [false, false, true],
-                "shaw" | "transformer_xl" | "deberta" | "cope" => [false, false, true],
+                "none" => [false; 4],
+                "sinusoidal" | "learned" | "time2vec" => [true, false, false, false],
+                "rotary" | "xpos" => [false, true, false, false],
+                "alibi" | "t5" | "kerple" | "fire" => [false, false, true, false],
+                "shaw" | "transformer_xl" | "deberta" | "tupe" | "cope" => {
+                    [false, false, true, false]
+                }
+                "erpe" => [false, false, false, true],
                 other => panic!("which hook does {other} use?"),
             };
             assert_eq!(
-                [embeds, rotates, bias.is_some()],
+                [embeds, rotates, bias.is_some(), of_weights.is_some()],
                 expected,
                 "{name} on {device:?}"
             );

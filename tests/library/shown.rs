@@ -4,13 +4,15 @@ use std::fmt::{Debug, Display};
 
 use burn::config::Config;
 use burn::tensor::Device;
-use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
+use pe_burn::embedding::Time2VecConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
 };
 use pe_burn::rotary::{FopeConfig, MixedRotaryConfig};
+use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiConfig, FireConfig, KerpleConfig, RotaryPositionalEncodingConfig, T5RelativeBiasConfig,
     XPosPositionalEncodingConfig,
@@ -80,10 +82,22 @@ fn biases_of_distances() {
         "Deberta {d_model: 8, heads: 2, buckets: Some(256), max_distance: 512, content_to_position: true, position_to_content: true, params: 4240}",
     );
     check(
+        r#"{"d_model": 8, "heads": 2, "max_len": 16}"#,
+        TupeConfig::new(8, 2, 16),
+        TupeConfig::init,
+        "Tupe {d_model: 8, heads: 2, max_len: 16, params: 256}",
+    );
+    check(
         r#"{"d_head": 2}"#,
         CopeConfig::new(2),
         CopeConfig::init,
         "Cope {d_head: 2, positions: 64, params: 128}",
+    );
+    check(
+        r#"{"heads": 2, "max_len": 16}"#,
+        ErpeConfig::new(2, 16),
+        ErpeConfig::init,
+        "Erpe {heads: 2, max_len: 16, params: 62}",
     );
 }
 
@@ -118,6 +132,16 @@ fn biases_on_grids() {
         DecomposedRelativeBiasConfig::new(2, [2, 3]),
         DecomposedRelativeBiasConfig::init,
         "DecomposedRelativeBias {d_head: 2, window: [2, 3], params: 16}",
+    );
+}
+
+#[test]
+fn learned_waves() {
+    check(
+        r#"{"d_model": 8, "span": 90}"#,
+        Time2VecConfig::new(8, 90.0),
+        Time2VecConfig::init,
+        "Time2Vec {d_model: 8, span: 90, step: 1, params: 16}",
     );
 }
 

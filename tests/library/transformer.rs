@@ -1,6 +1,6 @@
-//! Dropping into Burn's own transformer, unchanged, and into an attention with all three hooks.
+//! Dropping into Burn's own transformer, unchanged, and into an attention with all four hooks.
 
-use burn::module::Module;
+use burn::module::{Initializer, Module};
 use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
 };
@@ -14,7 +14,7 @@ use pe_tests::devices;
 
 use crate::{distance, embeddings, values};
 
-const EMBEDDED: [&str; 3] = ["none", "sinusoidal", "learned"];
+const EMBEDDED: [&str; 4] = ["none", "sinusoidal", "learned", "time2vec"];
 const HEADS: usize = 2;
 
 fn scheme(name: &str, device: &Device) -> PositionalScheme {
@@ -59,7 +59,10 @@ impl Model {
         let bias = self
             .positions
             .score_bias((&q, &positions), (&k, &positions));
-        let y = attention(q, k, v, None, bias, Default::default());
+        let mut y = attention(q, k, v.clone(), None, bias, Default::default());
+        if let Some(bias) = (self.positions).weight_bias((&positions, seq), (&positions, seq)) {
+            y = y + bias.matmul(v);
+        }
         x + self
             .output
             .forward(y.swap_dims(1, 2).reshape([batch, seq, 16]))
@@ -96,7 +99,8 @@ fn order_is_seen_only_with_positions() {
             let blind = |change: f32| assert!(change < 1e-4, "{device:?} {name}: {change}");
             let sees = |change: f32| assert!(change > 1e-4, "{device:?} {name}: {change}");
             match *name {
-                "none" => (blind(backwards), blind(mixed)),
+                // eRPE starts with zeros.
+                "none" | "erpe" => (blind(backwards), blind(mixed)),
                 "alibi" | "kerple" | "fire" => (blind(backwards), sees(mixed)),
                 _ => (sees(backwards), sees(mixed)),
             };
@@ -136,8 +140,16 @@ fn trains_and_reloads() {
 fn an_encoder_decodes_as_in_one_go() {
     for device in devices() {
         let x = embeddings(2, 110, 16, &device);
-        for name in ["rotary", "alibi", "cope"] {
-            let scheme = scheme(name, &device);
+        for name in ["rotary", "alibi", "cope", "erpe"] {
+            let config = PositionalConfig::by_name(name, 16, HEADS, 110).unwrap();
+            let scheme = match config {
+                PositionalConfig::Erpe(erpe) => {
+                    let (mean, std) = (0.0, 0.3);
+                    let erpe = erpe.with_init(Initializer::Normal { mean, std });
+                    PositionalConfig::Erpe(erpe).init(&device)
+                }
+                other => other.init(&device),
+            };
             let encoder = EncoderConfig::new(16, 32, HEADS, 2).with_causal(true);
             let encoder = encoder.init(&device);
             let whole = encoder.forward(x.clone(), None, &scheme, &Positions::default());

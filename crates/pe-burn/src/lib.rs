@@ -39,21 +39,23 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of three places. There is a trait for each, and attention scores have three:
+//! Position enters a transformer at one of four places. There is a trait for each, and attention scores have three:
 //! for positions alone, for a look at the content of queries and keys, and for gates that forget. A scheme may act at several
 //! places. [`Positional`] says at which: it answers with the trait of each, or with `None`. All schemes have it, and a
 //! scheme of your own goes wherever they go:
 //!
 //! | hook | place | schemes |
 //! |---|---|---|
-//! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`] |
+//! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`], [`Time2Vec`](embedding::Time2Vec) |
 //! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE) |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
-//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Cope`](content::Cope) (CoPE) |
+//! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Tupe`](content::Tupe) (TUPE), [`Cope`](content::Cope) (CoPE) |
+//! | [`WeightBias`] | attention weights, after the softmax | [`Erpe`](weights::Erpe) (eRPE) |
 //! | [`ForgetGate`] | attention scores, with a look at hidden states | none of this crate: its documentation has FoX |
 //!
 //! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
-//! [`Rotate`] and the method [`score_bias`](PositionalScheme::score_bias), which do nothing where a scheme does nothing.
+//! [`Rotate`] and the methods [`score_bias`](PositionalScheme::score_bias) and
+//! [`weight_bias`](PositionalScheme::weight_bias), which do nothing where a scheme does nothing.
 //! A layer of causal attention with a cache, for all of them:
 //!
 //! ```
@@ -100,7 +102,10 @@
 //!
 //!         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
 //!         let mask = future.bool().expand([batch, self.heads, seq, past + seq]);
-//!         let y = attention(q, k, v, Some(mask), bias, Default::default());
+//!         let mut y = attention(q, k, v.clone(), Some(mask.clone()), bias, Default::default());
+//!         if let Some(bias) = self.scheme.weight_bias((&positions, seq), (&all, past + seq)) { // fourth hook
+//!             y = y + bias.mask_fill(mask.narrow(0, 0, 1), 0.0).matmul(v);
+//!         }
 //!         self.output.forward(y.swap_dims(1, 2).reshape([batch, seq, d_model]))
 //!     }
 //! }
@@ -143,7 +148,7 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller; so do `try_score_bias` and `score_bias`, `try_log_gates` and `log_gates`. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! at the line of the caller; so do `try_score_bias` and `score_bias`, `try_weight_bias` and `weight_bias`, `try_log_gates` and `log_gates`. Every configuration has `try_init` and `init` in the same way. `forward` is
 //! `embed` at positions 0, 1, 2, … and panics as it does. Other methods that can fail have one form, which
 //! returns a [`Result`] or says when it panics.
 //!
@@ -200,7 +205,7 @@ pub use backend::cube::is_card;
 pub use backend::memory::room;
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape,
-    ScoreBias, T5RelativeBias, T5RelativeBiasConfig,
+    ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
@@ -226,10 +231,10 @@ pub mod axes {
 }
 pub mod content {
     //! Biases that look at queries and keys: [Shaw], [Transformer-XL and Conformers](TransformerXl),
-    //! [DeBERTa](Deberta), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
+    //! [DeBERTa](Deberta), [TUPE](Tupe), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
     pub use crate::bias::{
         Cope, CopeConfig, Deberta, DebertaConfig, Shaw, ShawConfig, TransformerXl,
-        TransformerXlConfig,
+        TransformerXlConfig, Tupe, TupeConfig,
     };
 }
 pub mod conv {
@@ -247,9 +252,11 @@ pub mod coordinates {
 }
 pub mod embedding {
     //! The settings of [sinusoidal](crate::SinusoidalPositionalEncoding) and
-    //! [learned](crate::LearnedPositionalEmbedding) embeddings.
+    //! [learned](crate::LearnedPositionalEmbedding) embeddings, and learned waves of the time, [Time2Vec].
     pub use crate::bias::Resampling;
-    pub use crate::embed::{Extension, Gain, InputScale, LengthLimit, TableInit};
+    pub use crate::embed::{
+        Extension, Gain, InputScale, LengthLimit, TableInit, Time2Vec, Time2VecConfig,
+    };
 }
 pub mod grid {
     //! Relative positions on the [`Grid`](crate::Grid) of an image, as vision models add them to attention
@@ -275,6 +282,10 @@ pub mod rotary {
 /// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`].
 pub mod scaling {
     pub use crate::rotate::scaling::types::*;
+}
+pub mod weights {
+    //! What is added to attention weights, after the softmax: [eRPE](Erpe). The hook is [`WeightBias`](crate::WeightBias).
+    pub use crate::bias::{Erpe, ErpeConfig};
 }
 
 /// The code in the README compiles and runs.

@@ -1,6 +1,6 @@
 //! The trait that a model takes: any scheme, whatever places of a transformer it acts at.
 
-use crate::bias::{Bias, ScoreBias};
+use crate::bias::{Bias, ScoreBias, WeightBias};
 use crate::embed::Embed;
 use crate::gate::ForgetGate;
 use crate::rotate::Rotate;
@@ -62,8 +62,22 @@ pub trait Positional {
         None
     }
 
+    /// What it adds to attention weights, after the softmax, by positions alone. It is computed once for all layers.
+    fn as_weight_bias(&self) -> Option<&dyn WeightBias> {
+        None
+    }
+
     /// What a token forgets of the tokens before it, by its hidden state, in every layer of causal attention.
     fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
         None
+    }
+
+    /// Whether it acts inside of the layers of a model: at any place but the embeddings.
+    fn acts_in_layers(&self) -> bool {
+        self.as_rotate().is_some()
+            || self.as_bias().is_some()
+            || self.as_score_bias().is_some()
+            || self.as_weight_bias().is_some()
+            || self.as_forget_gate().is_some()
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! 1. Its own file in `embed/`, `rotate/` or `bias/`: the configuration (serde, setters, `try_init`, and
 //!    `SchemeConfig`, which makes one from the sizes of a model), the module with its hook ([`Embed`],
-//!    [`Rotate`], [`Bias`] or [`ScoreBias`]), one line with `module!`, which writes what all modules have in
+//!    [`Rotate`], [`Bias`], [`ScoreBias`] or [`WeightBias`]), one line with `module!`, which writes what all modules have in
 //!    common, and its tests.
 //! 2. One line in the table `schemes!` below. The line gives its name, its variant of
 //!    [`PositionalConfig`] and [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row
@@ -23,15 +23,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::bias::{
     Alibi, AlibiConfig, BeitRelativeBias, BeitRelativeBiasConfig, Bias, Cope, CopeConfig, Deberta,
-    DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Fire, FireConfig, Kerple,
-    KerpleConfig, LevitRelativeBias, LevitRelativeBiasConfig, ScoreBias, Shaw, ShawConfig,
-    SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig,
-    T5RelativeBias, T5RelativeBiasConfig, TransformerXl, TransformerXlConfig,
+    DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Erpe, ErpeConfig, Fire,
+    FireConfig, Kerple, KerpleConfig, LevitRelativeBias, LevitRelativeBiasConfig, ScoreBias, Shaw,
+    ShawConfig, SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias,
+    SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig, TransformerXl,
+    TransformerXlConfig, Tupe, TupeConfig, WeightBias,
 };
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
     PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
-    SinusoidalPositionalEncodingConfig, Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig,
+    SinusoidalPositionalEncodingConfig, Time2Vec, Time2VecConfig, Wav2Vec2PositionalConv,
+    Wav2Vec2PositionalConvConfig,
 };
 use crate::error::{PositionError, expect, init};
 use crate::gate::ForgetGate;
@@ -155,8 +157,8 @@ macro_rules! schemes {
             }
         }
 
-        /// Any positional scheme. A model that calls [`embed`](Embed::embed), [`rotate`](Rotate::rotate) and
-        /// [`score_bias`](Self::score_bias) works with every scheme; a hook
+        /// Any positional scheme. A model that calls [`embed`](Embed::embed), [`rotate`](Rotate::rotate),
+        /// [`score_bias`](Self::score_bias) and [`weight_bias`](Self::weight_bias) works with every scheme; a hook
         /// that a scheme does not use does nothing.
         ///
         /// | scheme | module | hook |
@@ -185,7 +187,10 @@ macro_rules! schemes {
         ///     let [q, k, v] = [(); 3].map(|()| random([2, 4, 10, 16])); // [batch, heads, seq, d_head]
         ///     let (q, k) = scheme.rotate(q, k, &positions);
         ///     let bias = scheme.score_bias((&q, &positions), (&k, &positions)); // an Option
-        ///     let y = attention(q, k, v, None, bias, Default::default());
+        ///     let mut y = attention(q, k, v.clone(), None, bias, Default::default());
+        ///     if let Some(bias) = scheme.weight_bias((&positions, 10), (&positions, 10)) {
+        ///         y = y + bias.matmul(v);
+        ///     }
         ///     assert_eq!((x.dims(), y.dims()), ([2, 10, 64], [2, 4, 10, 16]));
         /// }
         /// # Ok::<(), pe_burn::PositionError>(())
@@ -230,6 +235,9 @@ macro_rules! acts_at {
     ($module:ty, ScoreBias) => {
         acts_at!($module, as_score_bias, ScoreBias);
     };
+    ($module:ty, WeightBias) => {
+        acts_at!($module, as_weight_bias, WeightBias);
+    };
     ($module:ty, $method:ident, $hook:ident) => {
         impl Positional for $module {
             fn $method(&self) -> Option<&dyn $hook> {
@@ -245,6 +253,8 @@ schemes! {
         Sinusoidal(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding), Embed;
     "learned", "a learned table":
         Learned(LearnedPositionalEmbeddingConfig => LearnedPositionalEmbedding), Embed;
+    "time2vec", "learned waves of the time":
+        Time2Vec(Time2VecConfig => Time2Vec), Embed;
     "rotary", "RoPE, rotary position embedding":
         Rotary(RotaryPositionalEncodingConfig => RotaryPositionalEncoding), Rotate;
     "xpos", "RoPE with a decay":
@@ -263,8 +273,12 @@ schemes! {
         TransformerXl(TransformerXlConfig => TransformerXl), ScoreBias;
     "deberta", "DeBERTa's disentangled attention":
         Deberta(DebertaConfig => Deberta), ScoreBias;
+    "tupe", "positions against positions, apart from words":
+        Tupe(TupeConfig => Tupe), ScoreBias;
     "cope", "contextual positions, for causal attention":
         Cope(CopeConfig => Cope), ScoreBias;
+    "erpe", "a number per distance, added to attention weights":
+        Erpe(ErpeConfig => Erpe), WeightBias;
     as data:
     "fope", "RoPE in which pairs turn by mixtures of frequencies":
         Fope(FopeConfig => Fope), Rotate;
@@ -310,6 +324,10 @@ impl Positional for PositionalScheme {
 
     fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
         self.module().as_score_bias()
+    }
+
+    fn as_weight_bias(&self) -> Option<&dyn WeightBias> {
+        self.module().as_weight_bias()
     }
 
     fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
@@ -412,6 +430,41 @@ impl PositionalScheme {
         keys: (&Tensor<4>, &Positions),
     ) -> Option<Tensor<4>> {
         expect(self.try_score_bias(queries, keys))
+    }
+
+    /// What is added to the weight of every query and key after the softmax, if the hook of the scheme is
+    /// [`WeightBias`], as [`WeightBias::try_weight_bias`].
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, heads, queries, keys]`
+    ///
+    /// # Errors
+    ///
+    /// Those of [`WeightBias::try_weight_bias`]; none if the scheme adds nothing to the weights.
+    pub fn try_weight_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        let scheme = self.as_weight_bias();
+        scheme
+            .map(|scheme| scheme.try_weight_bias(queries, keys))
+            .transpose()
+    }
+
+    /// The panicking form of [`try_weight_bias`](Self::try_weight_bias).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_weight_bias`](Self::try_weight_bias) returns an error, with its message.
+    #[track_caller]
+    pub fn weight_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Option<Tensor<4>> {
+        expect(self.try_weight_bias(queries, keys))
     }
 
     /// The bias of every query and key, if the scheme has one, as [`Bias::try_bias`]. It is the same for all

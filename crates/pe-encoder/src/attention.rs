@@ -1,6 +1,7 @@
 //! Multi-head self-attention with any positional scheme.
 //!
-//! The scheme acts at two places: it rotates queries and keys, and it adds to the scores, where a forget gate adds too.
+//! The scheme acts at three places: it rotates queries and keys, it adds to the scores, where a forget gate adds too, and it
+//! adds to the weights after the softmax.
 
 use burn::config::Config;
 use burn::module::{Initializer, Module};
@@ -88,8 +89,8 @@ pub(crate) fn projection(inputs: usize, outputs: usize, device: &Device) -> Line
 ///
 /// One linear layer makes queries, keys and values; another one projects the heads' results. The
 /// scheme rotates `q` and `k` and gives `bias`, which may depend on the rotated `q` and `k`, and to which a
-/// [forget gate](ForgetGate) adds. With a scheme that does none of it, the result is that
-/// of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
+/// [forget gate](ForgetGate) adds. What it [adds to the weights](pe_burn::WeightBias) comes after the softmax, and after dropout, for the
+/// keys that a token attends to. With a scheme that does none of it, the result is that of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
@@ -133,6 +134,9 @@ pub(crate) struct Shared<'a> {
     padding: Option<&'a Tensor<2, Bool>>,
     /// What scheme and window add by positions alone, `[1 or batch, heads, queries, keys]`.
     bias: Option<Tensor<4>>,
+    /// What the scheme adds to the weights after the softmax, `[1 or batch, heads, queries, keys]`: 0 at keys that the mask
+    /// or the window hides, but not yet at padding.
+    weight_bias: Option<Tensor<4>>,
     /// `[batch, heads, queries, keys]`
     scores: [usize; 4],
     /// The width of a head's values.
@@ -188,14 +192,21 @@ impl<'a> Shared<'a> {
             kernels::check_bias(&bias, scores, &x.device());
             bias
         });
+        let window = attention.window_bias(seq, keys.1);
+        let weight_bias = scheme.as_weight_bias().map(|scheme| {
+            let bias = scheme.weight_bias((positions, seq), keys);
+            kernels::check_bias(&bias, scores, &x.device());
+            attention.of_seen_keys(bias, window.clone())
+        });
         Self {
             rotate,
+            weight_bias,
             score_bias: scheme.as_score_bias(),
             forget_gate: scheme.as_forget_gate(),
             positions: positions.clone(),
             key_positions: keys.0.clone(),
             padding: None,
-            bias: together(bias, attention.window_bias(seq, keys.1)),
+            bias: together(bias, window),
             scores,
             d_head,
             width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),
@@ -221,6 +232,27 @@ impl<'a> Shared<'a> {
             bias
         });
         together(together(by_content, self.bias.clone()), of_gate)
+    }
+
+    /// What the scheme's addition to the weights makes of the values, `[batch, heads, keys, d_head]`, to be added to the
+    /// result of the attention: `[batch, queries, d_model]`.
+    fn after_softmax(&self, values: impl FnOnce() -> Tensor<4>) -> Option<Tensor<3>> {
+        let bias = self.weight_bias.clone()?;
+        let v = values();
+        let v = match self.padding {
+            // Nothing attends to padding. Here it is its value that counts nothing, since a bias for each row is larger.
+            Some(padding) => v.mask_fill(key_mask(padding).swap_dims(2, 3), 0.0),
+            None => v,
+        };
+        Some(join_heads(bias.cast(v.dtype()).matmul(v)))
+    }
+}
+
+/// The sum, if there is something to add.
+fn plus(y: Tensor<3>, added: Option<Tensor<3>>) -> Tensor<3> {
+    match added {
+        Some(added) => y + added,
+        None => y,
     }
 }
 
@@ -408,7 +440,12 @@ impl Attention {
                 padding: shared.padding,
                 causal: self.causal,
             };
-            kernels::attention(qkv, mask, bias, self.heads, self.kernels)
+            let added = shared.after_softmax(|| {
+                let [_, _, v] = split_heads(qkv.clone(), self.heads);
+                v
+            });
+            let y = kernels::attention(qkv, mask, bias, self.heads, self.kernels);
+            plus(y, added)
         };
         kernels::linear(y, &self.output, self.kernels)
     }
@@ -430,7 +467,9 @@ impl Attention {
             true => self.weighted_values(q, [k, v], shared, of_gate, None),
             false => {
                 let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
-                join_heads(kernels::cached_attention(q, [k, v], bias, self.kernels))
+                let added = shared.after_softmax(|| v.clone());
+                let y = kernels::cached_attention(q, [k, v], bias, self.kernels);
+                plus(join_heads(y), added)
             }
         };
         kernels::linear(y, &self.output, self.kernels)
@@ -490,6 +529,21 @@ impl Attention {
         Some(scores.repeat_dim(1, self.heads))
     }
 
+    /// What is added to weights, `[1 or batch, heads, queries, keys]`, with 0 at keys that a query does not attend to: those
+    /// after it, if the attention is causal, and those outside of the [window](Self::window_bias).
+    fn of_seen_keys(&self, mut bias: Tensor<4>, window: Option<Tensor<4>>) -> Tensor<4> {
+        let [_, _, queries, keys] = bias.dims();
+        if self.causal {
+            bias = bias
+                .clone()
+                .mask_fill(later_keys(queries, keys, &bias.device()), 0.0);
+        }
+        match window {
+            Some(scores) => bias.mask_fill(scores.lower_elem(0.0), 0.0),
+            None => bias,
+        }
+    }
+
     /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.
     fn projected(&self, x: Tensor<3>) -> Tensor<3> {
         let [d_model, _] = self.qkv.weight.dims();
@@ -547,11 +601,12 @@ impl Attention {
         of_gate: Option<Tensor<4>>,
         padding: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
-        let later = self.causal.then(|| later_keys(&q, &k));
+        let later = (self.causal).then(|| later_keys(q.dims()[2], k.dims()[2], &q.device()));
         let masks = padding.into_iter().chain(later);
         let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
         let weights = attention_weights(q, k, shared.d_head, bias, masks);
-        join_heads(self.dropout.forward(weights).matmul(v))
+        let added = shared.after_softmax(|| v.clone());
+        plus(join_heads(self.dropout.forward(weights).matmul(v)), added)
     }
 }
 
@@ -638,6 +693,43 @@ mod tests {
         let x = Tensor::from_data(x.into_data(), &Device::flex());
         let tested = values(with.valid().forward(x, None, &alibi.valid(), &at));
         assert!(difference(&expected, &tested) < 2e-6);
+    }
+
+    /// With the same number for every distance, what is added is that number times the sum of the values of all keys that a
+    /// token attends to: with padding, causal and not, by kernels and by Burn's operations, without dropout and with it.
+    #[test]
+    fn what_is_added_to_weights_leaves_padding_and_later_keys_out() {
+        let device = Device::flex();
+        let mut erpe = scheme("erpe", &device);
+        let PositionalScheme::Erpe(module) = &mut erpe else {
+            panic!("{erpe}")
+        };
+        module.table = Param::from_tensor(module.table.val().ones_like() * 0.3);
+        let none = scheme("none", &device);
+        let x = Tensor::<3>::random([2, 9, D_MODEL], Distribution::Default, &device);
+        let lengths = Tensor::<2, burn::tensor::Int>::from_ints([[9], [5]], &device);
+        let tokens = Tensor::arange(0..9, &device).reshape([1, 9]).expand([2, 9]);
+        let padding = tokens.greater_equal(lengths.expand([2, 9]));
+        for (causal, kernels) in [
+            (false, Kernels::Auto),
+            (false, Kernels::Off),
+            (true, Kernels::Auto),
+            (true, Kernels::Off),
+        ] {
+            let config = AttentionConfig::new(D_MODEL, HEADS).with_causal(causal);
+            let mut attention = config.with_kernels(kernels).init(&device);
+            attention.output.weight = Param::from_tensor(Tensor::eye(D_MODEL, &device));
+            let [_, _, v] = split_heads(attention.projected(x.clone()), HEADS);
+            let v = join_heads(v).mask_fill(padding.clone().unsqueeze_dim(2), 0.0);
+            let sums = match causal {
+                true => v.cumsum(1),
+                false => v.sum_dim(1).expand([2, 9, D_MODEL]),
+            };
+            let at = Positions::default();
+            let of = |scheme| attention.forward(x.clone(), Some(&padding), scheme, &at);
+            let apart = difference(&values(of(&none) + sums * 0.3), &values(of(&erpe)));
+            assert!(apart < 2e-6, "causal {causal}, {kernels:?}: {apart}");
+        }
     }
 
     #[test]

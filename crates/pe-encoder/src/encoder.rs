@@ -753,7 +753,12 @@ mod tests {
         PositionalConfig::NAMES.iter().map(|name| {
             let config = PositionalConfig::by_name(name, D_MODEL, HEADS, 64).unwrap();
             device.seed(5);
-            (*name, config.init(device))
+            let mut scheme = config.init(device);
+            // It starts with zeros, which do nothing.
+            if let PositionalScheme::Erpe(erpe) = &mut scheme {
+                erpe.table = leaf(erpe.table.val().random_like(Distribution::Default));
+            }
+            (*name, scheme)
         })
     }
 
@@ -836,27 +841,30 @@ mod tests {
     #[test]
     fn a_window_bounds_what_a_token_sees() {
         let device = Device::flex();
-        let none = no_positions(&device);
-        for kernels in [Kernels::Auto, Kernels::Off] {
-            for causal in [false, true] {
-                let of = |windows: [Option<usize>; 2]| {
-                    let kinds = windows.map(|window| LayerKind::new().with_window(window));
-                    let config = config().with_causal(causal).with_kernels(kernels);
-                    config.with_kinds(kinds.to_vec()).init(&device)
-                };
-                let seen = |low: usize, high: usize| -> Vec<usize> {
-                    (if causal { 4 } else { low }..=high).collect()
-                };
-                // A window of 2 reaches one token farther with every layer.
-                for (windows, expected) in [
-                    ([Some(1), Some(1)], seen(4, 4)),
-                    ([Some(2), Some(1)], seen(3, 5)),
-                    ([Some(2), Some(2)], seen(2, 6)),
-                    ([Some(2), None], seen(0, 8)),
-                    ([Some(100), None], seen(0, 8)),
-                ] {
-                    let case = format!("{windows:?}, {kernels:?}, causal {causal}");
-                    assert_eq!(changed(&of(windows), &none, 4), expected, "{case}");
+        // The second adds to weights after the softmax, at the keys of the window alone.
+        let erpe = schemes(&device).find(|(name, _)| *name == "erpe");
+        for scheme in [no_positions(&device), erpe.expect("it has a name").1] {
+            for kernels in [Kernels::Auto, Kernels::Off] {
+                for causal in [false, true] {
+                    let of = |windows: [Option<usize>; 2]| {
+                        let kinds = windows.map(|window| LayerKind::new().with_window(window));
+                        let config = config().with_causal(causal).with_kernels(kernels);
+                        config.with_kinds(kinds.to_vec()).init(&device)
+                    };
+                    let seen = |low: usize, high: usize| -> Vec<usize> {
+                        (if causal { 4 } else { low }..=high).collect()
+                    };
+                    // A window of 2 reaches one token farther with every layer.
+                    for (windows, expected) in [
+                        ([Some(1), Some(1)], seen(4, 4)),
+                        ([Some(2), Some(1)], seen(3, 5)),
+                        ([Some(2), Some(2)], seen(2, 6)),
+                        ([Some(2), None], seen(0, 8)),
+                        ([Some(100), None], seen(0, 8)),
+                    ] {
+                        let case = format!("{windows:?}, {kernels:?}, causal {causal}");
+                        assert_eq!(changed(&of(windows), &scheme, 4), expected, "{case}");
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@
 use burn::nn::Linear;
 use burn::serde::{Deserialize, Serialize};
 use burn::tensor::activation::{gelu, relu, silu, softmax};
-use burn::tensor::{Bool, DType, FloatDType, Tensor};
+use burn::tensor::{Bool, DType, Device, FloatDType, Tensor};
 
 /// The function between the two layers of a feed-forward network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +94,9 @@ pub fn attention(
     heads: usize,
 ) -> Tensor<3> {
     let [q, k, v] = split_heads(qkv, heads);
-    let later = mask.causal.then(|| later_keys(&q, &k));
+    let later = mask
+        .causal
+        .then(|| later_keys(q.dims()[2], k.dims()[2], &q.device()));
     let masks = mask.padding.map(key_mask).into_iter().chain(later);
     let d_head = v.dims()[3];
     let weights = attention_weights(q, k, d_head, bias, masks);
@@ -116,17 +118,15 @@ pub fn cached_attention(
 ) -> Tensor<4> {
     let [_, _, queries, _] = q.dims();
     // One query is that of the last key.
-    let later = (queries > 1).then(|| later_keys(&q, &k));
+    let later = (queries > 1).then(|| later_keys(queries, k.dims()[2], &q.device()));
     let d_head = v.dims()[3];
     attention_weights(q, k, d_head, bias, later).matmul(v)
 }
 
 /// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries are those of the last keys.
-pub fn later_keys(q: &Tensor<4>, k: &Tensor<4>) -> Tensor<4, Bool> {
-    let ([_, _, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
+pub fn later_keys(queries: usize, keys: usize, device: &Device) -> Tensor<4, Bool> {
     let before = (keys - queries) as i64;
-    Tensor::<2, Bool>::tril_mask([queries, keys], before, &q.device())
-        .reshape([1, 1, queries, keys])
+    Tensor::<2, Bool>::tril_mask([queries, keys], before, device).reshape([1, 1, queries, keys])
 }
 
 /// The attention weights of every query: `softmax(q kᵀ / √d_head + bias)`.
@@ -187,8 +187,8 @@ pub fn key_mask(padding: &Tensor<2, Bool>) -> Tensor<4, Bool> {
 #[cfg(test)]
 mod tests {
     use burn::nn::LinearConfig;
+    use burn::tensor::Distribution;
     use burn::tensor::activation::sigmoid;
-    use burn::tensor::{Device, Distribution};
 
     use super::*;
     use crate::testing::{difference, values};

@@ -18,7 +18,8 @@ use pe_encoder::{Attention, AttentionConfig, Encoder, EncoderConfig, Kernels, La
 
 use own_scheme::formula::{Case, Formula};
 use own_scheme::schemes::{
-    All, ByHand, ByRows, Content, DigitPlaces, Fox, Pope, Ramp, RotateAndBias, TwoBiases,
+    AfterSoftmax, All, ByHand, ByRows, Content, DigitPlaces, Fox, Pope, Ramp, RotateAndBias,
+    TwoBiases,
 };
 
 const D_MODEL: usize = 24;
@@ -72,6 +73,7 @@ fn schemes(device: &Device) -> Vec<(&'static str, bool, Box<dyn Scheme>)> {
         ("score bias", false, Box::new(Content)),
         ("rotation and bias", false, Box::new(RotateAndBias)),
         ("bias and score bias", false, Box::new(TwoBiases)),
+        ("weight bias", false, Box::new(AfterSoftmax)),
         ("forget gate", true, Box::new(fox)),
         ("two columns for each", false, Box::new(pope)),
         ("everything", true, Box::new(all)),

@@ -26,11 +26,7 @@ impl Network for BurnNetwork {
     }
 
     fn takes(&self, scheme: &dyn Positional) -> Result<(), String> {
-        let acts_inside = scheme.as_rotate().is_some()
-            || scheme.as_bias().is_some()
-            || scheme.as_score_bias().is_some()
-            || scheme.as_forget_gate().is_some();
-        match acts_inside {
+        match scheme.acts_in_layers() {
             true => Err("it has no place for positions in its attention".into()),
             false => Ok(()),
         }

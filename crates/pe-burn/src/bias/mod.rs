@@ -1,4 +1,5 @@
-//! What is added to attention scores: by the distance between query and key, and by their content.
+//! What is added to attention scores: by the distance between query and key, and by their content; and to attention
+//! weights.
 
 mod alibi;
 mod augment;
@@ -6,6 +7,7 @@ mod content;
 mod cope;
 mod deberta;
 mod distances;
+mod erpe;
 mod fire;
 mod grid;
 mod kerple;
@@ -13,10 +15,12 @@ mod shaw;
 mod t5;
 mod table;
 mod transformer_xl;
+mod tupe;
 
 pub use alibi::{Alibi, AlibiConfig, AlibiShape};
 pub use cope::{Cope, CopeConfig};
 pub use deberta::{Deberta, DebertaConfig};
+pub use erpe::{Erpe, ErpeConfig};
 pub use fire::{Fire, FireConfig};
 pub use grid::{
     BeitRelativeBias, BeitRelativeBiasConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig,
@@ -27,6 +31,7 @@ pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
 pub use transformer_xl::{TransformerXl, TransformerXlConfig};
+pub use tupe::{Tupe, TupeConfig};
 
 use burn::tensor::Tensor;
 
@@ -155,6 +160,64 @@ pub trait ScoreBias {
         keys: (&Tensor<4>, &Positions),
     ) -> Tensor<4> {
         expect(self.try_score_bias(queries, keys))
+    }
+}
+
+/// A scheme that adds to attention weights, after the softmax, as [eRPE](crate::weights::Erpe) does:
+///
+/// ```text
+/// output_i = Σ_j (softmax_j(score(i, j)) + weight_bias(i, j)) v_j
+/// ```
+///
+/// The sums go over the keys that a query attends to. It depends on positions alone, so it is computed once for all layers.
+///
+/// ```
+/// use burn::tensor::module::attention;
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::weights::ErpeConfig;
+/// use pe_burn::{Positions, WeightBias};
+///
+/// /// Causal attention of `[batch, heads, seq, d_head]` each. Any attention will do: what is added is a product of its own.
+/// fn attend(scheme: &dyn WeightBias, [q, k, v]: [Tensor<4>; 3]) -> Tensor<4> {
+///     let [batch, heads, seq, _] = q.dims();
+///     let future = Tensor::<2>::ones([seq, seq], &q.device()).triu(1).bool();
+///     let at = Positions::default();
+///     let added = scheme.weight_bias((&at, seq), (&at, seq));
+///     let added = added.mask_fill(future.clone().expand([1, heads, seq, seq]), 0.0);
+///     let mask = future.expand([batch, heads, seq, seq]);
+///     attention(q, k, v.clone(), Some(mask), None, Default::default()) + added.matmul(v)
+/// }
+///
+/// let device = Device::flex();
+/// let qkv = [(); 3].map(|()| Tensor::random([2, 8, 100, 64], Distribution::Default, &device));
+/// let y = attend(&ErpeConfig::new(8, 100).init(&device), qkv);
+/// # assert_eq!(y.dims(), [2, 8, 100, 64]);
+/// ```
+pub trait WeightBias {
+    /// What is added to the weight of every query and key. Each side is given by its positions and its number of tokens.
+    /// Where a query does not attend to a key, put 0 in its place.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1 or batch, heads, queries, keys]`, in the type of the scheme's parameters
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bias::try_bias`].
+    fn try_weight_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError>;
+
+    /// The panicking form of [`try_weight_bias`](Self::try_weight_bias).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_weight_bias`](Self::try_weight_bias) returns an error, with its message.
+    #[track_caller]
+    fn weight_bias(&self, queries: (&Positions, usize), keys: (&Positions, usize)) -> Tensor<4> {
+        expect(self.try_weight_bias(queries, keys))
     }
 }
 

@@ -3,6 +3,7 @@
 mod conv;
 mod learned;
 mod sinusoidal;
+mod time2vec;
 
 pub use conv::{
     PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConv,
@@ -14,6 +15,7 @@ pub use learned::{
 pub use sinusoidal::{
     Gain, LengthLimit, SinusoidalPositionalEncoding, SinusoidalPositionalEncodingConfig,
 };
+pub use time2vec::{Time2Vec, Time2VecConfig};
 
 use burn::nn::Dropout;
 use burn::tensor::{Device, Tensor};

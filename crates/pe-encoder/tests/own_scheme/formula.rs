@@ -15,6 +15,11 @@ pub trait Formula {
     fn added(&self, _pair: &Pair<'_>) -> f64 {
         0.0
     }
+
+    /// What is added to the weight of a query and a key, after the softmax.
+    fn added_to_weight(&self, _pair: &Pair<'_>) -> f64 {
+        0.0
+    }
 }
 
 /// A query and a key of one head in one row.
@@ -82,23 +87,28 @@ impl Case {
             let head = |head: usize| {
                 let q = turned(query, 0, head);
                 let keys = if self.causal { query + 1 } else { self.seq };
+                let pair = |key: usize| Pair {
+                    head,
+                    tokens: [query, key],
+                    positions: [positions[query], positions[key]],
+                    q: &q,
+                    inputs: &inputs,
+                };
                 let score = |key: usize| {
-                    let pair = Pair {
-                        head,
-                        tokens: [query, key],
-                        positions: [positions[query], positions[key]],
-                        q: &q,
-                        inputs: &inputs,
-                    };
-                    dot(&q, &turned(key, 1, head)) / (d_head as f64).sqrt() + scheme.added(&pair)
+                    let product = dot(&q, &turned(key, 1, head)) / (d_head as f64).sqrt();
+                    product + scheme.added(&pair(key))
                 };
                 let scores: Vec<f64> = (0..keys).map(score).collect();
                 let largest = scores.iter().copied().fold(f64::MIN, f64::max);
                 let weights: Vec<f64> = scores.iter().map(|s| (s - largest).exp()).collect();
                 let sum: f64 = weights.iter().sum();
+                let weights = weights.iter().enumerate();
+                let weights: Vec<f64> = weights
+                    .map(|(key, weight)| weight / sum + scheme.added_to_weight(&pair(key)))
+                    .collect();
                 (0..d_head).map(move |column| {
                     let of_key = |(key, weight): (usize, &f64)| weight * part(key, 2, head)[column];
-                    weights.iter().enumerate().map(of_key).sum::<f64>() / sum
+                    weights.iter().enumerate().map(of_key).sum::<f64>()
                 })
             };
             (0..crate::HEADS).flat_map(head).collect()

@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, Tensor};
-use pe_burn::{Bias, ForgetGate, PositionError, Positional, Positions, Rotate, ScoreBias};
+use pe_burn::{
+    Bias, ForgetGate, PositionError, Positional, Positions, Rotate, ScoreBias, WeightBias,
+};
 use pe_encoder::{AttentionConfig, Cache, Kernels};
 
 use super::schemes::{ByRows, Fox};
@@ -20,6 +22,7 @@ fn message<T>(call: impl FnOnce() -> T) -> String {
 #[derive(Clone, Copy)]
 enum Zeros {
     Content([usize; 4]),
+    Weights([usize; 4]),
     Gate([usize; 3]),
     Sides([usize; 4]),
 }
@@ -37,6 +40,19 @@ impl ScoreBias for Zeros {
         _: (&Tensor<4>, &Positions),
     ) -> Result<Tensor<4>, PositionError> {
         let Self::Content(shape) = self else {
+            unreachable!()
+        };
+        Self::of(*shape)
+    }
+}
+
+impl WeightBias for Zeros {
+    fn try_weight_bias(
+        &self,
+        _: (&Positions, usize),
+        _: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        let Self::Weights(shape) = self else {
             unreachable!()
         };
         Self::of(*shape)
@@ -97,6 +113,10 @@ impl Positional for Zeros {
         matches!(self, Self::Content(_)).then_some(self)
     }
 
+    fn as_weight_bias(&self) -> Option<&dyn WeightBias> {
+        matches!(self, Self::Weights(_)).then_some(self)
+    }
+
     fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
         matches!(self, Self::Gate(_)).then_some(self)
     }
@@ -122,6 +142,7 @@ fn what_does_not_fit_is_refused_before_it_is_read() {
         let words = "the shape of the bias is";
         cases.push((Box::new(ZeroBias(shape)), words));
         cases.push((Box::new(Zeros::Content(shape)), words));
+        cases.push((Box::new(Zeros::Weights(shape)), words));
     }
     for shape in [[1, HEADS, 5], [2, 1, 5], [2, HEADS, 1]] {
         cases.push((
@@ -161,6 +182,7 @@ fn what_does_not_fit_is_refused_before_it_is_read() {
             let at = Positions::default();
             for scheme in [
                 Zeros::Content(fits),
+                Zeros::Weights(fits),
                 Zeros::Gate([2, HEADS, 5]),
                 Zeros::Sides([2, HEADS, 5, 16]),
             ] {

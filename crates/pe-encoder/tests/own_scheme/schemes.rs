@@ -6,7 +6,7 @@ use burn::tensor::activation::{log_sigmoid, softplus};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use pe_burn::{
     Bias, Embed, ForgetGate, Layout, PositionError, Positional, Positions, Rotate, RotateByRows,
-    ScoreBias, Spectrum,
+    ScoreBias, Spectrum, WeightBias,
 };
 
 use super::formula::{Formula, Pair};
@@ -121,6 +121,35 @@ impl Formula for ByHand {
         let firsts = (0..a.len()).map(|i| a[i] * turned(i).1 - b[i] * turned(i).0);
         let seconds = (0..a.len()).map(|i| a[i] * turned(i).0 + b[i] * turned(i).1);
         firsts.chain(seconds).collect()
+    }
+}
+
+/// A tenth of the sine of the distance, more in later heads, added to weights after the softmax.
+pub struct AfterSoftmax;
+
+impl WeightBias for AfterSoftmax {
+    fn try_weight_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        let device = Device::flex();
+        let factors: Vec<f32> = (1..=HEADS).map(|head| 0.1 * head as f32).collect();
+        let factors = Tensor::<1>::from_floats(&factors[..], &device).reshape([1, HEADS, 1, 1]);
+        Ok(distances(queries, keys, &device)?.sin() * factors)
+    }
+}
+
+impl Positional for AfterSoftmax {
+    fn as_weight_bias(&self) -> Option<&dyn WeightBias> {
+        Some(self)
+    }
+}
+
+impl Formula for AfterSoftmax {
+    fn added_to_weight(&self, pair: &Pair<'_>) -> f64 {
+        let [query, key] = pair.positions;
+        0.1 * (pair.head + 1) as f64 * (query as f64 - key as f64).sin()
     }
 }
 

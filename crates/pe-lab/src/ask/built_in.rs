@@ -3,11 +3,11 @@
 use burn::module::Initializer;
 use burn::tensor::Device;
 use pe_burn::RopeScaling;
-use pe_burn::embedding::Gain;
+use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::rotary::FopeConfig;
 use pe_burn::{
     AlibiShape, Axes, Formula, PositionError, PositionalConfig, PositionalScheme,
-    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig,
+    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_encoder::Encoder;
 
@@ -159,6 +159,29 @@ impl Lab {
             "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
             |sizes| Ok(scaled_to_training(sizes)),
         )
+        .scheme(
+            "tupe",
+            "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
+            |sizes| sizes.library("tupe"),
+        )
+        .scheme_entry(
+            SchemeEntry::new(
+                "tupe_r",
+                "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
+                |sizes| Ok(with_ranges_of_distances(sizes.library("tupe")?)),
+            )
+            .with_here("the scores of distances start at N(0, 1), since these trainings are short"),
+        )
+        .scheme(
+            "erpe",
+            "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
+            |sizes| sizes.library("erpe"),
+        )
+        .scheme(
+            "time2vec",
+            "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
+            |sizes| Ok(waves_of_training(sizes)),
+        )
     }
 
     /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
@@ -222,6 +245,16 @@ fn large_enough_for_few_steps(encoding: PositionalConfig) -> PositionalConfig {
     }
 }
 
+fn with_ranges_of_distances(encoding: PositionalConfig) -> PositionalConfig {
+    match encoding {
+        PositionalConfig::Tupe(tupe) => {
+            let t5 = T5RelativeBiasConfig::new(tupe.heads).with_init(normal(1.0));
+            PositionalConfig::Tupe(tupe.with_relative(t5))
+        }
+        other => other,
+    }
+}
+
 fn with_a_trained_gain(encoding: PositionalConfig) -> PositionalConfig {
     match encoding {
         PositionalConfig::Sinusoidal(table) => {
@@ -256,6 +289,11 @@ fn whole_turns_in_training(sizes: &Sizes) -> PositionalConfig {
 fn scaled_to_training(sizes: &Sizes) -> PositionalConfig {
     let table = SinusoidalPositionalEncodingConfig::new(sizes.d_model).with_max_len(sizes.max_len);
     PositionalConfig::Sinusoidal(table.with_formula(Formula::tape(sizes.trained_len)))
+}
+
+/// In a longer test the line goes on past 1.
+fn waves_of_training(sizes: &Sizes) -> PositionalConfig {
+    PositionalConfig::Time2Vec(Time2VecConfig::new(sizes.d_model, sizes.trained_len as f64))
 }
 
 /// The schemes of `pe-burn` that no name makes here, and why.
@@ -366,13 +404,20 @@ impl SchemeConfig for PositionalConfig {
     fn takes_times(&self) -> bool {
         !matches!(
             self,
-            Self::Learned(_) | Self::T5(_) | Self::Shaw(_) | Self::Deberta(_)
+            Self::Learned(_)
+                | Self::T5(_)
+                | Self::Shaw(_)
+                | Self::Deberta(_)
+                | Self::Tupe(_)
+                | Self::Erpe(_)
         )
     }
 
     fn longest(&self) -> Option<usize> {
         match self {
             Self::Learned(table) => Some(table.max_len),
+            Self::Tupe(tupe) => Some(tupe.max_len),
+            Self::Erpe(erpe) => Some(erpe.max_len),
             _ => None,
         }
     }

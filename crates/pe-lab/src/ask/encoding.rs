@@ -203,12 +203,8 @@ impl Encoding {
     /// Whether the scheme acts in the layers of a model, so that a layer can be without it. The others are added to the
     /// token embeddings once, or do nothing.
     pub fn acts_in_layers(&self) -> bool {
-        self.init(&Device::flex()).is_ok_and(|scheme| {
-            scheme.as_rotate().is_some()
-                || scheme.as_bias().is_some()
-                || scheme.as_score_bias().is_some()
-                || scheme.as_forget_gate().is_some()
-        })
+        self.init(&Device::flex())
+            .is_ok_and(|scheme| scheme.acts_in_layers())
     }
 
     /// Whether the scheme is added to the token embeddings.

@@ -6,7 +6,7 @@
 //!
 //! | scheme | at another resolution | as in |
 //! |---|---|---|
-//! | tables that are added for a line of patches: `learned`, `sinusoidal`, `scaled_sinusoidal`, `tape` | rows are interpolated (bicubic) as the image that they are | ViT (Dosovitskiy et al. 2021, §3.2), MAE |
+//! | tables that are added for a line of patches: `learned`, `sinusoidal`, `scaled_sinusoidal`, `tape`, `time2vec` | rows are interpolated (bicubic) as the image that they are | ViT (Dosovitskiy et al. 2021, §3.2), MAE |
 //! | rows and columns: `sinusoidal_2d`, `rotary_2d` | coordinates are interpolated | EVA-02 (Fang et al. 2023) |
 //! | all others: distances on a line of patches | extended: patches are numbered on, row by row | |
 //!
@@ -109,6 +109,7 @@ mod tests {
             ("sinusoidal", AtResolution::Rows),
             ("scaled_sinusoidal", AtResolution::Rows),
             ("tape", AtResolution::Rows),
+            ("time2vec", AtResolution::Rows),
             ("sinusoidal_2d", AtResolution::Coordinates),
             ("rotary_2d", AtResolution::Coordinates),
             ("rotary", AtResolution::Extended),

@@ -147,7 +147,7 @@ impl Scheme {
         Self::for_lengths(name, model, max_tokens.into())
     }
 
-    /// The same where inputs of the training are shorter than the longest ones, which scalings of RoPE and FoPE depend on.
+    /// The same where inputs of the training are shorter than the longest ones, which scalings of RoPE, FoPE, tAPE and Time2Vec depend on.
     ///
     /// # Errors
     ///
@@ -467,7 +467,7 @@ mod tests {
 
     /// The length is that of the training and not that of the longest test, and another base keeps it.
     #[test]
-    fn tape_has_the_length_of_the_training() {
+    fn tape_and_time2vec_have_the_length_of_the_training() {
         let lengths = Lengths {
             trained: 22,
             longest: 82,
@@ -480,6 +480,11 @@ mod tests {
             assert_eq!(table.formula, Formula::Tape { length: 22, base });
             assert_eq!((table.d_model, table.max_len), (64, 82));
         }
+        let scheme = Scheme::for_lengths("time2vec", &ModelSpec::default(), lengths).unwrap();
+        let Some(PositionalConfig::Time2Vec(waves)) = scheme.encoding.downcast() else {
+            panic!("{scheme:?}")
+        };
+        assert_eq!((waves.d_model, waves.span), (64, 22.0));
     }
 
     #[test]

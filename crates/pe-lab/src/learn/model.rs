@@ -406,6 +406,10 @@ mod tests {
             ("kerple", 2 * 4),
             ("fire", fire),
             ("scaled_sinusoidal", 1),
+            ("time2vec", 2 * 64),
+            ("tupe", 82 * 64 + 2 * 64 * 64),
+            ("erpe", (2 * 82 - 1) * 4),
+            ("tupe_r", 82 * 64 + 2 * 64 * 64 + 32 * 4),
             ("randomized_rotary", 0),
         ] {
             assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");

@@ -402,10 +402,7 @@ impl Network for Mean {
     }
 
     fn takes(&self, scheme: &dyn Positional) -> Result<(), String> {
-        match scheme.as_rotate().is_some()
-            || scheme.as_bias().is_some()
-            || scheme.as_score_bias().is_some()
-        {
+        match scheme.acts_in_layers() {
             true => Err("it has no attention".into()),
             false => Ok(()),
         }
