@@ -101,6 +101,13 @@ fn ts() {
 }
 
 #[test]
+fn arff() {
+    fuzz("arff", corpus("arff"), |file| {
+        data(file, Reading::default())
+    });
+}
+
+#[test]
 fn json_lines() {
     fuzz("jsonl", corpus("jsonl"), |file| {
         data(file, Reading::default())

@@ -29,6 +29,8 @@ pub enum Format {
     Series,
     /// Labelled series, each on a line.
     Ts,
+    /// Labelled series or rows of numbers, below a header that says what each attribute is.
+    Arff,
     /// Images, in a folder for each class, or as a study keeps them.
     Images,
 }
@@ -50,10 +52,11 @@ impl Format {
                 ))),
             },
             "json" => Err(Problem::Json),
-            "ts" => match reading.not_about_records(TokenKind::Numbers) {
-                None => Ok(Self::Ts),
+            ending @ ("ts" | "arff") => match reading.not_about_records(TokenKind::Numbers) {
+                None if ending == "ts" => Ok(Self::Ts),
+                None => Ok(Self::Arff),
                 Some(flag) => Err(Problem::Reading(format!(
-                    "{flag} is not about a file of labelled series (.ts), which says itself what is in it"
+                    "{flag} is not about a file of labelled series (.{ending}), which says itself what is in it"
                 ))),
             },
             _ if reading.target.is_some() => Ok(Self::Series),
@@ -94,9 +97,13 @@ impl Format {
         match self {
             Self::Ids => true,
             Self::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-            Self::Csv | Self::JsonLines | Self::Fasta | Self::Series | Self::Ts | Self::Images => {
-                false
-            }
+            Self::Csv
+            | Self::JsonLines
+            | Self::Fasta
+            | Self::Series
+            | Self::Ts
+            | Self::Arff
+            | Self::Images => false,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.ts` | a series and its class on each line, as aeon and sktime have them | predict the class |
+//! | `.arff` | series or rows of numbers with a nominal class, as the UEA and UCR archive and Weka have them | predict the class |
 //! | `.fasta`, `.fa`, `.fna`, `.faa`, `.fastq`, `.fq` | sequences of DNA, RNA or protein; the class is the last word of the header | predict the class |
 //! | `.txt`, `.md`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
@@ -23,7 +24,9 @@
 //! token of its own, and empty cells at the end of a row end it.
 
 mod alike;
+mod arff;
 mod binary;
+mod channels;
 mod csv;
 mod dates;
 mod describe;

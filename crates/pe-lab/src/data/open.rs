@@ -10,7 +10,7 @@ use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
-use super::{binary, csv, fasta, jsonl, looks, packed, ts};
+use super::{arff, binary, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
 /// The format of a file, if the settings are for files of this format.
@@ -159,6 +159,10 @@ pub(super) fn rows_of(
         Format::Ts => {
             check_lines(text)?;
             ts::read(text, labels, collector)?
+        }
+        Format::Arff => {
+            check_lines(text)?;
+            arff::read(text, labels, collector)?
         }
         Format::Fasta => fasta::read(text, labels, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,

@@ -327,8 +327,12 @@ impl Collector {
         }
         if self.ended_by_empty > 0 {
             notes.push(format!(
-                "{} with empty cells at the end: there the row ends",
-                rows(self.ended_by_empty)
+                "{} with {} at the end: there the row ends",
+                rows(self.ended_by_empty),
+                match self.channels {
+                    None => "empty cells",
+                    Some(_) => "missing values",
+                }
             ));
         }
         (

@@ -12,9 +12,10 @@
 //! The channels of a series stand between colons, the last field is its class. Series may differ in length, and `?` or `NaN`
 //! is a missing value. Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
 
+use super::channels::{check, check_class, steps};
 use super::error::Problem;
 use super::quote::shorten;
-use super::rows::{Collector, Labels, Tokens};
+use super::rows::{Collector, Labels};
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -53,12 +54,13 @@ pub(super) fn read(
             false => None,
         };
         let expected = *channels.get_or_insert(fields.len());
-        if let Err(what) = header.series(&fields, expected, label) {
-            rows.reject(at, || what);
-            continue;
+        match header.series(&fields, expected, label) {
+            Err(what) => rows.reject(at, || what),
+            Ok(channels) => {
+                rows.measure(expected);
+                rows.take(at, labels.of(label), None, steps(&channels))?;
+            }
         }
-        rows.measure(expected);
-        rows.take(at, labels.of(label), None, steps(&fields))?;
     }
     let channels = channels.unwrap_or(1);
     Ok(vec![format!(
@@ -129,52 +131,27 @@ impl Header {
         Ok(())
     }
 
-    /// Checks the channels and the class of a series.
-    fn series(&self, fields: &[&str], channels: usize, label: Option<&str>) -> Result<(), String> {
+    /// The cells of the channels of a series, if they and its class are as the file says.
+    fn series<'a>(
+        &self,
+        fields: &[&'a str],
+        channels: usize,
+        label: Option<&str>,
+    ) -> Result<Vec<Vec<&'a str>>, String> {
         if fields.len() != channels {
             return Err(format!(
                 "{} channels, and there are {channels}",
                 fields.len()
             ));
         }
-        let steps = |field: &str| field.split(',').count();
-        let first = steps(fields[0]);
-        if let Some(other) = fields.iter().position(|field| steps(field) != first) {
-            return Err(format!(
-                "channel {} has {} steps, and channel 1 has {first}",
-                other + 1,
-                steps(fields[other])
-            ));
-        }
+        let cells = fields.iter().map(|field| field.split(',').collect());
+        let cells: Vec<Vec<&str>> = cells.collect();
+        check(&cells)?;
         match (&self.classes, label) {
-            (Some(known), Some(label))
-                if !known.is_empty() && !known.iter().any(|k| k == label) =>
-            {
-                Err(format!(
-                    "the class {} is not among those of @classLabel: {}",
-                    shorten(label),
-                    known.join(", ")
-                ))
-            }
-            _ => Ok(()),
+            (Some(known), Some(label)) => check_class(label, known, "@classLabel")?,
+            _ => {}
         }
-    }
-}
-
-/// The steps of a series, each with the numbers of all channels.
-fn steps(channels: &[&str]) -> Tokens {
-    let mut columns: Vec<_> = channels.iter().map(|channel| channel.split(',')).collect();
-    let mut tokens = Tokens::default();
-    loop {
-        let step: Vec<&str> = columns.iter_mut().filter_map(Iterator::next).collect();
-        if step.is_empty() {
-            return tokens;
-        }
-        let cell = |cell: &&str| match cell.trim() {
-            "" => "?".to_string(),
-            cell => cell.to_string(),
-        };
-        tokens.push(&step.iter().map(cell).collect::<Vec<_>>().join(" "));
+        Ok(cells)
     }
 }
 
