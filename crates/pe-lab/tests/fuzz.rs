@@ -108,6 +108,19 @@ fn arff() {
 }
 
 #[test]
+fn whole_series_of_a_long_table() {
+    fuzz("long", corpus("long"), |file| {
+        let of = |skip_bad| Reading {
+            id: Some("id".into()),
+            time: Some("time".into()),
+            skip_bad,
+            ..Reading::default()
+        };
+        data(file, of(0)) | data(file, of(9))
+    });
+}
+
+#[test]
 fn json_lines() {
     fuzz("jsonl", corpus("jsonl"), |file| {
         data(file, Reading::default())

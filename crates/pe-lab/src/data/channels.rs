@@ -45,6 +45,29 @@ pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(
     ))
 }
 
+/// The step between times that rise by equal steps. A series of one time has none.
+///
+/// # Errors
+///
+/// With the number of the first time, from 1, that does not lie one step after the time before it.
+pub(super) fn steady(times: &[f64]) -> Result<Option<f64>, usize> {
+    /// Times are in days, where a millisecond has a few of the last bits of a number.
+    const SLACK: f64 = 1e-8;
+    let [first, second, ..] = times else {
+        return Ok(None);
+    };
+    let step = second - first;
+    let differs = |pair: &[f64]| {
+        let found = pair[1] - pair[0];
+        (found - step).abs() > SLACK + 1e-6 * step.abs()
+    };
+    match times.windows(2).position(differs) {
+        _ if step <= 0.0 => Err(2),
+        Some(at) => Err(at + 2),
+        None => Ok(Some(step)),
+    }
+}
+
 /// The steps of a series, each with the cells of all channels. An empty cell is a missing value.
 pub(super) fn steps<T: AsRef<str>>(channels: &[Vec<T>]) -> Tokens {
     let count = channels.iter().map(Vec::len).min().unwrap_or(0);

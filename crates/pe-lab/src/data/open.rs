@@ -10,6 +10,7 @@ use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
+use super::series::{self, Form};
 use super::{arff, binary, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
@@ -152,6 +153,9 @@ pub(super) fn rows_of(
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
+        Format::Csv | Format::JsonLines if reading.id.is_some() => {
+            series::read_long(text, reading, Form::of(path), labels, collector)?
+        }
         Format::JsonLines => {
             check_lines(text)?;
             jsonl::read(text, reading, labels, collector)?

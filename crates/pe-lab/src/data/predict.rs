@@ -57,6 +57,14 @@ impl DataTask {
             ..reading.clone()
         };
         match self.spec.format {
+            Format::Csv | Format::JsonLines if reading.id.is_some() => {
+                let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
+                let columns = series::channels_of(&text, &reading, series::Form::of(file))?;
+                Ok(Reading {
+                    columns: Some(columns),
+                    ..reading
+                })
+            }
             Format::Csv => {
                 let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
                 let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
@@ -83,6 +91,7 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
     let mut collector = Collector::new(reading.max_len);
     let text = text(file, bytes)?;
     let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;
+    let names = collector.names();
     let Rows {
         rows,
         words,
@@ -106,8 +115,11 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         Ok(Sample::new(input, vec![open_answer(position)]))
     };
     Ok(ToPredict {
-        about: "row",
-        names: (1..=rows.len()).map(|row| row.to_string()).collect(),
+        about: if names.is_empty() { "row" } else { "series" },
+        names: match names.is_empty() {
+            true => (1..=rows.len()).map(|row| row.to_string()).collect(),
+            false => names,
+        },
         samples: rows
             .iter()
             .map(|row| &row.tokens[..])

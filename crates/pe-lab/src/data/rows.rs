@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::{BadLine, Problem, SHOWN};
+use super::header::list;
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
 use super::numbers;
 use super::quote::{grouped, shorten};
@@ -129,6 +130,9 @@ pub(super) struct Collector {
     written: Option<TokenKind>,
     /// Where tokens are numbers: how many each has.
     channels: Option<usize>,
+    /// The columns that the numbers of tokens are from, where those of all files have to be the same.
+    columns: Option<Vec<String>>,
+    names: Vec<String>,
     /// The rows with empty cells between others, and those that end with empty cells.
     with_empty: usize,
     ended_by_empty: usize,
@@ -157,6 +161,26 @@ impl Collector {
         self.channels = self.channels.or(Some(channels));
     }
 
+    /// The same of numbers from these columns.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Test`] where those of the file before are others.
+    pub fn measure_columns(&mut self, columns: &[String]) -> Result<(), Problem> {
+        self.measure(columns.len());
+        match &self.columns {
+            Some(before) if before != columns => Err(Problem::Test(format!(
+                "its channels are {}, and those of the first file {}, in this order; name them with --columns",
+                list(columns),
+                list(before)
+            ))),
+            _ => {
+                self.columns = Some(columns.to_vec());
+                Ok(())
+            }
+        }
+    }
+
     /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
     /// if there is one.
     pub fn settle(&mut self, found: TokenKind) -> TokenKind {
@@ -177,6 +201,11 @@ impl Collector {
         let channels = self.channels?;
         let mut kept = tokens.kept.iter();
         kept.find_map(|token| numbers::step(token, channels).err())
+    }
+
+    /// The name of each row, where rows have names of their own.
+    pub fn names(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.names)
     }
 
     /// The number of rows so far.
@@ -269,6 +298,27 @@ impl Collector {
                 tokens: tokens.collect(),
                 label,
             });
+        }
+        Ok(())
+    }
+
+    /// The same of a row with a name of its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`take`](Self::take).
+    pub fn take_named(
+        &mut self,
+        line: usize,
+        name: &str,
+        label: &str,
+        group: Option<&str>,
+        tokens: Tokens,
+    ) -> Result<(), Problem> {
+        let before = self.rows.len();
+        self.take(line, label, group, tokens)?;
+        if self.rows.len() > before {
+            self.names.push(name.to_string());
         }
         Ok(())
     }

@@ -1,0 +1,618 @@
+//! Whole series in a long table: a row is a step, and a column says of which series. The label of a series stands in each of
+//! its rows.
+//!
+//! ```text
+//! id,time,x,y,label
+//! a,0,0.5,1.0,left
+//! a,1,0.7,1.1,left
+//! b,0,0.2,0.4,right
+//! ```
+
+use std::collections::HashMap;
+
+use csv::StringRecord;
+
+use super::super::channels;
+use super::super::csv::{TIMES, ranges};
+use super::super::dates::Clock;
+use super::super::error::Problem;
+use super::super::header::{column, list};
+use super::super::numbers::number;
+use super::super::quote::{grouped, shorten};
+use super::super::reading::Reading;
+use super::super::rows::{Collector, Labels, Tokens};
+use super::rows::{Form, Rows};
+use super::table::clock;
+use super::time::{Survey, Time, cell, has};
+
+/// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
+/// that cannot be used is left out as a whole, or refused.
+///
+/// # Errors
+///
+/// A [`Problem`] that names the flag for columns that are not there, [`Problem::TooManyRows`].
+pub(in super::super) fn read(
+    text: &str,
+    reading: &Reading,
+    form: Form,
+    labels: Labels,
+    collector: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    let table = Rows::of(text, reading, form)?;
+    let places = Places::of(&table, reading, labels)?;
+    let names = |columns: &[usize]| -> Vec<String> {
+        columns.iter().map(|at| table.names[*at].clone()).collect()
+    };
+    let channels = names(&places.channels);
+    collector.measure_columns(&channels)?;
+    let mut found = Found::default();
+    table.each(|line, row| {
+        match row {
+            Err(what) => collector.reject(line, || what),
+            Ok(row) => found.add(line, row, &table.names, &places, labels),
+        }
+        Ok(())
+    })?;
+    let (mut uneven, count) = (0, found.series.len());
+    for (id, series) in found.ids.into_iter().zip(found.series) {
+        uneven += usize::from(series.end(&id, labels, collector)?);
+    }
+    let mut notes = vec![format!(
+        "a series is all rows of one {}, in {}; {}: {}; {}{}",
+        shorten(&table.names[places.id]),
+        match &places.time {
+            Some((time, clock)) => format!("the order of {} ({clock})", shorten(&time.name)),
+            None => "the order of the file".to_string(),
+        },
+        match channels.len() {
+            1 => "one channel".to_string(),
+            count => format!("{} channels", grouped(count)),
+        },
+        list(&channels),
+        match places.label {
+            Some(label) => format!("label from {}", shorten(&table.names[label])),
+            None => "label from nowhere".to_string(),
+        },
+        match places.group {
+            Some(group) => format!("; groups from {}", shorten(&table.names[group])),
+            None => String::new(),
+        }
+    )];
+    if uneven > 0 {
+        notes.push(format!(
+            "the steps of time differ inside of {} of {} series; times say the order alone, and each row counts as one step",
+            grouped(uneven),
+            grouped(count)
+        ));
+    }
+    let unread: Vec<usize> = (0..table.names.len())
+        .filter(|at| !places.has(*at))
+        .collect();
+    if !unread.is_empty() {
+        notes.push(format!("columns not read: {}", list(&names(&unread))));
+    }
+    notes.extend(table.notes.iter().cloned());
+    Ok(notes)
+}
+
+/// The names of the columns of the channels.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub(in super::super) fn channels_of(
+    text: &str,
+    reading: &Reading,
+    form: Form,
+) -> Result<Vec<String>, Problem> {
+    let table = Rows::of(text, reading, form)?;
+    let channels = Places::of(&table, reading, Labels::IfAny)?.channels;
+    Ok(channels
+        .into_iter()
+        .map(|at| table.names[at].clone())
+        .collect())
+}
+
+/// Which columns are what.
+struct Places {
+    id: usize,
+    time: Option<(Time, Clock)>,
+    /// Series to predict need no label.
+    label: Option<usize>,
+    group: Option<usize>,
+    channels: Vec<usize>,
+}
+
+impl Places {
+    fn of(table: &Rows<'_>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
+        let names = &table.names;
+        let id = table.find("--id", reading.id.as_deref().unwrap_or_default())?;
+        let time = reading.time.as_deref();
+        let time = time.map(|name| Time::find(table, name)).transpose()?;
+        let label = match (&reading.label, labels) {
+            (Some(name), Labels::Needed) => Some(table.find("--label", name)?),
+            (Some(name), Labels::IfAny) => table.find("--label", name).ok(),
+            (None, _) => column(names, reading.usual_label()),
+        };
+        if label.is_none() && labels == Labels::Needed {
+            return Err(Problem::Reading(format!(
+                "--id reads the label of each series from a column `{}`, and the columns are {}; name yours with --label COLUMN",
+                reading.usual_label(),
+                list(names)
+            )));
+        }
+        let group = reading.group.as_deref();
+        let group = group.map(|name| table.find("--group", name)).transpose()?;
+        let taken = [("--id", Some(id)), ("--label", label), ("--group", group)];
+        let is_taken =
+            |at: usize| taken.iter().any(|(_, place)| *place == Some(at)) || has(&time, at);
+        for (number, (flag, place)) in taken.iter().enumerate() {
+            let Some(place) = place else { continue };
+            let other = taken[..number]
+                .iter()
+                .find(|(_, other)| *other == Some(*place));
+            let other = other
+                .map(|(other, _)| *other)
+                .or(has(&time, *place).then_some("--time"));
+            // The rows of a series stay together anyway: a group may be named by the same column.
+            if let Some(other) = other.filter(|other| (*other, *flag) != ("--id", "--group")) {
+                return Err(Problem::Reading(format!(
+                    "{other} and {flag} both name {}",
+                    shorten(&names[*place])
+                )));
+            }
+        }
+        let channels = match &reading.columns {
+            Some(named) => ranges(names, named, |name| table.find("--columns", name), is_taken)?,
+            None => (0..names.len()).filter(|at| !is_taken(*at)).collect(),
+        };
+        if let Some(wrong) = channels.iter().find(|at| is_taken(**at)) {
+            return Err(Problem::Reading(format!(
+                "--columns names {}, which is no channel, since another flag names it or it is the label",
+                shorten(&names[*wrong])
+            )));
+        }
+        let sounds = |at: &&usize| TIMES.contains(&names[**at].to_ascii_lowercase().as_str());
+        if let (None, None, Some(at)) = (&time, &reading.columns, channels.iter().find(sounds)) {
+            let name = shorten(&names[*at]);
+            return Err(Problem::Reading(format!(
+                "the column {name} sounds like a time: say --time {name} if it is, or name the channels with --columns"
+            )));
+        }
+        if channels.is_empty() {
+            return Err(Problem::Reading(format!(
+                "no column is left for the numbers of the series; the columns are {}",
+                list(names)
+            )));
+        }
+        let time = match time {
+            None => None,
+            Some(time) => {
+                let seen = Survey::of(table, Some(&time))?;
+                let clock = match time.columns[..] {
+                    [column] => clock(&time, &seen.columns[column].dates)?,
+                    _ => clock(&time, &seen.times)?,
+                };
+                Some((time, clock))
+            }
+        };
+        Ok(Self {
+            id,
+            time,
+            label,
+            group,
+            channels,
+        })
+    }
+
+    fn has(&self, column: usize) -> bool {
+        let time = self
+            .time
+            .as_ref()
+            .map_or(&[][..], |(time, _)| &time.columns);
+        [Some(self.id), self.label, self.group].contains(&Some(column))
+            || time.contains(&column)
+            || self.channels.contains(&column)
+    }
+}
+
+/// The series of a table, in the order in which they first occur.
+#[derive(Default)]
+struct Found {
+    ids: Vec<String>,
+    series: Vec<Series>,
+    places: HashMap<String, usize>,
+}
+
+impl Found {
+    fn add(
+        &mut self,
+        line: usize,
+        row: &StringRecord,
+        names: &[String],
+        places: &Places,
+        labels: Labels,
+    ) {
+        let id = cell(row, places.id);
+        let place = *self.places.entry(id.to_string()).or_insert_with(|| {
+            self.ids.push(id.to_string());
+            self.series.push(Series::new(line));
+            self.series.len() - 1
+        });
+        let series = &mut self.series[place];
+        if series.bad.is_none()
+            && let Err(what) = series.add(line, row, names, places, labels)
+        {
+            series.bad = Some((line, what));
+        }
+    }
+}
+
+/// A series that is being read.
+struct Series {
+    line: usize,
+    /// Its label and its group, and the line on which each was first read.
+    label: Option<(String, usize)>,
+    group: Option<(String, usize)>,
+    steps: Vec<Step>,
+    /// What is wrong with it first, and on which line.
+    bad: Option<(usize, String)>,
+}
+
+struct Step {
+    /// The time as a number and as it is written; without times, the number of the step.
+    time: f64,
+    written: String,
+    line: usize,
+    numbers: String,
+}
+
+impl Series {
+    fn new(line: usize) -> Self {
+        Self {
+            line,
+            label: None,
+            group: None,
+            steps: Vec::new(),
+            bad: None,
+        }
+    }
+
+    /// Adds a step, or says what is wrong with it.
+    fn add(
+        &mut self,
+        line: usize,
+        row: &StringRecord,
+        names: &[String],
+        places: &Places,
+        labels: Labels,
+    ) -> Result<(), String> {
+        if cell(row, places.id).is_empty() {
+            return Err(format!(
+                "{} is empty, and it says of which series the row is",
+                shorten(&names[places.id])
+            ));
+        }
+        if let Some(at) = places.label {
+            let label = cell(row, at);
+            if label.is_empty() && labels == Labels::Needed {
+                return Err(format!("the label {} is empty", shorten(&names[at])));
+            }
+            same(&mut self.label, label, line, "label")?;
+        }
+        if let Some(at) = places.group {
+            same(&mut self.group, cell(row, at), line, "group")?;
+        }
+        let is_number = |at: &&usize| number(cell(row, **at)).is_some();
+        if let Some(wrong) = places.channels.iter().find(|at| !is_number(at)) {
+            return Err(format!(
+                "column {}: {} is no number; a missing value is an empty cell or ?",
+                shorten(&names[*wrong]),
+                shorten(cell(row, *wrong))
+            ));
+        }
+        let (time, written) = match &places.time {
+            None => (self.steps.len() as f64, String::new()),
+            Some((time, clock)) => {
+                let written = time.cell(names, row);
+                let parsed = clock.parse(&written).ok_or_else(|| {
+                    format!(
+                        "the time {} is {}, and the other times are {clock}",
+                        shorten(&time.name),
+                        shorten(&written)
+                    )
+                })?;
+                (parsed, written.into_owned())
+            }
+        };
+        let cells = places.channels.iter().map(|at| cell(row, *at));
+        self.steps.push(Step {
+            time,
+            written,
+            line,
+            numbers: channels::step(cells),
+        });
+        Ok(())
+    }
+
+    /// Hands the series on in the order of time, and says whether its times are uneven.
+    fn end(mut self, id: &str, labels: Labels, rows: &mut Collector) -> Result<bool, Problem> {
+        self.steps
+            .sort_by(|one, other| one.time.total_cmp(&other.time));
+        let mut pairs = self.steps.windows(2);
+        if let Some(pair) = pairs.find(|pair| pair[0].time == pair[1].time) {
+            self.bad.get_or_insert_with(|| {
+                let what = format!(
+                    "the time {} is that of line {} too; every row of a series takes a time of its own",
+                    shorten(&pair[1].written),
+                    grouped(pair[0].line)
+                );
+                (pair[1].line, what)
+            });
+        }
+        if let Some((line, what)) = self.bad {
+            rows.reject(line, || match id {
+                "" => what,
+                _ => format!("series {}: {what}", shorten(id)),
+            });
+            return Ok(false);
+        }
+        let times: Vec<f64> = self.steps.iter().map(|step| step.time).collect();
+        let mut tokens = Tokens::default();
+        self.steps
+            .iter()
+            .for_each(|step| tokens.push(&step.numbers));
+        let label = self.label.as_ref().map(|(label, _)| label.as_str());
+        let group = self.group.as_ref().map(|(group, _)| group.as_str());
+        rows.take_named(self.line, id, labels.of(label), group, tokens)?;
+        Ok(channels::steady(&times).is_err())
+    }
+}
+
+/// Checks that a series says the same in all its rows.
+fn same(
+    known: &mut Option<(String, usize)>,
+    found: &str,
+    line: usize,
+    what: &str,
+) -> Result<(), String> {
+    let (first, on) = known.get_or_insert_with(|| (found.to_string(), line));
+    match first == found {
+        true => Ok(()),
+        false => Err(format!(
+            "the {what} is {}, and {} on line {}; it takes one for all rows of a series",
+            shorten(found),
+            shorten(first),
+            grouped(*on)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::rows;
+    use super::*;
+
+    const TWO: &str = "id,time,x,y,label\na,1,0.7,?,left\nb,0,-2,,right\n\na,0,0.5,1,left\nb,0.5,3,4,right\na,2,9,9,left\n";
+
+    #[derive(Debug)]
+    struct Read {
+        rows: rows::Rows,
+        names: Vec<String>,
+        notes: Vec<String>,
+    }
+
+    fn read_as(text: &str, labels: Labels, change: impl Fn(&mut Reading)) -> Result<Read, String> {
+        let mut reading = Reading {
+            id: Some("id".into()),
+            time: Some("time".into()),
+            ..Reading::default()
+        };
+        change(&mut reading);
+        let mut rows = Collector::new(None);
+        let form = match text.starts_with('{') {
+            true => Form::JsonLines,
+            false => Form::Table(None),
+        };
+        let notes = read(text, &reading, form, labels, &mut rows).and_then(|mut notes| {
+            notes.extend(rows.end_file(reading.skip_bad)?);
+            Ok(notes)
+        });
+        let notes = notes.map_err(|error| error.to_string())?;
+        let names = rows.names();
+        Ok(Read {
+            names,
+            rows: rows.finish(),
+            notes,
+        })
+    }
+
+    fn said(text: &str, change: impl Fn(&mut Reading)) -> String {
+        read_as(text, Labels::Needed, change)
+            .map(|_| ())
+            .unwrap_err()
+    }
+
+    #[test]
+    fn a_series_is_all_rows_of_one_id_in_the_order_of_time() {
+        let Read { rows, names, notes } = read_as(TWO, Labels::Needed, |_| ()).unwrap();
+        assert_eq!(
+            notes,
+            [
+                "a series is all rows of one `id`, in the order of `time` (numbers); 2 channels: `x`, `y`; label from `label`"
+            ]
+        );
+        assert_eq!(
+            (rows.channels, &names[..]),
+            (Some(2), &["a".to_string(), "b".into()][..])
+        );
+        let words = |row: usize| -> Vec<&str> {
+            rows.rows[row]
+                .tokens
+                .iter()
+                .map(|at| rows.words[*at as usize].as_str())
+                .collect()
+        };
+        assert_eq!(
+            (words(0), words(1)),
+            (vec!["0.5 1", "0.7 ?", "9 9"], vec!["-2 ?", "3 4"])
+        );
+        assert_eq!(rows.labels, ["left", "right"]);
+        // The same as JSON lines, with other line ends, and in another order of the rows.
+        let json = TWO
+            .lines()
+            .skip(1)
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                let of = |at: usize| line.split(',').nth(at).unwrap();
+                let number = |at| {
+                    Some(of(at))
+                        .filter(|cell| cell.parse::<f64>().is_ok())
+                        .unwrap_or("null")
+                };
+                format!(
+                    "{{\"id\": \"{}\", \"time\": {}, \"x\": {}, \"y\": {}, \"label\": \"{}\"}}\n",
+                    of(0),
+                    of(1),
+                    number(2),
+                    number(3),
+                    of(4)
+                )
+            });
+        let json: String = json.collect();
+        assert_eq!(read_as(&json, Labels::Needed, |_| ()).unwrap().rows, rows);
+        let mixed = TWO.replacen('\n', "\r\n", 3);
+        assert_eq!(read_as(&mixed, Labels::Needed, |_| ()).unwrap().rows, rows);
+    }
+
+    #[test]
+    fn times_say_the_order_and_uneven_ones_are_told() {
+        let uneven = TWO.replace("a,2,", "a,9,");
+        let Read { notes, .. } = read_as(&uneven, Labels::Needed, |_| ()).unwrap();
+        assert!(
+            notes[1].contains("the steps of time differ inside of 1 of 2 series"),
+            "{notes:?}"
+        );
+        let at = |time: &str| format!("a,2024-01-31 {time},");
+        let dates = TWO
+            .replace("a,0,", &at("10:00"))
+            .replace("a,1,", &at("10:01"));
+        let dates = dates.replace("a,2,", &at("10:02"));
+        let dates = dates
+            .replace("b,0,", "b,2024-01-31,")
+            .replace("b,0.5,", "b,2024-02-01,");
+        let Read { rows, notes, .. } = read_as(&dates, Labels::Needed, |_| ()).unwrap();
+        assert!(notes[0].contains("`time` (dates)"), "{notes:?}");
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert_eq!(rows.words[0], "0.5 1");
+    }
+
+    #[test]
+    fn columns_are_as_the_flags_say() {
+        let twice = said(TWO, |reading| reading.group = Some("label".into()));
+        assert!(
+            twice.contains("--label and --group both name `label`"),
+            "{twice}"
+        );
+        let Read { rows, notes, .. } = read_as(TWO, Labels::Needed, |reading| {
+            reading.columns = Some(vec!["y".into()]);
+            reading.time = None;
+        })
+        .unwrap();
+        assert_eq!(rows.words, ["?", "1", "9", "4"]);
+        assert!(
+            notes[0].contains("in the order of the file; one channel: `y`"),
+            "{notes:?}"
+        );
+        assert!(
+            notes.contains(&"columns not read: `time`, `x`".to_string()),
+            "{notes:?}"
+        );
+        let open = TWO
+            .replace(",label", "")
+            .replace(",left", "")
+            .replace(",right", "");
+        let Read { rows, .. } = read_as(&open, Labels::IfAny, |_| ()).unwrap();
+        assert_eq!(rows.labels, ["?"]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_with_its_lines_and_values() {
+        for (from, to, what) in [
+            (
+                "a,2,9,9,left",
+                "a,2,9,9,right",
+                "line 7: series `a`: the label is `right`, and `left` on line 2",
+            ),
+            (
+                "a,2,9,9,left",
+                "a,2,9,9,",
+                "line 7: series `a`: the label `label` is empty",
+            ),
+            (
+                "a,2,9",
+                "a,1.0,9",
+                "line 7: series `a`: the time `1.0` is that of line 2 too",
+            ),
+            (
+                "a,2,9",
+                "a,x,9",
+                "line 7: series `a`: the time `time` is `x`, and the other times are numbers",
+            ),
+            (
+                "a,2,9",
+                "a,inf,9",
+                "line 7: series `a`: the time `time` is `inf`",
+            ),
+            (
+                "a,2,9,9",
+                "a,2,x,9",
+                "line 7: series `a`: column `x`: `x` is no number",
+            ),
+            (
+                "a,2,9,9",
+                "a,2,9,inf",
+                "line 7: series `a`: column `y`: `inf` is no number",
+            ),
+            ("a,2,9,9", ",2,9,9", "line 7: `id` is empty"),
+            (
+                "a,2,9,9,left",
+                "a,2,9,9,left,1",
+                "line 7: 6 fields, and the header has 5",
+            ),
+            (
+                "a,2,9,9,left",
+                "a,2,\"9,9,left\na,3,1,1,left",
+                "line 7: a double quote is not closed",
+            ),
+            (
+                ",label\n",
+                ",class\n",
+                "--id reads the label of each series from a column `label`",
+            ),
+        ] {
+            let message = said(&TWO.replacen(from, to, 1), |_| ());
+            assert!(message.contains(what), "{what}\n{message}");
+        }
+        let no_time = said(TWO, |reading| reading.time = None);
+        assert!(
+            no_time.contains("the column `time` sounds like a time: say --time `time`"),
+            "{no_time}"
+        );
+        let unknown = said(TWO, |reading| reading.id = Some("uid".into()));
+        assert!(unknown.contains("--id names `uid`"), "{unknown}");
+        let Read { names, notes, .. } = read_as(
+            &TWO.replace("b,0.5,3", "b,0.5,x"),
+            Labels::Needed,
+            |reading| {
+                reading.skip_bad = 1;
+            },
+        )
+        .unwrap();
+        assert_eq!(names, ["a"]);
+        assert!(
+            notes.last().unwrap().contains("1 bad line left out"),
+            "{notes:?}"
+        );
+    }
+}
