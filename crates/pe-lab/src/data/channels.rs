@@ -51,21 +51,24 @@ pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(
 ///
 /// With the number of the first time, from 1, that does not lie one step after the time before it.
 pub(super) fn steady(times: &[f64]) -> Result<Option<f64>, usize> {
-    /// Times are in days, where a millisecond has a few of the last bits of a number.
-    const SLACK: f64 = 1e-8;
     let [first, second, ..] = times else {
         return Ok(None);
     };
     let step = second - first;
-    let differs = |pair: &[f64]| {
-        let found = pair[1] - pair[0];
-        (found - step).abs() > SLACK + 1e-6 * step.abs()
-    };
+    let differs = |pair: &[f64]| !is_step(pair[1] - pair[0], step, times);
     match times.windows(2).position(differs) {
         _ if step <= 0.0 => Err(2),
         Some(at) => Err(at + 2),
         None => Ok(Some(step)),
     }
+}
+
+/// Whether two steps are the same but for the last bits of the times that they lie between.
+pub(super) fn is_step(found: f64, step: f64, times: &[f64]) -> bool {
+    let largest = times
+        .iter()
+        .fold(0.0, |largest: f64, time| largest.max(time.abs()));
+    (found - step).abs() <= 8.0 * f64::EPSILON * largest + 1e-6 * step.abs()
 }
 
 /// The steps of a series, each with the cells of all channels. An empty cell is a missing value.

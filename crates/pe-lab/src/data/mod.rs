@@ -63,6 +63,7 @@ mod sequences;
 mod series;
 mod spec;
 mod split;
+mod stamps;
 mod task;
 #[cfg(test)]
 mod tests;

@@ -10,12 +10,13 @@
 //! ```
 //!
 //! The channels of a series stand between colons, the last field is its class. Series may differ in length, and `?` or `NaN`
-//! is a missing value. Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
+//! is a missing value. With `@timeStamps true` a value is `(TIME,VALUE)`: see [`stamps`](super::stamps). Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
 
 use super::channels::{check, check_class, steps};
 use super::error::Problem;
 use super::quote::shorten;
 use super::rows::{Collector, Labels};
+use super::stamps::{self, Stamps};
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -46,15 +47,22 @@ pub(super) fn read(
     }
     let mut channels = header.channels;
     for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-        let mut fields: Vec<&str> = line.split(':').map(str::trim).collect();
+        let mut fields: Vec<&str> = match header.has_stamps {
+            true => stamps::fields(line),
+            false => line.split(':').map(str::trim).collect(),
+        };
         // A series to predict may have no class: then every field is a channel.
         let is_open = labels == Labels::IfAny && channels == Some(fields.len());
         let label = match header.classes.is_some() && !is_open {
             true => fields.pop(),
             false => None,
         };
+        if fields.is_empty() {
+            rows.reject(at, || "has a class and no numbers".to_string());
+            continue;
+        }
         let expected = *channels.get_or_insert(fields.len());
-        match header.series(&fields, expected, label) {
+        match header.series(at, &fields, expected, label) {
             Err(what) => rows.reject(at, || what),
             Ok(channels) => {
                 rows.measure(expected);
@@ -63,7 +71,7 @@ pub(super) fn read(
         }
     }
     let channels = channels.unwrap_or(1);
-    Ok(vec![format!(
+    let said = vec![format!(
         "{}series of {}; the class is the last field of a line",
         match &header.name {
             Some(name) => format!("{}: ", shorten(name)),
@@ -73,7 +81,8 @@ pub(super) fn read(
             1 => "one number at each step".to_string(),
             _ => format!("{channels} channels"),
         }
-    )])
+    )];
+    Ok(said.into_iter().chain(header.stamps.describe()).collect())
 }
 
 /// What stands before the series.
@@ -84,6 +93,8 @@ struct Header {
     channels: Option<usize>,
     /// The names of the classes; none are named where the file does not list them.
     classes: Option<Vec<String>>,
+    has_stamps: bool,
+    stamps: Stamps,
 }
 
 impl Header {
@@ -98,12 +109,7 @@ impl Header {
         };
         match key.as_str() {
             "@problemname" => self.name = Some(rest.join(" ")),
-            "@timestamps" if is("true") => {
-                return wrong(
-                    "series with time stamps of their own are not read; leave the time stamps out"
-                        .into(),
-                );
-            }
+            "@timestamps" => self.has_stamps = is("true"),
             "@univariate" if is("true") => self.channels = Some(1),
             "@dimension" | "@dimensions" => match rest.first().map(|count| count.parse()) {
                 Some(Ok(count)) if count > 0 => self.channels = Some(count),
@@ -133,7 +139,8 @@ impl Header {
 
     /// The cells of the channels of a series, if they and its class are as the file says.
     fn series<'a>(
-        &self,
+        &mut self,
+        line: usize,
         fields: &[&'a str],
         channels: usize,
         label: Option<&str>,
@@ -144,8 +151,13 @@ impl Header {
                 fields.len()
             ));
         }
-        let cells = fields.iter().map(|field| field.split(',').collect());
-        let cells: Vec<Vec<&str>> = cells.collect();
+        let cells: Vec<Vec<&str>> = match self.has_stamps {
+            true => self.stamps.cells(line, fields)?,
+            false => fields
+                .iter()
+                .map(|field| field.split(',').collect())
+                .collect(),
+        };
         check(&cells)?;
         match (&self.classes, label) {
             (Some(known), Some(label)) => check_class(label, known, "@classLabel")?,
@@ -192,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn steady_time_stamps_leave_the_same_series() {
+        let stamped = TWO.replace("@timeStamps false", "@timeStamps true");
+        let stamped = stamped.replace("1,2,?:4,5,6", "(8,1),(9,2),(10,?):(8,4),(9,5),(10,6)");
+        let stamped = stamped.replace("-1.5,2:0,NaN", "(0,-1.5),(1,2):(0,0),(1,NaN)");
+        let (rows, notes) = read_all(&stamped, Labels::Needed).unwrap();
+        assert_eq!(notes[1], "the time stamps rise by 1 in every series");
+        let (without, _) = read_all(TWO, Labels::Needed).unwrap();
+        assert_eq!(rows.finish(), without.finish());
+        let message = said(&stamped.replace("(10,", "(11,"));
+        let what = "line 7: the time stamp of step 3, `11`, lies 2 after the one before";
+        assert!(message.contains(what), "{message}");
+    }
+
+    #[test]
     fn line_ends_of_windows_are_read_too() {
         let (rows, _) = read_all(&TWO.replace('\n', "\r\n"), Labels::Needed).unwrap();
         assert_eq!(rows.finish().labels, ["left", "right"]);
@@ -220,7 +246,7 @@ mod tests {
             (
                 "@timeStamps false",
                 "@timeStamps true",
-                "line 3: series with time stamps",
+                "line 7: channel 1: step 1 is `1,2,?`, and with @timeStamps true it is written (TIME,NUMBER)",
             ),
             (
                 "@classLabel true left right",
@@ -243,6 +269,7 @@ mod tests {
                 "line 7: channel 2 has 2 steps, and channel 1 has 3",
             ),
             ("4,5,6:", "", "line 7: 1 channels, and there are 2"),
+            ("1,2,?:4,5,6:", "", "line 7: has a class and no numbers"),
             (
                 ":left",
                 ":up",
