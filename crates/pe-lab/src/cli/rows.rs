@@ -64,6 +64,10 @@ pub(super) struct Rows {
     /// are in the order of time
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    /// A table of two columns, an id and its class, separated by a comma or a tab, for FASTA, FASTQ and --id: rows have an id
+    /// there and no class. A first row whose id no row has is a header
+    #[arg(long, value_name = "FILE", conflicts_with = "label")]
+    labels: Option<PathBuf>,
     /// Labelled series in a long table: the column, or the key in JSON lines, that says of which series a row is. All rows of
     /// one series have its label (--label); the other columns, or those of --columns, are its channels
     #[arg(long, value_name = "COLUMN", conflicts_with = "target")]
@@ -117,6 +121,7 @@ impl Rows {
         };
         Plan {
             test: self.test.clone(),
+            labels: self.labels.clone(),
             folds: self.folds,
             tokenizer: match &self.tokens {
                 Some(Tokens::File(file)) => Some(file.clone()),

@@ -27,6 +27,7 @@ mod alike;
 mod arff;
 mod binary;
 mod channels;
+mod class_table;
 mod csv;
 mod dates;
 mod describe;
@@ -93,8 +94,9 @@ pub use spec::{DataSpec, FileSpec, Known, Source, digest, digest_of};
 pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
+use class_table::ClassTable;
 use labelled::Labelled;
-use open::{checked_format, open, rows_of};
+use open::{checked_format, classes, open, rows_of};
 use rows::{Collector, Labels, Rows};
 use sequences::Sequences;
 use series::Form;
@@ -136,6 +138,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         test,
         folds,
         reading,
+        labels,
         known,
         ..
     } = source;
@@ -144,6 +147,14 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     }
     let entry = source.entry(file);
     let format = checked_format(&entry, reading).map_err(of(file))?;
+    if !format.has_rows() && labels.is_some() {
+        classes(
+            labels.as_ref().map(|file| source.entry(file)).as_ref(),
+            format,
+            reading,
+        )
+        .map_err(of(file))?;
+    }
     if matches!(format, Format::Text | Format::Ids) {
         refuse_other_tests(source, "a plain text, the last tenth").map_err(of(file))?;
     }
@@ -163,6 +174,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         reading: reading.clone(),
         vocabulary: None,
         tokenizer: None,
+        labels: None,
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
@@ -182,15 +194,18 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         (Made::Text(Arc::new(task)), description)
     } else {
         let mut collector = Collector::new(reading.max_len);
-        let labels = Labels::Needed;
-        let mut notes =
-            rows_of(file, format, &text, reading, labels, &mut collector).map_err(of(file))?;
+        let needed = Labels::Needed;
+        let table = labels.as_ref().map(|file| source.entry(file));
+        let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
+        let table = table.as_ref();
+        let mut notes = rows_of(file, format, &text, reading, needed, table, &mut collector)
+            .map_err(of(file))?;
         let in_file = collector.len();
         if let Some(test) = test {
             let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
             let kept = FileSpec::of(test, &bytes);
             let text = open::text(test, bytes).map_err(of(test))?;
-            let more = rows_of(test, format, &text, reading, labels, &mut collector);
+            let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
             let more = more.map_err(of(test))?;
             notes.push(format!(
                 "tested on the rows of {}{}",
@@ -205,6 +220,10 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
                     .map(|note| format!("{}: {note}", kept.file)),
             );
             spec.test = Some(kept);
+        }
+        notes.extend(table.map_or(Vec::new(), ClassTable::describe));
+        if let Some(file) = labels {
+            spec.labels = Some(spec_of(source, file).map_err(of(file))?);
         }
         let rows = collector.finish();
         let tasks = labelled(&rows, &spec, in_file);
@@ -222,6 +241,17 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         description,
         private: vec![file.clone()],
         made,
+    })
+}
+
+/// What identifies another file of the data.
+fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
+    let (sha256, bytes) = digest_and_size(source.entry(file).open()?)?;
+    let file = name_of(file);
+    Ok(FileSpec {
+        file,
+        sha256,
+        bytes,
     })
 }
 
@@ -272,17 +302,11 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         test: None,
         folds: None,
         reading: reading.clone(),
+        labels: None,
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
         tokenizer: match &source.tokenizer {
             None => None,
-            Some(tokenizer) => {
-                let (sha256, bytes) = digest_and_size(source.entry(tokenizer).open()?)?;
-                Some(FileSpec {
-                    file: name_of(tokenizer),
-                    sha256,
-                    bytes,
-                })
-            }
+            Some(tokenizer) => Some(spec_of(source, tokenizer)?),
         },
     };
     Ok(DataTask {

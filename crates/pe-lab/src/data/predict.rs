@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::class_table::ClassTable;
 use super::csv;
 use super::error::{DataError, Problem};
 use super::format::{Format, delimiter};
 use super::labelled::Labelled;
-use super::open::{open, rows_of, text};
+use super::open::{classes as classes_of, open, rows_of, text};
 use super::prediction::{ToPredict, Truth, open_answer};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
@@ -34,7 +35,11 @@ impl DataTask {
             Made::Rows(tasks) => {
                 let known = tasks.iter().find(|known| known.name() == task);
                 let reading = self.reading_of_others().map_err(of(&self.source.file))?;
-                rows(known.unwrap_or(&tasks[0]), &reading, file).map_err(of(file))
+                let classes = self.source.labels.as_ref().map(|file| self.source.entry(file));
+                let classes = classes_of(classes.as_ref(), self.spec.format, &reading);
+                let classes = classes.map_err(of(&self.source.file))?;
+                let known = known.unwrap_or(&tasks[0]);
+                rows(known, &reading, classes.as_ref(), file).map_err(of(file))
             }
             Made::Images(images) => images::to_predict(images, file).map_err(of(file)),
             Made::Series(series) => {
@@ -86,11 +91,24 @@ impl DataTask {
 }
 
 /// The rows of another file. They are numbered, so none is left out.
-fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredict, Problem> {
+fn rows(
+    task: &Arc<Labelled>,
+    reading: &Reading,
+    classes: Option<&ClassTable>,
+    file: &Path,
+) -> Result<ToPredict, Problem> {
     let (format, bytes) = open(&Entry::named(file), reading)?;
     let mut collector = Collector::new(reading.max_len);
     let text = text(file, bytes)?;
-    let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;
+    let notes = rows_of(
+        file,
+        format,
+        &text,
+        reading,
+        Labels::IfAny,
+        classes,
+        &mut collector,
+    )?;
     let names = collector.names();
     let Rows {
         rows,

@@ -79,6 +79,9 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     if source.folds.is_some() {
         return wrong("--folds");
     }
+    if source.labels.is_some() {
+        return wrong("--labels");
+    }
     let (pack, file, private) = match is_folder(source) {
         true => {
             let (pack, private) = packed(&source.file, reading)?;
@@ -104,6 +107,7 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             reading: reading.clone(),
             vocabulary: None,
             tokenizer: None,
+            labels: None,
         },
         source: source.clone(),
         description,

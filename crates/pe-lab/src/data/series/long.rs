@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use csv::StringRecord;
 
 use super::super::channels;
+use super::super::class_table::ClassTable;
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
@@ -36,10 +37,22 @@ pub(in super::super) fn read(
     reading: &Reading,
     form: Form,
     labels: Labels,
+    classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let table = Rows::of(text, reading, form)?;
-    let places = Places::of(&table, reading, labels)?;
+    let in_table = if classes.is_some() {
+        Labels::IfAny
+    } else {
+        labels
+    };
+    let places = Places::of(&table, reading, in_table)?;
+    if let (Some(at), Some(_)) = (places.label, classes) {
+        return Err(Problem::Reading(format!(
+            "--labels says the label of each series, and so does the column {}; take one of them away",
+            shorten(&table.names[at])
+        )));
+    }
     let names = |columns: &[usize]| -> Vec<String> {
         columns.iter().map(|at| table.names[*at].clone()).collect()
     };
@@ -49,13 +62,13 @@ pub(in super::super) fn read(
     table.each(|line, row| {
         match row {
             Err(what) => collector.reject(line, || what),
-            Ok(row) => found.add(line, row, &table.names, &places, labels),
+            Ok(row) => found.add(line, row, &table.names, &places, in_table),
         }
         Ok(())
     })?;
     let (mut uneven, count) = (0, found.series.len());
     for (id, series) in found.ids.into_iter().zip(found.series) {
-        uneven += usize::from(series.end(&id, labels, collector)?);
+        uneven += usize::from(series.end(&id, labels, classes, collector)?);
     }
     let mut notes = vec![format!(
         "a series is all rows of one {}, in {}; {}: {}; {}{}",
@@ -71,6 +84,7 @@ pub(in super::super) fn read(
         list(&channels),
         match places.label {
             Some(label) => format!("label from {}", shorten(&table.names[label])),
+            None if classes.is_some() => "label by the id".to_string(),
             None => "label from nowhere".to_string(),
         },
         match places.group {
@@ -336,7 +350,13 @@ impl Series {
     }
 
     /// Hands the series on in the order of time, and says whether its times are uneven.
-    fn end(mut self, id: &str, labels: Labels, rows: &mut Collector) -> Result<bool, Problem> {
+    fn end(
+        mut self,
+        id: &str,
+        labels: Labels,
+        classes: Option<&ClassTable>,
+        rows: &mut Collector,
+    ) -> Result<bool, Problem> {
         self.steps
             .sort_by(|one, other| one.time.total_cmp(&other.time));
         let mut pairs = self.steps.windows(2);
@@ -349,6 +369,16 @@ impl Series {
                 );
                 (pair[1].line, what)
             });
+        }
+        if let Some(classes) = classes {
+            match classes.of(id) {
+                Some(class) => self.label = Some((class.to_string(), 0)),
+                None if labels == Labels::Needed => {
+                    self.bad
+                        .get_or_insert_with(|| (self.line, classes.lacks(id)));
+                }
+                None => {}
+            }
         }
         if let Some((line, what)) = self.bad {
             rows.reject(line, || match id {
@@ -414,7 +444,7 @@ mod tests {
             true => Form::JsonLines,
             false => Form::Table(None),
         };
-        let notes = read(text, &reading, form, labels, &mut rows).and_then(|mut notes| {
+        let notes = read(text, &reading, form, labels, None, &mut rows).and_then(|mut notes| {
             notes.extend(rows.end_file(reading.skip_bad)?);
             Ok(notes)
         });
