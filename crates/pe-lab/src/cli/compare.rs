@@ -41,7 +41,7 @@ pub struct Args {
     /// study.toml. The flags below override it
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: a folder of images that has a folder for each class, which may stand
+    /// Your own data in place of the tasks: a folder of images, or of .txt files, that has a folder for each class, which may stand
     /// inside train/ and test/ (or val/); labelled rows of a table (.csv, .tsv, .data) with a column
     /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
     /// "tokens": ["a", "b"]}; labelled series (.ts, .arff, of aeon, sktime and the UCR archive); sequences of DNA or protein (.fasta, .fa, .fna, .faa, .fastq, .fq), the last word of whose header

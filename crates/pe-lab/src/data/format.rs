@@ -120,7 +120,7 @@ impl Format {
 pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
     let ending = extension(path);
     let of_text = is_text(&ending, reading) || ["npy", "bin"].contains(&ending.as_str());
-    of_text && !reading.names_columns()
+    of_text && !reading.names_columns() && !path.is_dir()
 }
 
 /// Whether the name of a file does not say that it is a text.

@@ -10,7 +10,7 @@
 //! | `.txt`, `.md`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
 //! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
-//! | a folder | a folder of PNG and JPEG files for each class | predict the class |
+//! | a folder | a folder of PNG and JPEG files, or of `.txt` files, for each class | predict the class |
 //!
 //! Each text may be packed by gzip: `.csv.gz` is read as `.csv`.
 //!
@@ -34,6 +34,8 @@ mod describe;
 mod epochs;
 mod error;
 mod fasta;
+mod folders;
+mod folds;
 mod format;
 #[cfg(test)]
 mod group_tests;
@@ -69,6 +71,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod text;
+mod texts;
 mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
@@ -95,14 +98,12 @@ pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
 use class_table::ClassTable;
-use labelled::Labelled;
+use folds::labelled;
 use open::{checked_format, classes, open, rows_of};
-use rows::{Collector, Labels, Rows};
-use sequences::Sequences;
+use rows::{Collector, Labels};
 use series::Form;
 use spec::{digest_and_size, name_of};
-use split::HeldOut;
-use task::{FOLD, Made};
+use task::Made;
 use text::MaskedText;
 
 impl DataTask {
@@ -142,6 +143,9 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         known,
         ..
     } = source;
+    if texts::are_in(source) {
+        return texts::read(source).map_err(of(file));
+    }
     if images::are_in(source) && source.tokenizer.is_none() {
         return images::read(source).map_err(of(file));
     }
@@ -240,6 +244,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         source: source.clone(),
         description,
         private: vec![file.clone()],
+        packed: Vec::new(),
         made,
     })
 }
@@ -314,6 +319,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         source: source.clone(),
         description,
         private: vec![file.clone()],
+        packed: Vec::new(),
         made: Made::Next(Arc::new(task)),
     })
 }
@@ -330,55 +336,4 @@ fn first_windows(task: &NextToken) -> Vec<String> {
     let first = task.test_lengths().first().copied().unwrap_or(0);
     let windows = task.test_set(first).into_iter().take(2);
     windows.enumerate().map(shown).collect()
-}
-
-/// The task of labelled rows, or one for each fold, and what was found in them. `in_file` rows are of the
-/// file itself, the others of the test file.
-fn labelled(
-    rows: &Rows,
-    spec: &DataSpec,
-    in_file: usize,
-) -> Result<(Vec<Arc<Labelled>>, Vec<String>), Problem> {
-    let sequences = Arc::new(Sequences::of(rows));
-    let new = |name: String, held_out| {
-        let no_beyond = spec.reading.no_beyond;
-        Labelled::new(rows, &sequences, name, &spec.file, held_out, no_beyond)
-    };
-    if spec.test.is_some() && spec.reading.no_beyond {
-        return Err(Problem::Test(
-            "--no-beyond is about rows that are held out of the file itself; leave it out with --test".into(),
-        ));
-    }
-    let Some(folds) = spec.folds else {
-        let held_out = match spec.test {
-            Some(_) => HeldOut::From(in_file),
-            None => HeldOut::Fifth,
-        };
-        let (task, description) = new(NAME.to_string(), held_out)?;
-        return Ok((vec![Arc::new(task)], description));
-    };
-    if spec.test.is_some() {
-        return Err(Problem::Folds(
-            "--folds and --test both say what is tested; keep one".into(),
-        ));
-    }
-    if !(2..=MAX_FOLDS).contains(&folds) {
-        return Err(Problem::Folds(format!(
-            "--folds is {folds}; it takes from 2 to {MAX_FOLDS}"
-        )));
-    }
-    let (mut tasks, mut described) = (Vec::new(), Vec::new());
-    for fold in 0..folds {
-        let name = format!("{FOLD}{}", fold + 1);
-        let (task, description) = new(name, HeldOut::Fold { fold, folds })?;
-        tasks.push(Arc::new(task));
-        if fold == 0 {
-            described = description;
-        }
-    }
-    described.push(format!(
-        "{folds} folds, each a task of its own that holds out other rows; what is said here of training and \
-         test is fold 1"
-    ));
-    Ok((tasks, described))
 }

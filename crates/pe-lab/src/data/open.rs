@@ -11,7 +11,7 @@ use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
-use super::series::{self, Form};
+use super::series::{Form, read_long};
 use super::spec::name_of;
 use super::{arff, binary, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
@@ -186,7 +186,7 @@ pub(super) fn rows_of(
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
         Format::Csv | Format::JsonLines if reading.id.is_some() => {
-            series::read_long(text, reading, Form::of(path), labels, classes, collector)?
+            read_long(text, reading, Form::of(path), labels, classes, collector)?
         }
         Format::JsonLines => {
             check_lines(text)?;

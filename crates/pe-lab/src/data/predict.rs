@@ -14,6 +14,7 @@ use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
 use super::task::{DataTask, Made};
+use super::texts::{self, Part};
 use super::{images, series};
 use crate::door::Entry;
 use crate::task::{Sample, Task};
@@ -35,11 +36,21 @@ impl DataTask {
             Made::Rows(tasks) => {
                 let known = tasks.iter().find(|known| known.name() == task);
                 let reading = self.reading_of_others().map_err(of(&self.source.file))?;
-                let classes = self.source.labels.as_ref().map(|file| self.source.entry(file));
-                let classes = classes_of(classes.as_ref(), self.spec.format, &reading);
-                let classes = classes.map_err(of(&self.source.file))?;
                 let known = known.unwrap_or(&tasks[0]);
-                rows(known, &reading, classes.as_ref(), file).map_err(of(file))
+                let may_be_texts =
+                    self.spec.format == Format::JsonLines && texts::may_be_of(&reading);
+                let found = match may_be_texts && file.is_dir() {
+                    true => of_folder(file, &reading, known.labels()),
+                    false => {
+                        let classes = self.source.labels.as_ref();
+                        let classes = classes.map(|file| self.source.entry(file));
+                        let classes = classes_of(classes.as_ref(), self.spec.format, &reading);
+                        let classes = classes.map_err(of(&self.source.file))?;
+                        of_file(file, &reading, classes.as_ref())
+                    }
+                };
+                let found = found.and_then(|found| to_predict(known, found));
+                found.map_err(of(file))
             }
             Made::Images(images) => images::to_predict(images, file).map_err(of(file)),
             Made::Series(series) => {
@@ -90,32 +101,60 @@ impl DataTask {
     }
 }
 
-/// The rows of another file. They are numbered, so none is left out.
-fn rows(
-    task: &Arc<Labelled>,
-    reading: &Reading,
-    classes: Option<&ClassTable>,
-    file: &Path,
-) -> Result<ToPredict, Problem> {
+/// Rows that were read from another file or folder.
+struct Found {
+    rows: Rows,
+    about: &'static str,
+    names: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// The rows of another file. They are numbered, or have names, so none is left out.
+fn of_file(file: &Path, reading: &Reading, classes: Option<&ClassTable>) -> Result<Found, Problem> {
     let (format, bytes) = open(&Entry::named(file), reading)?;
-    let mut collector = Collector::new(reading.max_len);
+    let (mut rows, labels) = (Collector::new(reading.max_len), Labels::IfAny);
     let text = text(file, bytes)?;
-    let notes = rows_of(
-        file,
-        format,
-        &text,
-        reading,
-        Labels::IfAny,
-        classes,
-        &mut collector,
-    )?;
-    let names = collector.names();
+    let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows)?;
+    let (names, count) = (rows.names(), rows.len());
+    Ok(Found {
+        rows: rows.finish(),
+        about: if names.is_empty() { "row" } else { "series" },
+        names: match names.is_empty() {
+            true => (1..=count).map(|row| row.to_string()).collect(),
+            false => names,
+        },
+        notes,
+    })
+}
+
+/// The texts of a folder, each of them a row.
+fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
+    let part = Part::to_predict(folder, labels)?;
+    let (name, mut rows) = (Path::new(&part.name), Collector::new(reading.max_len));
+    let (form, labels) = (Format::JsonLines, Labels::IfAny);
+    let notes = rows_of(name, form, &part.text, reading, labels, None, &mut rows);
+    Ok(Found {
+        notes: notes.map_err(|problem| part.by_file(problem))?,
+        rows: rows.finish(),
+        about: "file",
+        names: part.names(),
+    })
+}
+
+/// What there is to predict of these rows.
+fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> {
+    let Found {
+        rows,
+        about,
+        names,
+        notes,
+    } = found;
     let Rows {
         rows,
         words,
         labels,
         ..
-    } = collector.finish();
+    } = rows;
     let truth = |label: usize| {
         let label = Some(&labels[label]).filter(|label| *label != UNLABELLED)?;
         Some(Truth::Label(match task.causal() {
@@ -133,11 +172,8 @@ fn rows(
         Ok(Sample::new(input, vec![open_answer(position)]))
     };
     Ok(ToPredict {
-        about: if names.is_empty() { "row" } else { "series" },
-        names: match names.is_empty() {
-            true => (1..=rows.len()).map(|row| row.to_string()).collect(),
-            false => names,
-        },
+        about,
+        names,
         samples: rows
             .iter()
             .map(|row| &row.tokens[..])

@@ -131,7 +131,11 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     };
     let (source, spec) = (data.source(), data.spec());
     if let Some(bytes) = data.packed() {
-        return keep_packed(data.private(), bytes, &folder.data(spec));
+        keep_packed(data.private(), bytes, &folder.data(spec))?;
+        return match (data.packed_test(), &spec.test) {
+            (Some(bytes), Some(test)) => keep_packed(data.private(), bytes, &folder.test(test)),
+            _ => Ok(()),
+        };
     }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
     if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
