@@ -43,6 +43,7 @@ mod header;
 #[cfg(test)]
 mod held_out_tests;
 mod images;
+mod json;
 mod jsonl;
 mod labelled;
 mod limits;

@@ -91,6 +91,17 @@ impl DataTask {
                     ..reading
                 })
             }
+            // The file alone may not tell what its lists hold.
+            Format::JsonLines => {
+                let kind = match &self.made {
+                    Made::Rows(tasks) if tasks[0].measured().is_some() => TokenKind::Numbers,
+                    _ => reading.tokens.unwrap_or(TokenKind::Words),
+                };
+                Ok(Reading {
+                    tokens: Some(kind),
+                    ..reading
+                })
+            }
             // Tables and JSON lines of such sequences are read letter by letter too.
             Format::Fasta => Ok(Reading {
                 tokens: Some(TokenKind::Characters),
