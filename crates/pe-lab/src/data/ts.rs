@@ -159,9 +159,8 @@ impl Header {
                 .collect(),
         };
         check(&cells)?;
-        match (&self.classes, label) {
-            (Some(known), Some(label)) => check_class(label, known, "@classLabel")?,
-            _ => {}
+        if let (Some(known), Some(label)) = (&self.classes, label) {
+            check_class(label, known, "@classLabel")?;
         }
         Ok(cells)
     }
