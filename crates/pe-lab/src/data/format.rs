@@ -92,14 +92,6 @@ impl Format {
         }
     }
 
-    /// Whether a file of this format holds labelled rows.
-    pub(super) fn has_rows(self) -> bool {
-        match self {
-            Self::Csv | Self::JsonLines | Self::Fasta | Self::Ts | Self::Arff => true,
-            Self::Text | Self::Ids | Self::Series | Self::Images => false,
-        }
-    }
-
     /// Whether a file of this format is read window by window, and may be of any size.
     pub(super) fn is_windowed(self, reading: &Reading) -> bool {
         match self {

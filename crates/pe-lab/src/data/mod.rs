@@ -100,6 +100,7 @@ pub use task::{DataTask, is_own};
 use crate::task::{Language, NextToken, Sample, Task};
 use class_table::ClassTable;
 use folds::labelled;
+use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
 use rows::{Collector, Labels};
 use series::Form;
@@ -131,16 +132,10 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     let beside = source.with_test_beside();
     let found = beside.is_some();
     let source = beside.as_ref().unwrap_or(source);
-    let of = |path: &Path| {
-        let path = path.to_path_buf();
-        move |problem| DataError { path, problem }
-    };
     let Source {
         file,
-        test,
         folds,
         reading,
-        labels,
         known,
         ..
     } = source;
@@ -152,14 +147,6 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     }
     let entry = source.entry(file);
     let format = checked_format(&entry, reading).map_err(of(file))?;
-    if !format.has_rows() && labels.is_some() {
-        classes(
-            labels.as_ref().map(|file| source.entry(file)).as_ref(),
-            format,
-            reading,
-        )
-        .map_err(of(file))?;
-    }
     if matches!(format, Format::Text | Format::Ids) {
         refuse_other_tests(source, "a plain text, the last tenth").map_err(of(file))?;
     }
@@ -198,47 +185,8 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         let (task, description) = made.map_err(of(file))?;
         (Made::Text(Arc::new(task)), description)
     } else {
-        let mut collector = Collector::new(reading.max_len);
-        let needed = Labels::Needed;
-        let table = labels.as_ref().map(|file| source.entry(file));
-        let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
-        let table = table.as_ref();
-        let mut notes = rows_of(file, format, &text, reading, needed, table, &mut collector)
-            .map_err(of(file))?;
-        let in_file = collector.len();
-        if let Some(test) = test {
-            let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
-            let kept = FileSpec::of(test, &bytes);
-            let text = open::text(test, bytes).map_err(of(test))?;
-            let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
-            let more = more.map_err(of(test))?;
-            notes.push(format!(
-                "tested on the rows of {}{}",
-                kept.file,
-                match found {
-                    true => ", which lies beside it",
-                    false => "",
-                }
-            ));
-            notes.extend(
-                more.into_iter()
-                    .map(|note| format!("{}: {note}", kept.file)),
-            );
-            spec.test = Some(kept);
-        }
-        notes.extend(table.map_or(Vec::new(), ClassTable::describe));
-        if let Some(file) = labels {
-            spec.labels = Some(spec_of(source, file).map_err(of(file))?);
-        }
-        let rows = collector.finish();
-        let tasks = labelled(&rows, &spec, in_file);
-        // What is wrong with the test is said of its file.
-        let (tasks, description) = tasks.map_err(|problem| match (&problem, test) {
-            (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
-            _ => of(file)(problem),
-        })?;
-        notes.splice(0..0, description);
-        (Made::Rows(tasks), notes)
+        let (tasks, description) = of_rows(source, found, &text, &mut spec)?;
+        (Made::Rows(tasks), description)
     };
     Ok(DataTask {
         spec,
@@ -248,6 +196,67 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         packed: Vec::new(),
         made,
     })
+}
+
+/// Says of which file a problem is.
+fn of(path: &Path) -> impl FnOnce(Problem) -> DataError {
+    let path = path.to_path_buf();
+    move |problem| DataError { path, problem }
+}
+
+/// The tasks of labelled rows, and a description of them. `is_beside` says that nobody named the file of the rows to test on. Its
+/// digest, and that of the table of classes, go to `spec`.
+fn of_rows(
+    source: &Source,
+    is_beside: bool,
+    text: &str,
+    spec: &mut DataSpec,
+) -> Result<(Vec<Arc<Labelled>>, Vec<String>), DataError> {
+    let Source {
+        file,
+        test,
+        reading,
+        labels,
+        ..
+    } = source;
+    let mut collector = Collector::new(reading.max_len);
+    let (format, needed) = (spec.format, Labels::Needed);
+    let table = labels.as_ref().map(|file| source.entry(file));
+    let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
+    let table = table.as_ref();
+    let notes = rows_of(file, format, text, reading, needed, table, &mut collector);
+    let mut notes = notes.map_err(of(file))?;
+    let in_file = collector.len();
+    if let Some(test) = test {
+        let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
+        let kept = FileSpec::of(test, &bytes);
+        let text = open::text(test, bytes).map_err(of(test))?;
+        let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
+        let more = more.map_err(of(test))?;
+        notes.push(format!(
+            "tested on the rows of {}{}",
+            kept.file,
+            match is_beside {
+                true => ", which lies beside it",
+                false => "",
+            }
+        ));
+        let said = |note| format!("{}: {note}", kept.file);
+        notes.extend(more.into_iter().map(said));
+        spec.test = Some(kept);
+    }
+    notes.extend(table.map_or(Vec::new(), ClassTable::describe));
+    if let Some(file) = labels {
+        spec.labels = Some(spec_of(source, file).map_err(of(file))?);
+    }
+    // What is wrong with the test is said of its file.
+    let tasks = labelled(&collector.finish(), spec, in_file);
+    let (tasks, mut description) = tasks.map_err(|problem| match (&problem, test) {
+        (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
+        _ => of(file)(problem),
+    })?;
+    description.extend(notes);
+    Ok((tasks, description))
 }
 
 /// What identifies another file of the data.
@@ -266,6 +275,7 @@ fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
     let set = [
         (source.test.is_some(), "--test"),
         (source.folds.is_some(), "--folds"),
+        (source.labels.is_some(), "--labels"),
     ];
     match set.into_iter().find(|(set, _)| *set) {
         None => Ok(()),

@@ -111,50 +111,11 @@ fn series(line: &str, header: &Header, layout: &Layout, labels: Labels) -> Resul
     }
     let class = match &layout.class {
         None => None,
-        Some((place, known)) => {
-            let class = fields[*place].clone();
-            match (class.as_str(), labels) {
-                (UNLABELLED, Labels::IfAny) => None,
-                (UNLABELLED, Labels::Needed) => {
-                    return Err("the class is missing (?), and it is what is predicted".into());
-                }
-                _ => {
-                    let list = format!("the attribute {}", shorten(&attributes[*place].name));
-                    check_class(&class, known, &list)?;
-                    Some(class)
-                }
-            }
-        }
+        Some((place, known)) => class_of(&fields[*place], known, &attributes[*place].name, labels)?,
     };
     let mut channels = match layout.series {
         Some((place, steps)) => channels(&fields[place], steps)?,
-        None => {
-            let names: Vec<usize> = (0..fields.len())
-                .filter(|place| {
-                    layout
-                        .class
-                        .as_ref()
-                        .is_none_or(|(class, _)| class != place)
-                })
-                .collect();
-            if let Some(place) = names
-                .iter()
-                .find(|place| number(&fields[**place]).is_none())
-            {
-                let what = format!(
-                    "field {} (the attribute {})",
-                    grouped(place + 1),
-                    shorten(&attributes[*place].name)
-                );
-                return Err(no_number(&what, &fields[*place]));
-            }
-            vec![
-                names
-                    .iter()
-                    .map(|place| std::mem::take(&mut fields[*place]))
-                    .collect(),
-            ]
-        }
+        None => vec![numbers(&mut fields, header, layout)?],
     };
     let written = channels[0].len();
     let is_there = |cell: &String| number(cell).is_some_and(|number| !number.is_nan());
@@ -171,6 +132,52 @@ fn series(line: &str, header: &Header, layout: &Layout, labels: Labels) -> Resul
         class,
         ends_early: length < written,
     })
+}
+
+/// The class of a row, if it has one.
+fn class_of(
+    class: &str,
+    known: &[String],
+    attribute: &str,
+    labels: Labels,
+) -> Result<Option<String>, String> {
+    match (class, labels) {
+        (UNLABELLED, Labels::IfAny) => Ok(None),
+        (UNLABELLED, Labels::Needed) => {
+            Err("the class is missing (?), and it is what is predicted".into())
+        }
+        _ => {
+            check_class(
+                class,
+                known,
+                &format!("the attribute {}", shorten(attribute)),
+            )?;
+            Ok(Some(class.to_string()))
+        }
+    }
+}
+
+/// The fields of a row that are its numbers: all but the class.
+fn numbers(fields: &mut [String], header: &Header, layout: &Layout) -> Result<Vec<String>, String> {
+    let class = layout.class.as_ref().map(|(place, _)| *place);
+    let places: Vec<usize> = (0..fields.len())
+        .filter(|place| Some(*place) != class)
+        .collect();
+    if let Some(place) = places
+        .iter()
+        .find(|place| number(&fields[**place]).is_none())
+    {
+        let what = format!(
+            "field {} (the attribute {})",
+            grouped(place + 1),
+            shorten(&header.attributes[*place].name)
+        );
+        return Err(no_number(&what, &fields[*place]));
+    }
+    Ok(places
+        .into_iter()
+        .map(|place| std::mem::take(&mut fields[place]))
+        .collect())
 }
 
 /// The channels of a relational cell, one on each line of it.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use csv::StringRecord;
 
-use super::super::channels;
+use super::super::channels::{steady, step};
 use super::super::class_table::ClassTable;
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
@@ -157,48 +157,11 @@ impl Places {
         }
         let group = reading.group.as_deref();
         let group = group.map(|name| table.find("--group", name)).transpose()?;
-        let taken = [("--id", Some(id)), ("--label", label), ("--group", group)];
+        let named = [("--id", Some(id)), ("--label", label), ("--group", group)];
+        check_flags(names, &named, &time)?;
         let is_taken =
-            |at: usize| taken.iter().any(|(_, place)| *place == Some(at)) || has(&time, at);
-        for (number, (flag, place)) in taken.iter().enumerate() {
-            let Some(place) = place else { continue };
-            let other = taken[..number]
-                .iter()
-                .find(|(_, other)| *other == Some(*place));
-            let other = other
-                .map(|(other, _)| *other)
-                .or(has(&time, *place).then_some("--time"));
-            // The rows of a series stay together anyway: a group may be named by the same column.
-            if let Some(other) = other.filter(|other| (*other, *flag) != ("--id", "--group")) {
-                return Err(Problem::Reading(format!(
-                    "{other} and {flag} both name {}",
-                    shorten(&names[*place])
-                )));
-            }
-        }
-        let channels = match &reading.columns {
-            Some(named) => ranges(names, named, |name| table.find("--columns", name), is_taken)?,
-            None => (0..names.len()).filter(|at| !is_taken(*at)).collect(),
-        };
-        if let Some(wrong) = channels.iter().find(|at| is_taken(**at)) {
-            return Err(Problem::Reading(format!(
-                "--columns names {}, which is no channel, since another flag names it or it is the label",
-                shorten(&names[*wrong])
-            )));
-        }
-        let sounds = |at: &&usize| TIMES.contains(&names[**at].to_ascii_lowercase().as_str());
-        if let (None, None, Some(at)) = (&time, &reading.columns, channels.iter().find(sounds)) {
-            let name = shorten(&names[*at]);
-            return Err(Problem::Reading(format!(
-                "the column {name} sounds like a time: say --time {name} if it is, or name the channels with --columns"
-            )));
-        }
-        if channels.is_empty() {
-            return Err(Problem::Reading(format!(
-                "no column is left for the numbers of the series; the columns are {}",
-                list(names)
-            )));
-        }
+            |at: usize| named.iter().any(|(_, place)| *place == Some(at)) || has(&time, at);
+        let channels = channels(table, reading, &time, is_taken)?;
         let time = match time {
             None => None,
             Some(time) => {
@@ -227,6 +190,66 @@ impl Places {
         [Some(self.id), self.label, self.group].contains(&Some(column))
             || time.contains(&column)
             || self.channels.contains(&column)
+    }
+}
+
+/// Checks that no two flags name one column.
+fn check_flags(
+    names: &[String],
+    named: &[(&str, Option<usize>)],
+    time: &Option<Time>,
+) -> Result<(), Problem> {
+    for (number, (flag, place)) in named.iter().enumerate() {
+        let Some(place) = *place else { continue };
+        let other = named[..number]
+            .iter()
+            .find(|(_, other)| *other == Some(place));
+        let other = other.map(|(other, _)| *other);
+        let other = other.or(has(time, place).then_some("--time"));
+        // The rows of a series stay together anyway, so a group may be named by the same column.
+        if let Some(other) = other.filter(|other| (*other, *flag) != ("--id", "--group")) {
+            return Err(Problem::Reading(format!(
+                "{other} and {flag} both name {}",
+                shorten(&names[place])
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of the channels: those that are named, or all that no flag takes for something else.
+fn channels(
+    table: &Rows<'_>,
+    reading: &Reading,
+    time: &Option<Time>,
+    is_taken: impl Fn(usize) -> bool,
+) -> Result<Vec<usize>, Problem> {
+    let names = &table.names;
+    let wrong = |reason: String| Err(Problem::Reading(reason));
+    let find = |name: &str| table.find("--columns", name);
+    let found = match &reading.columns {
+        Some(named) => ranges(names, named, find, &is_taken)?,
+        None => (0..names.len()).filter(|at| !is_taken(*at)).collect(),
+    };
+    if let Some(at) = found.iter().find(|at| is_taken(**at)) {
+        return wrong(format!(
+            "--columns names {}, which is no channel, since another flag names it or it is the label",
+            shorten(&names[*at])
+        ));
+    }
+    let sounds = |at: &&usize| TIMES.contains(&names[**at].to_ascii_lowercase().as_str());
+    if let (None, None, Some(at)) = (time, &reading.columns, found.iter().find(sounds)) {
+        let name = shorten(&names[*at]);
+        return wrong(format!(
+            "the column {name} sounds like a time: say --time {name} if it is, or name the channels with --columns"
+        ));
+    }
+    match found.is_empty() {
+        false => Ok(found),
+        true => wrong(format!(
+            "no column is left for the numbers of the series; the columns are {}",
+            list(names)
+        )),
     }
 }
 
@@ -344,7 +367,7 @@ impl Series {
             time,
             written,
             line,
-            numbers: channels::step(cells),
+            numbers: step(cells),
         });
         Ok(())
     }
@@ -395,7 +418,7 @@ impl Series {
         let label = self.label.as_ref().map(|(label, _)| label.as_str());
         let group = self.group.as_ref().map(|(group, _)| group.as_str());
         rows.take_named(self.line, id, labels.of(label), group, tokens)?;
-        Ok(channels::steady(&times).is_err())
+        Ok(steady(&times).is_err())
     }
 }
 
