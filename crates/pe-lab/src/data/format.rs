@@ -48,7 +48,7 @@ impl Format {
                 None => Ok(Self::Fasta),
                 Some(flag) => Err(Problem::Reading(format!(
                     "{flag} is not about FASTA or FASTQ: a row is a record, a token is a letter of its sequence, and \
-                     the label is the last word of its header"
+                     the label is the last word of its header, or in a table (--labels)"
                 ))),
             },
             "json" => Err(Problem::Json),

@@ -3,6 +3,7 @@
 //! | file | what it holds | the task |
 //! |---|---|---|
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
+//! | the same, or JSON lines, with `--id` | a row for each step of a series, and a column that says of which | predict the label of a series |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.ts` | a series and its class on each line, as aeon and sktime have them | predict the class |
 //! | `.arff` | series or rows of numbers with a nominal class, as the UEA and UCR archive and Weka have them | predict the class |
