@@ -16,7 +16,7 @@ use super::super::channels::{steady, step};
 use super::super::class_table::ClassTable;
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
-use super::super::error::Problem;
+use super::super::error::{BadLine, Problem};
 use super::super::header::{column, list};
 use super::super::numbers::number;
 use super::super::quote::{grouped, shorten};
@@ -27,7 +27,7 @@ use super::table::clock;
 use super::time::{Survey, Time, cell, has};
 
 /// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
-/// that cannot be used is left out as a whole, or refused.
+/// that cannot be used is left out as a whole, or refused; a row that may be of any series is refused.
 ///
 /// # Errors
 ///
@@ -59,12 +59,19 @@ pub(in super::super) fn read(
     let channels = names(&places.channels);
     collector.measure_columns(&channels)?;
     let mut found = Found::default();
-    table.each(|line, row| {
-        match row {
-            Err(what) => collector.reject(line, || what),
-            Ok(row) => found.add(line, row, &table.names, &places, in_table),
+    table.each(|line, row| match row {
+        Ok(row) if cell(row, places.id).is_empty() => {
+            let id = shorten(&table.names[places.id]);
+            Err(of_no_series(
+                line,
+                format!("{id} is empty, and it says of which series the row is"),
+            ))
         }
-        Ok(())
+        Ok(row) => {
+            found.add(line, row, &table.names, &places, in_table);
+            Ok(())
+        }
+        Err(what) => Err(of_no_series(line, what)),
     })?;
     let (mut uneven, count) = (0, found.series.len());
     for (id, series) in found.ids.into_iter().zip(found.series) {
@@ -107,6 +114,15 @@ pub(in super::super) fn read(
     }
     notes.extend(table.notes.iter().cloned());
     Ok(notes)
+}
+
+/// A row of which nobody can tell to which series it belongs. It is not left out: that series would lack a step.
+fn of_no_series(line: usize, what: String) -> Problem {
+    Problem::Lines {
+        count: 1,
+        shown: vec![BadLine { line, what }],
+        can_skip: false,
+    }
 }
 
 /// The names of the columns of the channels.
@@ -324,12 +340,6 @@ impl Series {
         places: &Places,
         labels: Labels,
     ) -> Result<(), String> {
-        if cell(row, places.id).is_empty() {
-            return Err(format!(
-                "{} is empty, and it says of which series the row is",
-                shorten(&names[places.id])
-            ));
-        }
         if let Some(at) = places.label {
             let label = cell(row, at);
             if label.is_empty() && labels == Labels::Needed {
@@ -404,10 +414,7 @@ impl Series {
             }
         }
         if let Some((line, what)) = self.bad {
-            rows.reject(line, || match id {
-                "" => what,
-                _ => format!("series {}: {what}", shorten(id)),
-            });
+            rows.reject(line, || format!("series {}: {what}", shorten(id)));
             return Ok(false);
         }
         let times: Vec<f64> = self.steps.iter().map(|step| step.time).collect();
@@ -652,6 +659,14 @@ mod tests {
             no_time.contains("the column `time` sounds like a time: say --time `time`"),
             "{no_time}"
         );
+        for (from, to) in [("a,2,9,9,left", ",2,9,9,left"), ("a,2,9,9", "a,2,9,9,9")] {
+            let message = said(&TWO.replacen(from, to, 1), |reading| reading.skip_bad = 9);
+            let cannot_be_skipped = !message.contains("--skip-bad");
+            assert!(
+                message.contains("line 7: ") && cannot_be_skipped,
+                "{message}"
+            );
+        }
         let unknown = said(TWO, |reading| reading.id = Some("uid".into()));
         assert!(unknown.contains("--id names `uid`"), "{unknown}");
         let Read { names, notes, .. } = read_as(
