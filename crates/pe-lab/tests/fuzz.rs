@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use fuzzing::fuzz;
 use pe_lab::ask::{Plan, StudySpec, Tasks};
-use pe_lab::data::{DataTask, Objective, Reading, Source};
+use pe_lab::data::{DataTask, Objective, Reading, Source, TokenKind};
 use pe_lab::folder::Entry;
 use pe_lab::inspect::Inspection;
 use pe_lab::run::TrialResult;
@@ -61,11 +61,14 @@ fn check(task: &dyn Task) {
 }
 
 fn data(file: &Path, reading: Reading) -> bool {
-    let source = Source {
+    source(&Source {
         reading,
         ..Source::from(file)
-    };
-    match DataTask::read(&source) {
+    })
+}
+
+fn source(source: &Source) -> bool {
+    match DataTask::read(source) {
         Err(error) => {
             assert!(
                 error.to_string().len() < 20_000,
@@ -98,6 +101,69 @@ fn csv() {
 #[test]
 fn ts() {
     fuzz("ts", corpus("ts"), |file| data(file, Reading::default()));
+}
+
+#[test]
+fn arff() {
+    fuzz("arff", corpus("arff"), |file| {
+        data(file, Reading::default())
+    });
+}
+
+#[test]
+fn whole_series_of_a_long_table() {
+    fuzz("long", corpus("long"), |file| {
+        let of = |skip_bad| Reading {
+            id: Some("id".into()),
+            time: Some("time".into()),
+            skip_bad,
+            ..Reading::default()
+        };
+        data(file, of(0)) | data(file, of(9))
+    });
+}
+
+/// A table of classes, with the records of a FASTA file that is as it should be.
+#[test]
+fn tables_of_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("dna.fasta");
+    let sequence = |i: usize| ["ACGT", "TTGA", "GGCA"][i % 3].repeat(1 + i % 5);
+    let record = |i: usize| format!(">r{i} of a kind\n{}\n", sequence(i));
+    fs::write(&records, (0..30).map(record).collect::<String>()).unwrap();
+    fuzz("labels", corpus("labels"), |file| {
+        let of = |skip_bad| Source {
+            labels: Some(file.to_path_buf()),
+            reading: Reading {
+                skip_bad,
+                ..Reading::default()
+            },
+            ..Source::from(records.as_path())
+        };
+        source(&of(0)) | source(&of(9))
+    });
+}
+
+/// One text of a folder, beside texts that are as they should be.
+#[test]
+fn texts_of_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for (class, text) in [("good", "not bad"), ("bad", "bad not")] {
+        fs::create_dir(folder.path().join(class)).unwrap();
+        for i in 0..20 {
+            let file = folder.path().join(class).join(format!("{i}.txt"));
+            fs::write(file, format!("so {text} {i}")).unwrap();
+        }
+    }
+    fuzz("texts", corpus("texts"), |file| {
+        fs::copy(file, folder.path().join("good/1.txt")).unwrap();
+        let characters = Reading {
+            tokens: Some(TokenKind::Characters),
+            skip_bad: 1,
+            ..Reading::default()
+        };
+        data(folder.path(), Reading::default()) | data(folder.path(), characters)
+    });
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub struct Plan {
     pub test: Option<PathBuf>,
     /// The `tokenizer.json` that makes tokens of a text.
     pub tokenizer: Option<PathBuf>,
+    /// A table of the classes of the rows of `data`, by their ids.
+    pub labels: Option<PathBuf>,
     /// Into how many parts the rows of `data` are divided, each of which is the test of a task of its own.
     pub folds: Option<usize>,
     /// The seeds.
@@ -291,7 +293,12 @@ impl Plan {
 
     /// The same plan, whose files are named relative to this folder.
     pub fn inside(mut self, folder: &Path) -> Self {
-        let files = [&mut self.data, &mut self.test, &mut self.tokenizer];
+        let files = [
+            &mut self.data,
+            &mut self.test,
+            &mut self.tokenizer,
+            &mut self.labels,
+        ];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
@@ -316,6 +323,7 @@ impl Plan {
                 (self.test.is_some(), "--test"),
                 (self.folds.is_some(), "--folds"),
                 (self.tokenizer.is_some(), "--tokens"),
+                (self.labels.is_some(), "--labels"),
                 (others.is_some(), flag),
             ];
             return match set.into_iter().find(|(set, _)| *set) {
@@ -346,6 +354,7 @@ impl Plan {
             folds: self.folds,
             reading,
             tokenizer: self.tokenizer.clone(),
+            labels: self.labels.clone(),
             known: None,
         }))
     }
@@ -418,6 +427,7 @@ impl Plan {
                 test: self.test,
                 folds: self.folds,
                 tokenizer: self.tokenizer,
+                labels: self.labels,
                 reading: self.reading,
                 ..Self::default()
             },
@@ -434,6 +444,7 @@ impl Plan {
             test: over.test.or(kept.test),
             folds: over.folds.or(kept.folds),
             tokenizer: over.tokenizer.or(kept.tokenizer),
+            labels: over.labels.or(kept.labels),
             reading: over.reading.or(kept.reading),
             seeds: over.seeds.or(self.seeds),
             until: over.until.or(self.until),

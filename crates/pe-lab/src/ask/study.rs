@@ -265,6 +265,7 @@ impl StudySpec {
             .map(|task| (task.name.clone(), task.asked()));
         let test = self.data.as_ref().and_then(|data| data.test.as_ref());
         let tokenizer = self.data.as_ref().and_then(|data| data.tokenizer.as_ref());
+        let labels = self.data.as_ref().and_then(|data| data.labels.as_ref());
         let reading = self.data.as_ref().map(|data| {
             let mut reading = data.reading.clone();
             // What a plan of a text leaves open is the next token.
@@ -281,6 +282,7 @@ impl StudySpec {
             test: test.map(StudyFolder::test_inside),
             folds: self.data.as_ref().and_then(|data| data.folds),
             tokenizer: tokenizer.map(StudyFolder::tokenizer_inside),
+            labels: labels.map(StudyFolder::labels_inside),
             seeds: Some(Seeds::These(self.seeds.clone())),
             until: self.until,
             steps: Some(Steps::ByTask(steps.collect())),

@@ -37,7 +37,8 @@ impl Tasks {
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.data().into_iter().flat_map(|data| {
             let source = data.source();
-            let files = [&source.test, &source.tokenizer].into_iter().flatten();
+            let files = [&source.test, &source.tokenizer, &source.labels];
+            let files = files.into_iter().flatten();
             let files = files.chain([&source.file]).chain(data.private());
             files.map(PathBuf::as_path)
         })

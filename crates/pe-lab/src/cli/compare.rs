@@ -41,10 +41,10 @@ pub struct Args {
     /// study.toml. The flags below override it
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: a folder of images that has a folder for each class, which may stand
+    /// Your own data in place of the tasks: a folder of images, or of .txt files, that has a folder for each class, which may stand
     /// inside train/ and test/ (or val/); labelled rows of a table (.csv, .tsv, .data) with a column
     /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
-    /// "tokens": ["a", "b"]}; labelled series (.ts, of aeon and sktime); sequences of DNA or protein (.fasta, .fa, .fna, .faa, .fastq, .fq), the last word of whose header
+    /// "tokens": ["a", "b"]}; labelled series (.ts, .arff, of aeon, sktime and the UCR archive); sequences of DNA or protein (.fasta, .fa, .fna, .faa, .fastq, .fq), the last word of whose header
     /// is the class; a plain text (.txt, .md, .log, or of any name with --tokens characters) whose next character is to be
     /// predicted; or token ids (.npy, .bin). All but the last may be packed by gzip (reviews.csv.gz)
     #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]

@@ -65,10 +65,18 @@ pub(super) struct Rows {
     /// are in the order of time
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    /// A table of two columns, an id and its class, separated by a comma or a tab, for FASTA, FASTQ and --id: rows have an id
+    /// there and no class. A first row whose id no row has is a header
+    #[arg(long, value_name = "FILE", conflicts_with = "label")]
+    labels: Option<PathBuf>,
+    /// Labelled series in a long table: the column, or the key in JSON lines, that says of which series a row is. All rows of
+    /// one series have its label (--label); the other columns, or those of --columns, are its channels
+    #[arg(long, value_name = "COLUMN", conflicts_with = "target")]
+    id: Option<String>,
     /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
-    /// positions; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or
+    /// positions, or with --id the order of the rows of a series; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or
     /// else of numbers that rise by equal steps; without such a column the rows are at 0, 1, 2, …]
-    #[arg(long, value_name = "COLUMN", requires = "target")]
+    #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
     /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
     /// longer side, and the nearest that patches divide]
@@ -107,12 +115,14 @@ impl Rows {
             objective: self.objective,
             train_length: self.train_length,
             target: self.target.clone(),
+            id: self.id.clone(),
             time: self.time.clone(),
             size: self.size,
             patch: self.patch,
         };
         Plan {
             test: self.test.clone(),
+            labels: self.labels.clone(),
             folds: self.folds,
             tokenizer: match &self.tokens {
                 Some(Tokens::File(file)) => Some(file.clone()),

@@ -39,7 +39,7 @@ const NOT_TOKENS: [&str; 16] = [
 ];
 
 /// Names of columns of times, if they hold numbers.
-const TIMES: [&str; 5] = ["date", "time", "datetime", "timestamp", "year"];
+pub(super) const TIMES: [&str; 5] = ["date", "time", "datetime", "timestamp", "year"];
 
 /// A column with more than this share of cells that hold several words is a text.
 const TEXT_SHARE: f64 = 0.1;

@@ -34,7 +34,7 @@ pub enum Problem {
     /// A file name that does not say what the file holds.
     #[error(
         "cannot tell what is in this file from its name; {looks}. The names of data files end in .csv, .tsv \
-         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .ts (labelled series), .fasta or .fastq (sequences with \
+         or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .ts or .arff (labelled series), .fasta or .fastq (sequences with \
          their class), .txt, .md or .log (plain text), each of them perhaps with .gz behind it, or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
          series is to be predicted"
     )]

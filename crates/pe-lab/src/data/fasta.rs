@@ -1,6 +1,7 @@
 //! FASTA and FASTQ: sequences of DNA, RNA or protein. A row is a record, a token is a letter, and the class is the last
-//! word of the header: `>id class`.
+//! word of the header: `>id class`, or is in a table of classes by the id, its first word.
 
+use super::class_table::ClassTable;
 use super::error::{BadLine, Problem};
 use super::quote::{grouped, shorten};
 use super::records::check_lines;
@@ -15,13 +16,16 @@ use super::rows::{Collector, Labels, Tokens};
 pub(super) fn read(
     text: &str,
     labels: Labels,
+    classes: Option<&ClassTable>,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     check_lines(text)?;
-    let mut notes = vec![
-        "label from the last word of each header; tokens from the sequence below it; a token is a letter"
-            .to_string(),
-    ];
+    let mut notes = vec![match classes {
+        None => "label from the last word of each header; tokens from the sequence below it; a token is a letter",
+        Some(_) => "id from the first word of each header; tokens from the sequence below it; a token is a letter",
+    }
+    .to_string()];
+    let labels = Class { labels, classes };
     let mut seen = Cases::default();
     let first = lines(text).find(|(_, line)| !line.is_empty());
     match first {
@@ -54,7 +58,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 fn read_fasta(
     text: &str,
-    labels: Labels,
+    labels: Class<'_>,
     rows: &mut Collector,
     seen: &mut Cases,
 ) -> Result<(), Problem> {
@@ -75,7 +79,7 @@ fn read_fasta(
 
 fn read_fastq(
     text: &str,
-    labels: Labels,
+    labels: Class<'_>,
     rows: &mut Collector,
     seen: &mut Cases,
 ) -> Result<(), Problem> {
@@ -127,6 +131,33 @@ fn broken(line: usize, what: String) -> Problem {
         count: 1,
         shown: vec![BadLine { line, what }],
         can_skip: false,
+    }
+}
+
+/// Where the class of a record stands.
+#[derive(Clone, Copy)]
+struct Class<'a> {
+    labels: Labels,
+    /// The classes of the ids; without them, the class is the last word of a header.
+    classes: Option<&'a ClassTable>,
+}
+
+impl<'a> Class<'a> {
+    /// The class of the record with this header, or why it has none.
+    fn of(self, header: &'a str) -> Result<&'a str, String> {
+        // The first word is the name of the record.
+        let mut words = header.split_whitespace();
+        let id = words.next().unwrap_or("");
+        match self.classes {
+            Some(classes) => classes.of(id).ok_or_else(|| classes.lacks(id)),
+            None => words.last().ok_or_else(|| {
+                format!(
+                    "the header {} has no class; write it after the name, as in `>id class`, or name a table of ids and \
+                     classes with --labels FILE",
+                    shorten(header)
+                )
+            }),
+        }
     }
 }
 
@@ -190,18 +221,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn end(self, labels: Labels, rows: &mut Collector) -> Result<(), Problem> {
-        // The first word is the name of the record.
-        let class = self.header.split_whitespace().skip(1).last();
+    fn end(self, labels: Class<'_>, rows: &mut Collector) -> Result<(), Problem> {
+        let class = labels.of(self.header);
         if let Some((line, what)) = self.bad {
             rows.reject(line, || what);
-        } else if class.is_none() && labels == Labels::Needed {
-            rows.reject(self.line, || {
-                format!(
-                    "the header {} has no class; write it after the name, as in `>id class`",
-                    shorten(self.header)
-                )
-            });
+        } else if let (Err(what), Labels::Needed) = (&class, labels.labels) {
+            rows.reject(self.line, || what.clone());
         } else if self.tokens.count() == 0 {
             rows.reject(self.line, || {
                 format!(
@@ -210,7 +235,7 @@ impl<'a> Record<'a> {
                 )
             });
         } else {
-            rows.take(self.line, labels.of(class), None, self.tokens)?;
+            rows.take(self.line, labels.labels.of(class.ok()), None, self.tokens)?;
         }
         Ok(())
     }
@@ -224,7 +249,7 @@ mod tests {
 
     fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
         let mut rows = Collector::new(&Reading::default());
-        let notes = read(text, labels, &mut rows).map_err(|error| error.to_string())?;
+        let notes = read(text, labels, None, &mut rows).map_err(|error| error.to_string())?;
         rows.end_file(0).map_err(|error| error.to_string())?;
         Ok((rows.finish(), notes))
     }
@@ -257,6 +282,29 @@ mod tests {
             (rows.rows.len(), &rows.labels[..]),
             (1, &["?".to_string()][..])
         );
+    }
+
+    #[test]
+    fn classes_may_stand_in_a_table_by_the_first_word_of_a_header() {
+        let table = |text| ClassTable::read("classes.csv".into(), text).unwrap();
+        let classes = table("id,class\none,yes\ntwo,no\n");
+        let read_with = |classes: &ClassTable, labels| {
+            let mut rows = Collector::new(&Reading::default());
+            let text = ">one some words\nACGT\n>two\nGGG\n";
+            let notes = read(text, labels, Some(classes), &mut rows).unwrap();
+            let end = rows.end_file(0).map_err(|error| error.to_string());
+            (end.map(|_| rows.finish().labels), notes)
+        };
+        let (labels, notes) = read_with(&classes, Labels::Needed);
+        assert_eq!(labels.unwrap(), ["no", "yes"]);
+        assert!(notes[0].starts_with("id from the first word"), "{notes:?}");
+        let lacking = table("one,yes\n");
+        let said = read_with(&lacking, Labels::Needed).0.unwrap_err();
+        assert!(
+            said.contains("line 3: `two` has no class in `classes.csv`"),
+            "{said}"
+        );
+        assert_eq!(read_with(&lacking, Labels::IfAny).0.unwrap(), ["?", "yes"]);
     }
 
     #[test]

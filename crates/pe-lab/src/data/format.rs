@@ -29,6 +29,8 @@ pub enum Format {
     Series,
     /// Labelled series, each on a line.
     Ts,
+    /// Labelled series or rows of numbers, below a header that says what each attribute is.
+    Arff,
     /// Images, in a folder for each class, or as a study keeps them.
     Images,
 }
@@ -37,7 +39,7 @@ impl Format {
     /// The format of a file.
     pub(super) fn of(path: &Path, reading: &Reading) -> Result<Self, Problem> {
         let format = Self::by_name(path, reading)?;
-        let has_patches = matches!(format, Self::Csv | Self::JsonLines | Self::Ts);
+        let has_patches = matches!(format, Self::Csv | Self::JsonLines | Self::Ts | Self::Arff);
         match reading.about_images() {
             Some("--patch") if has_patches => patches::check(reading).map(|()| format),
             Some(flag) => Err(Problem::Reading(format!(
@@ -54,14 +56,15 @@ impl Format {
                 None => Ok(Self::Fasta),
                 Some(flag) => Err(Problem::Reading(format!(
                     "{flag} is not about FASTA or FASTQ: a row is a record, a token is a letter of its sequence, and \
-                     the label is the last word of its header"
+                     the label is the last word of its header, or in a table (--labels)"
                 ))),
             },
             "json" => Err(Problem::Json),
-            "ts" => match reading.not_about_records(TokenKind::Numbers) {
-                None => Ok(Self::Ts),
+            ending @ ("ts" | "arff") => match reading.not_about_records(TokenKind::Numbers) {
+                None if ending == "ts" => Ok(Self::Ts),
+                None => Ok(Self::Arff),
                 Some(flag) => Err(Problem::Reading(format!(
-                    "{flag} is not about a file of labelled series (.ts), which says itself what is in it"
+                    "{flag} is not about a file of labelled series (.{ending}), which says itself what is in it"
                 ))),
             },
             _ if reading.target.is_some() => Ok(Self::Series),
@@ -102,9 +105,13 @@ impl Format {
         match self {
             Self::Ids => true,
             Self::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-            Self::Csv | Self::JsonLines | Self::Fasta | Self::Series | Self::Ts | Self::Images => {
-                false
-            }
+            Self::Csv
+            | Self::JsonLines
+            | Self::Fasta
+            | Self::Series
+            | Self::Ts
+            | Self::Arff
+            | Self::Images => false,
         }
     }
 }
@@ -113,7 +120,7 @@ impl Format {
 pub fn predicts_next(path: &Path, reading: &Reading) -> bool {
     let ending = extension(path);
     let of_text = is_text(&ending, reading) || ["npy", "bin"].contains(&ending.as_str());
-    of_text && !reading.names_columns()
+    of_text && !reading.names_columns() && !path.is_dir()
 }
 
 /// Whether the name of a file does not say that it is a text.

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use csv::StringRecord;
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::error::{BadLine, Problem, SHOWN};
+use super::json::{Either, Json, List, Sequence, word};
 use super::limits::MAX_COLUMNS;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
@@ -66,7 +67,14 @@ pub(super) fn read(
             shorten(group)
         )));
     }
-    let kind = reading.tokens.unwrap_or(TokenKind::Words);
+    let kind = match reading.tokens {
+        None if !reading.is_answer() => match rows.settle(keys.kind(text)) {
+            // Lists of numbers in a file to test on, where those to train on have symbols.
+            TokenKind::Cells => TokenKind::Words,
+            kind => kind,
+        },
+        kind => kind.unwrap_or(TokenKind::Words),
+    };
     if kind == TokenKind::Numbers {
         rows.measure(1);
     }
@@ -88,10 +96,7 @@ pub(super) fn read(
             });
             continue;
         }
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let read = keys.deserialize(&mut parser);
-        let read = read.and_then(|line| parser.end().map(|()| line));
-        let found = match read {
+        let found = match keys.line(text) {
             Err(error) => {
                 rows.reject(line, || explain(&error, text, example));
                 continue;
@@ -146,10 +151,27 @@ pub(super) fn read(
             });
             continue;
         }
+        let null = found
+            .sequences
+            .iter()
+            .find_map(|(key, sequence)| match sequence {
+                Sequence::List(list) => Some((key, list.null?)),
+                Sequence::Text(_) => None,
+            });
+        if let (Some((key, number)), true) = (null, kind != TokenKind::Numbers) {
+            rows.reject(line, || {
+                format!(
+                    "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
+                     numbers, null is one that is missing)",
+                    shorten(key)
+                )
+            });
+            continue;
+        }
         let mut tokens = Tokens::default();
         for (key, sequence) in found.sequences {
             match sequence {
-                Sequence::List(list) => tokens = list,
+                Sequence::List(list) => tokens = list.tokens,
                 Sequence::Text(text) => Reading::split(kind, &text, |token| tokens.push(token)),
             }
             used.insert(key);
@@ -165,7 +187,7 @@ pub(super) fn read(
         names.join(", ")
     };
     let mut lines = vec![format!(
-        "{what} from key {}; tokens from {};{} of a text, a token is a {}",
+        "{what} from key {}; tokens from {};{} {}",
         shorten(keys.label),
         names(&used),
         match keys.group {
@@ -173,11 +195,16 @@ pub(super) fn read(
             None => String::new(),
         },
         match kind {
-            TokenKind::Cells => "text",
-            TokenKind::Words => "word",
-            TokenKind::Characters => "character",
-            TokenKind::Numbers => "number",
-            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => kind.name(),
+            TokenKind::Numbers if reading.tokens.is_none() => {
+                "a token is a number of a list (--tokens words reads symbols)".to_string()
+            }
+            TokenKind::Cells => "of a text, a token is a text".into(),
+            TokenKind::Words => "of a text, a token is a word".into(),
+            TokenKind::Characters => "of a text, a token is a character".into(),
+            TokenKind::Numbers => "of a text, a token is a number".into(),
+            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => {
+                format!("of a text, a token is a {}", kind.name())
+            }
         }
     )];
     if !unread.is_empty() {
@@ -332,18 +359,38 @@ struct Keys<'a> {
 }
 
 impl Keys<'_> {
+    /// What stands on a line.
+    fn line(self, text: &str) -> serde_json::Result<Found> {
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let found = self.deserialize(&mut parser)?;
+        parser.end().map(|()| found)
+    }
+
+    /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number or
+    /// missing, and at least one is not whole. Lines that cannot be read are told when they are.
+    fn kind(self, text: &str) -> TokenKind {
+        let mut has_fractions = false;
+        for (_, line) in lines(text) {
+            let Ok(found) = self.line(line) else { continue };
+            for (_, sequence) in found.sequences {
+                match sequence {
+                    Sequence::List(list) if !list.has_words => has_fractions |= list.has_fractions,
+                    _ => return TokenKind::Words,
+                }
+            }
+        }
+        match has_fractions {
+            true => TokenKind::Numbers,
+            false => TokenKind::Words,
+        }
+    }
+
     fn of_sequences(&self) -> String {
         match self.text {
             Some(key) => shorten(key),
             None => format!("`{}`", [LISTS, TEXTS].concat().join("`, `")),
         }
     }
-}
-
-/// A sequence as JSON holds it.
-enum Sequence {
-    List(Tokens),
-    Text(String),
 }
 
 /// What was found on a line.
@@ -398,8 +445,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
                     map.next_value::<Option<Either>>()?
                         .map(|Either(either)| either)
                 } else if LISTS.contains(&key.as_str()) {
-                    let list = map.next_value::<Option<TokenList>>()?;
-                    list.map(|TokenList(tokens)| Sequence::List(tokens))
+                    map.next_value::<Option<List>>()?.map(Sequence::List)
                 } else {
                     map.next_value::<Option<String>>()?.map(Sequence::Text)
                 };
@@ -412,117 +458,5 @@ impl<'de> Visitor<'de> for Keys<'_> {
             }
         }
         Ok(found)
-    }
-}
-
-/// Any JSON value.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Json {
-    Text(String),
-    Natural(u64),
-    Negative(i64),
-    Decimal(f64),
-    Boolean(bool),
-    Other(serde_json::Value),
-}
-
-impl Json {
-    /// A string or a number as text, or the kind of anything else.
-    fn token(self) -> Result<String, String> {
-        match self {
-            Self::Text(text) => Ok(text),
-            Self::Natural(number) => Ok(number.to_string()),
-            Self::Negative(number) => Ok(number.to_string()),
-            Self::Decimal(number) => Ok(number.to_string()),
-            Self::Boolean(value) => Err(format!("boolean `{value}`")),
-            Self::Other(value) if value.is_null() => Err("null".into()),
-            Self::Other(value) if value.is_array() => Err("list".into()),
-            Self::Other(_) => Err("map".into()),
-        }
-    }
-}
-
-/// The label, group or answer under a key, as a text; of `null` it is empty.
-fn word<E: Error>(key: &str, value: Json) -> Result<String, E> {
-    match value {
-        Json::Boolean(value) => Ok(value.to_string()),
-        Json::Other(serde_json::Value::Null) => Ok(String::new()),
-        other => other.token().map_err(|kind| {
-            E::custom(format!(
-                "{} is a {kind}, expected a string, a number, true or false",
-                shorten(key)
-            ))
-        }),
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "Json")]
-struct Token(String);
-
-impl TryFrom<Json> for Token {
-    type Error = String;
-
-    fn try_from(value: Json) -> Result<Self, String> {
-        let wrong = |kind| format!("invalid type: {kind}, expected a token: a string or a number");
-        value.token().map(Self).map_err(wrong)
-    }
-}
-
-/// A list of tokens. It is read token by token, and [`Tokens`] only counts those that are too many, so
-/// a line with millions of them takes no more memory than its text.
-struct TokenList(Tokens);
-
-/// A list of tokens or a text, under a key that a person named.
-struct Either(Sequence);
-
-struct List;
-
-impl<'de> Visitor<'de> for List {
-    type Value = Tokens;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of tokens")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tokens, A::Error> {
-        let mut tokens = Tokens::default();
-        while let Some(Token(token)) = list.next_element()? {
-            if token.is_empty() {
-                let number = tokens.count() + 1;
-                return Err(A::Error::custom(format!("token {number} is empty")));
-            }
-            tokens.push(&token);
-        }
-        Ok(tokens)
-    }
-}
-
-impl<'de> Deserialize<'de> for TokenList {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(List).map(TokenList)
-    }
-}
-
-impl<'de> Deserialize<'de> for Either {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListOrText;
-        impl<'de> Visitor<'de> for ListOrText {
-            type Value = Sequence;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of tokens")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Sequence, E> {
-                Ok(Sequence::Text(text.to_string()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Sequence, A::Error> {
-                List.visit_seq(list).map(Sequence::List)
-            }
-        }
-        deserializer.deserialize_any(ListOrText).map(Either)
     }
 }

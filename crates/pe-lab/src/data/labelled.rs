@@ -15,12 +15,13 @@ use super::describe::{UNKNOWN, check_unknown, describe, most_frequent, tested};
 use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::measured::{Measured, Scale};
+use super::numbers;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::Rows;
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split, a_part};
-use super::target::{self, Target};
+use super::target::Target;
 use super::vocabulary::{check_answers, vocabulary};
 use crate::task::{Answer, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows};
 
@@ -171,7 +172,7 @@ impl Labelled {
         train: Vec<usize>,
         measured: Option<Measured>,
     ) -> Self {
-        let values = target::values(&labels).filter(|_| division.target.is_some());
+        let values = numbers::values(&labels).filter(|_| division.target.is_some());
         let task = Self {
             about: match (&sequences.answers, &division.target) {
                 (_, Some(target)) => format!(
@@ -248,7 +249,7 @@ impl Labelled {
         };
         if let Some(target) = &division.target {
             let fits = |values: Vec<f64>| target.too_large(&values).is_none();
-            if !target::values(&labels).is_some_and(fits) {
+            if !numbers::values(&labels).is_some_and(fits) {
                 return Err("its labels are not all numbers that can be predicted");
             }
         }

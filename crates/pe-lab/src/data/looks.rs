@@ -100,7 +100,7 @@ fn of_text(text: &str, is_cut: bool) -> String {
             .starts_with("@relation")
     };
     if lines.iter().any(is_relation) {
-        return "it looks like ARFF, which is not read; the series of aeon are read as .ts, and tables as .csv".into();
+        return "it looks like ARFF: call it NAME.arff".into();
     }
     if begins(0, '@') && begins(2, '+') {
         return "it looks like FASTQ: call it NAME.fastq".into();
@@ -168,7 +168,7 @@ mod tests {
             (b">a x\nACGT\n", "FASTA: call it NAME.fasta"),
             (
                 b"% a remark\n@relation r\n@attribute a numeric\n@data\n1\n",
-                "ARFF, which is not read",
+                "ARFF: call it NAME.arff",
             ),
             (b"@a x\nACGT\n+\nIIII\n", "FASTQ: call it NAME.fastq"),
             (b"PAR1\x15\x04\x15\x20", "it is a Parquet file"),

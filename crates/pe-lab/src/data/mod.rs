@@ -3,13 +3,15 @@
 //! | file | what it holds | the task |
 //! |---|---|---|
 //! | `.csv`, `.tsv`, `.data` | a header with a column `label`; tokens in all other columns | predict the label |
+//! | the same, or JSON lines, with `--id` | a row for each step of a series, and a column that says of which | predict the label of a series |
 //! | `.jsonl`, `.ndjson` | `{"label": "x", "tokens": ["a", "b"]}` or `{"label": "x", "text": "a b"}` | predict the label |
 //! | `.ts` | a series and its class on each line, as aeon and sktime have them | predict the class |
+//! | `.arff` | series or rows of numbers with a nominal class, as the UEA and UCR archive and Weka have them | predict the class |
 //! | `.fasta`, `.fa`, `.fna`, `.faa`, `.fastq`, `.fq` | sequences of DNA, RNA or protein; the class is the last word of the header | predict the class |
 //! | `.txt`, `.md`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
 //! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
-//! | a folder | a folder of PNG and JPEG files for each class | predict the class |
+//! | a folder | a folder of PNG and JPEG files, or of `.txt` files, for each class | predict the class |
 //!
 //! Each text may be packed by gzip: `.csv.gz` is read as `.csv`.
 //!
@@ -23,13 +25,18 @@
 //! token of its own, and empty cells at the end of a row end it.
 
 mod alike;
+mod arff;
 mod binary;
+mod channels;
+mod class_table;
 mod csv;
 mod dates;
 mod describe;
 mod epochs;
 mod error;
 mod fasta;
+mod folders;
+mod folds;
 mod format;
 #[cfg(test)]
 mod group_tests;
@@ -37,6 +44,7 @@ mod header;
 #[cfg(test)]
 mod held_out_tests;
 mod images;
+mod json;
 mod jsonl;
 mod labelled;
 mod limits;
@@ -61,6 +69,7 @@ mod sequences;
 mod series;
 mod spec;
 mod split;
+mod stamps;
 mod target;
 #[cfg(test)]
 mod target_tests;
@@ -68,6 +77,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod text;
+mod texts;
 mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
@@ -94,14 +104,14 @@ pub use spec::{DataSpec, FileSpec, Known, Source, digest, digest_of};
 pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
+use class_table::ClassTable;
+use folds::labelled;
 use labelled::Labelled;
-use open::{checked_format, open, rows_of};
-use rows::{Asked, Collector, Labels, Rows};
-use sequences::Sequences;
+use open::{checked_format, classes, open, rows_of};
+use rows::{Collector, Labels};
 use series::Form;
 use spec::{digest_and_size, name_of};
-use split::HeldOut;
-use task::{FOLD, Made};
+use task::Made;
 use text::MaskedText;
 
 impl DataTask {
@@ -128,18 +138,16 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     let beside = source.with_test_beside();
     let found = beside.is_some();
     let source = beside.as_ref().unwrap_or(source);
-    let of = |path: &Path| {
-        let path = path.to_path_buf();
-        move |problem| DataError { path, problem }
-    };
     let Source {
         file,
-        test,
         folds,
         reading,
         known,
         ..
     } = source;
+    if texts::are_in(source) {
+        return texts::read(source).map_err(of(file));
+    }
     if images::are_in(source) && source.tokenizer.is_none() {
         return images::read(source).map_err(of(file));
     }
@@ -164,6 +172,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         reading: reading.clone(),
         vocabulary: None,
         tokenizer: None,
+        labels: None,
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
@@ -182,52 +191,88 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         let (task, description) = made.map_err(of(file))?;
         (Made::Text(Arc::new(task)), description)
     } else {
-        let mut collector = Collector::new(reading);
-        match reading.objective {
-            Some(Objective::Class) => collector.ask(Asked::Class),
-            Some(Objective::Number) => collector.ask(Asked::Number),
-            _ => {}
-        }
-        let labels = Labels::Needed;
-        let mut notes =
-            rows_of(file, format, &text, reading, labels, &mut collector).map_err(of(file))?;
-        let in_file = collector.len();
-        if let Some(test) = test {
-            let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
-            let kept = FileSpec::of(test, &bytes);
-            let text = open::text(test, bytes).map_err(of(test))?;
-            let more = rows_of(test, format, &text, reading, labels, &mut collector);
-            let more = more.map_err(of(test))?;
-            notes.push(format!(
-                "tested on the rows of {}{}",
-                kept.file,
-                match found {
-                    true => ", which lies beside it",
-                    false => "",
-                }
-            ));
-            notes.extend(
-                more.into_iter()
-                    .map(|note| format!("{}: {note}", kept.file)),
-            );
-            spec.test = Some(kept);
-        }
-        let rows = collector.finish();
-        let tasks = labelled(&rows, &spec, in_file);
-        // What is wrong with the test is said of its file.
-        let (tasks, description) = tasks.map_err(|problem| match (&problem, test) {
-            (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
-            _ => of(file)(problem),
-        })?;
-        notes.splice(0..0, description);
-        (Made::Rows(tasks), notes)
+        let (tasks, description) = of_rows(source, found, &text, &mut spec)?;
+        (Made::Rows(tasks), description)
     };
     Ok(DataTask {
         spec,
         source: source.clone(),
         description,
         private: vec![file.clone()],
+        packed: Vec::new(),
         made,
+    })
+}
+
+/// Says of which file a problem is.
+fn of(path: &Path) -> impl FnOnce(Problem) -> DataError {
+    let path = path.to_path_buf();
+    move |problem| DataError { path, problem }
+}
+
+/// The tasks of labelled rows, and a description of them. `is_beside` says that nobody named the file of the rows to test on. Its
+/// digest, and that of the table of classes, go to `spec`.
+fn of_rows(
+    source: &Source,
+    is_beside: bool,
+    text: &str,
+    spec: &mut DataSpec,
+) -> Result<(Vec<Arc<Labelled>>, Vec<String>), DataError> {
+    let Source {
+        file,
+        test,
+        reading,
+        labels,
+        ..
+    } = source;
+    let mut collector = Collector::new(reading);
+    let (format, needed) = (spec.format, Labels::Needed);
+    let table = labels.as_ref().map(|file| source.entry(file));
+    let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
+    let table = table.as_ref();
+    let notes = rows_of(file, format, text, reading, needed, table, &mut collector);
+    let mut notes = notes.map_err(of(file))?;
+    let in_file = collector.len();
+    if let Some(test) = test {
+        let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
+        let kept = FileSpec::of(test, &bytes);
+        let text = open::text(test, bytes).map_err(of(test))?;
+        let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
+        let more = more.map_err(of(test))?;
+        notes.push(format!(
+            "tested on the rows of {}{}",
+            kept.file,
+            match is_beside {
+                true => ", which lies beside it",
+                false => "",
+            }
+        ));
+        let said = |note| format!("{}: {note}", kept.file);
+        notes.extend(more.into_iter().map(said));
+        spec.test = Some(kept);
+    }
+    notes.extend(table.map_or(Vec::new(), ClassTable::describe));
+    if let Some(file) = labels {
+        spec.labels = Some(spec_of(source, file).map_err(of(file))?);
+    }
+    // What is wrong with the test is said of its file.
+    let tasks = labelled(&collector.finish(), spec, in_file);
+    let (tasks, mut description) = tasks.map_err(|problem| match (&problem, test) {
+        (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
+        _ => of(file)(problem),
+    })?;
+    description.extend(notes);
+    Ok((tasks, description))
+}
+
+/// What identifies another file of the data.
+fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
+    let (sha256, bytes) = digest_and_size(source.entry(file).open()?)?;
+    let file = name_of(file);
+    Ok(FileSpec {
+        file,
+        sha256,
+        bytes,
     })
 }
 
@@ -236,6 +281,7 @@ fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
     let set = [
         (source.test.is_some(), "--test"),
         (source.folds.is_some(), "--folds"),
+        (source.labels.is_some(), "--labels"),
     ];
     match set.into_iter().find(|(set, _)| *set) {
         None => Ok(()),
@@ -278,17 +324,11 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         test: None,
         folds: None,
         reading: reading.clone(),
+        labels: None,
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
         tokenizer: match &source.tokenizer {
             None => None,
-            Some(tokenizer) => {
-                let (sha256, bytes) = digest_and_size(source.entry(tokenizer).open()?)?;
-                Some(FileSpec {
-                    file: name_of(tokenizer),
-                    sha256,
-                    bytes,
-                })
-            }
+            Some(tokenizer) => Some(spec_of(source, tokenizer)?),
         },
     };
     Ok(DataTask {
@@ -296,6 +336,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         source: source.clone(),
         description,
         private: vec![file.clone()],
+        packed: Vec::new(),
         made: Made::Next(Arc::new(task)),
     })
 }
@@ -312,56 +353,4 @@ fn first_windows(task: &NextToken) -> Vec<String> {
     let first = task.test_lengths().first().copied().unwrap_or(0);
     let windows = task.test_set(first).into_iter().take(2);
     windows.enumerate().map(shown).collect()
-}
-
-/// The task of labelled rows, or one for each fold, and what was found in them. `in_file` rows are of the
-/// file itself, the others of the test file.
-fn labelled(
-    rows: &Rows,
-    spec: &DataSpec,
-    in_file: usize,
-) -> Result<(Vec<Arc<Labelled>>, Vec<String>), Problem> {
-    let sequences = Arc::new(Sequences::of(rows));
-    let new = |name: String, held_out| {
-        let no_beyond = spec.reading.no_beyond;
-        let named = (&spec.file[..], spec.label());
-        Labelled::new(rows, &sequences, name, named, held_out, no_beyond)
-    };
-    if spec.test.is_some() && spec.reading.no_beyond {
-        return Err(Problem::Test(
-            "--no-beyond is about rows that are held out of the file itself; leave it out with --test".into(),
-        ));
-    }
-    let Some(folds) = spec.folds else {
-        let held_out = match spec.test {
-            Some(_) => HeldOut::From(in_file),
-            None => HeldOut::Fifth,
-        };
-        let (task, description) = new(NAME.to_string(), held_out)?;
-        return Ok((vec![Arc::new(task)], description));
-    };
-    if spec.test.is_some() {
-        return Err(Problem::Folds(
-            "--folds and --test both say what is tested; keep one".into(),
-        ));
-    }
-    if !(2..=MAX_FOLDS).contains(&folds) {
-        return Err(Problem::Folds(format!(
-            "--folds is {folds}; it takes from 2 to {MAX_FOLDS}"
-        )));
-    }
-    let (mut tasks, mut described) = (Vec::new(), Vec::new());
-    for fold in 0..folds {
-        let name = format!("{FOLD}{}", fold + 1);
-        let (task, description) = new(name, HeldOut::Fold { fold, folds })?;
-        tasks.push(Arc::new(task));
-        if fold == 0 {
-            described = description;
-        }
-    }
-    described.push(format!(
-        "{folds} folds, each a task of its own that holds out other rows; what is said here of training and \
-         test is fold 1"
-    ));
-    Ok((tasks, described))
 }

@@ -373,3 +373,77 @@ fn columns_may_be_aligned_by_blanks() {
     let error = read("a.txt", &text.replacen("-1.0", "", 1), reading).unwrap_err();
     assert!(error.contains("line 1"), "{error}");
 }
+
+/// The rows of the table as lists of JSON lines.
+fn lists(rows: usize) -> String {
+    let table = table(rows);
+    let line = |row: &str| {
+        let (numbers, label) = row.rsplit_once(',').unwrap();
+        format!("{{\"label\": \"{label}\", \"tokens\": [{numbers}]}}\n")
+    };
+    table.lines().skip(1).map(line).collect()
+}
+
+#[test]
+fn lists_of_numbers_are_decided_as_tables_are() {
+    let of = |text: &str| read("a.jsonl", text, Reading::default());
+    let data = of(&lists(60)).unwrap();
+    for what in [
+        "a token is a number of a list (--tokens words reads symbols)",
+        "read as numbers: one for each token",
+    ] {
+        assert!(said(&data).contains(what), "{what}\n{}", said(&data));
+    }
+    let table = read("a.csv", &table(60), Reading::default()).unwrap();
+    let batch = |data: &DataTask| data.task().train_batch(1, 0, 8);
+    assert_eq!(batch(&data), batch(&table));
+    // A missing one is null, or a text that says so; it is marked.
+    for missing in ["null", "\"NaN\"", "\"?\""] {
+        let with = lists(60).replacen("[0.500,", &format!("[{missing},"), 1);
+        let data = of(&with).unwrap();
+        let marked = "a missing value is marked as such";
+        assert!(said(&data).contains(marked), "{missing}\n{}", said(&data));
+    }
+    // A study that read numbers reads whole ones as numbers too.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("more.jsonl");
+    fs::write(&file, "{\"label\": \"up\", \"tokens\": [1, 2, 3]}\n").unwrap();
+    let more = data.to_predict("data", &file).unwrap();
+    assert!(matches!(
+        more.samples[0].input,
+        Input::Vectors { width: 2, .. }
+    ));
+}
+
+#[test]
+fn lists_of_symbols_stay_symbols() {
+    let of = |text: &str| read("a.jsonl", text, Reading::default());
+    // Read as symbols, hardly any number occurs twice.
+    for word in ["\"0.500\"", "\"x\""] {
+        let message = of(&lists(60).replacen("[0.500,", &format!("[{word},"), 1)).unwrap_err();
+        assert!(message.contains("do not occur in training"), "{message}");
+    }
+    let whole = |i: usize| {
+        format!(
+            "{{\"label\": {}, \"tokens\": [{}, {}, 7]}}\n",
+            i % 2,
+            i % 2,
+            i % 5
+        )
+    };
+    let whole: String = (0..60).map(whole).collect();
+    for text in [&whole, &whole.replace("7]", "7.0]")] {
+        let data = of(text).unwrap();
+        assert_eq!(data.task().vector_width(), None, "{}", said(&data));
+        assert!(
+            said(&data).contains("of a text, a token is a word"),
+            "{}",
+            said(&data)
+        );
+    }
+    let null = of(&whole.replacen("7]", "null]", 1)).unwrap_err();
+    assert!(
+        null.contains("line 1: token 3 of `tokens` is null"),
+        "{null}"
+    );
+}

@@ -62,6 +62,16 @@ pub(super) fn step(token: &str, channels: usize) -> Result<Vec<f64>, String> {
     }
 }
 
+/// The number that each label is; `None` unless all are.
+pub(super) fn values(labels: &[String]) -> Option<Vec<f64>> {
+    labels.iter().map(|label| finite(label)).collect()
+}
+
+/// The same of labels of which nothing is said: they are numbers if all are and one of them is not whole.
+pub(super) fn measured_values(labels: &[String]) -> Option<Vec<f64>> {
+    values(labels).filter(|all| all.iter().any(|number| number.fract() != 0.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +104,20 @@ mod tests {
         assert_eq!(standard(&[1.0, 3.0]), (2.0, 1.0));
         assert_eq!(standard(&[7.0, 7.0]), (7.0, 1.0));
         assert_eq!(standard(&[]), (0.0, 1.0));
+    }
+
+    fn labels(all: &[&str]) -> Vec<String> {
+        all.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn labels_are_numbers_if_all_are_and_one_is_not_whole() {
+        assert_eq!(measured_values(&labels(&["1.0", "2e0"])), None);
+        assert_eq!(measured_values(&labels(&["1", "x", "0.5"])), None);
+        assert_eq!(measured_values(&labels(&["1", "?", "0.5"])), None);
+        let found = measured_values(&labels(&["1", "-0.5"]));
+        assert_eq!(found, Some(vec![1.0, -0.5]));
+        assert_eq!(values(&labels(&["1", "2"])), Some(vec![1.0, 2.0]));
+        assert_eq!(values(&labels(&["1", "inf"])), None);
     }
 }

@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use super::class_table::ClassTable;
 use super::error::{BadLine, Problem, SHOWN};
 use super::format::{Format, delimiter, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
-use super::{binary, csv, fasta, jsonl, looks, packed, ts};
+use super::series::{Form, read_long};
+use super::spec::name_of;
+use super::{arff, binary, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
 /// The format of a file, if the settings are for files of this format.
@@ -144,6 +147,35 @@ fn not_utf8(bytes: &[u8]) -> Problem {
     }
 }
 
+/// The table of classes of a file of this format, if `--labels` names one.
+///
+/// # Errors
+///
+/// [`Problem::Reading`] for a format whose rows have no ids, and for what is wrong with the table.
+pub(super) fn classes(
+    labels: Option<&Entry>,
+    format: Format,
+    reading: &Reading,
+) -> Result<Option<ClassTable>, Problem> {
+    let Some(file) = labels else { return Ok(None) };
+    let has_ids = format == Format::Fasta || reading.id.is_some();
+    if !has_ids {
+        return Err(Problem::Reading(
+            "--labels is for rows with an id: the records of FASTA and FASTQ, and the series of a table with --id".into(),
+        ));
+    }
+    let about = |problem: Problem| match problem {
+        problem @ Problem::Reading(_) => problem,
+        other => Problem::Reading(format!("--labels {}: {other}", file.display())),
+    };
+    let text = open_bytes(file).and_then(|bytes| text(file, bytes));
+    let table = text.and_then(|text| {
+        check_lines(&text)?;
+        ClassTable::read(name_of(file), &text)
+    });
+    Ok(Some(table.map_err(about)?))
+}
+
 /// Reads the rows of a file, and returns in words how.
 pub(super) fn rows_of(
     path: &Path,
@@ -151,9 +183,13 @@ pub(super) fn rows_of(
     text: &str,
     reading: &Reading,
     labels: Labels,
+    classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
+        Format::Csv | Format::JsonLines if reading.id.is_some() => {
+            read_long(text, reading, Form::of(path), labels, classes, collector)?
+        }
         Format::JsonLines => {
             check_lines(text)?;
             jsonl::read(text, reading, labels, collector)?
@@ -162,7 +198,11 @@ pub(super) fn rows_of(
             check_lines(text)?;
             ts::read(text, labels, collector)?
         }
-        Format::Fasta => fasta::read(text, labels, collector)?,
+        Format::Arff => {
+            check_lines(text)?;
+            arff::read(text, labels, collector)?
+        }
+        Format::Fasta => fasta::read(text, labels, classes, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
     notes.extend(collector.end_file(reading.skip_bad)?);

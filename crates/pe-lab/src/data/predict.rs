@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::class_table::ClassTable;
 use super::csv;
 use super::error::{DataError, Problem};
 use super::format::{Format, delimiter};
 use super::labelled::Labelled;
 use super::numbers::finite;
-use super::open::{open, rows_of, text};
+use super::open::{classes as classes_of, open, rows_of, text};
 use super::prediction::{ToPredict, Truth, open_answer};
-use super::quote::{grouped, shorten};
+use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Row, Rows, UNLABELLED};
+use super::rows::{Collector, Labels, Rows, UNLABELLED};
 use super::task::{DataTask, Made};
+use super::texts::{self, Part};
 use super::{images, series};
 use crate::door::Entry;
 use crate::task::{Sample, Task};
@@ -35,7 +37,21 @@ impl DataTask {
             Made::Rows(tasks) => {
                 let known = tasks.iter().find(|known| known.name() == task);
                 let reading = self.reading_of_others().map_err(of(&self.source.file))?;
-                rows(known.unwrap_or(&tasks[0]), &reading, file).map_err(of(file))
+                let known = known.unwrap_or(&tasks[0]);
+                let may_be_texts =
+                    self.spec.format == Format::JsonLines && texts::may_be_of(&reading);
+                let found = match may_be_texts && file.is_dir() {
+                    true => of_folder(file, &reading, known.labels()),
+                    false => {
+                        let classes = self.source.labels.as_ref();
+                        let classes = classes.map(|file| self.source.entry(file));
+                        let classes = classes_of(classes.as_ref(), self.spec.format, &reading);
+                        let classes = classes.map_err(of(&self.source.file))?;
+                        of_file(known, file, &reading, classes.as_ref())
+                    }
+                };
+                let found = found.and_then(|found| to_predict(known, found));
+                found.map_err(of(file))
             }
             Made::Images(images) => images::to_predict(images, file).map_err(of(file)),
             Made::Series(series) => {
@@ -58,12 +74,31 @@ impl DataTask {
             ..reading.clone()
         };
         match self.spec.format {
+            Format::Csv | Format::JsonLines if reading.id.is_some() => {
+                let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
+                let columns = series::channels_of(&text, &reading, series::Form::of(file))?;
+                Ok(Reading {
+                    columns: Some(columns),
+                    ..reading
+                })
+            }
             Format::Csv => {
                 let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
                 let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
                 Ok(Reading {
                     text: None,
                     columns: Some(columns),
+                    tokens: Some(kind),
+                    ..reading
+                })
+            }
+            // The file alone may not tell what its lists hold.
+            Format::JsonLines => {
+                let kind = match &self.made {
+                    Made::Rows(tasks) if tasks[0].measured().is_some() => TokenKind::Numbers,
+                    _ => reading.tokens.unwrap_or(TokenKind::Words),
+                };
+                Ok(Reading {
                     tokens: Some(kind),
                     ..reading
                 })
@@ -78,33 +113,75 @@ impl DataTask {
     }
 }
 
-/// The rows of another file. They are numbered, so none is left out.
-fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredict, Problem> {
+/// Rows that were read from another file or folder.
+struct Found {
+    rows: Rows,
+    about: &'static str,
+    names: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// The rows of another file. They are numbered, or have names, so none is left out.
+fn of_file(
+    task: &Labelled,
+    file: &Path,
+    reading: &Reading,
+    classes: Option<&ClassTable>,
+) -> Result<Found, Problem> {
     let (format, bytes) = open(&Entry::named(file), reading)?;
-    let mut collector = Collector::new(reading);
+    let (mut rows, labels) = (Collector::new(reading), Labels::IfAny);
+    if task.target().is_some() {
+        rows.ask_numbers();
+    }
     let text = text(file, bytes)?;
-    let notes = rows_of(file, format, &text, reading, Labels::IfAny, &mut collector)?;
+    let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows)?;
+    let (names, count) = (rows.names(), rows.len());
+    Ok(Found {
+        rows: rows.finish(),
+        about: if names.is_empty() { "row" } else { "series" },
+        names: match names.is_empty() {
+            true => (1..=count).map(|row| row.to_string()).collect(),
+            false => names,
+        },
+        notes,
+    })
+}
+
+/// The texts of a folder, each of them a row.
+fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
+    let part = Part::to_predict(folder, labels)?;
+    let (name, mut rows) = (Path::new(&part.name), Collector::new(reading));
+    let (form, labels) = (Format::JsonLines, Labels::IfAny);
+    let notes = rows_of(name, form, &part.text, reading, labels, None, &mut rows);
+    Ok(Found {
+        notes: notes.map_err(|problem| part.by_file(problem))?,
+        rows: rows.finish(),
+        about: "file",
+        names: part.names(),
+    })
+}
+
+/// What there is to predict of these rows.
+fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> {
+    let Found {
+        rows,
+        about,
+        names,
+        notes,
+    } = found;
     let Rows {
         rows,
         words,
         labels,
         ..
-    } = collector.finish();
-    let truth = |(row, of): (usize, &Row)| {
-        let Some(label) = Some(&labels[of.label]).filter(|label| *label != UNLABELLED) else {
-            return Ok(None);
-        };
-        Ok(Some(match (task.causal(), task.target()) {
-            (true, _) => Truth::Label(task.as_written(label)),
-            (false, None) => Truth::Label(label.clone()),
-            (false, Some(_)) => Truth::Number(finite(label).ok_or_else(|| {
-                Problem::Test(format!(
-                    "row {}: the number to be predicted is {}, which is no number; leave it empty if it is not known",
-                    grouped(row + 1),
-                    shorten(label)
-                ))
-            })?),
-        }))
+    } = rows;
+    let truth = |label: &String| {
+        let label = Some(label).filter(|label| *label != UNLABELLED)?;
+        match (task.causal(), task.target()) {
+            (true, _) => Some(Truth::Label(task.as_written(label))),
+            (false, None) => Some(Truth::Label(label.clone())),
+            (false, Some(_)) => finite(label).map(Truth::Number),
+        }
     };
     let sample = |(row, tokens): (usize, &[u32])| {
         let words = tokens.iter().map(|token| words[*token as usize].as_str());
@@ -116,8 +193,8 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
         Ok(Sample::new(input, vec![open_answer(position)]))
     };
     Ok(ToPredict {
-        about: "row",
-        names: (1..=rows.len()).map(|row| row.to_string()).collect(),
+        about,
+        names,
         samples: rows
             .iter()
             .map(|row| &row.tokens[..])
@@ -125,11 +202,7 @@ fn rows(task: &Arc<Labelled>, reading: &Reading, file: &Path) -> Result<ToPredic
             .map(sample)
             .collect::<Result<_, Problem>>()?,
         from: task.target().map(|target| vec![target.mean; rows.len()]),
-        truth: rows
-            .iter()
-            .enumerate()
-            .map(truth)
-            .collect::<Result<_, Problem>>()?,
+        truth: rows.iter().map(|row| truth(&labels[row.label])).collect(),
         notes,
     })
 }

@@ -5,9 +5,9 @@ use crate::task::{Answer, Sample};
 /// What the best model of a study is to predict.
 #[derive(Debug)]
 pub struct ToPredict {
-    /// What each prediction is about: `row`, or `file`.
+    /// What each prediction is about: `row`, `series` or `file`.
     pub about: &'static str,
-    /// Which one each is about: the number of the row, from 1, or the name of the file.
+    /// Which one each is about: the number of the row, from 1, or the name of the series or of the file.
     pub names: Vec<String>,
     /// What the model reads of each, with an answer to fill in.
     pub samples: Vec<Sample>,

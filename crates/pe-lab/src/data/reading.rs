@@ -118,6 +118,9 @@ pub struct Reading {
     /// The column of a series that is to be predicted: its next number, or its class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// The column that says of which series a row is, where each series has a label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The column of the times of a series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
@@ -174,6 +177,7 @@ impl Reading {
             || self.text.is_some()
             || self.columns.is_some()
             || self.target.is_some()
+            || self.id.is_some()
     }
 
     /// Checks what can be wrong without a file.
@@ -186,10 +190,18 @@ impl Reading {
                 "--max-len is {length}; it takes from 2 to {MAX_TOKENS} tokens"
             ));
         }
-        if self.time.is_some() && self.target.is_none() {
+        if self.time.is_some() && self.target.is_none() && self.id.is_none() {
             return wrong(
-                "--time is about series; say which column is to be predicted with --target".into(),
+                "--time is about series; say which column is to be predicted with --target, or which one says of which \
+                 labelled series a row is with --id"
+                    .into(),
             );
+        }
+        if let (Some(_), Some(flag)) = (&self.id, self.not_about_whole_series()) {
+            return wrong(format!(
+                "{flag} is not about whole series, which --id asks for: the label of a series is a column (--label), and \
+                 the other columns are its numbers"
+            ));
         }
         if self.text.is_some() && self.columns.is_some() {
             return wrong("--text and --columns both say where the tokens are; keep one".into());
@@ -250,6 +262,7 @@ impl Reading {
             (self.train_length.is_some(), "--train-length"),
             (self.no_beyond, "--no-beyond"),
             (self.target.is_some(), "--target"),
+            (self.id.is_some(), "--id"),
             (self.time.is_some(), "--time"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
@@ -274,6 +287,7 @@ impl Reading {
             (self.delimiter.is_some(), "--delimiter"),
             (self.no_header, "--no-header"),
             (self.target.is_some(), "--target"),
+            (self.id.is_some(), "--id"),
             (self.is_answer(), "--causal"),
             (
                 self.objective.is_some() && self.objective_of_rows().is_none(),
@@ -298,6 +312,18 @@ impl Reading {
             (self.is_answer(), "--causal"),
             (self.objective.is_some(), "--objective"),
             (self.train_length.is_some(), "--train-length"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+    }
+
+    /// The first setting that whole series, whose rows have an id, have no use for.
+    fn not_about_whole_series(&self) -> Option<&'static str> {
+        let is_other = |kind| kind != TokenKind::Numbers;
+        let set = [
+            (self.target.is_some(), "--target"),
+            (self.text.is_some(), "--text"),
+            (self.tokens.is_some_and(is_other), "--tokens"),
+            (self.is_answer(), "--causal"),
         ];
         set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
     }

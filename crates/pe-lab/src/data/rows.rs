@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::error::{BadLine, Problem, SHOWN};
+use super::header::list;
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
 use super::numbers;
 use super::patches::{self, MAX_PATCH};
 use super::quote::{grouped, shorten};
-use super::reading::{Reading, TokenKind};
-use super::target;
+use super::reading::{Objective, Reading, TokenKind};
 
 /// One labelled sequence: its tokens and its label as indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Tokens {
 
 /// What is asked of every row, where that is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+enum Asked {
     Class,
     Number,
 }
@@ -151,15 +151,23 @@ pub(super) struct Collector {
     patch: Option<usize>,
     /// What labels are. `None` if they decide themselves.
     asked: Option<Asked>,
+    /// The columns that the numbers of tokens are from, where those of all files have to be the same.
+    columns: Option<Vec<String>>,
+    names: Vec<String>,
     /// The rows with empty cells between others, and those that end with empty cells.
     with_empty: usize,
     ended_by_empty: usize,
 }
 
 impl Collector {
-    /// Cuts sequences and joins steps of numbers as a person said.
+    /// Cuts sequences, joins steps of numbers and takes labels as a person said.
     pub fn new(reading: &Reading) -> Self {
         Self {
+            asked: match reading.objective {
+                Some(Objective::Class) => Some(Asked::Class),
+                Some(Objective::Number) => Some(Asked::Number),
+                _ => None,
+            },
             max_len: reading.max_len,
             patch: reading.patch,
             ..Self::default()
@@ -180,9 +188,34 @@ impl Collector {
         self.channels = self.channels.or(Some(channels));
     }
 
-    /// Says what labels are, whatever they look like.
-    pub fn ask(&mut self, asked: Asked) {
-        self.asked = Some(asked);
+    /// Takes labels for numbers to be predicted, unless a person said that they are classes.
+    pub fn ask_numbers(&mut self) {
+        self.asked.get_or_insert(Asked::Number);
+    }
+
+    /// Whether labels are numbers to be predicted, by what was said and not by what they look like.
+    pub fn asks_numbers(&self) -> bool {
+        self.asked == Some(Asked::Number)
+    }
+
+    /// [`measure`](Self::measure) of numbers from these columns.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Test`] where those of the file before are others.
+    pub fn measure_columns(&mut self, columns: &[String]) -> Result<(), Problem> {
+        self.measure(columns.len());
+        match &self.columns {
+            Some(before) if before != columns => Err(Problem::Test(format!(
+                "its channels are {}, and those of the first file {}, in this order; name them with --columns",
+                list(columns),
+                list(before)
+            ))),
+            _ => {
+                self.columns = Some(columns.to_vec());
+                Ok(())
+            }
+        }
     }
 
     /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
@@ -205,6 +238,11 @@ impl Collector {
         let channels = self.channels?;
         let mut kept = tokens.kept.iter();
         kept.find_map(|token| numbers::step(token, channels).err())
+    }
+
+    /// The name of each row, where rows have names of their own.
+    pub fn names(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.names)
     }
 
     /// The number of rows so far.
@@ -285,7 +323,7 @@ impl Collector {
                     grouped(MAX_CHARACTERS)
                 )
             });
-        } else if self.asked == Some(Asked::Number) && numbers::finite(label).is_none() {
+        } else if self.asks_numbers() && label != UNLABELLED && numbers::finite(label).is_none() {
             self.reject(line, || {
                 format!(
                     "the number to be predicted is {}, which is no number",
@@ -311,6 +349,27 @@ impl Collector {
                 tokens: tokens.collect(),
                 label,
             });
+        }
+        Ok(())
+    }
+
+    /// The same of a row with a name of its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`take`](Self::take).
+    pub fn take_named(
+        &mut self,
+        line: usize,
+        name: &str,
+        label: &str,
+        group: Option<&str>,
+        tokens: Tokens,
+    ) -> Result<(), Problem> {
+        let before = self.rows.len();
+        self.take(line, label, group, tokens)?;
+        if self.rows.len() > before {
+            self.names.push(name.to_string());
         }
         Ok(())
     }
@@ -381,8 +440,12 @@ impl Collector {
         }
         if self.ended_by_empty > 0 {
             notes.push(format!(
-                "{} with empty cells at the end: there the row ends",
-                rows(self.ended_by_empty)
+                "{} with {} at the end: there the row ends",
+                rows(self.ended_by_empty),
+                match self.channels {
+                    None => "empty cells",
+                    Some(_) => "missing values",
+                }
             ));
         }
         (
@@ -418,8 +481,8 @@ impl Collector {
         });
         let targets = match (&answers, self.asked) {
             (Some(_), _) | (None, Some(Asked::Class)) => None,
-            (None, Some(Asked::Number)) => target::values(&labels),
-            (None, None) => target::measured_values(&labels),
+            (None, Some(Asked::Number)) => numbers::values(&labels),
+            (None, None) => numbers::measured_values(&labels),
         };
         Rows {
             targets,

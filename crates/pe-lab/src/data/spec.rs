@@ -25,6 +25,8 @@ pub struct Source {
     pub reading: Reading,
     /// The `tokenizer.json` that makes tokens of a text.
     pub tokenizer: Option<PathBuf>,
+    /// A table of the classes of rows, by their ids.
+    pub labels: Option<PathBuf>,
     /// What an earlier reading of the same file found, so that a large one need not be read as a whole again.
     pub known: Option<Known>,
 }
@@ -118,6 +120,9 @@ pub struct DataSpec {
     /// The `tokenizer.json` that makes tokens of a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<FileSpec>,
+    /// The table of the classes of rows, by their ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<FileSpec>,
 }
 
 impl DataSpec {
@@ -125,7 +130,7 @@ impl DataSpec {
     pub(super) fn label(&self) -> &str {
         match (&self.reading.label, self.format) {
             (Some(name), _) => name,
-            (None, Format::Ts) => "target",
+            (None, Format::Ts | Format::Arff) => "target",
             (None, _) => self.reading.usual_label(),
         }
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
-use super::numbers::{finite, standard};
+use super::numbers::standard;
 use super::quote::shorten;
 use super::rows::Rows;
 
@@ -18,16 +18,6 @@ pub(super) struct Target {
     pub name: String,
     pub mean: f64,
     pub deviation: f64,
-}
-
-/// The number that each label is; `None` unless all are.
-pub(super) fn values(labels: &[String]) -> Option<Vec<f64>> {
-    labels.iter().map(|label| finite(label)).collect()
-}
-
-/// The same of labels of which nothing is said: they are numbers if all are and one of them is not whole.
-pub(super) fn measured_values(labels: &[String]) -> Option<Vec<f64>> {
-    values(labels).filter(|all| all.iter().any(|number| number.fract() != 0.0))
 }
 
 impl Target {
@@ -110,21 +100,6 @@ pub(super) fn rounded(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn labels(all: &[&str]) -> Vec<String> {
-        all.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn labels_are_numbers_if_all_are_and_one_is_not_whole() {
-        assert_eq!(measured_values(&labels(&["1.0", "2e0"])), None);
-        assert_eq!(measured_values(&labels(&["1", "x", "0.5"])), None);
-        assert_eq!(measured_values(&labels(&["1", "?", "0.5"])), None);
-        let found = measured_values(&labels(&["1", "-0.5"]));
-        assert_eq!(found, Some(vec![1.0, -0.5]));
-        assert_eq!(values(&labels(&["1", "2"])), Some(vec![1.0, 2.0]));
-        assert_eq!(values(&labels(&["1", "inf"])), None);
-    }
 
     #[test]
     fn the_floor_is_the_error_of_the_mean() {

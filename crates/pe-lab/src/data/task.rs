@@ -33,6 +33,8 @@ pub struct DataTask {
     pub(super) description: Vec<String>,
     /// What was read that the fewest may read: the file itself, or images of a folder and the folders that they are in.
     pub(super) private: Vec<PathBuf>,
+    /// What a study keeps in the place of a copy, where the data is a folder of texts: the rows, and those to test on.
+    pub(super) packed: Vec<Vec<u8>>,
     pub(super) made: Made,
 }
 
@@ -139,11 +141,18 @@ impl DataTask {
     }
 
     /// The bytes of the file in which a study keeps the data, where it is not a copy of the file that was
-    /// read: images are kept decoded.
+    /// read: images are kept decoded, and texts of a folder as lines of one file.
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.made {
             Made::Images(task) => Some(task.bytes()),
-            Made::Rows(_) | Made::Text(_) | Made::Next(_) | Made::Series(_) => None,
+            Made::Rows(_) | Made::Text(_) | Made::Next(_) | Made::Series(_) => {
+                self.packed.first().map(Vec::as_slice)
+            }
         }
+    }
+
+    /// The same of the file of rows to test on.
+    pub fn packed_test(&self) -> Option<&[u8]> {
+        self.packed.get(1).map(Vec::as_slice)
     }
 }

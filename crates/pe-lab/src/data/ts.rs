@@ -10,11 +10,13 @@
 //! ```
 //!
 //! The channels of a series stand between colons, the last field is its class. Series may differ in length, and `?` or `NaN`
-//! is a missing value. Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
+//! is a missing value. With `@timeStamps true` a value is `(TIME,VALUE)`: see [`stamps`](super::stamps). Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
 
+use super::channels::{check, check_class, steps};
 use super::error::Problem;
 use super::quote::shorten;
-use super::rows::{Asked, Collector, Labels, Tokens};
+use super::rows::{Collector, Labels};
+use super::stamps::{self, Stamps};
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -50,27 +52,35 @@ pub(super) fn read(
         ));
     }
     if header.asks_number && labels == Labels::Needed {
-        rows.ask(Asked::Number);
+        rows.ask_numbers();
     }
     let mut channels = header.channels;
     for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-        let mut fields: Vec<&str> = line.split(':').map(str::trim).collect();
+        let mut fields: Vec<&str> = match header.has_stamps {
+            true => stamps::fields(line),
+            false => line.split(':').map(str::trim).collect(),
+        };
         // A series to predict may have no class: then every field is a channel.
         let is_open = labels == Labels::IfAny && channels == Some(fields.len());
         let label = match header.has_labels() && !is_open {
             true => fields.pop(),
             false => None,
         };
-        let expected = *channels.get_or_insert(fields.len());
-        if let Err(what) = header.series(&fields, expected, label) {
-            rows.reject(at, || what);
+        if fields.is_empty() {
+            rows.reject(at, || "has a class and no numbers".to_string());
             continue;
         }
-        rows.measure(expected);
-        rows.take(at, labels.of(label), None, steps(&fields))?;
+        let expected = *channels.get_or_insert(fields.len());
+        match header.series(at, &fields, expected, label) {
+            Err(what) => rows.reject(at, || what),
+            Ok(channels) => {
+                rows.measure(expected);
+                rows.take(at, labels.of(label), None, steps(&channels))?;
+            }
+        }
     }
     let channels = channels.unwrap_or(1);
-    Ok(vec![format!(
+    let said = vec![format!(
         "{}series of {}; the {} is the last field of a line",
         match &header.name {
             Some(name) => format!("{}: ", shorten(name)),
@@ -84,7 +94,8 @@ pub(super) fn read(
             false => "class",
             true => "number to be predicted",
         }
-    )])
+    )];
+    Ok(said.into_iter().chain(header.stamps.describe()).collect())
 }
 
 /// What stands before the series.
@@ -97,6 +108,8 @@ struct Header {
     classes: Option<Vec<String>>,
     /// Whether the last field of a series is a number to be predicted.
     asks_number: bool,
+    has_stamps: bool,
+    stamps: Stamps,
 }
 
 impl Header {
@@ -116,12 +129,7 @@ impl Header {
         };
         match key.as_str() {
             "@problemname" => self.name = Some(rest.join(" ")),
-            "@timestamps" if is("true") => {
-                return wrong(
-                    "series with time stamps of their own are not read; leave the time stamps out"
-                        .into(),
-                );
-            }
+            "@timestamps" => self.has_stamps = is("true"),
             "@univariate" if is("true") => self.channels = Some(1),
             "@dimension" | "@dimensions" => match rest.first().map(|count| count.parse()) {
                 Some(Ok(count)) if count > 0 => self.channels = Some(count),
@@ -142,52 +150,32 @@ impl Header {
         Ok(())
     }
 
-    /// Checks the channels and the class of a series.
-    fn series(&self, fields: &[&str], channels: usize, label: Option<&str>) -> Result<(), String> {
+    /// The cells of the channels of a series, if they and its class are as the file says.
+    fn series<'a>(
+        &mut self,
+        line: usize,
+        fields: &[&'a str],
+        channels: usize,
+        label: Option<&str>,
+    ) -> Result<Vec<Vec<&'a str>>, String> {
         if fields.len() != channels {
             return Err(format!(
                 "{} channels, and there are {channels}",
                 fields.len()
             ));
         }
-        let steps = |field: &str| field.split(',').count();
-        let first = steps(fields[0]);
-        if let Some(other) = fields.iter().position(|field| steps(field) != first) {
-            return Err(format!(
-                "channel {} has {} steps, and channel 1 has {first}",
-                other + 1,
-                steps(fields[other])
-            ));
-        }
-        match (&self.classes, label) {
-            (Some(known), Some(label))
-                if !known.is_empty() && !known.iter().any(|k| k == label) =>
-            {
-                Err(format!(
-                    "the class {} is not among those of @classLabel: {}",
-                    shorten(label),
-                    known.join(", ")
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The steps of a series, each with the numbers of all channels.
-fn steps(channels: &[&str]) -> Tokens {
-    let mut columns: Vec<_> = channels.iter().map(|channel| channel.split(',')).collect();
-    let mut tokens = Tokens::default();
-    loop {
-        let step: Vec<&str> = columns.iter_mut().filter_map(Iterator::next).collect();
-        if step.is_empty() {
-            return tokens;
-        }
-        let cell = |cell: &&str| match cell.trim() {
-            "" => "?".to_string(),
-            cell => cell.to_string(),
+        let cells: Vec<Vec<&str>> = match self.has_stamps {
+            true => self.stamps.cells(line, fields)?,
+            false => fields
+                .iter()
+                .map(|field| field.split(',').collect())
+                .collect(),
         };
-        tokens.push(&step.iter().map(cell).collect::<Vec<_>>().join(" "));
+        check(&cells)?;
+        if let (Some(known), Some(label)) = (&self.classes, label) {
+            check_class(label, known, "@classLabel")?;
+        }
+        Ok(cells)
     }
 }
 
@@ -229,6 +217,20 @@ mod tests {
     }
 
     #[test]
+    fn steady_time_stamps_leave_the_same_series() {
+        let stamped = TWO.replace("@timeStamps false", "@timeStamps true");
+        let stamped = stamped.replace("1,2,?:4,5,6", "(8,1),(9,2),(10,?):(8,4),(9,5),(10,6)");
+        let stamped = stamped.replace("-1.5,2:0,NaN", "(0,-1.5),(1,2):(0,0),(1,NaN)");
+        let (rows, notes) = read_all(&stamped, Labels::Needed).unwrap();
+        assert_eq!(notes[1], "the time stamps rise by 1 in every series");
+        let (without, _) = read_all(TWO, Labels::Needed).unwrap();
+        assert_eq!(rows.finish(), without.finish());
+        let message = said(&stamped.replace("(10,", "(11,"));
+        let what = "line 7: the time stamp of step 3, `11`, lies 2 after the one before";
+        assert!(message.contains(what), "{message}");
+    }
+
+    #[test]
     fn line_ends_of_windows_are_read_too() {
         let (rows, _) = read_all(&TWO.replace('\n', "\r\n"), Labels::Needed).unwrap();
         assert_eq!(rows.finish().labels, ["left", "right"]);
@@ -257,7 +259,7 @@ mod tests {
             (
                 "@timeStamps false",
                 "@timeStamps true",
-                "line 3: series with time stamps",
+                "line 7: channel 1: step 1 is `1,2,?`, and with @timeStamps true it is written (TIME,NUMBER)",
             ),
             (
                 "@classLabel true left right",
@@ -280,6 +282,7 @@ mod tests {
                 "line 7: channel 2 has 2 steps, and channel 1 has 3",
             ),
             ("4,5,6:", "", "line 7: 1 channels, and there are 2"),
+            ("1,2,?:4,5,6:", "", "line 7: has a class and no numbers"),
             (
                 ":left",
                 ":up",

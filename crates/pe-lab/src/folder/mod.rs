@@ -5,8 +5,9 @@
 //! ├── study.json           what the study runs; its presence makes the folder a study's
 //! ├── study.toml           the same as a plan, to run the study again
 //! ├── study.lock           locked while a process works on the study
-//! ├── data/FILE            a copy of the user's data, if the study has any; a file called test or tokenizer is in data/own
+//! ├── data/FILE            a copy of the user's data, if the study has any; a file called test, labels or tokenizer is in data/own
 //! ├── data/test/FILE       a copy of the user's test file
+//! ├── data/labels/FILE     a copy of the user's table of classes
 //! ├── data/tokenizer/      a copy of the user's tokenizer, and the tokens that it made of the text
 //! ├── data.prepared        what the workers read in the place of a large file that takes long to parse
 //! ├── trials/TASK-SCHEME-SEED/
@@ -48,6 +49,7 @@ use crate::data::{DataSpec, FileSpec};
 
 const TEST: &str = "test";
 const TOKENIZER: &str = "tokenizer";
+const LABELS: &str = "labels";
 const IDS: &str = "ids.u32.bin";
 
 /// Where a copy of the user's file is in a folder with these other entries of the study: in a folder of its own, if it
@@ -118,7 +120,11 @@ impl StudyFolder {
 
     /// Where the copy of a data file is, as seen from the study's folder.
     pub fn data_inside(data: &DataSpec) -> PathBuf {
-        beside(&[TEST, TOKENIZER], Path::new(Self::DATA), &data.file)
+        beside(
+            &[TEST, TOKENIZER, LABELS],
+            Path::new(Self::DATA),
+            &data.file,
+        )
     }
 
     /// Where the copy of a test file is, as seen from the study's folder. It has a folder of its own, since it
@@ -130,6 +136,16 @@ impl StudyFolder {
     /// The copy of a test file.
     pub fn test(&self, test: &FileSpec) -> Entry {
         self.entry(Self::test_inside(test))
+    }
+
+    /// Where the copy of a table of classes is, as seen from the study's folder.
+    pub fn labels_inside(labels: &FileSpec) -> PathBuf {
+        Path::new(Self::DATA).join(LABELS).join(&labels.file)
+    }
+
+    /// The copy of a table of classes.
+    pub fn labels(&self, labels: &FileSpec) -> Entry {
+        self.entry(Self::labels_inside(labels))
     }
 
     /// Where the copy of a tokenizer is, as seen from the study's folder.
@@ -152,9 +168,14 @@ impl StudyFolder {
     }
 
     /// The folders of the copies of data.
-    pub fn places_of_data(&self) -> [Entry; 3] {
+    pub fn places_of_data(&self) -> [Entry; 4] {
         let data = self.entry(Self::DATA);
-        [data.entry(TEST), data.entry(TOKENIZER), data]
+        [
+            data.entry(TEST),
+            data.entry(TOKENIZER),
+            data.entry(LABELS),
+            data,
+        ]
     }
 
     /// The prepared form of the data, which the workers read.

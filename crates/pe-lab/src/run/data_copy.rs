@@ -30,6 +30,7 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
         folds: spec.folds,
         reading: spec.reading.clone(),
         tokenizer: spec.tokenizer.as_ref().map(|of| path(folder.tokenizer(of))),
+        labels: spec.labels.as_ref().map(|of| path(folder.labels(of))),
         known: is_windowed.then(|| Known {
             sha256: spec.sha256.clone(),
             vocabulary: spec.vocabulary,
@@ -47,13 +48,21 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     Tasks::from_source(&source)
 }
 
-/// Checks that the copies of a file and of its test file are the files that the study was made with.
+/// Checks that the copies of a file, of its test file and of its table of classes are the files that the study was made with.
 ///
 /// # Errors
 ///
 /// As [`kept_tasks`].
 pub(super) fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), LabError> {
     check(&folder.data(spec), &spec.file, &spec.sha256, spec.bytes)?;
+    if let Some(labels) = &spec.labels {
+        check(
+            &folder.labels(labels),
+            &labels.file,
+            &labels.sha256,
+            labels.bytes,
+        )?;
+    }
     match &spec.test {
         Some(test) => check(&folder.test(test), &test.file, &test.sha256, test.bytes),
         None => Ok(()),
@@ -122,7 +131,11 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     };
     let (source, spec) = (data.source(), data.spec());
     if let Some(bytes) = data.packed() {
-        return keep_packed(data.private(), bytes, &folder.data(spec));
+        keep_packed(data.private(), bytes, &folder.data(spec))?;
+        return match (data.packed_test(), &spec.test) {
+            (Some(bytes), Some(test)) => keep_packed(data.private(), bytes, &folder.test(test)),
+            _ => Ok(()),
+        };
     }
     keep(&source.file, &folder.data(spec), &spec.sha256)?;
     if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
@@ -131,6 +144,9 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
         if !is_there(&ids)? {
             write_by(&ids, mode(&source.file)?, |out| data.write_ids(out))?;
         }
+    }
+    if let (Some(file), Some(labels)) = (&source.labels, &spec.labels) {
+        keep(file, &folder.labels(labels), &labels.sha256)?;
     }
     match (&source.test, &spec.test) {
         (Some(file), Some(test)) => keep(file, &folder.test(test), &test.sha256),

@@ -2,7 +2,6 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `find` | the files of a folder that has a folder for each class |
 //! | `decode` | PNG and JPEG files as pixels |
 //! | `size` | the size to which they are brought, the patch, and the sizes that are tested |
 //! | `pack` | the file in which a study keeps them |
@@ -12,13 +11,12 @@
 
 mod decode;
 mod digits_32;
-mod find;
 mod pack;
 mod predict;
 mod size;
 mod task;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,16 +26,16 @@ pub(super) use task::Images;
 
 use super::epochs::USUAL_BATCH;
 use super::error::{BadImage, Problem, SHOWN};
+use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
 use super::format::Format;
 use super::limits::MIN_ROWS;
 use super::open::open_bytes;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
-use super::spec::{DataSpec, FileSpec, Source, short_enough};
+use super::spec::{DataSpec, FileSpec, Source};
 use super::split::in_a_fifth;
 use super::task::{DataTask, Made};
 use decode::Header;
-use find::{Folder, Found};
 use pack::{Contents, Pack};
 use size::{Size, Sizes, by};
 
@@ -79,10 +77,13 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     if source.folds.is_some() {
         return wrong("--folds");
     }
+    if source.labels.is_some() {
+        return wrong("--labels");
+    }
     let (pack, file, private) = match is_folder(source) {
         true => {
             let (pack, private) = packed(&source.file, reading)?;
-            (pack, name_of(&source.file), private)
+            (pack, kept_name(&source.file, EXTENSION), private)
         }
         false => {
             let pack = Pack::parse(open_bytes(&source.entry(&source.file))?)?;
@@ -104,20 +105,14 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             reading: reading.clone(),
             vocabulary: None,
             tokenizer: None,
+            labels: None,
         },
         source: source.clone(),
         description,
         private,
+        packed: Vec::new(),
         made: Made::Images(Arc::new(Images::new(pack, &file))),
     })
-}
-
-/// The name of the file in which the images of a folder are kept.
-fn name_of(folder: &Path) -> String {
-    let whole = folder.canonicalize();
-    let name = whole.as_deref().unwrap_or(folder).file_name();
-    let name = name.map_or("folder".into(), |name| name.to_string_lossy());
-    short_enough(format!("{name}.{EXTENSION}"))
 }
 
 /// Checks that images that are kept have the sizes that are asked for.
@@ -178,9 +173,9 @@ impl Bad<'_> {
 
 /// Reads, decodes and divides the images of a folder, and returns the file or folder that the fewest may read.
 fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Problem> {
-    let Folder { train, test, notes } = find::folder(root)?;
+    let Folder { train, test, notes } = folders::folder(root)?;
     let labels = train.labels.clone();
-    check_folders(&train, test.as_ref())?;
+    check_folders(&train, test.as_ref(), "image")?;
     let mut bad = Bad {
         root,
         allowed: reading.skip_bad,
@@ -297,34 +292,6 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     Ok((Pack::of(contents, all)?, private))
 }
 
-/// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
-/// may not read, where there are some.
-fn most_private<'a>(root: &'a Path, files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
-    let inside = |path: &&Path| path.starts_with(root);
-    let read: BTreeSet<&Path> = files
-        .flat_map(|file| file.ancestors().take_while(inside))
-        .chain([root])
-        .collect();
-    let may_read = |path: &Path, who: u32| {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::metadata(path).map_or(0, |of| of.permissions().mode() & who)
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = (path, who);
-            0_u32
-        }
-    };
-    let least = |who| read.iter().min_by_key(|path| may_read(path, who));
-    [0o040, 0o004]
-        .into_iter()
-        .filter_map(least)
-        .map(|path| path.to_path_buf())
-        .collect()
-}
-
 /// Reads the beginnings of the files of every class.
 fn headers(found: &Found, labels: &[String], bad: &mut Bad<'_>) -> Vec<Image> {
     let mut images = Vec::new();
@@ -343,39 +310,6 @@ fn headers(found: &Found, labels: &[String], bad: &mut Bad<'_>) -> Vec<Image> {
         }
     }
     images
-}
-
-/// Checks the folders of classes before a file is read.
-fn check_folders(train: &Found, test: Option<&(Found, &'static str)>) -> Result<(), Problem> {
-    let empty = |found: &Found| {
-        let empty = found.files.iter().position(Vec::is_empty);
-        empty.map(|class| found.labels[class].clone())
-    };
-    let test_folder = test.map(|(found, _)| found);
-    if let Some(label) = empty(train).or_else(|| test_folder.and_then(empty)) {
-        return Err(Problem::Images(format!(
-            "the folder {} of a class holds no image; delete it, or put images into it",
-            shorten(&label)
-        )));
-    }
-    if let [label] = &train.labels[..] {
-        return Err(Problem::Images(format!(
-            "all images are in one folder, {}, so there is nothing to tell apart; it takes two classes",
-            shorten(label)
-        )));
-    }
-    if let Some((test, name)) = test
-        && let Some(label) = test
-            .labels
-            .iter()
-            .find(|label| !train.labels.contains(label))
-    {
-        return Err(Problem::Images(format!(
-            "the class {} is only in {name}, so no model can have learned it",
-            shorten(label)
-        )));
-    }
-    Ok(())
 }
 
 /// Checks that there is something to learn and to score.
@@ -547,27 +481,6 @@ fn facts(
         lines.push(format!(
             "files that may have transparent parts, which are laid on white: {}",
             grouped(transparent)
-        ));
-    }
-    lines
-}
-
-/// What was not read.
-fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
-    let mut lines = Vec::new();
-    if hidden > 0 {
-        lines.push(format!(
-            "hidden files, which are not read: {}",
-            grouped(hidden)
-        ));
-    }
-    if !bad.is_empty() {
-        let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
-        lines.push(format!(
-            "files left out because they cannot be used: {} ({}{})",
-            grouped(bad.len()),
-            shown.collect::<Vec<_>>().join("; "),
-            if bad.len() > SHOWN { "; …" } else { "" }
         ));
     }
     lines

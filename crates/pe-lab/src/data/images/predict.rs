@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use super::super::error::{BadImage, Problem, SHOWN};
+use super::super::folders;
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
+use super::decode;
 use super::size::by;
 use super::task::Images;
-use super::{decode, find};
 
 /// What there is to predict in an image file, or in all files of a folder and of the folders inside it. Images are
 /// brought to the size of the training.
 pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredict, Problem> {
     let (files, hidden) = match path.is_dir() {
-        true => find::files(path)?,
+        true => folders::files(path)?,
         false => (vec![path.to_path_buf()], 0),
     };
     if files.is_empty() {

@@ -5,6 +5,7 @@
 //! | `rows` | the rows of a table or of JSON lines |
 //! | `column` | what the cells of a column are |
 //! | `time` | where the times are |
+//! | `long` | whole series, each with an id and a label |
 //! | `table` | numbers, times, and what is to be predicted |
 //! | `co2` | the series of the laboratory |
 //! | `task` | the task |
@@ -12,6 +13,7 @@
 
 mod co2;
 mod column;
+mod long;
 mod predict;
 mod rows;
 mod table;
@@ -21,6 +23,7 @@ mod tests;
 mod time;
 
 pub use co2::co2;
+pub(super) use long::{channels_of, read as read_long};
 pub(super) use predict::to_predict;
 pub(super) use rows::Form;
 pub(super) use task::{About, Series};

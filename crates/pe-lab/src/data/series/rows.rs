@@ -83,13 +83,15 @@ impl<'a> Rows<'a> {
                 return Ok(());
             }
             let (fields, columns) = (record.len(), self.names.len());
-            each(
-                place.first,
-                match fields > columns {
-                    true => Err(format!("{fields} fields, and the header has {columns}")),
-                    false => Ok(record),
-                },
-            )
+            let row = match fields > columns {
+                _ if !place.quoted_well => Err(format!(
+                    "a double quote is not closed, so that the row goes on to line {}; close it",
+                    place.last
+                )),
+                true => Err(format!("{fields} fields, and the header has {columns}")),
+                false => Ok(record),
+            };
+            each(place.first, row)
         })
     }
 }

@@ -370,7 +370,7 @@ fn decimal_commas(
     )))
 }
 
-fn clock(time: &Time, seen: &Seen) -> Result<Clock, Problem> {
+pub(super) fn clock(time: &Time, seen: &Seen) -> Result<Clock, Problem> {
     let name = shorten(&time.name);
     match seen.clock() {
         Ok(Some(clock)) => Ok(clock),

@@ -1,20 +1,22 @@
-//! Finds the image files of a folder that has one folder for each class.
+//! Finds the files, images or texts, of a folder that has one folder for each class.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::error::Problem;
-use super::super::limits::MAX_CLASSES;
-use super::super::quote::{grouped, shorten};
+use super::error::{BadImage, Problem, SHOWN};
+use super::limits::MAX_CLASSES;
+use super::quote::{grouped, shorten};
+use super::spec::short_enough;
 
-/// The most images of a folder.
-pub(super) const MAX_IMAGES: usize = 100_000;
-/// How deep folders inside the folder of a class, or of images to predict, are read.
+/// The most files of a folder.
+const MAX_FILES: usize = 100_000;
+/// How deep folders inside the folder of a class, or of files to predict, are read.
 const MAX_DEPTH: usize = 8;
 /// Files that file managers leave behind.
 const LEFT_BEHIND: [&str; 2] = ["thumbs.db", "desktop.ini"];
 
-/// The images of a folder, by class.
+/// The files of a folder, by class.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The names of the classes, sorted.
@@ -28,9 +30,9 @@ pub(super) struct Found {
 /// What a folder holds.
 #[derive(Debug)]
 pub(super) struct Folder {
-    /// The images to train on, or all of them.
+    /// The files to train on, or all of them.
     pub train: Found,
-    /// The images to test on, and the name of their folder, if they have one.
+    /// The files to test on, and the name of their folder, if they have one.
     pub test: Option<(Found, &'static str)>,
     /// What else is there and is not read, in words.
     pub notes: Vec<String>,
@@ -75,7 +77,7 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
     })
 }
 
-/// The images inside a folder of folders.
+/// The files inside a folder of folders.
 fn classes(root: &Path) -> Result<Found, Problem> {
     let wrong = |reason: String| Err(Problem::Images(reason));
     let mut found = Found::default();
@@ -95,14 +97,14 @@ fn classes(root: &Path) -> Result<Found, Problem> {
     }
     if found.labels.is_empty() {
         return wrong(format!(
-            "{} holds no folder; it takes one folder for each class, with the PNG and JPEG files of that \
-             class in it",
+            "{} holds no folder; it takes one folder for each class, with the PNG and JPEG files, or the .txt \
+             files, of that class in it",
             root.display()
         ));
     }
     if let Some(name) = files.first() {
         return wrong(format!(
-            "{} holds {} and the folders of classes; put every image into the folder of its class, and \
+            "{} holds {} and the folders of classes; put every file of a class into its folder, and \
              other files elsewhere",
             root.display(),
             match files.len() {
@@ -120,6 +122,108 @@ fn classes(root: &Path) -> Result<Found, Problem> {
         ));
     }
     Ok(found)
+}
+
+/// The name of the file in which a study keeps what was read from a folder.
+pub(super) fn kept_name(folder: &Path, extension: &str) -> String {
+    let whole = folder.canonicalize();
+    let name = whole.as_deref().unwrap_or(folder).file_name();
+    let name = name.map_or("folder".into(), |name| name.to_string_lossy());
+    short_enough(format!("{name}.{extension}"))
+}
+
+/// Checks the folders of classes before a file is read.
+///
+/// # Errors
+///
+/// [`Problem::Images`] for a class without files, for one class alone, and for a class that is only tested. `what` is `image`
+/// or `text`.
+pub(super) fn check_folders(
+    train: &Found,
+    test: Option<&(Found, &'static str)>,
+    what: &str,
+) -> Result<(), Problem> {
+    let empty = |found: &Found| {
+        let empty = found.files.iter().position(Vec::is_empty);
+        empty.map(|class| found.labels[class].clone())
+    };
+    let test_folder = test.map(|(found, _)| found);
+    if let Some(label) = empty(train).or_else(|| test_folder.and_then(empty)) {
+        return Err(Problem::Images(format!(
+            "the folder {} of a class holds no {what}; delete it, or put {what}s into it",
+            shorten(&label)
+        )));
+    }
+    if let [label] = &train.labels[..] {
+        return Err(Problem::Images(format!(
+            "all {what}s are in one folder, {}, so there is nothing to tell apart; it takes two classes",
+            shorten(label)
+        )));
+    }
+    if let Some((test, name)) = test
+        && let Some(label) = test
+            .labels
+            .iter()
+            .find(|label| !train.labels.contains(label))
+    {
+        return Err(Problem::Images(format!(
+            "the class {} is only in {name}, so no model can have learned it",
+            shorten(label)
+        )));
+    }
+    Ok(())
+}
+
+/// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
+/// may not read, where there are some.
+pub(super) fn most_private<'a>(
+    root: &'a Path,
+    files: impl Iterator<Item = &'a Path>,
+) -> Vec<PathBuf> {
+    let inside = |path: &&Path| path.starts_with(root);
+    let read: BTreeSet<&Path> = files
+        .flat_map(|file| file.ancestors().take_while(inside))
+        .chain([root])
+        .collect();
+    let may_read = |path: &Path, who: u32| {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::metadata(path).map_or(0, |of| of.permissions().mode() & who)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = (path, who);
+            0_u32
+        }
+    };
+    let least = |who| read.iter().min_by_key(|path| may_read(path, who));
+    [0o040, 0o004]
+        .into_iter()
+        .filter_map(least)
+        .map(|path| path.to_path_buf())
+        .collect()
+}
+
+/// What was not read.
+pub(super) fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if hidden > 0 {
+        lines.push(format!(
+            "hidden files, which are not read: {}",
+            grouped(hidden)
+        ));
+    }
+    if !bad.is_empty() {
+        let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
+        lines.push(format!(
+            "files left out because they cannot be used: {} ({}{})",
+            grouped(bad.len()),
+            shown.collect::<Vec<_>>().join("; "),
+            if bad.len() > SHOWN { "; …" } else { "" }
+        ));
+    }
+    lines
 }
 
 /// All files of a folder and of the folders inside it, sorted by their paths, and how many hidden ones there are.
@@ -154,10 +258,10 @@ fn walk(
             walk(&entry, depth + 1, files, hidden, count)?;
         } else {
             *count += 1;
-            if *count > MAX_IMAGES {
+            if *count > MAX_FILES {
                 return Err(Problem::Images(format!(
                     "holds more than {} files; take a sample of them",
-                    grouped(MAX_IMAGES)
+                    grouped(MAX_FILES)
                 )));
             }
             files.push(entry);

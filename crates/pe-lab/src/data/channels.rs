@@ -1,0 +1,92 @@
+//! The steps of a series whose channels are written one after the other: `1,2,3` and `4,5,6` are the steps `1 4`, `2 5` and
+//! `3 6`.
+
+use super::quote::shorten;
+use super::rows::Tokens;
+
+/// Checks that all channels have as many steps.
+///
+/// # Errors
+///
+/// With the first channel that has more or fewer than the first one.
+pub(super) fn check<T>(channels: &[Vec<T>]) -> Result<(), String> {
+    let steps = |channel: &Vec<T>| channel.len();
+    let first = channels.first().map_or(0, steps);
+    match channels.iter().position(|channel| steps(channel) != first) {
+        None => Ok(()),
+        Some(other) => Err(format!(
+            "channel {} has {} steps, and channel 1 has {first}",
+            other + 1,
+            steps(&channels[other])
+        )),
+    }
+}
+
+/// Checks that a class is one of those that a file lists, if it lists any. `list` says where.
+///
+/// # Errors
+///
+/// With the class and the list.
+pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(), String> {
+    /// A message lists so many classes and counts the rest.
+    const NAMED: usize = 20;
+    if known.is_empty() || known.iter().any(|name| name == class) {
+        return Ok(());
+    }
+    let named: Vec<&str> = known.iter().take(NAMED).map(String::as_str).collect();
+    Err(format!(
+        "the class {} is not among those of {list}: {}{}",
+        shorten(class),
+        named.join(", "),
+        match known.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        }
+    ))
+}
+
+/// The step between times that rise by equal steps. A series of one time has none.
+///
+/// # Errors
+///
+/// With the number of the first time, from 1, that does not lie one step after the time before it.
+pub(super) fn steady(times: &[f64]) -> Result<Option<f64>, usize> {
+    let [first, second, ..] = times else {
+        return Ok(None);
+    };
+    let step = second - first;
+    let differs = |pair: &[f64]| !is_step(pair[1] - pair[0], step, times);
+    match times.windows(2).position(differs) {
+        _ if step <= 0.0 => Err(2),
+        Some(at) => Err(at + 2),
+        None => Ok(Some(step)),
+    }
+}
+
+/// Whether two steps are the same but for the last bits of the times that they lie between.
+pub(super) fn is_step(found: f64, step: f64, times: &[f64]) -> bool {
+    let largest = times
+        .iter()
+        .fold(0.0, |largest: f64, time| largest.max(time.abs()));
+    (found - step).abs() <= 8.0 * f64::EPSILON * largest + 1e-6 * step.abs()
+}
+
+/// The steps of a series, each with the cells of all channels. An empty cell is a missing value.
+pub(super) fn steps<T: AsRef<str>>(channels: &[Vec<T>]) -> Tokens {
+    let count = channels.iter().map(Vec::len).min().unwrap_or(0);
+    let mut tokens = Tokens::default();
+    for at in 0..count {
+        let cells = channels.iter().map(|channel| channel[at].as_ref());
+        tokens.push(&step(cells));
+    }
+    tokens
+}
+
+/// A step with these cells.
+pub(super) fn step<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let cell = |cell: &'a str| match cell.trim() {
+        "" => "?",
+        cell => cell,
+    };
+    cells.map(cell).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,166 @@
+//! The values of JSON lines: labels, lists of tokens and texts.
+
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::numbers;
+use super::quote::shorten;
+use super::rows::Tokens;
+
+/// Any JSON value.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Json {
+    Text(String),
+    Natural(u64),
+    Negative(i64),
+    Decimal(f64),
+    Boolean(bool),
+    Other(serde_json::Value),
+}
+
+impl Json {
+    /// A string or a number as text, or the kind of anything else.
+    fn token(self) -> Result<String, String> {
+        match self {
+            Self::Text(text) => Ok(text),
+            Self::Natural(number) => Ok(number.to_string()),
+            Self::Negative(number) => Ok(number.to_string()),
+            Self::Decimal(number) => Ok(number.to_string()),
+            Self::Boolean(value) => Err(format!("boolean `{value}`")),
+            Self::Other(value) if value.is_null() => Err("null".into()),
+            Self::Other(value) if value.is_array() => Err("list".into()),
+            Self::Other(_) => Err("map".into()),
+        }
+    }
+}
+
+/// The label, group or answer under a key, as a text; of `null` it is empty.
+pub(super) fn word<E: Error>(key: &str, value: Json) -> Result<String, E> {
+    match value {
+        Json::Boolean(value) => Ok(value.to_string()),
+        Json::Other(serde_json::Value::Null) => Ok(String::new()),
+        other => other.token().map_err(|kind| {
+            E::custom(format!(
+                "{} is a {kind}, expected a string, a number, true or false",
+                shorten(key)
+            ))
+        }),
+    }
+}
+
+/// A token of a list.
+#[derive(Deserialize)]
+#[serde(try_from = "Json")]
+enum Token {
+    Text(String),
+    Number { text: String, is_whole: bool },
+    Null,
+}
+
+impl TryFrom<Json> for Token {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        let is_whole = match &value {
+            Json::Natural(_) | Json::Negative(_) => Some(true),
+            Json::Decimal(number) => Some(number.fract() == 0.0),
+            Json::Other(other) if other.is_null() => return Ok(Self::Null),
+            _ => None,
+        };
+        let wrong = |kind| format!("invalid type: {kind}, expected a token: a string or a number");
+        let text = value.token().map_err(wrong)?;
+        Ok(match is_whole {
+            Some(is_whole) => Self::Number { text, is_whole },
+            None => Self::Text(text),
+        })
+    }
+}
+
+/// A list of tokens. It is read token by token, and [`Tokens`] only counts those that are too many, so
+/// a line with millions of them takes no more memory than its text.
+#[derive(Default)]
+pub(super) struct List {
+    pub tokens: Tokens,
+    /// Whether it has a token that is neither a number nor says that one is missing.
+    pub has_words: bool,
+    /// Whether it has a number that is not whole.
+    pub has_fractions: bool,
+    /// Which token is the first that is `null`, from 1.
+    pub null: Option<usize>,
+}
+
+/// A sequence as JSON holds it.
+pub(super) enum Sequence {
+    List(List),
+    Text(String),
+}
+
+/// A list of tokens or a text, under a key that a person named.
+pub(super) struct Either(pub Sequence);
+
+struct Tokenized;
+
+impl<'de> Visitor<'de> for Tokenized {
+    type Value = List;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of tokens")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List, A::Error> {
+        let mut found = List::default();
+        while let Some(token) = list.next_element()? {
+            let number = found.tokens.count() + 1;
+            match token {
+                Token::Text(text) if text.is_empty() => {
+                    return Err(A::Error::custom(format!("token {number} is empty")));
+                }
+                Token::Text(text) => {
+                    // A text is a symbol even where it is a number, but it may say that a number is missing.
+                    found.has_words |= !numbers::number(&text).is_some_and(f64::is_nan);
+                    found.tokens.push(&text);
+                }
+                Token::Number { text, is_whole } => {
+                    found.has_fractions |= !is_whole;
+                    found.tokens.push(&text);
+                }
+                Token::Null => {
+                    found.null.get_or_insert(number);
+                    found.tokens.push("?");
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Tokenized)
+    }
+}
+
+impl<'de> Deserialize<'de> for Either {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListOrText;
+        impl<'de> Visitor<'de> for ListOrText {
+            type Value = Sequence;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of tokens")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Sequence, E> {
+                Ok(Sequence::Text(text.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Sequence, A::Error> {
+                Tokenized.visit_seq(list).map(Sequence::List)
+            }
+        }
+        deserializer.deserialize_any(ListOrText).map(Either)
+    }
+}

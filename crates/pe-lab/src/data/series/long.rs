@@ -1,0 +1,452 @@
+//! Whole series in a long table: a row is a step, and a column says of which series. The label of a series stands in each of
+//! its rows.
+//!
+//! ```text
+//! id,time,x,y,label
+//! a,0,0.5,1.0,left
+//! a,1,0.7,1.1,left
+//! b,0,0.2,0.4,right
+//! ```
+
+use std::collections::HashMap;
+
+use csv::StringRecord;
+
+use super::super::channels::{steady, step};
+use super::super::class_table::ClassTable;
+use super::super::csv::{TIMES, ranges};
+use super::super::dates::Clock;
+use super::super::error::{BadLine, Problem};
+use super::super::header::{column, list};
+use super::super::numbers::number;
+use super::super::quote::{grouped, shorten};
+use super::super::reading::Reading;
+use super::super::rows::{Collector, Labels, Tokens};
+use super::rows::{Form, Rows};
+use super::table::clock;
+use super::time::{Survey, Time, cell, has};
+
+/// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
+/// that cannot be used is left out as a whole, or refused; a row that may be of any series is refused.
+///
+/// # Errors
+///
+/// A [`Problem`] that names the flag for columns that are not there, [`Problem::TooManyRows`].
+pub(in super::super) fn read(
+    text: &str,
+    reading: &Reading,
+    form: Form,
+    labels: Labels,
+    classes: Option<&ClassTable>,
+    collector: &mut Collector,
+) -> Result<Vec<String>, Problem> {
+    let table = Rows::of(text, reading, form)?;
+    let in_table = if classes.is_some() {
+        Labels::IfAny
+    } else {
+        labels
+    };
+    let places = Places::of(&table, reading, in_table)?;
+    if let (Some(at), Some(_)) = (places.label, classes) {
+        return Err(Problem::Reading(format!(
+            "--labels says the label of each series, and so does the column {}; take one of them away",
+            shorten(&table.names[at])
+        )));
+    }
+    let names = |columns: &[usize]| -> Vec<String> {
+        columns.iter().map(|at| table.names[*at].clone()).collect()
+    };
+    let channels = names(&places.channels);
+    collector.measure_columns(&channels)?;
+    let mut found = Found::default();
+    table.each(|line, row| match row {
+        Ok(row) if cell(row, places.id).is_empty() => {
+            let id = shorten(&table.names[places.id]);
+            Err(of_no_series(
+                line,
+                format!("{id} is empty, and it says of which series the row is"),
+            ))
+        }
+        Ok(row) => {
+            found.add(line, row, &table.names, &places, in_table);
+            Ok(())
+        }
+        Err(what) => Err(of_no_series(line, what)),
+    })?;
+    let (mut uneven, count) = (0, found.series.len());
+    for (id, series) in found.ids.into_iter().zip(found.series) {
+        uneven += usize::from(series.end(&id, labels, classes, collector)?);
+    }
+    let mut notes = vec![format!(
+        "a series is all rows of one {}, in {}; {}: {}; {}{}",
+        shorten(&table.names[places.id]),
+        match &places.time {
+            Some((time, clock)) => format!("the order of {} ({clock})", shorten(&time.name)),
+            None => "the order of the file".to_string(),
+        },
+        match channels.len() {
+            1 => "one channel".to_string(),
+            count => format!("{} channels", grouped(count)),
+        },
+        list(&channels),
+        match places.label {
+            Some(label) => format!("label from {}", shorten(&table.names[label])),
+            None if classes.is_some() => "label by the id".to_string(),
+            None => "label from nowhere".to_string(),
+        },
+        match places.group {
+            Some(group) => format!("; groups from {}", shorten(&table.names[group])),
+            None => String::new(),
+        }
+    )];
+    if uneven > 0 {
+        notes.push(format!(
+            "the steps of time differ inside of {} of {} series; times say the order alone, and each row counts as one step",
+            grouped(uneven),
+            grouped(count)
+        ));
+    }
+    let unread: Vec<usize> = (0..table.names.len())
+        .filter(|at| !places.has(*at))
+        .collect();
+    if !unread.is_empty() {
+        notes.push(format!("columns not read: {}", list(&names(&unread))));
+    }
+    notes.extend(table.notes.iter().cloned());
+    Ok(notes)
+}
+
+/// A row of which nobody can tell to which series it belongs. It is not left out: that series would lack a step.
+fn of_no_series(line: usize, what: String) -> Problem {
+    Problem::Lines {
+        count: 1,
+        shown: vec![BadLine { line, what }],
+        can_skip: false,
+    }
+}
+
+/// The names of the columns of the channels.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub(in super::super) fn channels_of(
+    text: &str,
+    reading: &Reading,
+    form: Form,
+) -> Result<Vec<String>, Problem> {
+    let table = Rows::of(text, reading, form)?;
+    let channels = Places::of(&table, reading, Labels::IfAny)?.channels;
+    Ok(channels
+        .into_iter()
+        .map(|at| table.names[at].clone())
+        .collect())
+}
+
+/// Which columns are what.
+struct Places {
+    id: usize,
+    time: Option<(Time, Clock)>,
+    /// Series to predict need no label.
+    label: Option<usize>,
+    group: Option<usize>,
+    channels: Vec<usize>,
+}
+
+impl Places {
+    fn of(table: &Rows<'_>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
+        let names = &table.names;
+        let id = table.find("--id", reading.id.as_deref().unwrap_or_default())?;
+        let time = reading.time.as_deref();
+        let time = time.map(|name| Time::find(table, name)).transpose()?;
+        let label = match (&reading.label, labels) {
+            (Some(name), Labels::Needed) => Some(table.find("--label", name)?),
+            (Some(name), Labels::IfAny) => table.find("--label", name).ok(),
+            (None, _) => column(names, reading.usual_label()),
+        };
+        if label.is_none() && labels == Labels::Needed {
+            return Err(Problem::Reading(format!(
+                "--id reads the label of each series from a column `{}`, and the columns are {}; name yours with --label COLUMN",
+                reading.usual_label(),
+                list(names)
+            )));
+        }
+        let group = reading.group.as_deref();
+        let group = group.map(|name| table.find("--group", name)).transpose()?;
+        let named = [("--id", Some(id)), ("--label", label), ("--group", group)];
+        check_flags(names, &named, &time)?;
+        let is_taken =
+            |at: usize| named.iter().any(|(_, place)| *place == Some(at)) || has(&time, at);
+        let channels = channels(table, reading, &time, is_taken)?;
+        let time = match time {
+            None => None,
+            Some(time) => {
+                let seen = Survey::of(table, Some(&time))?;
+                let clock = match time.columns[..] {
+                    [column] => clock(&time, &seen.columns[column].dates)?,
+                    _ => clock(&time, &seen.times)?,
+                };
+                Some((time, clock))
+            }
+        };
+        Ok(Self {
+            id,
+            time,
+            label,
+            group,
+            channels,
+        })
+    }
+
+    fn has(&self, column: usize) -> bool {
+        let time = self
+            .time
+            .as_ref()
+            .map_or(&[][..], |(time, _)| &time.columns);
+        [Some(self.id), self.label, self.group].contains(&Some(column))
+            || time.contains(&column)
+            || self.channels.contains(&column)
+    }
+}
+
+/// Checks that no two flags name one column.
+fn check_flags(
+    names: &[String],
+    named: &[(&str, Option<usize>)],
+    time: &Option<Time>,
+) -> Result<(), Problem> {
+    for (number, (flag, place)) in named.iter().enumerate() {
+        let Some(place) = *place else { continue };
+        let other = named[..number]
+            .iter()
+            .find(|(_, other)| *other == Some(place));
+        let other = other.map(|(other, _)| *other);
+        let other = other.or(has(time, place).then_some("--time"));
+        // The rows of a series stay together anyway, so a group may be named by the same column.
+        if let Some(other) = other.filter(|other| (*other, *flag) != ("--id", "--group")) {
+            return Err(Problem::Reading(format!(
+                "{other} and {flag} both name {}",
+                shorten(&names[place])
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of the channels: those that are named, or all that no flag takes for something else.
+fn channels(
+    table: &Rows<'_>,
+    reading: &Reading,
+    time: &Option<Time>,
+    is_taken: impl Fn(usize) -> bool,
+) -> Result<Vec<usize>, Problem> {
+    let names = &table.names;
+    let wrong = |reason: String| Err(Problem::Reading(reason));
+    let find = |name: &str| table.find("--columns", name);
+    let found = match &reading.columns {
+        Some(named) => ranges(names, named, find, &is_taken)?,
+        None => (0..names.len()).filter(|at| !is_taken(*at)).collect(),
+    };
+    if let Some(at) = found.iter().find(|at| is_taken(**at)) {
+        return wrong(format!(
+            "--columns names {}, which is no channel, since another flag names it or it is the label",
+            shorten(&names[*at])
+        ));
+    }
+    let sounds = |at: &&usize| TIMES.contains(&names[**at].to_ascii_lowercase().as_str());
+    if let (None, None, Some(at)) = (time, &reading.columns, found.iter().find(sounds)) {
+        let name = shorten(&names[*at]);
+        return wrong(format!(
+            "the column {name} sounds like a time: say --time {name} if it is, or name the channels with --columns"
+        ));
+    }
+    match found.is_empty() {
+        false => Ok(found),
+        true => wrong(format!(
+            "no column is left for the numbers of the series; the columns are {}",
+            list(names)
+        )),
+    }
+}
+
+/// The series of a table, in the order in which they first occur.
+#[derive(Default)]
+struct Found {
+    ids: Vec<String>,
+    series: Vec<Series>,
+    places: HashMap<String, usize>,
+}
+
+impl Found {
+    fn add(
+        &mut self,
+        line: usize,
+        row: &StringRecord,
+        names: &[String],
+        places: &Places,
+        labels: Labels,
+    ) {
+        let id = cell(row, places.id);
+        let place = *self.places.entry(id.to_string()).or_insert_with(|| {
+            self.ids.push(id.to_string());
+            self.series.push(Series::new(line));
+            self.series.len() - 1
+        });
+        let series = &mut self.series[place];
+        if series.bad.is_none()
+            && let Err(what) = series.add(line, row, names, places, labels)
+        {
+            series.bad = Some((line, what));
+        }
+    }
+}
+
+/// A series that is being read.
+struct Series {
+    line: usize,
+    /// Its label and its group, and the line on which each was first read.
+    label: Option<(String, usize)>,
+    group: Option<(String, usize)>,
+    steps: Vec<Step>,
+    /// What is wrong with it first, and on which line.
+    bad: Option<(usize, String)>,
+}
+
+struct Step {
+    /// The time as a number and as it is written; without times, the number of the step.
+    time: f64,
+    written: String,
+    line: usize,
+    numbers: String,
+}
+
+impl Series {
+    fn new(line: usize) -> Self {
+        Self {
+            line,
+            label: None,
+            group: None,
+            steps: Vec::new(),
+            bad: None,
+        }
+    }
+
+    /// Adds a step, or says what is wrong with it.
+    fn add(
+        &mut self,
+        line: usize,
+        row: &StringRecord,
+        names: &[String],
+        places: &Places,
+        labels: Labels,
+    ) -> Result<(), String> {
+        if let Some(at) = places.label {
+            let label = cell(row, at);
+            if label.is_empty() && labels == Labels::Needed {
+                return Err(format!("the label {} is empty", shorten(&names[at])));
+            }
+            same(&mut self.label, label, line, "label")?;
+        }
+        if let Some(at) = places.group {
+            same(&mut self.group, cell(row, at), line, "group")?;
+        }
+        let is_number = |at: &&usize| number(cell(row, **at)).is_some();
+        if let Some(wrong) = places.channels.iter().find(|at| !is_number(at)) {
+            return Err(format!(
+                "column {}: {} is no number; a missing value is an empty cell or ?",
+                shorten(&names[*wrong]),
+                shorten(cell(row, *wrong))
+            ));
+        }
+        let (time, written) = match &places.time {
+            None => (self.steps.len() as f64, String::new()),
+            Some((time, clock)) => {
+                let written = time.cell(names, row);
+                let parsed = clock.parse(&written).ok_or_else(|| {
+                    format!(
+                        "the time {} is {}, and the other times are {clock}",
+                        shorten(&time.name),
+                        shorten(&written)
+                    )
+                })?;
+                (parsed, written.into_owned())
+            }
+        };
+        let cells = places.channels.iter().map(|at| cell(row, *at));
+        self.steps.push(Step {
+            time,
+            written,
+            line,
+            numbers: step(cells),
+        });
+        Ok(())
+    }
+
+    /// Hands the series on in the order of time, and says whether its times are uneven.
+    fn end(
+        mut self,
+        id: &str,
+        labels: Labels,
+        classes: Option<&ClassTable>,
+        rows: &mut Collector,
+    ) -> Result<bool, Problem> {
+        self.steps
+            .sort_by(|one, other| one.time.total_cmp(&other.time));
+        let mut pairs = self.steps.windows(2);
+        if let Some(pair) = pairs.find(|pair| pair[0].time == pair[1].time) {
+            self.bad.get_or_insert_with(|| {
+                let what = format!(
+                    "the time {} is that of line {} too; every row of a series takes a time of its own",
+                    shorten(&pair[1].written),
+                    grouped(pair[0].line)
+                );
+                (pair[1].line, what)
+            });
+        }
+        if let Some(classes) = classes {
+            match classes.of(id) {
+                Some(class) => self.label = Some((class.to_string(), 0)),
+                None if labels == Labels::Needed => {
+                    self.bad
+                        .get_or_insert_with(|| (self.line, classes.lacks(id)));
+                }
+                None => {}
+            }
+        }
+        if let Some((line, what)) = self.bad {
+            rows.reject(line, || format!("series {}: {what}", shorten(id)));
+            return Ok(false);
+        }
+        let times: Vec<f64> = self.steps.iter().map(|step| step.time).collect();
+        let mut tokens = Tokens::default();
+        self.steps
+            .iter()
+            .for_each(|step| tokens.push(&step.numbers));
+        let label = self.label.as_ref().map(|(label, _)| label.as_str());
+        let group = self.group.as_ref().map(|(group, _)| group.as_str());
+        rows.take_named(self.line, id, labels.of(label), group, tokens)?;
+        Ok(steady(&times).is_err())
+    }
+}
+
+/// Checks that a series says the same in all its rows.
+fn same(
+    known: &mut Option<(String, usize)>,
+    found: &str,
+    line: usize,
+    what: &str,
+) -> Result<(), String> {
+    let (first, on) = known.get_or_insert_with(|| (found.to_string(), line));
+    match first == found {
+        true => Ok(()),
+        false => Err(format!(
+            "the {what} is {}, and {} on line {}; it takes one for all rows of a series",
+            shorten(found),
+            shorten(first),
+            grouped(*on)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,484 @@
+//! A folder of texts as a task: a folder for each class, with `.txt` files in it. A text is a row, and a study keeps the texts as
+//! JSON lines.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::error::{BadImage, BadLine, Problem, SHOWN};
+use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
+use super::folds::labelled;
+use super::format::Format;
+use super::limits::{MAX_BYTES, MAX_LINE};
+use super::open::{open_bytes, rows_of, text};
+use super::quote::grouped;
+use super::reading::{Reading, TokenKind};
+use super::rows::{Collector, Labels};
+use super::spec::{DataSpec, FileSpec, Source};
+use super::task::{DataTask, Made};
+use crate::door::Entry;
+
+/// The end of the names of the files in which a study keeps texts.
+const EXTENSION: &str = "jsonl";
+
+/// Whether a folder holds texts: a `.txt` file, and no image.
+pub(super) fn are_in(source: &Source) -> bool {
+    if source.inside.is_some() || !source.file.is_dir() {
+        return false;
+    }
+    let Ok((files, _)) = folders::files(&source.file) else {
+        return false;
+    };
+    let is = |file: &PathBuf, ends: &[&str]| ends.iter().any(|end| has_end(file, end));
+    files.iter().any(|file| is(file, &["txt"]))
+        && !files.iter().any(|file| is(file, &["png", "jpg", "jpeg"]))
+}
+
+fn has_end(file: &Path, end: &str) -> bool {
+    file.extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(end))
+}
+
+/// The task made of a folder of texts.
+///
+/// # Errors
+///
+/// A [`Problem`] for settings that texts have no use for, for files that cannot be used, and for folders without something to
+/// learn.
+pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
+    let (root, reading) = (&source.file, &source.reading);
+    check(source)?;
+    let Folder { train, test, notes } = folders::folder(root)?;
+    check_folders(&train, test.as_ref(), "text")?;
+    let mut bad = Vec::new();
+    let mut parts = vec![Part::of(
+        root,
+        &train,
+        kept_name(root, EXTENSION),
+        &mut bad,
+    )?];
+    let hidden = train.hidden + test.as_ref().map_or(0, |(test, _)| test.hidden);
+    if let Some((test, _)) = &test {
+        parts.push(Part::of(
+            root,
+            test,
+            kept_name(root, &format!("test.{EXTENSION}")),
+            &mut bad,
+        )?);
+    }
+    if bad.len() > reading.skip_bad {
+        return Err(Problem::BadImages {
+            count: bad.len(),
+            shown: bad.into_iter().take(SHOWN).collect(),
+        });
+    }
+    let of_lines = Reading {
+        skip_bad: reading.skip_bad - bad.len(),
+        ..reading.clone()
+    };
+    let (mut collector, mut found, mut in_file) = (Collector::new(reading), Vec::new(), 0);
+    for (number, part) in parts.iter().enumerate() {
+        let name = Path::new(&part.name);
+        let (form, labels) = (Format::JsonLines, Labels::Needed);
+        let notes = rows_of(
+            name,
+            form,
+            &part.text,
+            &of_lines,
+            labels,
+            None,
+            &mut collector,
+        );
+        // The first line says which keys were read.
+        found.extend(
+            notes
+                .map_err(|problem| part.by_file(problem))?
+                .into_iter()
+                .skip(1),
+        );
+        if number == 0 {
+            in_file = collector.len();
+        }
+    }
+    let [spec_of_file, test] = {
+        let mut specs = parts
+            .iter()
+            .map(|part| FileSpec::of(Path::new(&part.name), part.text.as_bytes()));
+        [specs.next(), specs.next()]
+    };
+    let file = spec_of_file.unwrap_or_else(|| FileSpec::of(root, &[]));
+    let spec = DataSpec {
+        file: file.file,
+        format: Format::JsonLines,
+        sha256: file.sha256,
+        bytes: file.bytes,
+        test,
+        folds: source.folds,
+        reading: reading.clone(),
+        vocabulary: None,
+        tokenizer: None,
+        labels: None,
+    };
+    let (tasks, mut description) = labelled(&collector.finish(), &spec, in_file)?;
+    description.push(format!(
+        "a text is a file, and its label the name of its folder; a token is a {}; the study keeps the texts as lines of {}",
+        match reading.tokens {
+            Some(TokenKind::Characters) => "character",
+            Some(TokenKind::Numbers) => "number",
+            Some(TokenKind::Cells) => "text",
+            _ => "word",
+        },
+        spec.file
+    ));
+    description.extend(notes.into_iter().chain(left_out(hidden, &bad)).chain(found));
+    let files = parts.iter().flat_map(|part| &part.files);
+    let private = most_private(root, files.map(PathBuf::as_path));
+    Ok(DataTask {
+        spec,
+        source: source.clone(),
+        description,
+        private,
+        packed: parts
+            .into_iter()
+            .map(|part| part.text.into_bytes())
+            .collect(),
+        made: Made::Rows(tasks),
+    })
+}
+
+/// Whether rows that are read so may be those of a folder of texts.
+pub(super) fn may_be_of(reading: &Reading) -> bool {
+    about(reading).is_none()
+}
+
+/// The first setting that texts have no use for.
+fn about(reading: &Reading) -> Option<String> {
+    let any = Reading {
+        tokens: None,
+        ..reading.clone()
+    };
+    let images = reading.about_images().map(str::to_string);
+    let records = || any.not_about_records(TokenKind::Words);
+    images.or_else(records).or_else(|| reading.about_text())
+}
+
+/// Checks the settings.
+fn check(source: &Source) -> Result<(), Problem> {
+    let reading = &source.reading;
+    reading.check()?;
+    let flag = about(reading).or_else(|| {
+        source
+            .tokenizer
+            .as_ref()
+            .map(|_| "--tokens FILE".to_string())
+    });
+    let flag = flag.or_else(|| source.labels.as_ref().map(|_| "--labels".to_string()));
+    if let Some(flag) = flag {
+        return Err(Problem::Reading(format!(
+            "{flag} is not about a folder of texts, whose labels are the names of the folders in it"
+        )));
+    }
+    match source.test {
+        None => Ok(()),
+        Some(_) => Err(Problem::Reading(
+            "--test is about files of rows; texts to test on stand in a folder test beside a folder train".into(),
+        )),
+    }
+}
+
+/// The texts of a folder, as a study keeps them: a line for each file.
+pub(super) struct Part {
+    /// The name of the file in which they are kept.
+    pub name: String,
+    pub text: String,
+    /// The file of each line, and the folder that a person named.
+    files: Vec<PathBuf>,
+    root: PathBuf,
+}
+
+/// A line. Texts to predict need no label.
+#[derive(Serialize)]
+struct Line<'a> {
+    label: Option<&'a str>,
+    text: &'a str,
+}
+
+impl Part {
+    fn new(root: &Path, name: String) -> Self {
+        Self {
+            name,
+            text: String::new(),
+            files: Vec::new(),
+            root: root.to_path_buf(),
+        }
+    }
+
+    /// Reads the files of all classes. Those that cannot be used go to `bad`.
+    fn of(
+        root: &Path,
+        found: &Found,
+        name: String,
+        bad: &mut Vec<BadImage>,
+    ) -> Result<Self, Problem> {
+        let mut part = Self::new(root, name);
+        for (label, files) in found.labels.iter().zip(&found.files) {
+            for file in files {
+                part.add(file, Some(label), bad)?;
+            }
+        }
+        Ok(part)
+    }
+
+    /// All texts of a folder and of the folders inside it, for a model to predict. The label of a text is the name of the nearest
+    /// folder around it that is one of these.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Images`] for files that cannot be used, and where there is none.
+    pub fn to_predict(root: &Path, labels: &[String]) -> Result<Self, Problem> {
+        let (files, _) = folders::files(root)?;
+        let (mut part, mut bad) = (Self::new(root, kept_name(root, EXTENSION)), Vec::new());
+        for file in &files {
+            let inside = part.inside(file);
+            let mut folders = inside.ancestors().skip(1);
+            let label = folders.find_map(|folder| {
+                let name = folder.file_name()?.to_str()?;
+                labels.iter().find(|label| *label == name)
+            });
+            let label = label.map(String::as_str);
+            part.add(file, label, &mut bad)?;
+        }
+        match (&bad[..], part.files.len()) {
+            ([], 0) => Err(Problem::Images("holds no file; it takes .txt files".into())),
+            ([], _) => Ok(part),
+            ([first, ..], _) => Err(Problem::Images(format!(
+                "{} of {} files cannot be used, such as {first}; take them away, or name the others",
+                grouped(bad.len()),
+                grouped(files.len())
+            ))),
+        }
+    }
+
+    fn add(
+        &mut self,
+        file: &Path,
+        label: Option<&str>,
+        bad: &mut Vec<BadImage>,
+    ) -> Result<(), Problem> {
+        match line_of(file, label) {
+            Err(what) => bad.push(BadImage {
+                path: self.inside(file),
+                what,
+            }),
+            Ok(line) => {
+                self.text.push_str(&line);
+                self.text.push('\n');
+                self.files.push(file.to_path_buf());
+            }
+        }
+        let bytes = self.text.len() as u64;
+        match bytes > MAX_BYTES {
+            true => Err(Problem::TooLarge { bytes }),
+            false => Ok(()),
+        }
+    }
+
+    /// The path of a file inside of the folder.
+    fn inside(&self, file: &Path) -> PathBuf {
+        file.strip_prefix(&self.root).unwrap_or(file).to_path_buf()
+    }
+
+    /// The names of the files, one for each line.
+    pub fn names(&self) -> Vec<String> {
+        let name = |file: &PathBuf| self.inside(file).display().to_string();
+        self.files.iter().map(name).collect()
+    }
+
+    /// What is wrong with lines, said of their files.
+    pub fn by_file(&self, problem: Problem) -> Problem {
+        let Problem::Lines { count, shown, .. } = problem else {
+            return problem;
+        };
+        let of = |bad: BadLine| BadImage {
+            path: self
+                .files
+                .get(bad.line - 1)
+                .map_or_else(|| self.root.clone(), |file| self.inside(file)),
+            what: bad.what,
+        };
+        let shown = shown.into_iter().map(of).collect();
+        Problem::BadImages { count, shown }
+    }
+}
+
+/// The line of a file, or what is wrong with it.
+fn line_of(file: &Path, label: Option<&str>) -> Result<String, String> {
+    if !has_end(file, "txt") {
+        return Err("is no .txt file".into());
+    }
+    let read = open_bytes(&Entry::named(file)).and_then(|bytes| text(file, bytes));
+    let text = read
+        .map_err(|problem| problem.to_string())?
+        .replace("\r\n", "\n");
+    let line = Line { label, text: &text };
+    let line = serde_json::to_string(&line).map_err(|error| error.to_string())?;
+    match line.len() > MAX_LINE {
+        true => Err(format!(
+            "has {} bytes as a line of JSON, more than the {} of a text",
+            grouped(line.len()),
+            grouped(MAX_LINE)
+        )),
+        false => Ok(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Texts of two classes that differ in the order of two words.
+    fn write(root: &Path) {
+        for (class, first, second) in [("good", "not", "bad"), ("bad", "bad", "not")] {
+            fs::create_dir_all(root.join(class).join("more")).unwrap();
+            for i in 0..20 {
+                let folder = root.join(class).join(if i % 3 == 0 { "more" } else { "" });
+                let text = format!("so {first}\r\nis {second} {i}\n");
+                fs::write(folder.join(format!("{i}.txt")), text).unwrap();
+            }
+        }
+    }
+
+    fn load(root: &Path, change: impl Fn(&mut Source)) -> Result<DataTask, String> {
+        let mut source = Source::from(root);
+        change(&mut source);
+        DataTask::read(&source).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_folder_of_texts_reads_as_the_lines_that_a_study_keeps() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("reviews");
+        write(&root);
+        fs::write(root.join("good/.hidden"), "x").unwrap();
+        for tokens in [None, Some(TokenKind::Characters)] {
+            let data = load(&root, |source| source.reading.tokens = tokens).unwrap();
+            assert_eq!(
+                (data.spec().file.as_str(), data.labels().len()),
+                ("reviews.jsonl", 2)
+            );
+            let said = data.describe().join("\n");
+            let token = if tokens.is_some() {
+                "character"
+            } else {
+                "word"
+            };
+            assert!(said.contains("40 rows of labelled sequences"), "{said}");
+            assert!(
+                said.contains(&format!(
+                    "a token is a {token}; the study keeps the texts as lines of reviews.jsonl"
+                )),
+                "{said}"
+            );
+            assert!(
+                said.contains("hidden files, which are not read: 1"),
+                "{said}"
+            );
+            let kept = folder.path().join("reviews.jsonl");
+            fs::write(&kept, data.packed().unwrap()).unwrap();
+            let again = load(&kept, |source| source.reading.tokens = tokens).unwrap();
+            let of = |task: &DataTask, path: &Path| task.to_predict("data", path).unwrap();
+            let (texts, lines) = (of(&data, &root), of(&again, &kept));
+            assert_eq!((texts.samples, texts.truth), (lines.samples, lines.truth));
+            assert_eq!(
+                (texts.about, texts.names[0].as_str()),
+                ("file", "bad/1.txt")
+            );
+            assert_eq!(again.spec(), data.spec());
+            assert_eq!(
+                again.task().train_batch(1, 0, 8),
+                data.task().train_batch(1, 0, 8)
+            );
+        }
+    }
+
+    #[test]
+    fn texts_inside_of_train_and_test_are_divided_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("reviews");
+        write(&root.join("train"));
+        write(&root.join("test"));
+        let data = load(&root, |_| ()).unwrap();
+        let test = data.spec().test.clone().unwrap();
+        assert_eq!(test.file, "reviews.test.jsonl");
+        let kept = [
+            ("reviews.jsonl", data.packed()),
+            ("reviews.test.jsonl", data.packed_test()),
+        ];
+        for (name, bytes) in kept {
+            fs::write(folder.path().join(name), bytes.unwrap()).unwrap();
+        }
+        let again = load(&folder.path().join("reviews.jsonl"), |source| {
+            source.test = Some(folder.path().join("reviews.test.jsonl"));
+        });
+        assert_eq!(again.unwrap().spec(), data.spec());
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("reviews");
+        write(&root);
+        let file = root.join("bad/1.txt");
+        let whole = fs::read(&file).unwrap();
+        for (bytes, what) in [
+            (&b""[..], "1.txt is empty"),
+            (b" \n", "1.txt is empty"),
+            (b"a\xff", "1.txt 1 bad line"),
+            (&b"a ".repeat(600), "1.txt a sequence of 600 tokens"),
+        ] {
+            fs::write(&file, bytes).unwrap();
+            let said = load(&root, |_| ()).unwrap_err();
+            assert!(
+                said.contains(what) && said.contains("--skip-bad 1"),
+                "{what}: {said}"
+            );
+            load(&root, |source| source.reading.skip_bad = 1).unwrap();
+        }
+        fs::write(&file, whole).unwrap();
+        fs::write(root.join("bad/readme.md"), "x").unwrap();
+        let said = load(&root, |_| ()).unwrap_err();
+        assert!(said.contains("bad/readme.md is no .txt file"), "{said}");
+        fs::rename(root.join("bad/readme.md"), root.join("readme.md")).unwrap();
+        assert!(
+            load(&root, |_| ())
+                .unwrap_err()
+                .contains("the file `readme.md`")
+        );
+        fs::remove_file(root.join("readme.md")).unwrap();
+        fs::create_dir(root.join("none")).unwrap();
+        assert!(
+            load(&root, |_| ())
+                .unwrap_err()
+                .contains("the folder `none` of a class holds no text")
+        );
+        fs::remove_dir(root.join("none")).unwrap();
+        let flag = load(&root, |source| source.reading.label = Some("x".into())).unwrap_err();
+        assert!(
+            flag.contains("--label is not about a folder of texts"),
+            "{flag}"
+        );
+        let size = load(&root, |source| source.reading.size = Some(8)).unwrap_err();
+        assert!(
+            size.contains("--size is not about a folder of texts"),
+            "{size}"
+        );
+        fs::remove_dir_all(root.join("good")).unwrap();
+        assert!(
+            load(&root, |_| ())
+                .unwrap_err()
+                .contains("all texts are in one folder, `bad`")
+        );
+    }
+}
