@@ -150,9 +150,10 @@ fn class_of(
 ) -> Result<Option<String>, String> {
     match (class, labels) {
         (UNLABELLED, Labels::IfAny) => Ok(None),
-        (UNLABELLED, Labels::Needed) => {
-            Err("the class or number to be predicted is missing (?)".into())
-        }
+        (UNLABELLED, Labels::Needed) => Err(format!(
+            "the attribute {} is missing (?), and it is what is predicted",
+            shorten(attribute)
+        )),
         _ => {
             check_class(
                 class,

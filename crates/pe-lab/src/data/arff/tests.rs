@@ -93,7 +93,7 @@ fn the_last_attribute_is_the_number_to_be_predicted_where_none_is_a_class() {
     let open = numbers.replace("-0.5\n", "?\n");
     let missing = said(&open);
     assert!(
-        missing.contains("the class or number to be predicted is missing"),
+        missing.contains("the attribute `height` is missing"),
         "{missing}"
     );
     let mut rows = Collector::new(&Reading::default());
@@ -242,7 +242,7 @@ fn what_is_wrong_with_a_row_is_named_with_its_line_field_and_value() {
             "?,up",
             "line 9: the class `up` is not among those of the attribute `class`: left, to the right",
         ),
-        ("?,left", "?,?", "line 9: the class is missing"),
+        ("?,left", "?,?", "line 9: the attribute `class` is missing"),
         (
             "?,left",
             "?,'left",
