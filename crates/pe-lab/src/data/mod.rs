@@ -54,6 +54,7 @@ mod next;
 mod npy;
 #[cfg(test)]
 mod number_tests;
+mod numbered;
 mod numbers;
 mod open;
 mod packed;
@@ -82,6 +83,7 @@ mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
 mod ts;
+mod untaken;
 mod vocabulary;
 
 use std::path::Path;

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::error::{BadLine, Problem, SHOWN};
+use super::error::Problem;
 use super::header::list;
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
+use super::numbered::Numbered;
 use super::numbers;
 use super::patches::{self, MAX_PATCH};
 use super::quote::{grouped, shorten};
 use super::reading::{Objective, Reading, TokenKind};
+use super::untaken::{SHOWN_EMPTY, Untaken};
 
 /// One labelled sequence: its tokens and its label as indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,9 +75,6 @@ pub(super) const UNLABELLED: &str = "?";
 /// The token of an empty cell.
 pub(super) const EMPTY: &str = "";
 
-/// How the token of an empty cell is shown.
-const SHOWN_EMPTY: &str = "<empty>";
-
 /// A token as a person reads it: spaces and empty cells can be seen.
 pub(super) fn shown(token: &str) -> &str {
     match token {
@@ -132,17 +131,15 @@ enum Asked {
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     rows: Vec<Row>,
-    words: Numbers,
-    labels: Numbers,
-    groups: Numbers,
+    words: Numbered,
+    labels: Numbered,
+    groups: Numbered,
     of_groups: Vec<u32>,
-    bad: Vec<BadLine>,
-    bad_count: usize,
+    untaken: Untaken,
     /// The rows of the files before.
     before: usize,
     /// Longer sequences are cut after this many tokens.
     max_len: Option<usize>,
-    cut: usize,
     /// What a token of a label is, where labels are answers that are written.
     written: Option<TokenKind>,
     /// Where tokens are numbers: how many each has.
@@ -154,9 +151,6 @@ pub(super) struct Collector {
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
     columns: Option<Vec<String>>,
     names: Vec<String>,
-    /// The rows with empty cells between others, and those that end with empty cells.
-    with_empty: usize,
-    ended_by_empty: usize,
 }
 
 impl Collector {
@@ -252,10 +246,7 @@ impl Collector {
 
     /// Notes a row that cannot be used. `what` is only called if the message will show it.
     pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
-        self.bad_count += 1;
-        if self.bad.len() < SHOWN {
-            self.bad.push(BadLine { line, what: what() });
-        }
+        self.untaken.reject(line, what);
     }
 
     /// Adds a row, or notes what is wrong with it. `group` is the name of its group, where rows have groups.
@@ -335,12 +326,12 @@ impl Collector {
         } else if self.rows.len() == MAX_ROWS {
             return Err(Problem::TooManyRows);
         } else {
-            if self.words.0.len() > MAX_WORDS {
+            if self.words.len() > MAX_WORDS {
                 return Err(Problem::TooManyWords { line });
             }
-            self.cut += usize::from(whole > tokens.count);
-            self.with_empty += usize::from(tokens.empty > 0);
-            self.ended_by_empty += usize::from(tokens.ended_by_empty);
+            self.untaken.cut += usize::from(whole > tokens.count);
+            self.untaken.with_empty += usize::from(tokens.empty > 0);
+            self.untaken.ended_by_empty += usize::from(tokens.ended_by_empty);
             let label = self.labels.of(label) as usize;
             let group = group.map(|group| self.groups.of(group.trim()));
             self.of_groups.extend(group);
@@ -387,74 +378,22 @@ impl Collector {
                     .into(),
             ));
         }
-        let (count, shown) = (self.bad_count, std::mem::take(&mut self.bad));
-        if count > skip_bad {
+        let untaken = std::mem::take(&mut self.untaken);
+        if untaken.bad_count > skip_bad {
             return Err(Problem::Lines {
-                count,
-                shown,
+                count: untaken.bad_count,
+                shown: untaken.bad,
                 can_skip: self.rows.len() > self.before,
             });
         }
         self.before = self.rows.len();
-        let rows = |count: usize| match count {
-            1 => "1 row".to_string(),
-            _ => format!("{} rows", grouped(count)),
-        };
-        let mut notes = Vec::new();
-        if let Some(steps) = self.patch {
-            notes.push(format!(
+        let patches = self.patch.map(|steps| {
+            format!(
                 "a token is a patch of {steps} steps; the last one of a series is filled with missing values"
-            ));
-        }
-        if count > 0 {
-            let lines = shown.iter().map(ToString::to_string);
-            let mut lines: Vec<String> = lines.collect();
-            if count > lines.len() {
-                lines.push(format!("and {} more", grouped(count - lines.len())));
-            }
-            notes.push(format!(
-                "{} left out, since --skip-bad allows {}: {}",
-                match count {
-                    1 => "1 bad line".to_string(),
-                    _ => format!("{} bad lines", grouped(count)),
-                },
-                grouped(skip_bad),
-                lines.join("; ")
-            ));
-        }
-        if let (Some(max_len), true) = (self.max_len, self.cut > 0) {
-            notes.push(format!(
-                "{} cut after {max_len} tokens, as --max-len says",
-                rows(self.cut)
-            ));
-        }
-        if self.with_empty > 0 {
-            notes.push(format!(
-                "{} with empty cells: an empty cell is {}, shown as {SHOWN_EMPTY}",
-                rows(self.with_empty),
-                match self.channels {
-                    None => "a token of its own",
-                    Some(_) => "a missing value",
-                }
-            ));
-        }
-        if self.ended_by_empty > 0 {
-            notes.push(format!(
-                "{} with {} at the end: there the row ends",
-                rows(self.ended_by_empty),
-                match self.channels {
-                    None => "empty cells",
-                    Some(_) => "missing values",
-                }
-            ));
-        }
-        (
-            self.bad_count,
-            self.cut,
-            self.with_empty,
-            self.ended_by_empty,
-        ) = (0, 0, 0, 0);
-        Ok(notes)
+            )
+        });
+        let others = untaken.describe(self.max_len, skip_bad, self.channels.is_some());
+        Ok(patches.into_iter().chain(others).collect())
     }
 
     /// All rows.
@@ -494,33 +433,6 @@ impl Collector {
             written: self.written,
             channels: self.channels.map(|all| all * self.patch.unwrap_or(1)),
         }
-    }
-}
-
-/// Gives each string a number, from 0 in the order of first occurrence.
-#[derive(Debug, Default)]
-struct Numbers(HashMap<String, u32>);
-
-impl Numbers {
-    fn of(&mut self, name: &str) -> u32 {
-        match self.0.get(name) {
-            Some(number) => *number,
-            None => {
-                let number = self.0.len() as u32;
-                self.0.insert(name.to_string(), number);
-                number
-            }
-        }
-    }
-
-    fn names(self) -> Vec<String> {
-        let mut names: Vec<(u32, String)> = self
-            .0
-            .into_iter()
-            .map(|(name, number)| (number, name))
-            .collect();
-        names.sort_unstable();
-        names.into_iter().map(|(_, name)| name).collect()
     }
 }
 

@@ -1,0 +1,93 @@
+//! What of the rows of a file was not taken as it stands.
+
+use super::error::{BadLine, SHOWN};
+use super::quote::grouped;
+
+/// How the token of an empty cell is shown.
+pub(super) const SHOWN_EMPTY: &str = "<empty>";
+
+/// Rows that cannot be used, and rows that were changed.
+#[derive(Debug, Default)]
+pub(super) struct Untaken {
+    /// The first lines that cannot be used, and how many there are.
+    pub bad: Vec<BadLine>,
+    pub bad_count: usize,
+    /// The rows that were cut.
+    pub cut: usize,
+    /// The rows with empty cells between others, and those that end with empty cells.
+    pub with_empty: usize,
+    pub ended_by_empty: usize,
+}
+
+impl Untaken {
+    /// Notes a line that cannot be used. `what` is only called if the message will show it.
+    pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
+        self.bad_count += 1;
+        if self.bad.len() < SHOWN {
+            self.bad.push(BadLine { line, what: what() });
+        }
+    }
+
+    /// All of that in words, where rows are cut after `max_len` tokens, and `skip_bad` lines may be left out.
+    pub fn describe(
+        &self,
+        max_len: Option<usize>,
+        skip_bad: usize,
+        are_numbers: bool,
+    ) -> Vec<String> {
+        let rows = |count: usize| match count {
+            1 => "1 row".to_string(),
+            _ => format!("{} rows", grouped(count)),
+        };
+        let mut notes = Vec::new();
+        if self.bad_count > 0 {
+            notes.push(self.left_out(skip_bad));
+        }
+        if let (Some(max_len), true) = (max_len, self.cut > 0) {
+            notes.push(format!(
+                "{} cut after {max_len} tokens, as --max-len says",
+                rows(self.cut)
+            ));
+        }
+        if self.with_empty > 0 {
+            notes.push(format!(
+                "{} with empty cells: an empty cell is {}, shown as {SHOWN_EMPTY}",
+                rows(self.with_empty),
+                match are_numbers {
+                    false => "a token of its own",
+                    true => "a missing value",
+                }
+            ));
+        }
+        if self.ended_by_empty > 0 {
+            notes.push(format!(
+                "{} with {} at the end: there the row ends",
+                rows(self.ended_by_empty),
+                match are_numbers {
+                    false => "empty cells",
+                    true => "missing values",
+                }
+            ));
+        }
+        notes
+    }
+
+    fn left_out(&self, skip_bad: usize) -> String {
+        let mut lines: Vec<String> = self.bad.iter().map(ToString::to_string).collect();
+        if self.bad_count > lines.len() {
+            lines.push(format!(
+                "and {} more",
+                grouped(self.bad_count - lines.len())
+            ));
+        }
+        format!(
+            "{} left out, since --skip-bad allows {}: {}",
+            match self.bad_count {
+                1 => "1 bad line".to_string(),
+                count => format!("{} bad lines", grouped(count)),
+            },
+            grouped(skip_bad),
+            lines.join("; ")
+        )
+    }
+}
