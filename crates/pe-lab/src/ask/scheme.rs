@@ -362,17 +362,23 @@ impl PositionSource<'_> {
         }
     }
 
-    /// Positions at these times, one row per sequence and all of one length. `None` where the scheme takes no
-    /// times.
+    /// Positions at these times, one row per sequence, padded to `seq` with the last time of each. `None` where the scheme takes
+    /// no times.
     ///
     /// # Errors
     ///
-    /// [`LabError::Position`] for a time that is not finite, and for rows of several lengths.
-    pub fn at_times(&self, times: &[&[f64]]) -> Result<Option<Positions>, LabError> {
+    /// [`LabError::Position`] for a time that is not finite, and for a row of more than `seq` times.
+    pub fn at_times(&self, times: &[&[f64]], seq: usize) -> Result<Option<Positions>, LabError> {
         if times.is_empty() || !self.scheme.takes_times() {
             return Ok(None);
         }
-        Ok(Some(Positions::from_time_rows(times)?))
+        let padded = times.iter().map(|row| {
+            let last = row.last().copied().unwrap_or(0.0);
+            let filled = seq.saturating_sub(row.len());
+            [row, &vec![last; filled][..]].concat()
+        });
+        let padded: Vec<Vec<f64>> = padded.collect();
+        Ok(Some(Positions::from_time_rows(&padded)?))
     }
 
     /// Positions for the next batch: for sequences with these numbers of tokens, padded to `seq`.

@@ -74,8 +74,9 @@ pub(super) struct Rows {
     #[arg(long, value_name = "COLUMN", conflicts_with = "target")]
     id: Option<String>,
     /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
-    /// positions, or with --id the order of the rows of a series; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or
-    /// else of numbers that rise by equal steps; without such a column the rows are at 0, 1, 2, …]
+    /// positions; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or
+    /// else of numbers that rise by equal steps; without such a column the rows are at 0, 1, 2, …]. With --id it is also the
+    /// order of the rows of a series [default: the order of the file, at 0, 1, 2, …]
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
     /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
@@ -119,6 +120,7 @@ impl Rows {
             time: self.time.clone(),
             size: self.size,
             patch: self.patch,
+            order_alone: false,
         };
         Plan {
             test: self.test.clone(),

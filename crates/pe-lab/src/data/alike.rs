@@ -166,6 +166,7 @@ mod tests {
             labels: Vec::new(),
             answers: None,
             targets: None,
+            times: None,
             written: None,
             channels: None,
         };

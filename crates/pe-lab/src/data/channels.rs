@@ -45,32 +45,6 @@ pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(
     ))
 }
 
-/// The step between times that rise by equal steps. A series of one time has none.
-///
-/// # Errors
-///
-/// With the number of the first time, from 1, that does not lie one step after the time before it.
-pub(super) fn steady(times: &[f64]) -> Result<Option<f64>, usize> {
-    let [first, second, ..] = times else {
-        return Ok(None);
-    };
-    let step = second - first;
-    let differs = |pair: &[f64]| !is_step(pair[1] - pair[0], step, times);
-    match times.windows(2).position(differs) {
-        _ if step <= 0.0 => Err(2),
-        Some(at) => Err(at + 2),
-        None => Ok(Some(step)),
-    }
-}
-
-/// Whether two steps are the same but for the last bits of the times that they lie between.
-pub(super) fn is_step(found: f64, step: f64, times: &[f64]) -> bool {
-    let largest = times
-        .iter()
-        .fold(0.0, |largest: f64, time| largest.max(time.abs()));
-    (found - step).abs() <= 8.0 * f64::EPSILON * largest + 1e-6 * step.abs()
-}
-
 /// The steps of a series, each with the cells of all channels. An empty cell is a missing value.
 pub(super) fn steps<T: AsRef<str>>(channels: &[Vec<T>]) -> Tokens {
     let count = channels.iter().map(Vec::len).min().unwrap_or(0);

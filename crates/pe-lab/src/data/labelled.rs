@@ -1,5 +1,8 @@
 //! Labelled token sequences as a task: predict the label of a sequence, or write it.
 
+mod answers;
+mod apart;
+mod prepared;
 #[cfg(test)]
 mod tests;
 
@@ -17,22 +20,23 @@ use super::error::Problem;
 use super::measured::{Measured, Scale};
 use super::numbers;
 use super::quote::{grouped, shorten};
-use super::reading::{Reading, TokenKind};
+use super::reading::TokenKind;
 use super::rows::Rows;
 use super::sequences::Sequences;
-use super::split::{Bin, HeldOut, Split, a_part};
+use super::split::{Bin, HeldOut, Split};
 use super::target::Target;
+use super::times::{Times, Unit};
 use super::vocabulary::{check_answers, vocabulary};
 use crate::task::{Answer, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows};
-
-/// Of rows with groups, one in this many is held out while something is chosen.
-const APART: usize = 10;
+use apart::{apart, key};
 
 /// Predict the label of a sequence, from the mean over all its tokens.
 ///
 /// The vocabulary holds the tokens of the training rows, the most frequent first. A batch mixes lengths.
 /// BOS and EOS stand around each row: without them an encoding that only sees distances could not tell a
 /// row from its mirror image. Each epoch goes through all training rows in a new order.
+///
+/// Where rows have times that tell more than the order, they are positions, as [`Unit::positions`] says.
 ///
 /// Where labels are answers that are written, it is a decoder's task: the model reads a row with BOS and EOS, and writes the
 /// tokens of its label and an end. Lengths are still those of the rows. The vocabulary holds every token of the answers in
@@ -61,7 +65,6 @@ pub(super) struct Labelled {
     apart: Option<HashSet<Vec<usize>>>,
     /// The number of each row's unit: rows that stay together. Empty where only the prepared form of the data was read.
     units: Vec<usize>,
-    /// What a person is to be warned of.
     warning: Option<String>,
     about: String,
     source: String,
@@ -92,6 +95,9 @@ pub(super) struct Division {
     /// What number is predicted of a row, where labels are numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
+    /// How times become positions, where rows have times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Unit>,
 }
 
 impl Labelled {
@@ -100,7 +106,7 @@ impl Labelled {
     /// # Errors
     ///
     /// The errors of [`Split::new`], [`Problem::Unknown`] when more than half of the tokens of the test do not occur in
-    /// training, and [`Problem::Reading`] for a number to be predicted that is too large.
+    /// training, and [`Problem::Reading`] for a number to be predicted that is too large; those of [`Unit::of`].
     pub fn new(
         data: &Rows,
         sequences: &Arc<Sequences>,
@@ -123,8 +129,12 @@ impl Labelled {
             Some(channels) => Some(Measured::of(data, channels, &split.train)?),
         };
         let target = Target::of(data, label, &split.train)?;
+        let times = data.times.as_ref();
+        let unit = times.map(|times| Unit::of(times, &split.train));
+        let unit = unit.transpose()?;
         let said = measured.as_ref().map(Measured::describe);
         let mut description = describe(data, &split, &numbers, words, said, target.as_ref());
+        description.extend(times.into_iter().flat_map(Times::describe));
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
         description.extend(warning.clone());
@@ -140,6 +150,7 @@ impl Labelled {
             apart: (!data.groups.is_empty()).then(|| apart(&split)),
             scale: measured.as_ref().map(|measured| measured.own().1.clone()),
             target,
+            times: unit,
             inside: split.inside,
             beyond: split.beyond.unwrap_or_default(),
         };
@@ -200,72 +211,15 @@ impl Labelled {
             train,
             sequences,
         };
-        let input = |row: &usize| key(&task.sample(*row).input);
+        let input = |row: &usize| key(&task.sample(*row));
         let inputs = |rows: &Vec<usize>| rows.iter().map(input).collect();
         let apart = task.division.apart.as_ref().map(inputs);
         Self { apart, ..task }
     }
 
-    /// The same of parts that were read from a file.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they do not belong together.
-    pub fn prepared(
-        sequences: Arc<Sequences>,
-        labels: Vec<String>,
-        file: &str,
-        division: Division,
-        numbers: Vec<u32>,
-        train: Vec<usize>,
-        table: Option<Vec<f64>>,
-    ) -> Result<Self, &'static str> {
-        let rows = sequences.count();
-        let bins = || division.inside.iter().chain(&division.beyond);
-        let tested = || bins().flat_map(|bin| &bin.rows);
-        if train.is_empty() || division.inside.is_empty() || bins().any(|bin| bin.rows.is_empty()) {
-            return Err("it has no rows to train on or to test");
-        }
-        let apart = division.apart.iter().flatten();
-        if train
-            .iter()
-            .chain(tested())
-            .chain(apart)
-            .any(|row| *row >= rows)
-        {
-            return Err("it names rows that it does not have");
-        }
-        if numbers
-            .iter()
-            .any(|number| *number as usize >= division.words)
-        {
-            return Err("it has a token outside of its vocabulary");
-        }
-        let measured = match (table, &division.scale) {
-            (Some(table), Some(scale)) => {
-                Some(Measured::prepared(table, scale.clone(), numbers.len())?)
-            }
-            _ => None,
-        };
-        if let Some(target) = &division.target {
-            let fits = |values: Vec<f64>| target.too_large(&values).is_none();
-            if !numbers::values(&labels).is_some_and(fits) {
-                return Err("its labels are not all numbers that can be predicted");
-            }
-        }
-        Ok(Self::of(
-            sequences, labels, file, division, numbers, train, measured,
-        ))
-    }
-
     /// The rows of all folds.
     pub fn sequences(&self) -> &Sequences {
         &self.sequences
-    }
-
-    /// What [`prepared`](Self::prepared) takes of this task alone.
-    pub fn own(&self) -> (&Division, &[u32], &[usize]) {
-        (&self.division, &self.numbers, &self.train)
     }
 
     /// The rows that are tested.
@@ -287,6 +241,11 @@ impl Labelled {
     /// What number is predicted of a row, where labels are numbers.
     pub fn target(&self) -> Option<&Target> {
         self.division.target.as_ref()
+    }
+
+    /// How times become positions, where rows have times.
+    pub fn times(&self) -> Option<&Unit> {
+        self.division.times.as_ref()
     }
 
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
@@ -336,7 +295,7 @@ impl Labelled {
             Some(measured) => measured.input(tokens.map(|token| measured.step(token))),
             None => self.framed(tokens).into(),
         };
-        match (&self.sequences.answers, &self.division.target) {
+        let sample = match (&self.sequences.answers, &self.division.target) {
             (Some(answers), _) => Prompted {
                 prompt: input.tokens().to_vec(),
                 answer: answers[class]
@@ -349,86 +308,13 @@ impl Labelled {
                 Sample::of_number(input, 0, target.standardized(self.values[class]))
             }
             (None, None) => Sample::new(input, vec![Answer { position: 0, class }]),
-        }
-    }
-
-    /// The tokens of the longest answer; 0 where labels are classes.
-    fn longest_answer(&self) -> usize {
-        let answers = self.sequences.answers.iter().flatten();
-        answers.map(Vec::len).max().unwrap_or(0)
-    }
-
-    /// An answer that a file has, as [`Generation::text`] would write it.
-    pub fn as_written(&self, answer: &str) -> String {
-        let mut tokens = Vec::new();
-        Reading::split(self.kind, answer, |token| tokens.push(token.to_string()));
-        self.joined(&tokens)
-    }
-
-    fn joined(&self, tokens: &[String]) -> String {
-        match self.kind {
-            TokenKind::Characters => tokens.concat(),
-            _ => tokens.join(" "),
-        }
-    }
-}
-
-impl Generation for Labelled {
-    /// The class after those of all tokens of the vocabulary.
-    fn end(&self) -> usize {
-        self.division.words
-    }
-
-    fn token(&self, class: usize) -> usize {
-        class
-    }
-
-    fn text(&self, answer: &[usize]) -> String {
-        let known: HashMap<u32, &String> = self
-            .vocabulary
-            .iter()
-            .map(|(word, number)| (*number, word))
-            .collect();
-        let word = |class: &usize| {
-            known
-                .get(&(*class as u32))
-                .map_or("?".into(), |word| word.to_string())
         };
-        let words: Vec<String> = answer.iter().map(word).collect();
-        self.joined(&words)
+        let times = self.times().zip(self.sequences.since(row));
+        Sample {
+            times: times.map(|(unit, since)| unit.positions(since)),
+            ..sample
+        }
     }
-
-    fn unknown(&self) -> Option<usize> {
-        Some(UNKNOWN as usize)
-    }
-}
-
-/// What tells an input from others.
-fn key(input: &Input) -> Vec<usize> {
-    match input {
-        Input::Tokens(tokens) => tokens.clone(),
-        Input::Vectors { values, .. } => values
-            .iter()
-            .map(|value| value.to_bits() as usize)
-            .collect(),
-    }
-}
-
-/// A tenth of the rows to train on, in whole units, drawn as the test is.
-fn apart(split: &Split) -> Vec<usize> {
-    let mut sizes: HashMap<usize, usize> = HashMap::new();
-    for row in &split.train {
-        *sizes.entry(split.of_row[*row]).or_default() += 1;
-    }
-    let mut units: Vec<(usize, usize)> = sizes.into_iter().collect();
-    units.sort_unstable();
-    let sizes: Vec<usize> = units.iter().map(|unit| unit.1).collect();
-    let drawn = a_part(&sizes, APART, "data/apart", 0);
-    let drawn: HashSet<usize> = (units.iter().zip(drawn))
-        .filter_map(|((unit, _), is_drawn)| is_drawn.then_some(*unit))
-        .collect();
-    let is_apart = |row: &&usize| drawn.contains(&split.of_row[**row]);
-    split.train.iter().filter(is_apart).copied().collect()
 }
 
 impl Task for Labelled {
@@ -487,6 +373,10 @@ impl Task for Labelled {
 
     fn causal(&self) -> bool {
         self.sequences.answers.is_some()
+    }
+
+    fn has_times(&self) -> bool {
+        self.times().is_some()
     }
 
     fn generation(&self) -> Option<&dyn Generation> {
@@ -569,7 +459,7 @@ impl Task for Labelled {
 
     fn is_apart(&self, sample: &Sample) -> Option<bool> {
         let apart = self.apart.as_ref()?;
-        Some(apart.contains(&key(&sample.input)))
+        Some(apart.contains(&key(sample)))
     }
 
     fn solved_at(&self) -> Option<f64> {

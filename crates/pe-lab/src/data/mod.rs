@@ -79,6 +79,7 @@ mod task;
 mod tests;
 mod text;
 mod texts;
+mod times;
 mod together;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
@@ -171,10 +172,15 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         bytes: spec.bytes,
         test: None,
         folds: *folds,
-        reading: reading.clone(),
+        // Whether times say the order alone is kept as `times`.
+        reading: Reading {
+            order_alone: false,
+            ..reading.clone()
+        },
         vocabulary: None,
         tokenizer: None,
         labels: None,
+        times: false,
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
@@ -257,8 +263,11 @@ fn of_rows(
     if let Some(file) = labels {
         spec.labels = Some(spec_of(source, file).map_err(of(file))?);
     }
+    let mut rows = collector.finish();
+    notes.extend(rows.settle_times(reading.order_alone));
+    spec.times = rows.times.is_some();
     // What is wrong with the test is said of its file.
-    let tasks = labelled(&collector.finish(), spec, in_file);
+    let tasks = labelled(&rows, spec, in_file);
     let (tasks, mut description) = tasks.map_err(|problem| match (&problem, test) {
         (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
         _ => of(file)(problem),
@@ -327,6 +336,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         folds: None,
         reading: reading.clone(),
         labels: None,
+        times: false,
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
         tokenizer: match &source.tokenizer {
             None => None,

@@ -169,12 +169,24 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         names,
         notes,
     } = found;
+    let (mut rows, mut notes) = (rows, notes);
+    match (task.times(), &rows.times) {
+        (Some(unit), Some(times)) => unit.check(times)?,
+        (Some(_), None) => {
+            return Err(Problem::Series(
+                "its series have no times, and those of the study have: with @timeStamps true, or the column of --time".into(),
+            ));
+        }
+        (None, _) => notes.extend(rows.settle_times(true)),
+    }
     let Rows {
         rows,
         words,
         labels,
+        times,
         ..
     } = rows;
+    let times = task.times().zip(times.as_ref());
     let truth = |label: &String| {
         let label = Some(label).filter(|label| *label != UNLABELLED)?;
         match (task.causal(), task.target()) {
@@ -190,7 +202,10 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
             input.map_err(|what| Problem::Test(format!("row {}: {what}", grouped(row + 1))))?;
         // An answer that is written begins after the last token.
         let position = if task.causal() { input.len() - 1 } else { 0 };
-        Ok(Sample::new(input, vec![open_answer(position)]))
+        Ok(Sample {
+            times: times.map(|(unit, times)| unit.positions(times.row(row))),
+            ..Sample::new(input, vec![open_answer(position)])
+        })
     };
     Ok(ToPredict {
         about,

@@ -1,5 +1,6 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::error::Problem;
@@ -10,6 +11,7 @@ use super::numbers;
 use super::patches::{self, MAX_PATCH};
 use super::quote::{grouped, shorten};
 use super::reading::{Objective, Reading, TokenKind};
+use super::times::Times;
 use super::untaken::{SHOWN_EMPTY, Untaken};
 
 /// One labelled sequence: its tokens and its label as indices.
@@ -39,9 +41,37 @@ pub(super) struct Rows {
     pub channels: Option<usize>,
     /// Where labels are numbers that are to be predicted: the number of each.
     pub targets: Option<Vec<f64>>,
+    /// The times of the tokens, where rows have any.
+    pub times: Option<Times>,
 }
 
 impl Rows {
+    /// What tells a row from others: its tokens, and where rows have times, how long after the first each comes.
+    pub fn sequence(&self, row: usize) -> Cow<'_, [u32]> {
+        let tokens = &self.rows[row].tokens;
+        let Some(times) = &self.times else {
+            return tokens.into();
+        };
+        let halves = times.row(row).iter().flat_map(|since| {
+            let bits = since.to_bits();
+            [(bits >> 32) as u32, bits as u32]
+        });
+        tokens.iter().copied().chain(halves).collect()
+    }
+
+    /// Takes the times away if they tell no more than the order of the tokens, or if they are to be the `order_alone`. Says
+    /// so in words.
+    pub fn settle_times(&mut self, order_alone: bool) -> Option<String> {
+        let times = self.times.as_ref()?;
+        let said = times
+            .said_if_equal()
+            .or_else(|| order_alone.then(|| times.said_of_order()));
+        if said.is_some() {
+            self.times = None;
+        }
+        said
+    }
+
     /// Whether labels are classes, and neither answers that are written nor numbers.
     pub fn has_classes(&self) -> bool {
         self.answers.is_none() && self.targets.is_none()
@@ -93,6 +123,8 @@ pub(super) struct Tokens {
     empty: usize,
     /// Whether empty cells at the end of the row were taken for its end.
     pub ended_by_empty: bool,
+    /// The time of each token, where rows have times.
+    pub times: Vec<f64>,
 }
 
 impl Tokens {
@@ -150,6 +182,8 @@ pub(super) struct Collector {
     asked: Option<Asked>,
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
     columns: Option<Vec<String>>,
+    /// The times of the rows, where they have any.
+    times: Option<Times>,
     names: Vec<String>,
 }
 
@@ -212,6 +246,21 @@ impl Collector {
         }
     }
 
+    /// Says whether the series of a file that is read now have times, and which.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Test`] where those of the file before have none, or others.
+    pub fn expect_times(&mut self, times: Option<Times>) -> Result<(), Problem> {
+        match self.before {
+            0 => {
+                self.times = times;
+                Ok(())
+            }
+            _ => Times::check_others(self.times.as_ref(), times.as_ref()),
+        }
+    }
+
     /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
     /// if there is one.
     pub fn settle(&mut self, found: TokenKind) -> TokenKind {
@@ -266,10 +315,13 @@ impl Collector {
         if let (Some(steps), Some(channels)) = (self.patch, self.channels) {
             tokens.count = tokens.count.div_ceil(steps);
             tokens.kept = patches::joined(&tokens.kept, steps, channels);
+            // A patch is read at the time of its first step.
+            tokens.times = tokens.times.into_iter().step_by(steps).collect();
         }
         let whole = tokens.count;
         if let Some(max_len) = self.max_len {
             tokens.kept.truncate(max_len);
+            tokens.times.truncate(max_len);
             tokens.count = whole.min(max_len);
         }
         // Numbers are short, and a token that is none is named by itself.
@@ -335,6 +387,9 @@ impl Collector {
             let label = self.labels.of(label) as usize;
             let group = group.map(|group| self.groups.of(group.trim()));
             self.of_groups.extend(group);
+            if let Some(times) = &mut self.times {
+                times.add(&tokens.times);
+            }
             let tokens = tokens.kept.iter().map(|token| self.words.of(token));
             self.rows.push(Row {
                 tokens: tokens.collect(),
@@ -425,6 +480,7 @@ impl Collector {
         };
         Rows {
             targets,
+            times: self.times,
             rows,
             groups: self.of_groups,
             words: self.words.names(),

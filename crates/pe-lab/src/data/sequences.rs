@@ -14,6 +14,8 @@ pub(super) struct Sequences {
     pub answers: Option<Vec<Vec<u32>>>,
     /// The tokens of all rows, one row after the other.
     pub tokens: Stream,
+    /// How long after the first token of its row each token comes, where rows have times.
+    pub since: Option<Vec<f64>>,
 }
 
 impl Sequences {
@@ -32,6 +34,10 @@ impl Sequences {
             labels: data.rows.iter().map(|row| row.label as u32).collect(),
             answers: data.answers.clone(),
             tokens: Stream::Memory(tokens.copied().collect()),
+            since: data
+                .times
+                .as_ref()
+                .map(|times| times.rows().flatten().copied().collect()),
         }
     }
 
@@ -60,6 +66,12 @@ impl Sequences {
             Ok(tokens) => tokens,
             Err(error) => panic!("the tokens of row {} cannot be read: {error}", row + 1),
         }
+    }
+
+    /// How long after the first token of a row each of its tokens comes, where rows have times.
+    pub fn since(&self, row: usize) -> Option<&[f64]> {
+        let since = self.since.as_ref()?;
+        Some(&since[self.start(row)..self.ends[row] as usize])
     }
 
     fn start(&self, row: usize) -> usize {

@@ -223,11 +223,9 @@ impl Split {
                 grouped(inside.len())
             )));
         }
-        let trained: HashSet<&[u32]> = rows[..first].iter().map(|row| &row.tokens[..]).collect();
-        let leaked = rows[first..]
-            .iter()
-            .filter(|row| trained.contains(&row.tokens[..]));
-        let leaked = leaked.count();
+        let trained: HashSet<_> = (0..first).map(|row| data.sequence(row)).collect();
+        let is_leaked = |row: &usize| trained.contains(&data.sequence(*row));
+        let leaked = (first..rows.len()).filter(is_leaked).count();
         let together = Together::of(data);
         Ok(Self {
             train: (0..first).collect(),

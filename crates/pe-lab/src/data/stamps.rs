@@ -1,109 +1,100 @@
 //! Series with time stamps, as a `.ts` file writes them: `(2024-05-17 10:00,0.5),(2024-05-17 10:01,0.7):left`.
 //!
-//! A position is the number of a step, so time stamps have to rise by the same step in all series of a file.
+//! All channels of a series have the same stamps, and all stamps of a file are numbers or dates of one kind.
 
-use super::channels::{is_step, steady};
 use super::dates::{Clock, SUCH_AS, Seen};
+use super::error::Problem;
 use super::quote::{grouped, shorten};
+use super::times::time_of;
 
-/// The time stamps of a file, of which the first step is known.
-#[derive(Debug, Default)]
-pub(super) struct Stamps {
-    /// The step between two stamps, how they are written, and the line that tells it.
-    known: Option<(f64, Clock, usize)>,
+/// The times and the cells of the channels of a series.
+pub(super) type Stamped<'a> = (Vec<f64>, Vec<Vec<&'a str>>);
+
+/// How the time stamps of these lines are written, which is the same in all of them.
+///
+/// # Errors
+///
+/// [`Problem::Series`] with a stamp that is no time, or that may be two different dates.
+pub(super) fn clock<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Clock, Problem> {
+    let (mut seen, mut first) = (Seen::default(), None);
+    for (line, text) in lines {
+        // What is wrong with a line is told when it is read. All channels have the same stamps.
+        let Ok((stamps, _)) = pairs(fields(text)[0]) else {
+            continue;
+        };
+        stamps.iter().for_each(|stamp| seen.add(stamp));
+        first.get_or_insert((line, stamps[0]));
+    }
+    let Some((line, stamp)) = first else {
+        return Ok(Clock::Numbers);
+    };
+    let wrong = |what: String| Err(Problem::Series(what));
+    match seen.clock() {
+        Ok(Some(clock)) => Ok(clock),
+        Ok(None) => wrong(format!(
+            "line {line}: the time stamps, such as {}, are neither numbers nor dates such as {SUCH_AS}",
+            shorten(stamp)
+        )),
+        Err(date) => wrong(format!(
+            "the time stamps are dates such as {}, which may begin with the day or with the month, and no other stamp tells; write \
+             the year first, such as 2024-05-17",
+            shorten(&date)
+        )),
+    }
 }
 
-impl Stamps {
-    /// What all stamps have in common, in words.
-    pub fn describe(&self) -> Option<String> {
-        let (step, clock, _) = self.known?;
-        Some(format!(
-            "the time stamps rise by {} in every series",
-            clock.step(step)
-        ))
-    }
-
-    /// The cells of the channels of a series without their stamps.
-    ///
-    /// # Errors
-    ///
-    /// With the cell that has no stamp, or with the stamp that does not lie one step after the one before.
-    pub fn cells<'a>(
-        &mut self,
-        line: usize,
-        channels: &[&'a str],
-    ) -> Result<Vec<Vec<&'a str>>, String> {
-        let mut first: Option<Vec<&str>> = None;
-        let mut values = Vec::new();
-        for (number, channel) in (1..).zip(channels) {
-            let (stamps, cells) =
-                pairs(channel).map_err(|what| format!("channel {number}: {what}"))?;
-            values.push(cells);
-            match &first {
-                None => {
-                    self.check(line, &stamps)?;
-                    first = Some(stamps);
-                }
-                Some(first) => {
-                    let mut both = (1..).zip(first.iter().zip(&stamps));
-                    if let Some((step, (one, other))) = both.find(|(_, (one, other))| one != other)
-                    {
-                        return Err(format!(
-                            "the time stamp of step {} is {} in channel 1 and {} in channel {number}",
-                            grouped(step),
-                            shorten(one),
-                            shorten(other)
-                        ));
-                    }
-                }
-            }
+/// The times and the cells of the channels of a series.
+///
+/// # Errors
+///
+/// With the cell that has no stamp, or with the stamp that is no time, does not lie after the one before, or is another one than
+/// that of the first channel.
+pub(super) fn stamped<'a>(clock: Clock, channels: &[&'a str]) -> Result<Stamped<'a>, String> {
+    let (mut first, mut times): (Vec<&str>, _) = (Vec::new(), Vec::new());
+    let mut values = Vec::new();
+    for (number, channel) in (1..).zip(channels) {
+        let (stamps, cells) = pairs(channel).map_err(|what| format!("channel {number}: {what}"))?;
+        values.push(cells);
+        if number == 1 {
+            times = rising(clock, &stamps)?;
+            first = stamps;
+            continue;
         }
-        Ok(values)
-    }
-
-    /// Checks the stamps of a series.
-    fn check(&mut self, line: usize, stamps: &[&str]) -> Result<(), String> {
-        let mut seen = Seen::default();
-        stamps.iter().for_each(|stamp| seen.add(stamp));
-        let clock = seen.clock().ok().flatten();
-        let clock = clock.ok_or_else(|| {
-            format!(
-                "its time stamps, such as {}, are neither numbers nor dates such as {SUCH_AS}",
-                shorten(stamps[0])
-            )
-        })?;
-        let time = |(step, stamp): (usize, &&str)| {
-            clock.parse(stamp).ok_or_else(|| {
-                format!(
-                    "the time stamp of step {step} is {}, and the others are {clock}",
-                    shorten(stamp)
-                )
-            })
-        };
-        let times: Vec<f64> = (1..).zip(stamps).map(time).collect::<Result<_, _>>()?;
-        let step = steady(&times).map_err(|at| {
-            format!(
-                "the time stamp of step {}, {}, lies {} after the one before, and that of step 2 {} after the first; positions are \
-                 the numbers of steps, so time stamps have to rise by equal steps",
-                grouped(at),
-                shorten(stamps[at - 1]),
-                clock.step(times[at - 1] - times[at - 2]),
-                clock.step(times[1] - times[0])
-            )
-        })?;
-        let Some(step) = step else { return Ok(()) };
-        let (known, of, on) = *self.known.get_or_insert((step, clock, line));
-        match of == clock && is_step(step, known, &times) {
-            true => Ok(()),
-            false => Err(format!(
-                "its time stamps rise by {}, and those of line {} by {}; positions are the numbers of steps, so a step is as long in \
-                 every series",
-                clock.step(step),
-                grouped(on),
-                of.step(known)
-            )),
+        let mut both = (1..).zip(first.iter().zip(&stamps));
+        if let Some((step, (one, other))) = both.find(|(_, (one, other))| one != other) {
+            return Err(format!(
+                "the time stamp of step {} is {} in channel 1 and {} in channel {number}; a step has the numbers of all channels at \
+                 one time",
+                grouped(step),
+                shorten(one),
+                shorten(other)
+            ));
         }
     }
+    Ok((times, values))
+}
+
+/// The times of stamps, each of which lies after the one before.
+fn rising(clock: Clock, stamps: &[&str]) -> Result<Vec<f64>, String> {
+    let mut times: Vec<f64> = Vec::with_capacity(stamps.len());
+    for (step, stamp) in (1..).zip(stamps) {
+        let time = time_of(stamp, clock)
+            .map_err(|what| format!("the time stamp of step {} {what}", grouped(step)))?;
+        if let Some(before) = times.last().filter(|before| **before >= time) {
+            return Err(format!(
+                "the time stamp of step {}, {}, does not lie after that of the step before, {}{}",
+                grouped(step),
+                shorten(stamp),
+                shorten(stamps[step - 2]),
+                match *before == time {
+                    true => ": every step takes a time of its own",
+                    false => ": time stamps have to rise",
+                }
+            ));
+        }
+        times.push(time);
+    }
+    Ok(times)
 }
 
 /// The fields of a line: what stands between the colons that are not in brackets.
@@ -161,36 +152,35 @@ fn pairs(channel: &str) -> Result<(Vec<&str>, Vec<&str>), String> {
 mod tests {
     use super::*;
 
-    fn cells(lines: &[&'static str]) -> Result<Vec<Vec<Vec<&'static str>>>, String> {
-        let mut stamps = Stamps::default();
-        let read = |(line, text): (usize, &&'static str)| stamps.cells(line, &fields(text));
-        (1..).zip(lines).map(read).collect()
+    fn read(lines: &[&'static str]) -> Result<Vec<Stamped<'static>>, String> {
+        let numbered = (1..).zip(lines.iter().copied());
+        let clock = clock(numbered).map_err(|problem| problem.to_string())?;
+        lines
+            .iter()
+            .map(|text| stamped(clock, &fields(text)))
+            .collect()
     }
 
     #[test]
-    fn stamps_that_rise_by_equal_steps_leave_the_numbers_in_their_order() {
-        let numbers = cells(&[
-            "(0,1),(0.1,?), (0.2,-3) : (0,4),(0.1,),(0.2,6)",
+    fn stamps_are_times_and_the_numbers_keep_their_order() {
+        let read_all = read(&[
+            "(0,1),(0.5,?), (2,-3) : (0,4),(0.5,),(2,6)",
             "(5,7):(5,8)",
-            "(7,1),(7.1,2):(7,3),(7.1,4)",
+            "(-7,1),(7.1,2):(-7,3),(7.1,4)",
+        ])
+        .unwrap();
+        assert_eq!(read_all[0].0, [0.0, 0.5, 2.0]);
+        assert_eq!(read_all[0].1, [["1", "?", "-3"], ["4", "", "6"]]);
+        assert_eq!(read_all[2].0, [-7.0, 7.1]);
+        let dates = read(&[
+            "(1970-01-01 12:00:00,1.5),(1970-01-03 00:00:00,2)",
+            "(1970-02-01 00:00:00,1),(1970-02-01 06:00:00,2)",
         ]);
-        assert_eq!(numbers.unwrap()[0], [["1", "?", "-3"], ["4", "", "6"]]);
-        let dates = cells(&[
-            "(2007-01-31 23:58:00,1.5),(2007-01-31 23:59:00,2),(2007-02-01 00:00:00,3)",
-            "(2008-02-28 23:59:59,1),(2008-02-29 00:00:59,2)",
-        ]);
-        assert_eq!(dates.unwrap()[0], [["1.5", "2", "3"]]);
-        let mut stamps = Stamps::default();
-        stamps
-            .cells(
-                1,
-                &fields("(2007-01-31 23:58:00,1.5),(2007-01-31 23:59:00,2)"),
-            )
-            .unwrap();
-        assert_eq!(
-            stamps.describe().unwrap(),
-            "the time stamps rise by 1 minute in every series"
-        );
+        let dates: Vec<Vec<f64>> = dates.unwrap().into_iter().map(|read| read.0).collect();
+        assert_eq!(dates, [[0.5, 2.0], [31.0, 31.25]]);
+        // One line tells for all that the day comes first.
+        let mixed = read(&["(1/2/1970,1),(2/2/1970,2)", "(13/1/1970,1)"]).unwrap();
+        assert_eq!(mixed[0].0, [31.0, 32.0]);
         assert_eq!(
             fields("(10:00,1),(10:01,2) : a"),
             ["(10:00,1),(10:01,2)", "a"]
@@ -198,39 +188,43 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unsteady_is_named() {
+    fn what_cannot_be_used_is_named() {
         for (lines, what) in [
             (
-                &["(0,1),(1,2),(3,4)"][..],
-                "the time stamp of step 3, `3`, lies 2 after the one before, and that of step 2 1 after",
-            ),
-            (
-                &["(0,1),(1,2),(1,4)"],
-                "the time stamp of step 3, `1`, lies 0 after",
+                &["(0,1),(1,2),(1,4)"][..],
+                "the time stamp of step 3, `1`, does not lie after that of the step before, `1`: every step takes a time of its own",
             ),
             (
                 &["(1,1),(0,2)"],
-                "the time stamp of step 2, `0`, lies -1 after",
-            ),
-            (
-                &["(1e-9,1),(2e-9,2),(4e-9,3)"],
-                "the time stamp of step 3, `4e-9`",
-            ),
-            (
-                &["(0,1),(1,2)", "(0,1),(2,2)"],
-                "its time stamps rise by 2, and those of line 1 by 1",
+                "the time stamp of step 2, `0`, does not lie after that of the step before, `1`: time stamps have to rise",
             ),
             (
                 &["(0,1),(1,2):(0,1),(2,2)"],
-                "the time stamp of step 2 is `1` in channel 1 and `2` in channel 2",
+                "the time stamp of step 2 is `1` in channel 1 and `2` in channel 2; a step has",
             ),
             (
                 &["(0,1),(x,2)"],
-                "the time stamp of step 2 is `x`, and the others are numbers",
+                "the time stamp of step 2 is `x`, and the other times are numbers",
+            ),
+            (
+                &["(0,1),(1,1)", "(2024-01-31,1)"],
+                "the time stamp of step 1 is `2024-01-31`, and the other times are numbers",
+            ),
+            (
+                &["(0,1),(inf,2)"],
+                "the time stamp of step 2 is `inf`, and the other times are numbers",
+            ),
+            (
+                &["(0,1),(9007199254740993,2)"],
+                "the time stamp of step 2 is `9007199254740993`, and from 2^53 on f64",
             ),
             (
                 &["(x,1),(y,2)"],
-                "its time stamps, such as `x`, are neither numbers nor dates",
+                "line 1: the time stamps, such as `x`, are neither numbers nor dates",
+            ),
+            (
+                &["(1/2/2024,1)", "(3/4/2024,1)"],
+                "dates such as `1/2/2024`, which may begin with the day or with the month",
             ),
             (
                 &["(0,1),1,2"],
@@ -241,7 +235,7 @@ mod tests {
             (&["(,1)"], "channel 1: step 1 is `(,1)`"),
             (&[""], "channel 1: step 1 is ``"),
         ] {
-            let said = cells(lines).unwrap_err();
+            let said = read(lines).unwrap_err();
             assert!(said.contains(what), "{what}\n{said}");
         }
     }

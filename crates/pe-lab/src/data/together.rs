@@ -1,5 +1,6 @@
-//! Which rows stay together: those of equal tokens, and those of one group where a person names a column of groups.
+//! Which rows stay together: those of equal tokens at equal times, and those of one group where a person names a column of groups.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::rows::{Row, Rows};
@@ -30,13 +31,13 @@ impl Together {
     /// The units of all rows. Groups that share a sequence are one.
     pub fn of(data: &Rows) -> Self {
         let rows = &data.rows;
-        let mut sequences: HashMap<&[u32], usize> = HashMap::new();
+        let mut sequences: HashMap<Cow<'_, [u32]>, usize> = HashMap::new();
         let mut is_contradictory: HashMap<usize, bool> = HashMap::new();
         let mut union = Union((0..rows.len()).collect());
         let mut groups: HashMap<u32, usize> = HashMap::new();
         let mut repeated = 0;
-        for (row, Row { tokens, label }) in rows.iter().enumerate() {
-            let first = *sequences.entry(tokens).or_insert(row);
+        for (row, Row { label, .. }) in rows.iter().enumerate() {
+            let first = *sequences.entry(data.sequence(row)).or_insert(row);
             if first != row {
                 repeated += 1;
                 union.join(first, row);
@@ -126,6 +127,7 @@ mod tests {
             labels: Vec::new(),
             answers: None,
             targets: None,
+            times: None,
             written: None,
             channels: None,
         })

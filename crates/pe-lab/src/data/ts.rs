@@ -10,13 +10,15 @@
 //! ```
 //!
 //! The channels of a series stand between colons, the last field is its class. Series may differ in length, and `?` or `NaN`
-//! is a missing value. With `@timeStamps true` a value is `(TIME,VALUE)`: see [`stamps`](super::stamps). Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
+//! is a missing value. With `@timeStamps true` a value is `(TIME,VALUE)`: see [`stamps`]. Format: <https://www.aeon-toolkit.org/en/stable/api_reference/file_specifications/ts.html>.
 
 use super::channels::{check, check_class, steps};
+use super::dates::Clock;
 use super::error::Problem;
 use super::quote::shorten;
 use super::rows::{Collector, Labels};
-use super::stamps::{self, Stamps};
+use super::stamps::{self, Stamped};
+use super::times::{Named, Times};
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -29,7 +31,7 @@ pub(super) fn read(
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let mut header = Header::default();
-    let mut lines = (1..).zip(text.lines()).map(|(at, line)| (at, line.trim()));
+    let mut lines = (1..).zip(text.lines().map(str::trim));
     let mut has_data = false;
     for (at, line) in lines.by_ref() {
         if line.eq_ignore_ascii_case("@data") {
@@ -54,8 +56,14 @@ pub(super) fn read(
     if header.asks_number && labels == Labels::Needed {
         rows.ask_numbers();
     }
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let clock = match header.has_stamps {
+        true => Some(stamps::clock(lines.clone())?),
+        false => None,
+    };
+    rows.expect_times(clock.map(|clock| Times::new(Named::Stamps, clock)))?;
     let mut channels = header.channels;
-    for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+    for (at, line) in lines {
         let mut fields: Vec<&str> = match header.has_stamps {
             true => stamps::fields(line),
             false => line.split(':').map(str::trim).collect(),
@@ -71,16 +79,18 @@ pub(super) fn read(
             continue;
         }
         let expected = *channels.get_or_insert(fields.len());
-        match header.series(at, &fields, expected, label) {
+        match header.series(clock, &fields, expected, label) {
             Err(what) => rows.reject(at, || what),
-            Ok(channels) => {
+            Ok((times, channels)) => {
                 rows.measure(expected);
-                rows.take(at, labels.of(label), None, steps(&channels))?;
+                let mut tokens = steps(&channels);
+                tokens.times = times;
+                rows.take(at, labels.of(label), None, tokens)?;
             }
         }
     }
     let channels = channels.unwrap_or(1);
-    let said = vec![format!(
+    Ok(vec![format!(
         "{}series of {}; the {} is the last field of a line",
         match &header.name {
             Some(name) => format!("{}: ", shorten(name)),
@@ -94,8 +104,7 @@ pub(super) fn read(
             false => "class",
             true => "number to be predicted",
         }
-    )];
-    Ok(said.into_iter().chain(header.stamps.describe()).collect())
+    )])
 }
 
 /// What stands before the series.
@@ -109,7 +118,6 @@ struct Header {
     /// Whether the last field of a series is a number to be predicted.
     asks_number: bool,
     has_stamps: bool,
-    stamps: Stamps,
 }
 
 impl Header {
@@ -150,32 +158,30 @@ impl Header {
         Ok(())
     }
 
-    /// The cells of the channels of a series, if they and its class are as the file says.
+    /// The cells of the channels of a series, and its times if there is a `clock`, if they and its class are as the file says.
     fn series<'a>(
-        &mut self,
-        line: usize,
+        &self,
+        clock: Option<Clock>,
         fields: &[&'a str],
         channels: usize,
         label: Option<&str>,
-    ) -> Result<Vec<Vec<&'a str>>, String> {
+    ) -> Result<Stamped<'a>, String> {
         if fields.len() != channels {
             return Err(format!(
                 "{} channels, and there are {channels}",
                 fields.len()
             ));
         }
-        let cells: Vec<Vec<&str>> = match self.has_stamps {
-            true => self.stamps.cells(line, fields)?,
-            false => fields
-                .iter()
-                .map(|field| field.split(',').collect())
-                .collect(),
+        let split = |field: &&'a str| field.split(',').collect();
+        let (times, cells) = match clock {
+            Some(clock) => stamps::stamped(clock, fields)?,
+            None => (Vec::new(), fields.iter().map(split).collect()),
         };
         check(&cells)?;
         if let (Some(known), Some(label)) = (&self.classes, label) {
             check_class(label, known, "@classLabel")?;
         }
-        Ok(cells)
+        Ok((times, cells))
     }
 }
 
@@ -217,16 +223,33 @@ mod tests {
     }
 
     #[test]
-    fn steady_time_stamps_leave_the_same_series() {
+    fn steady_time_stamps_leave_the_same_series_and_others_are_times() {
         let stamped = TWO.replace("@timeStamps false", "@timeStamps true");
         let stamped = stamped.replace("1,2,?:4,5,6", "(8,1),(9,2),(10,?):(8,4),(9,5),(10,6)");
         let stamped = stamped.replace("-1.5,2:0,NaN", "(0,-1.5),(1,2):(0,0),(1,NaN)");
-        let (rows, notes) = read_all(&stamped, Labels::Needed).unwrap();
-        assert_eq!(notes[1], "the time stamps rise by 1 in every series");
+        let settled = |text: &str| {
+            let mut rows = read_all(text, Labels::Needed).unwrap().0.finish();
+            (rows.settle_times(false), rows)
+        };
+        let (note, rows) = settled(&stamped);
+        let note = note.unwrap();
+        assert!(
+            note.starts_with("the time stamps rise by 1 in every series"),
+            "{note}"
+        );
         let (without, _) = read_all(TWO, Labels::Needed).unwrap();
-        assert_eq!(rows.finish(), without.finish());
-        let message = said(&stamped.replace("(10,", "(11,"));
-        let what = "line 7: the time stamp of step 3, `11`, lies 2 after the one before";
+        assert_eq!(rows, without.finish());
+        for (from, to, times) in [
+            ("(10,", "(11,", [&[0.0, 1.0, 3.0][..], &[0.0, 1.0]]),
+            // Even in each series, and not in both.
+            ("(1,", "(2,", [&[0.0, 1.0, 2.0], &[0.0, 2.0]]),
+        ] {
+            let (note, rows) = settled(&stamped.replace(from, to));
+            let found = rows.times.unwrap();
+            assert_eq!((note, [found.row(0), found.row(1)]), (None, times));
+        }
+        let message = said(&stamped.replace("(10,", "(9,"));
+        let what = "line 7: the time stamp of step 3, `9`, does not lie after that of the step before, `9`";
         assert!(message.contains(what), "{message}");
     }
 

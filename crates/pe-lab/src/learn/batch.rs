@@ -148,12 +148,12 @@ impl TensorBatch {
         samples: &[Sample],
         source: &mut PositionSource<'_>,
     ) -> Result<Self, LabError> {
+        let [_, seq] = self.input.dims();
         let times: Option<Vec<&[f64]>> = samples.iter().map(|s| s.times.as_deref()).collect();
-        if let Some(positions) = times.and_then(|times| source.at_times(&times).transpose()) {
+        if let Some(positions) = times.and_then(|times| source.at_times(&times, seq).transpose()) {
             self.positions = positions?;
             return Ok(self);
         }
-        let [_, seq] = self.input.dims();
         if let Some(positions) = source.of_tokens(samples, seq)? {
             self.positions = positions;
             return Ok(self);

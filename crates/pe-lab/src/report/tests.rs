@@ -21,6 +21,7 @@ fn own_data() -> DataSpec {
         reading: Reading::default(),
         vocabulary: None,
         tokenizer: None,
+        times: false,
         labels: None,
     }
 }

@@ -97,10 +97,12 @@ pub fn units(samples: &[Sample]) -> Vec<usize> {
     samples.iter().map(unit).collect()
 }
 
-/// The FNV-1a hash of the input of an example.
+/// The FNV-1a hash of the input of an example, and of its times.
 pub(super) fn hash(sample: &Sample) -> u64 {
     let of = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
     let start = 0xcbf2_9ce4_8422_2325;
+    let times = sample.times.iter().flatten();
+    let start = times.fold(start, |h, time| of(h, time.to_bits()));
     match &sample.input {
         Input::Tokens(tokens) => tokens.iter().fold(start, |h, token| of(h, *token as u64)),
         Input::Vectors { values, .. } => values

@@ -106,6 +106,7 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             vocabulary: None,
             tokenizer: None,
             labels: None,
+            times: false,
         },
         source: source.clone(),
         description,

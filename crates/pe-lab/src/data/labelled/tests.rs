@@ -33,6 +33,7 @@ fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
         labels: vec!["no".into(), "yes".into()],
         answers: None,
         targets: None,
+        times: None,
         written: None,
         channels: None,
     }

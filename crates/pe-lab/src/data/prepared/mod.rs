@@ -183,6 +183,9 @@ impl DataTask {
                     let table = Numbers::Real(vec![measured.own().0]);
                     parts.push(("measured".into(), 8, table));
                 }
+                if let Some(since) = &sequences.since {
+                    parts.push(("times".into(), 8, Numbers::Real(vec![since])));
+                }
                 let mut folds = Vec::new();
                 for task in tasks {
                     let (division, numbers, train) = task.own();
@@ -397,6 +400,7 @@ impl Prepared {
                 let fold = folds.iter().position(|fold| fold.name == name);
                 let fold = fold.ok_or_else(|| format!("it has no task `{name}`"))?;
                 let is_measured = folds[fold].scale.is_some();
+                let has_times = folds[fold].times.is_some();
                 let ends = self.numbers("ends", 4, short)?;
                 let of_rows = self.numbers("labels", 4, short)?;
                 let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
@@ -409,6 +413,10 @@ impl Prepared {
                     false => None,
                     true => Some(self.numbers("measured", 8, f64::from_bits)?),
                 };
+                let since = match has_times {
+                    false => None,
+                    true => Some(self.numbers("times", 8, f64::from_bits)?),
+                };
                 let (tokens, head) = self.stream("tokens", 4)?;
                 let About::Rows { labels, mut folds } = head.about else {
                     return Err("it holds no rows".into());
@@ -417,6 +425,9 @@ impl Prepared {
                     || ends.last().copied().unwrap_or(0) as usize != tokens.len()
                     || of_rows.len() != ends.len()
                     || of_rows.iter().any(|label| *label as usize >= classes)
+                    || since
+                        .as_ref()
+                        .is_some_and(|since| since.len() != tokens.len())
                 {
                     return Err("its rows and labels do not fit".into());
                 }
@@ -425,6 +436,7 @@ impl Prepared {
                     labels: of_rows,
                     answers,
                     tokens,
+                    since,
                 });
                 let division = folds.swap_remove(fold);
                 let task = Labelled::prepared(

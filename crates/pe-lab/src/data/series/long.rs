@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use csv::StringRecord;
 
-use super::super::channels::{steady, step};
+use super::super::channels::step;
 use super::super::class_table::ClassTable;
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
@@ -22,6 +22,7 @@ use super::super::numbers::number;
 use super::super::quote::{grouped, shorten};
 use super::super::reading::Reading;
 use super::super::rows::{Collector, Labels, Tokens};
+use super::super::times::{Named, Times, time_of};
 use super::rows::{Form, Rows};
 use super::table::clock;
 use super::time::{Survey, Time, cell, has};
@@ -58,6 +59,9 @@ pub(in super::super) fn read(
     };
     let channels = names(&places.channels);
     collector.measure_columns(&channels)?;
+    let times = places.time.as_ref();
+    let times = times.map(|(time, clock)| Times::new(Named::Column(time.name.clone()), *clock));
+    collector.expect_times(times)?;
     let mut found = Found::default();
     table.each(|line, row| match row {
         Ok(row) if cell(row, places.id).is_empty() => {
@@ -73,9 +77,8 @@ pub(in super::super) fn read(
         }
         Err(what) => Err(of_no_series(line, what)),
     })?;
-    let (mut uneven, count) = (0, found.series.len());
     for (id, series) in found.ids.into_iter().zip(found.series) {
-        uneven += usize::from(series.end(&id, labels, classes, collector)?);
+        series.end(&id, labels, classes, collector)?;
     }
     let mut notes = vec![format!(
         "a series is all rows of one {}, in {}; {}: {}; {}{}",
@@ -99,13 +102,6 @@ pub(in super::super) fn read(
             None => String::new(),
         }
     )];
-    if uneven > 0 {
-        notes.push(format!(
-            "the steps of time differ inside of {} of {} series; times say the order alone, and each row counts as one step",
-            grouped(uneven),
-            grouped(count)
-        ));
-    }
     let unread: Vec<usize> = (0..table.names.len())
         .filter(|at| !places.has(*at))
         .collect();
@@ -362,13 +358,8 @@ impl Series {
             None => (self.steps.len() as f64, String::new()),
             Some((time, clock)) => {
                 let written = time.cell(names, row);
-                let parsed = clock.parse(&written).ok_or_else(|| {
-                    format!(
-                        "the time {} is {}, and the other times are {clock}",
-                        shorten(&time.name),
-                        shorten(&written)
-                    )
-                })?;
+                let parsed = time_of(&written, *clock)
+                    .map_err(|what| format!("the time {} {what}", shorten(&time.name)))?;
                 (parsed, written.into_owned())
             }
         };
@@ -382,14 +373,14 @@ impl Series {
         Ok(())
     }
 
-    /// Hands the series on in the order of time, and says whether its times are uneven.
+    /// Hands the series on in the order of time.
     fn end(
         mut self,
         id: &str,
         labels: Labels,
         classes: Option<&ClassTable>,
         rows: &mut Collector,
-    ) -> Result<bool, Problem> {
+    ) -> Result<(), Problem> {
         self.steps
             .sort_by(|one, other| one.time.total_cmp(&other.time));
         let mut pairs = self.steps.windows(2);
@@ -415,17 +406,16 @@ impl Series {
         }
         if let Some((line, what)) = self.bad {
             rows.reject(line, || format!("series {}: {what}", shorten(id)));
-            return Ok(false);
+            return Ok(());
         }
-        let times: Vec<f64> = self.steps.iter().map(|step| step.time).collect();
         let mut tokens = Tokens::default();
+        tokens.times = self.steps.iter().map(|step| step.time).collect();
         self.steps
             .iter()
             .for_each(|step| tokens.push(&step.numbers));
         let label = self.label.as_ref().map(|(label, _)| label.as_str());
         let group = self.group.as_ref().map(|(group, _)| group.as_str());
-        rows.take_named(self.line, id, labels.of(label), group, tokens)?;
-        Ok(steady(&times).is_err())
+        rows.take_named(self.line, id, labels.of(label), group, tokens)
     }
 }
 

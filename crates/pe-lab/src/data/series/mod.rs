@@ -28,10 +28,10 @@ pub(super) use predict::to_predict;
 pub(super) use rows::Form;
 pub(super) use task::{About, Series};
 
-use super::dates::Clock;
 use super::error::{Problem, SHOWN};
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
+use super::times::{as_positions, steps_of};
 use table::{How, Table, Target};
 use task::is_forecast;
 
@@ -144,20 +144,6 @@ fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
     }
 }
 
-/// The steps of the times in words: the middle one, and how much they differ.
-fn steps_in_words(table: &Table, clock: Clock) -> String {
-    let steps = task::steps_of(table);
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
-        return String::new();
-    };
-    let [first, middle, last] =
-        [*first, steps[steps.len() / 2], *last].map(|step| clock.step(step));
-    match first == last {
-        true => format!("each of {middle}"),
-        false => format!("{middle} (the shortest {first}, the longest {last})"),
-    }
-}
-
 /// What was found, in lines for a person.
 fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<String> {
     let rows = table.rows();
@@ -200,14 +186,11 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
         ),
     ];
     if let (Some(time), Some(clock)) = (&table.time, how.clock) {
-        lines.push(format!(
-            "positions are the times of {}, in units of the middle one of its steps; schemes that take whole \
-             numbers alone get 0, 1, 2, …",
-            shorten(time)
-        ));
-        lines.push(format!(
-            "times are {clock}; steps of time: {}",
-            steps_in_words(table, clock)
+        lines.extend(as_positions(
+            &format!("the times of {}", shorten(time)),
+            "in units of the middle one of its steps",
+            clock,
+            &steps_of(table.times.as_deref().into_iter()),
         ));
     }
     lines.extend(how.notes.iter().cloned());

@@ -9,6 +9,7 @@ use super::super::limits::NAME;
 use super::super::numbers::{or_one, standard};
 use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
+use super::super::times::{middle, steps_of};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
 use crate::task::{Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows};
@@ -88,8 +89,8 @@ impl Series {
         let first = to_train + longest - usize::from(!is_forecast(&table));
         let rows = table.rows();
         let every = (rows - first).div_ceil(MAX_TESTED).max(1);
-        let (about, steps) = (about(&table), steps_of(&table));
-        let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
+        let about = about(&table);
+        let step = middle(&steps_of(table.times.as_deref().into_iter()));
         Self {
             name: NAME.into(),
             about,
@@ -340,14 +341,6 @@ fn about(table: &Table) -> String {
             shorten(&table.target)
         ),
     }
-}
-
-/// The steps from one time to the next, the shortest first. None without times.
-pub(super) fn steps_of(table: &Table) -> Vec<f64> {
-    let times = table.times.as_deref().unwrap_or_default();
-    let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    steps.sort_unstable_by(f64::total_cmp);
-    steps
 }
 
 /// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.

@@ -17,6 +17,7 @@ fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
         labels: (0..labels).map(|label| format!("label {label}")).collect(),
         answers: None,
         targets: None,
+        times: None,
         written: None,
         channels: None,
     }

@@ -1,0 +1,39 @@
+//! Of rows with groups, those that are held out while something is chosen.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::data::split::{Split, a_part};
+use crate::task::{Input, Sample};
+
+/// One row in this many is held out.
+const APART: usize = 10;
+
+/// What tells what is read of a sample from that of others.
+pub(super) fn key(sample: &Sample) -> Vec<usize> {
+    let times = sample.times.iter().flatten();
+    let times = times.map(|time| time.to_bits() as usize);
+    match &sample.input {
+        Input::Tokens(tokens) => tokens.iter().copied().chain(times).collect(),
+        Input::Vectors { values, .. } => {
+            let values = values.iter().map(|value| value.to_bits() as usize);
+            values.chain(times).collect()
+        }
+    }
+}
+
+/// A tenth of the rows to train on, in whole units, drawn as the test is.
+pub(super) fn apart(split: &Split) -> Vec<usize> {
+    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    for row in &split.train {
+        *sizes.entry(split.of_row[*row]).or_default() += 1;
+    }
+    let mut units: Vec<(usize, usize)> = sizes.into_iter().collect();
+    units.sort_unstable();
+    let sizes: Vec<usize> = units.iter().map(|unit| unit.1).collect();
+    let drawn = a_part(&sizes, APART, "data/apart", 0);
+    let drawn: HashSet<usize> = (units.iter().zip(drawn))
+        .filter_map(|((unit, _), is_drawn)| is_drawn.then_some(*unit))
+        .collect();
+    let is_apart = |row: &&usize| drawn.contains(&split.of_row[**row]);
+    split.train.iter().filter(is_apart).copied().collect()
+}
