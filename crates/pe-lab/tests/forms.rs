@@ -134,6 +134,61 @@ fn whole_series_of_a_long_table() {
     }
 }
 
+/// The class is how far apart in time the rows of a series are; its numbers are the same in every series.
+#[test]
+fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let visits = |patients: std::ops::Range<usize>, has_class: bool| {
+        let mut text = format!("patient,day,x{}\n", if has_class { ",outcome" } else { "" });
+        for patient in patients {
+            let (mut day, class) = (10.0 * patient as f64, ["ill", "well"][patient % 2]);
+            for visit in 0..5 + patient % 2 * (patient / 2 % 2) {
+                let class = if has_class {
+                    format!(",{class}")
+                } else {
+                    String::new()
+                };
+                text += &format!("p{patient},{day},{}.5{class}\n", visit % 2);
+                day += (1 + patient % 2 * 2) as f64 + ((patient + visit) * 7 % 10) as f64 / 16.0;
+            }
+        }
+        text
+    };
+    fs::write(folder.path().join("visits.csv"), visits(0..160, true)).unwrap();
+    let flags = "compare --data visits.csv --id patient --time day --label outcome --no-beyond \
+                 --schemes none,learned,sinusoidal,rotary --seeds 1 --steps 200 --warmup 20 --lr 0.005 --d-model 16 --heads 2 \
+                 --layers 1 --d-ff 32 --batch-size 32 --out study";
+    let (_, said) = good(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
+    let line = "positions are the times of `day`, from the start of each series, in units of the middle one of their steps in \
+                training; schemes that take whole numbers alone get 0, 1, 2, …";
+    assert!(said.contains(line), "{said}");
+    let table = fs::read_to_string(folder.path().join("study/results.csv")).unwrap();
+    let cells = |line: &str| line.split(',').map(String::from).collect::<Vec<_>>();
+    let head = cells(table.lines().next().unwrap());
+    let place = |name: &str| head.iter().position(|known| known == name).unwrap();
+    let of = |scheme: &str| -> f64 {
+        let rows = table.lines().skip(1).map(cells);
+        let of_scheme = rows.filter(|row| row[place("scheme")] == scheme);
+        let scores = of_scheme.map(|row| row[place("accuracy")].parse().unwrap());
+        scores.fold(1.0, f64::min)
+    };
+    let scores = ["none", "learned", "sinusoidal", "rotary"].map(of);
+    assert!(scores[0] < 0.7 && scores[1] < 0.7, "{scores:?}");
+    assert!(scores[2] > 0.9, "{scores:?}");
+    assert!(
+        scores[2].max(scores[3]) > scores[0].max(scores[1]) + 0.2,
+        "{scores:?}"
+    );
+    // The best model sees the times of other series, in the unit of the study.
+    fs::write(folder.path().join("new.csv"), visits(160..180, false)).unwrap();
+    let (table, _) = good(folder.path(), &["predict", "new.csv", "--study", "study"]);
+    let right = |(patient, line): (usize, &str)| line.contains(["ill", "well"][patient % 2]);
+    let right = (160..)
+        .zip(table.lines().skip(1))
+        .filter(|row| right((row.0, row.1)));
+    assert!(right.count() > 16, "{table}");
+}
+
 #[test]
 fn records_with_a_table_of_their_classes() {
     let folder = tempfile::tempdir().unwrap();

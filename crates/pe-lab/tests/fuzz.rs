@@ -49,7 +49,11 @@ fn check(task: &dyn Task) {
                 .all(|answer| answer.class < task.classes().max(1))
         );
         assert!(sample.numbers.iter().all(|number| number.is_finite()));
-        assert!(sample.times.iter().flatten().all(|time| time.is_finite()));
+        if let Some(times) = &sample.times {
+            assert_eq!(times.len(), sample.input.len());
+            assert!(times.iter().all(|time| time.is_finite()));
+            assert!(times.is_sorted());
+        }
     };
     task.train_batch(1, 0, 4).iter().for_each(of);
     for length in task.test_lengths() {

@@ -79,6 +79,8 @@ mod task;
 mod tests;
 mod text;
 mod texts;
+#[cfg(test)]
+mod time_tests;
 mod times;
 mod together;
 #[cfg(feature = "tokenizers")]

@@ -551,14 +551,31 @@ mod tests {
         );
     }
 
-    /// Among longer and other sequences, with random positions too.
+    /// Among longer and other sequences, with random positions too, and with times by every scheme.
     #[test]
     fn a_prediction_does_not_depend_on_the_other_rows() {
         let device = Device::flex();
         let set: Vec<Sample> = Majority.test_set(11).into_iter().take(5).collect();
         let longer: Vec<Sample> = Majority.test_set(21).into_iter().take(3).collect();
-        for scheme in ["rotary", "randomized_rotary"] {
-            let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 64).unwrap();
+        let timed = |samples: &[Sample]| -> Vec<Sample> {
+            let times = |sample: &Sample| (0..sample.input.len()).map(|i| (i * i) as f64 / 3.0);
+            let timed = |sample: &Sample| Sample {
+                times: Some(times(sample).collect()),
+                ..sample.clone()
+            };
+            samples.iter().map(timed).collect()
+        };
+        let untimed = ["rotary", "randomized_rotary"].map(|name| (name, false));
+        let with_times = Scheme::names().map(|name| (name, true));
+        for (name, has_times) in untimed.into_iter().chain(with_times) {
+            let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
+            if scheme.needs_grid() {
+                continue;
+            }
+            let (set, longer) = match has_times {
+                true => (timed(&set), timed(&longer)),
+                false => (set.clone(), longer.clone()),
+            };
             let model = Model::init(&ModelSpec::default(), &Majority, &scheme, 1, &device).unwrap();
             let of = |samples: &[Sample]| {
                 probabilities(&model, Readout::MeanPooled, samples, &device).unwrap()
@@ -567,7 +584,12 @@ mod tests {
             for (sample, among) in set.iter().zip(&all[3..]) {
                 let alone = &of(std::slice::from_ref(sample))[0];
                 let apart = alone.iter().zip(among).map(|(a, b)| (a - b).abs());
-                assert!(apart.fold(0.0, f32::max) < 1e-5, "{alone:?} {among:?}");
+                let apart = apart.fold(0.0, f32::max);
+                assert!(apart < 1e-5, "{name}: {alone:?} {among:?}");
+                assert!(
+                    alone.iter().all(|share| share.is_finite()),
+                    "{name}: {alone:?}"
+                );
             }
         }
     }

@@ -94,13 +94,15 @@ fn a_series_is_all_rows_of_one_id_in_the_order_of_time() {
 }
 
 #[test]
-fn times_say_the_order_and_uneven_ones_are_told() {
+fn times_say_the_order_and_uneven_ones_more() {
     let uneven = TWO.replace("a,2,", "a,9,");
-    let Read { notes, .. } = read_as(&uneven, Labels::Needed, |_| ()).unwrap();
-    assert!(
-        notes[1].contains("the steps of time differ inside of 1 of 2 series"),
-        "{notes:?}"
+    let Read { rows, .. } = read_as(&uneven, Labels::Needed, |_| ()).unwrap();
+    let times = rows.times.unwrap();
+    assert_eq!(
+        (times.row(0), times.row(1)),
+        (&[0.0, 1.0, 9.0][..], &[0.0, 0.5][..])
     );
+    assert_eq!(times.said_if_equal(), None);
     let at = |time: &str| format!("a,2024-01-31 {time},");
     let dates = TWO
         .replace("a,0,", &at("10:00"))
@@ -171,6 +173,16 @@ fn what_cannot_be_used_is_named_with_its_lines_and_values() {
             "a,2,9",
             "a,inf,9",
             "line 7: series `a`: the time `time` is `inf`",
+        ),
+        (
+            "a,2,9",
+            "a,-9007199254740993,9",
+            "line 7: series `a`: the time `time` is `-9007199254740993`, and from 2^53 on f64",
+        ),
+        (
+            "a,2,9",
+            "a,2024-05-17,9",
+            "line 7: series `a`: the time `time` is `2024-05-17`, and the other times are numbers",
         ),
         (
             "a,2,9,9",
