@@ -142,7 +142,7 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
         let mut text = format!("patient,day,x{}\n", if has_class { ",outcome" } else { "" });
         for patient in patients {
             let (mut day, class) = (10.0 * patient as f64, ["ill", "well"][patient % 2]);
-            for visit in 0..5 + patient % 2 * (patient / 2 % 2) {
+            for visit in 0..5 + patient / 2 % 2 {
                 let class = if has_class {
                     format!(",{class}")
                 } else {

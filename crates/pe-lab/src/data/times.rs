@@ -9,7 +9,7 @@ use super::dates::Clock;
 use super::error::Problem;
 use super::quote::{grouped, shorten};
 
-/// Up to this, 2^53, `f64` holds every whole number.
+/// Below this, 2^53, `f64` holds every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The time that a cell holds.
@@ -25,7 +25,7 @@ pub(super) fn time_of(cell: &str, clock: Clock) -> Result<f64, String> {
         cell.parse::<i128>()
             .is_ok_and(|whole| whole == time as i128)
     };
-    match time.abs() <= EXACT || is_held() {
+    match time.abs() < EXACT || is_held() {
         true => Ok(time),
         false => Err(format!(
             "is {}, and from 2^53 on f64, in which times are computed, does not hold every number; count times from the first one \
