@@ -1,4 +1,3 @@
-
 use super::*;
 use burn::module::Param;
 use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig};

@@ -1,4 +1,3 @@
-
 use super::*;
 
 use std::prelude::rust_2024::*;

@@ -1,4 +1,3 @@
-
 extern crate std;
 
 use super::*;

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::ask::StudySpec;
 use crate::stats::FEWEST_SEEDS;

@@ -1,4 +1,3 @@
-
 use pe_burn::{AlibiShape, Formula, PositionalConfig};
 
 use super::super::built_in::REFUSED;

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::ask::{ModelSpec, Scheme};
 use crate::task::{Answer, Majority, Passkey, Reverse};

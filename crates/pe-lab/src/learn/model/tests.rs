@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::task::{Answer, Digits, Readout, Reverse, Sample};
 

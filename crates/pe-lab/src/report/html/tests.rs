@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::ask::Tuned;
 use crate::report::synthetic::{Synthetic, costs};
