@@ -1,4 +1,7 @@
+use super::super::InputScale;
 use super::*;
+use crate::layout::Layout;
+use alloc::vec::Vec;
 
 use burn::config::Config;
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rotate::scaling::RopeScaling;
 
 use std::prelude::rust_2024::*;
 use std::vec;
