@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::ask::steps::StepCount;
 
 fn names(list: &[&str]) -> Option<Names> {
     Some(Names::These(
