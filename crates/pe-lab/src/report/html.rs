@@ -1,30 +1,25 @@
 //! The report as one HTML page that needs no other file.
 
-use std::collections::BTreeMap;
+mod filters;
+
 use std::iter;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use minijinja::value::{Value, ValueKind};
-use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
 use super::comparison::{Comparison, FINDINGS, Part};
-use super::data::{Data, file_title, title};
+use super::data::{Data, Run, file_title, title};
 use super::encodings::Encodings;
 use super::figure::Figure;
-use super::number::fixed;
-use super::summary::Summary;
-use super::words::p_text;
+use super::summary::{Summary, TaskSummary};
 use crate::ask::{Scheme, steps_in_words};
-use crate::console::visible;
 use crate::draw::SHARP;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
-use crate::grouped::grouped;
 use crate::learn::{STILL_FALLING, TEMPERATURE, TOKEN_STD};
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -152,6 +147,48 @@ struct Failure<'a> {
     what: &'static str,
 }
 
+fn parts<'a>(summary: &'a Summary, charts: &'a Charts) -> Vec<TaskPart<'a>> {
+    let parts = summary.tasks.iter().zip(&charts.tasks);
+    let part = |(task, figures): (&'a TaskSummary, &'a TaskFigures)| TaskPart {
+        figures: Shown::all(&figures.scores),
+        parts: match task.has(Part::Beyond) {
+            true => task.parts().to_vec(),
+            false => vec!["held-out"],
+        },
+        leaders: task.leaders(),
+        steps: steps_in_words(task.auto_from, task.steps),
+        has_exact: !task.has_one_answer(),
+        measure: task.measure.name(),
+        better: match task.measure.is_loss() {
+            false => "",
+            true => ", lower is better",
+        },
+        normalized: match task.measure.is_loss() {
+            false => "",
+            true => " (1 \u{2212} value / floor)",
+        },
+        has_floor: task.has_floor(),
+    };
+    parts.map(part).collect()
+}
+
+fn failures<'a>(data: &'a Data<'_>) -> Vec<Failure<'a>> {
+    let failure = |run: &'a Run<'_>| {
+        let failed = run.outcome.err()?;
+        Some(Failure {
+            task: title(run.task, data.origin.own_data()),
+            scheme: run.scheme,
+            seed: run.seed,
+            reason: failed.reason,
+            what: match failed.failed {
+                true => "scores the floor",
+                false => "left out; tried again",
+            },
+        })
+    };
+    data.runs.iter().filter_map(failure).collect()
+}
+
 /// Renders the page.
 ///
 /// # Errors
@@ -166,45 +203,6 @@ pub fn render(
     let summary = &summary.by_score();
     let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
     let names = summary.part_names();
-    let parts = summary.tasks.iter().zip(&charts.tasks);
-    let parts: Vec<TaskPart<'_>> = parts
-        .map(|(task, figures)| TaskPart {
-            figures: Shown::all(&figures.scores),
-            parts: match task.has(Part::Beyond) {
-                true => task.parts().to_vec(),
-                false => vec!["held-out"],
-            },
-            leaders: task.leaders(),
-            steps: steps_in_words(task.auto_from, task.steps),
-            has_exact: !task.has_one_answer(),
-            measure: task.measure.name(),
-            better: match task.measure.is_loss() {
-                false => "",
-                true => ", lower is better",
-            },
-            normalized: match task.measure.is_loss() {
-                false => "",
-                true => " (1 \u{2212} value / floor)",
-            },
-            has_floor: task.has_floor(),
-        })
-        .collect();
-    let failures: Vec<Failure<'_>> = data
-        .runs
-        .iter()
-        .filter_map(|run| {
-            Some(Failure {
-                task: title(run.task, data.origin.own_data()),
-                scheme: run.scheme,
-                seed: run.seed,
-                reason: run.outcome.err()?.reason,
-                what: match run.outcome.err()?.failed {
-                    true => "scores the floor",
-                    false => "left out; tried again",
-                },
-            })
-        })
-        .collect();
     let schemes = summary.origin.schemes().iter();
     let schemes: Vec<(&str, String)> = schemes
         .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
@@ -213,13 +211,13 @@ pub fn render(
     let tests = tests.count();
     let context = json!({
         "summary": summary,
-        "parts": parts,
+        "parts": parts(summary, charts),
         "comparisons": rows(&summary.comparisons, names),
         "leaders": summary.leaders(),
         "file": summary.origin.own_data().map(file_title),
         "resolutions": summary.resolutions(),
         "two_parts": two_parts,
-        "failures": failures,
+        "failures": failures(data),
         "schemes": schemes,
         "evidence": EVIDENCE,
         "overview": Shown::all(&charts.overview),
@@ -252,79 +250,10 @@ pub fn render(
             .collect::<Vec<_>>()
             .join(": "),
     };
-    let mut page = Environment::new();
-    page.set_auto_escape_callback(|_| AutoEscape::Html);
-    page.add_filter(
-        "fixed",
-        |value: Value, decimals: usize| match f64::try_from(value) {
-            // A true minus sign, which is as wide as a digit.
-            Ok(number) => fixed(number, decimals).replace('-', "\u{2212}"),
-            Err(_) => "\u{2013}".to_string(),
-        },
-    );
-    // Settings are 32-bit floats, so only the digits of a 32-bit float are shown.
-    page.add_filter("plain", |value: Value| match value.kind() {
-        ValueKind::Number => f64::try_from(value.clone())
-            .map_or(value.to_string(), |number| (number as f32).to_string()),
-        _ => value.to_string(),
-    });
-    page.add_filter("p_value", |value: Value| {
-        f64::try_from(value).map_or("\u{2013}".into(), p_text)
-    });
-    page.add_filter("thousands", |value: Value| match f64::try_from(value) {
-        Ok(number) => thousands(number),
-        Err(_) => "\u{2013}".into(),
-    });
-    // The rest stays as it is: it may hold the name of a column.
-    page.add_filter("begun", |text: String| {
-        let mut letters = text.chars();
-        let first = letters.next().into_iter().flat_map(char::to_uppercase);
-        first.chain(letters).collect::<String>()
-    });
-    page.add_filter("value", |seed: Value| {
-        let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
-        ["accuracy", "bits", "error", "score"]
-            .into_iter()
-            .find_map(of)
-    });
-    page.add_filter("span", |value: Value| match value.kind() {
-        ValueKind::Seq => {
-            let numbers = value.try_iter().into_iter().flatten();
-            let mut texts: Vec<String> = numbers
-                .filter_map(|number| f64::try_from(number).ok().map(thousands))
-                .collect();
-            texts.dedup();
-            texts.join("\u{2013}")
-        }
-        _ => "\u{2013}".into(),
-    });
+    let mut page = filters::environment();
     page.add_template("report.html", TEMPLATE).map_err(failed)?;
     let template = page.get_template("report.html").map_err(failed)?;
-    template.render(value(context)).map_err(failed)
-}
-
-/// A JSON value as the template engine's own type.
-fn value(json: serde_json::Value) -> Value {
-    use serde_json::Value as Json;
-    match json {
-        Json::Null => Value::from(()),
-        Json::Bool(flag) => Value::from(flag),
-        Json::Number(number) => match (number.as_u64(), number.as_f64()) {
-            (Some(whole), _) => Value::from(whole),
-            (None, Some(number)) => Value::from(number),
-            (None, None) => Value::from(number.to_string()),
-        },
-        // Names and reasons may hold what a browser would obey.
-        Json::String(text) => Value::from(visible(&text).into_owned()),
-        Json::Array(items) => items.into_iter().map(value).collect(),
-        Json::Object(fields) => {
-            let fields = fields.into_iter();
-            let fields: BTreeMap<_, _> = fields
-                .map(|(name, field)| (visible(&name).into_owned(), value(field)))
-                .collect();
-            Value::from(fields)
-        }
-    }
+    template.render(filters::value(context)).map_err(failed)
 }
 
 /// Opens the folded parts of the page before it is printed.
@@ -344,11 +273,6 @@ fn policy() -> String {
         hash(style),
         hash(SCRIPT)
     )
-}
-
-/// A number without decimals, with a narrow space between its thousands.
-fn thousands(number: f64) -> String {
-    grouped(number.round().max(0.0) as usize, '\u{202f}')
 }
 
 #[cfg(test)]

@@ -102,44 +102,7 @@ fn render_overall(summary: &Summary) -> String {
 
 fn render_task(task: &TaskSummary) -> String {
     let two_parts = task.has(Part::Beyond);
-    let list = |lengths: &[usize]| {
-        lengths
-            .iter()
-            .map(usize::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let upto = if task.mixes_lengths { "up to " } else { "" };
-    let steps = steps_in_words(task.auto_from, task.steps);
-    let mut out = match task.auto_from {
-        None if task.steps == 0 => format!("{}\n", task.title),
-        None => format!("{} ({}; {steps})\n", task.title, task.about),
-        Some(_) => format!(
-            "{} ({}; {steps}, until it has converged)\n",
-            task.title, task.about
-        ),
-    };
-    if two_parts && task.has_lengths() {
-        let [own, others] = task.lengths.each_ref().map(|lengths| list(lengths));
-        out.push_str(&match task.resolutions {
-            true => format!(
-                "  images of the trained size: {own} patches; of other sizes: {others} patches\n"
-            ),
-            false => {
-                format!("  inside training: lengths {upto}{own}; beyond: lengths {upto}{others}\n")
-            }
-        });
-    }
-    match task.samples {
-        [0, 0] => {}
-        [inside, 0] => out.push_str(&format!("  tested on {inside} sequences\n")),
-        [inside, beyond] if task.resolutions => out.push_str(&format!(
-            "  tested on {inside} images, and on {beyond} at other sizes\n"
-        )),
-        [inside, beyond] => out.push_str(&format!(
-            "  tested on {inside} sequences inside and {beyond} beyond\n"
-        )),
-    }
+    let mut out = heading(task);
     let measure = task.measure.name();
     let [own, others] = task.parts();
     let first = if two_parts { own } else { &measure };
@@ -180,35 +143,85 @@ fn render_task(task: &TaskSummary) -> String {
     if let Some(language) = &task.language {
         out.push_str(&render_language(task, language));
     }
-    for scheme in &task.schemes {
-        if !scheme.unsolved_inside.is_empty() {
-            out.push_str(&format!(
-                "  ! {} did not solve the task inside the training lengths at {}\n",
-                scheme.scheme,
-                seeds_text(&scheme.unsolved_inside)
-            ));
-        }
-        if !scheme.not_converged.is_empty() {
-            out.push_str(&format!(
-                "  ! {} had not converged at {}\n",
-                scheme.scheme,
-                seeds_text(&scheme.not_converged)
-            ));
-        }
-        // One line per reason, not per seed: in a study that has just started there are many seeds.
-        for (what, runs) in [("failed", &scheme.failed), ("has no result", &scheme.lost)] {
-            let mut reasons: Vec<&str> = runs.iter().map(|of| of.1.as_str()).collect();
-            reasons.sort_unstable();
-            reasons.dedup();
-            for reason in reasons {
-                let of_reason = runs.iter().filter(|of| of.1 == reason);
-                let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
-                out.push_str(&format!(
-                    "  ! {} {what} at {}: {reason}\n",
-                    scheme.scheme,
-                    seeds_text(&seeds)
-                ));
+    task.schemes
+        .iter()
+        .for_each(|scheme| out.push_str(&remarks(scheme)));
+    out
+}
+
+/// What a task is, and on what it is tested.
+fn heading(task: &TaskSummary) -> String {
+    let list = |lengths: &[usize]| {
+        lengths
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let upto = if task.mixes_lengths { "up to " } else { "" };
+    let steps = steps_in_words(task.auto_from, task.steps);
+    let mut out = match task.auto_from {
+        None if task.steps == 0 => format!("{}\n", task.title),
+        None => format!("{} ({}; {steps})\n", task.title, task.about),
+        Some(_) => format!(
+            "{} ({}; {steps}, until it has converged)\n",
+            task.title, task.about
+        ),
+    };
+    if task.has(Part::Beyond) && task.has_lengths() {
+        let [own, others] = task.lengths.each_ref().map(|lengths| list(lengths));
+        out.push_str(&match task.resolutions {
+            true => format!(
+                "  images of the trained size: {own} patches; of other sizes: {others} patches\n"
+            ),
+            false => {
+                format!("  inside training: lengths {upto}{own}; beyond: lengths {upto}{others}\n")
             }
+        });
+    }
+    match task.samples {
+        [0, 0] => {}
+        [inside, 0] => out.push_str(&format!("  tested on {inside} sequences\n")),
+        [inside, beyond] if task.resolutions => out.push_str(&format!(
+            "  tested on {inside} images, and on {beyond} at other sizes\n"
+        )),
+        [inside, beyond] => out.push_str(&format!(
+            "  tested on {inside} sequences inside and {beyond} beyond\n"
+        )),
+    }
+    out
+}
+
+/// What a scheme did not reach.
+fn remarks(scheme: &SchemeSummary) -> String {
+    let mut out = String::new();
+    if !scheme.unsolved_inside.is_empty() {
+        out.push_str(&format!(
+            "  ! {} did not solve the task inside the training lengths at {}\n",
+            scheme.scheme,
+            seeds_text(&scheme.unsolved_inside)
+        ));
+    }
+    if !scheme.not_converged.is_empty() {
+        out.push_str(&format!(
+            "  ! {} had not converged at {}\n",
+            scheme.scheme,
+            seeds_text(&scheme.not_converged)
+        ));
+    }
+    // One line per reason, not per seed: in a study that has just started there are many seeds.
+    for (what, runs) in [("failed", &scheme.failed), ("has no result", &scheme.lost)] {
+        let mut reasons: Vec<&str> = runs.iter().map(|of| of.1.as_str()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        for reason in reasons {
+            let of_reason = runs.iter().filter(|of| of.1 == reason);
+            let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
+            out.push_str(&format!(
+                "  ! {} {what} at {}: {reason}\n",
+                scheme.scheme,
+                seeds_text(&seeds)
+            ));
         }
     }
     out

@@ -330,10 +330,3 @@ fn figures_with_the_same_ids_do_not_collide() {
     }
     assert!(text(tree.root_element()).contains("Cosine of y."));
 }
-
-#[test]
-fn large_numbers_are_grouped() {
-    assert_eq!(thousands(7.0), "7");
-    assert_eq!(thousands(1234.4), "1\u{202f}234");
-    assert_eq!(thousands(1_234_567.0), "1\u{202f}234\u{202f}567");
-}
