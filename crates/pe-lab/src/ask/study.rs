@@ -1,16 +1,19 @@
 //! A study with nothing left open.
 
+mod steps;
+
 use std::collections::BTreeSet;
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
+
+pub use steps::TaskSteps;
 
 use super::model::ModelSpec;
 use super::plan::{All, Names, Plan, Seeds, Steps, Until};
 use super::recipe::Recipe;
 use super::scaling::{Lengths, TestScaling};
 use super::scheme::Scheme;
-use super::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
 use super::task_settings::text_length;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
@@ -66,55 +69,6 @@ pub struct Grown {
     pub schemes: usize,
     /// The number of its tasks.
     pub tasks: usize,
-}
-
-/// A task, and for how many steps to train on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskSteps {
-    /// The task's name.
-    pub name: String,
-    /// Optimizer steps; with `auto_from` the most of one training.
-    pub steps: usize,
-    /// The steps of the first training of trials that go on until they have converged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auto_from: Option<usize>,
-}
-
-impl TaskSteps {
-    /// `1500 steps`, or `1500 to 6000 steps`.
-    pub fn in_words(&self) -> String {
-        steps_in_words(self.auto_from, self.steps)
-    }
-
-    /// A name for the number of steps, as [`TrialSpec::steps_id`].
-    pub fn steps_id(&self) -> String {
-        steps_id(self.auto_from, self.steps)
-    }
-
-    /// What a person writes for these steps.
-    fn asked(&self) -> StepCount {
-        match self.auto_from {
-            None => StepCount::Fixed(self.steps),
-            Some(first) => StepCount::Auto {
-                first: Some(first),
-                limit: Some(self.steps),
-            },
-        }
-    }
-
-    fn check(&self) -> Result<(), LabError> {
-        check_steps(&self.name, self.steps)?;
-        let Some(first) = self.auto_from else {
-            return Ok(());
-        };
-        match (1..=self.steps).contains(&first) {
-            true => Ok(()),
-            false => Err(LabError::Usage(format!(
-                "the first training of `{}` has {first} steps; it takes from 1 to its limit of {}",
-                self.name, self.steps
-            ))),
-        }
-    }
 }
 
 impl StudySpec {
@@ -208,7 +162,7 @@ impl StudySpec {
         }
         let spec = Self {
             schemes,
-            tasks: steps(&names, asked_steps, &tasks)?,
+            tasks: steps::of_tasks(&names, asked_steps, &tasks)?,
             data: tasks.data().map(|data| data.spec().clone()),
             seeds,
             until: plan.until,
@@ -518,44 +472,6 @@ fn with_settings(
     Ok(names)
 }
 
-/// The tasks with their steps: those of the plan, or else the task's own number.
-fn steps(names: &[String], plan: Option<Steps>, tasks: &Tasks) -> Result<Vec<TaskSteps>, LabError> {
-    if let Some(Steps::ByTask(by_task)) = &plan
-        && let Some(stray) = by_task.keys().find(|name| !names.contains(name))
-    {
-        return Err(LabError::Usage(format!(
-            "steps are given for the task `{stray}`, which is not in the study"
-        )));
-    }
-    let mut with_steps = Vec::new();
-    for name in names {
-        let own = tasks.get(name)?.steps();
-        let asked = match &plan {
-            None => None,
-            Some(Steps::All(steps)) => Some(*steps),
-            Some(Steps::ByTask(by_task)) => by_task.get(name).copied(),
-        };
-        let (steps, auto_from) = asked.unwrap_or(own.into()).on(own);
-        let task = TaskSteps {
-            name: name.clone(),
-            steps,
-            auto_from,
-        };
-        task.check()?;
-        with_steps.push(task);
-    }
-    Ok(with_steps)
-}
-
-fn check_steps(task: &str, steps: usize) -> Result<(), LabError> {
-    match (1..=MAX_STEPS).contains(&steps) {
-        true => Ok(()),
-        false => Err(LabError::Usage(format!(
-            "{steps} steps were asked for `{task}`; it takes from 1 to {MAX_STEPS}"
-        ))),
-    }
-}
-
 /// Checks that a list is not empty and that nothing is in it twice.
 fn unique<T: Ord + ToString>(what: &str, list: &[T]) -> Result<(), LabError> {
     if list.is_empty() {
@@ -574,230 +490,4 @@ fn unique<T: Ord + ToString>(what: &str, list: &[T]) -> Result<(), LabError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn names(list: &[&str]) -> Option<Names> {
-        Some(Names::These(
-            list.iter().map(|name| name.to_string()).collect(),
-        ))
-    }
-
-    fn plan(schemes: &[&str], tasks: &[&str], seeds: &[u64]) -> Plan {
-        Plan {
-            schemes: names(schemes),
-            tasks: names(tasks),
-            seeds: Some(Seeds::These(seeds.to_vec())),
-            ..Plan::default()
-        }
-    }
-
-    fn study() -> (StudySpec, Tasks) {
-        StudySpec::of(plan(&["none", "learned"], &["reverse", "digits"], &[1, 2])).unwrap()
-    }
-
-    #[test]
-    fn a_study_is_schemes_times_tasks_times_seeds() {
-        let (spec, tasks) = study();
-        let trials = spec.trials(&tasks).unwrap();
-        assert_eq!(trials.len(), 8);
-        let ids: BTreeSet<String> = trials.iter().map(TrialSpec::id).collect();
-        assert_eq!(ids.len(), 8);
-        assert!(ids.contains("reverse-learned-2"));
-        assert_eq!(trials[0].steps, tasks.get("reverse").unwrap().steps());
-    }
-
-    #[test]
-    fn wrong_use_is_named() {
-        let said = |plan: Plan| StudySpec::of(plan).unwrap_err().to_string();
-        let good = || plan(&["none"], &["digits"], &[1]);
-        assert!(said(plan(&["rope!"], &["digits"], &[1])).contains("no scheme `rope!`"));
-        assert!(said(plan(&["none"], &["x"], &[1])).contains("no task `x`"));
-        assert!(said(plan(&["none", "none"], &["digits"], &[1])).contains("named twice"));
-        assert!(said(plan(&[], &["digits"], &[1])).contains("at least one scheme"));
-        assert!(said(plan(&["none"], &["digits"], &[])).contains("from 1 to 1000"));
-        assert!(said(plan(&["none"], &["digits"], &[3, 3])).contains("`3` is named twice"));
-        let steps = |steps| Plan {
-            steps: Some(steps),
-            ..good()
-        };
-        assert!(said(steps(Steps::All(0.into()))).contains("0 steps were asked for `digits`"));
-        let stray = BTreeMap::from([("reverse".to_string(), 5.into())]);
-        assert!(said(steps(Steps::ByTask(stray))).contains("`reverse`, which is not in the study"));
-        let shallow = plan(&["rotary(nope_every=4)"], &["digits"], &[1]);
-        assert!(said(shallow).contains("the model has 2 layers"));
-        let same = plan(
-            &["rotary(base=5, share=1)", "rotary(share=1.0,base=5)"],
-            &["digits"],
-            &[1],
-        );
-        assert!(said(same).contains("`rotary(base=5,share=1)` is named twice"));
-        let device = Plan {
-            device: Some("x".into()),
-            ..good()
-        };
-        assert!(said(device).contains("no device `x`"));
-        let heads = Plan {
-            model: Some(ModelSpec {
-                heads: 5,
-                ..ModelSpec::default()
-            }),
-            ..good()
-        };
-        assert!(said(heads).contains("d_model 64 is not a multiple of the 5 heads"));
-        for (batch_size, learning_rate, beta_2, word) in [
-            (0, 1e-3, 0.9, "batch_size is 0"),
-            (8, f64::NAN, 0.9, "learning_rate is NaN"),
-            (8, 1e-3, 1.0, "beta_2 is 1"),
-        ] {
-            let recipe = Some(Recipe {
-                batch_size,
-                learning_rate,
-                beta_2,
-                ..Recipe::default()
-            });
-            assert!(said(Plan { recipe, ..good() }).contains(word));
-        }
-    }
-
-    #[test]
-    fn the_text_of_the_laboratory_takes_a_training_length() {
-        let of = |tasks: &[&str], length, steps| {
-            let plan = Plan {
-                steps,
-                reading: Some(Reading {
-                    train_length: Some(length),
-                    ..Reading::default()
-                }),
-                ..plan(&["rotary"], tasks, &[1])
-            };
-            StudySpec::of(plan).map_err(|error| error.to_string())
-        };
-        let by_task = BTreeMap::from([("text".to_string(), 7.into())]);
-        let (spec, tasks) = of(&["text"], 128, Some(Steps::ByTask(by_task))).unwrap();
-        assert_eq!(spec.tasks[0].name, "text(train_length=128)");
-        assert_eq!(spec.tasks[0].steps, 7);
-        let trial = &spec.trials(&tasks).unwrap()[0];
-        assert_eq!(trial.id(), "text(train_length=128)-rotary-1");
-        // Its own length is the task as it is, and another one takes the place of that in a name.
-        assert_eq!(of(&["text"], 64, None).unwrap().0.tasks[0].name, "text");
-        let (again, _) = of(&["text(train_length=128)"], 32, None).unwrap();
-        assert_eq!(again.tasks[0].name, "text(train_length=32)");
-        // Its plan gives it again.
-        let text = toml::to_string(&spec.plan()).unwrap();
-        let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
-        assert_eq!(again, spec, "{text}");
-        assert!(
-            of(&["text"], 7, None)
-                .unwrap_err()
-                .contains("from 8 to 512")
-        );
-        assert!(
-            of(&["reverse"], 32, None)
-                .unwrap_err()
-                .contains("is about texts")
-        );
-        // A study that has grown has texts of several lengths, of which another one is asked for.
-        let (one, _) = of(&["text", "reverse", "text(train_length=16)"], 32, None).unwrap();
-        let names: Vec<&str> = one.tasks.iter().map(|task| task.name.as_str()).collect();
-        assert_eq!(names, ["text(train_length=32)", "reverse"]);
-    }
-
-    #[test]
-    fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
-        let of = |plan| StudySpec::of(plan).unwrap().0;
-        let earlier = of(Plan {
-            steps: Some(Steps::All(300.into())),
-            ..plan(&["none", "learned"], &["reverse"], &[1, 2])
-        });
-        let later = || of(plan(&["rotary", "none"], &["digits", "reverse"], &[2, 3]));
-        let grown = later().grown_from(&earlier, false);
-        assert_eq!(grown.schemes, ["none", "learned", "rotary"]);
-        assert_eq!(grown.seeds, [1, 2, 3]);
-        let before = Grown {
-            seeds: 2,
-            schemes: 2,
-            tasks: 1,
-        };
-        assert_eq!(grown.grown, [before]);
-        assert_eq!(grown.clone().grown_from(&grown, false).grown, [before]);
-        let steps = |spec: &StudySpec| -> Vec<(String, usize)> {
-            let tasks = spec.tasks.iter();
-            tasks.map(|task| (task.name.clone(), task.steps)).collect()
-        };
-        let own = steps(&later());
-        assert_eq!(steps(&grown), [("reverse".into(), 300), own[0].clone()]);
-        assert_eq!(
-            steps(&later().grown_from(&earlier, true)),
-            [own[1].clone(), own[0].clone()]
-        );
-        // What is there is kept, so nothing is in the way; without the growth, something would be lost.
-        assert!(grown.obstacles(&earlier).is_empty());
-        assert_eq!(later().obstacles(&earlier), ["schemes", "seeds"]);
-        assert_eq!(earlier.obstacles(&grown), ["schemes", "seeds", "tasks"]);
-        // The looks of a study that stops when it is decided are divided over its seeds.
-        let decided = |seeds: &[u64]| StudySpec {
-            until: Some(Until::Decided),
-            seeds: seeds.to_vec(),
-            ..earlier.clone()
-        };
-        assert!(decided(&[1, 2]).obstacles(&decided(&[1, 2])).is_empty());
-        assert_eq!(decided(&[1, 2, 3]).obstacles(&decided(&[1, 2])), ["seeds"]);
-        let mut more = decided(&[1, 2]);
-        more.schemes.push("alibi".into());
-        assert_eq!(more.obstacles(&decided(&[1, 2])), ["schemes"]);
-        // Nor are its looks dropped, or planned after the first look.
-        assert_eq!(earlier.obstacles(&decided(&[1, 2])), ["until"]);
-        assert_eq!(decided(&[1, 2]).obstacles(&earlier), ["until"]);
-        let mut other = grown.clone();
-        other.recipe.batch_size = 32;
-        assert_eq!(other.obstacles(&earlier), ["recipe"]);
-    }
-
-    #[test]
-    fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
-        let plan = |schemes: &[&str], steps| Plan {
-            tune: Some(3),
-            steps: Some(Steps::All(StepCount::Fixed(steps))),
-            ..plan(schemes, &["reverse"], &[1, 2])
-        };
-        let (mut earlier, tasks) = StudySpec::of(plan(&["none"], 300)).unwrap();
-        let tune = earlier.tune.as_mut().unwrap();
-        tune.choose("reverse", "none", vec![Some(1.0), Some(2.0), Some(3.0)])
-            .unwrap();
-        let rates = |spec: &StudySpec| -> Vec<f64> {
-            let trials = spec.trials(&tasks).unwrap();
-            trials
-                .iter()
-                .map(|trial| trial.recipe.learning_rate)
-                .collect()
-        };
-        assert_eq!(rates(&earlier), [7.5e-4, 7.5e-4]);
-        let later = |steps| StudySpec::of(plan(&["none", "rotary"], steps)).unwrap().0;
-        let grown = later(300).grown_from(&earlier, true);
-        assert_eq!(rates(&grown), [7.5e-4, 1.5e-3, 7.5e-4, 1.5e-3]);
-        assert!(grown.obstacles(&earlier).is_empty());
-        // Before anything is chosen it is the same study.
-        assert!(later(300).obstacles(&grown).is_empty());
-        let other_steps = later(200).grown_from(&earlier, true);
-        assert!(other_steps.tune.unwrap().chosen.is_empty());
-        let untuned = StudySpec {
-            tune: None,
-            ..later(300)
-        };
-        assert_eq!(untuned.obstacles(&earlier), ["tune"]);
-        assert_eq!(earlier.obstacles(&untuned), ["schemes", "tune"]);
-        // Its plan tunes again.
-        assert_eq!(earlier.plan().tune, Some(3));
-    }
-
-    #[test]
-    fn a_study_is_found_again_from_its_own_plan() {
-        let (spec, _) = study();
-        let text = toml::to_string(&spec.plan()).unwrap();
-        let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
-        assert_eq!(again, spec, "{text}");
-    }
-}
+mod tests;

@@ -1,7 +1,11 @@
 //! `pe-lab compare`: run a study.
 
+mod about;
+
 use std::path::PathBuf;
 use std::time::Instant;
+
+use about::About;
 
 use super::costs;
 use super::names::Known;
@@ -12,10 +16,7 @@ use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
-use crate::ask::{
-    AtResolution, Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TaskSteps, TestScaling,
-    Until,
-};
+use crate::ask::{Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling, Until};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
@@ -318,42 +319,18 @@ impl Args {
         let trials = spec.trials(tasks)?.len();
         let (jobs, why) = self.jobs(spec, trials.max(tuning.len()))?;
         waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
-        for line in tasks.data().iter().flat_map(|data| data.describe()) {
-            say(line);
-        }
-        for line in AtResolution::describe(spec, tasks) {
-            say(&line);
-        }
-        say(&format!(
-            "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
-            if spec.until.is_some() { "up to " } else { "" },
-            what_runs(spec),
-            device::describe(&spec.device)?,
-            self.out.display()
-        ));
-        for line in short_warm_ups(spec) {
-            say(&line);
-        }
-        if let Some(shard) = self.shard {
-            say(&format!(
-                "{} of them are left in part {shard}",
-                waiting.len()
-            ));
-        } else if waiting.len() < trials {
-            say(&format!(
-                "{} of them are there already and are kept; {} are new",
-                trials - waiting.len(),
-                waiting.len()
-            ));
-        }
-        if let Some(tune) = &spec.tune {
-            say(&format!(
-                "before it {} trainings at seed {} choose the learning rates of the schemes among {}",
-                tuning.len(),
-                tune.seed,
-                learning_rates(&tune.rates)
-            ));
-        }
+        let about = About {
+            spec,
+            tasks,
+            trials,
+            waiting: waiting.len(),
+            tuning: tuning.len(),
+            shard: self.shard,
+        };
+        about
+            .lines(jobs, &why, &self.out)?
+            .iter()
+            .for_each(|line| say(line));
         let crew = |progress| Crew {
             program: &program,
             jobs,
@@ -367,20 +344,7 @@ impl Args {
         // A budget says how long it takes, and has no time to be measured once more.
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
             let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
-            let line = match estimate {
-                Some(estimate) => format!(
-                    "{} {} on this machine, as {} short trials tell",
-                    if spec.until.is_some() {
-                        "at most about"
-                    } else {
-                        "about"
-                    },
-                    estimate.in_words(),
-                    estimate.measured
-                ),
-                None if waiting.is_empty() => "nothing is left to run".to_string(),
-                None => "how long it takes cannot be told: a short trial failed".to_string(),
-            };
+            let line = about.estimate(estimate.as_ref());
             match self.dry_run {
                 true => print_line(&line),
                 false => say(&line),
@@ -448,41 +412,6 @@ impl Args {
     }
 }
 
-/// One line that says what a study runs.
-fn what_runs(spec: &StudySpec) -> String {
-    let tasks = spec.tasks.iter().map(|task| match task.auto_from {
-        None => format!("{} for {}", task.name, task.in_words()),
-        Some(_) => format!("{} until it has converged ({})", task.name, task.in_words()),
-    });
-    let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
-    format!(
-        "schemes {}; tasks {}; seeds {}; batch size {}",
-        spec.schemes.join(", "),
-        tasks.collect::<Vec<_>>().join(", "),
-        seeds.join(", "),
-        spec.recipe.batch_size
-    )
-}
-
-/// A line for each task whose training is so short that the warm-up of the recipe is cut.
-fn short_warm_ups(spec: &StudySpec) -> Vec<String> {
-    let of_task = |task: &TaskSteps| {
-        let (steps, asked) = (
-            task.auto_from.unwrap_or(task.steps),
-            spec.recipe.warmup_steps,
-        );
-        let taken = spec.recipe.warm_up(steps);
-        (taken < asked).then(|| {
-            format!(
-                "{}: the warm-up of {asked} steps is cut to {taken}, half of the training of {steps}: so short a training \
-                 may tell little",
-                task.name
-            )
-        })
-    };
-    spec.tasks.iter().filter_map(of_task).collect()
-}
-
 /// Scalings as they stand on a command line, which was divided at every comma.
 fn test_scalings(parts: Vec<String>) -> Result<Vec<TestScaling>, LabError> {
     match Names::from(parts) {
@@ -508,17 +437,4 @@ fn seeds(text: &str) -> Result<Seeds, LabError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_are_a_count_or_a_list() {
-        assert_eq!(seeds("3").unwrap(), Seeds::Count(3));
-        assert_eq!(seeds("7,9").unwrap(), Seeds::These(vec![7, 9]));
-        assert_eq!(seeds("7,").unwrap(), Seeds::These(vec![7]));
-        for wrong in ["", "x", "1,x", ",", "-1", "1.5"] {
-            let message = seeds(wrong).unwrap_err().to_string();
-            assert!(message.contains("neither"), "{wrong}: {message}");
-        }
-    }
-}
+mod tests;

@@ -32,6 +32,6 @@ pub(super) fn keep_as_private_as<'a>(
         umask(before | mask);
     }
     #[cfg(not(unix))]
-    drop(files.into_iter().count());
+    let _ = files;
     Ok(())
 }

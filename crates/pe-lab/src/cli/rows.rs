@@ -32,7 +32,7 @@ pub(super) struct Rows {
     /// Face makes tokens of a plain text. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
     #[arg(long, value_name = "KIND or FILE", value_parser = kind_or_file)]
     tokens: Option<Tokens>,
-    /// What separates columns: one character, or the word `tab` [default: a tab in a .tsv; otherwise the
+    /// What separates columns: one character, or one of the words `tab` and `space` (one blank or several) [default: a tab in a .tsv; otherwise the
     /// first of , tab ; | that the first line holds]
     #[arg(long, value_name = "C", value_parser = delimiter)]
     delimiter: Option<char>,

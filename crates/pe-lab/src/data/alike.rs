@@ -36,7 +36,11 @@ impl Alike {
     /// Each row is cut into one piece more than tokens may differ. If no more do, one piece at least is the same in both
     /// rows, so only rows with a piece in common are compared.
     pub fn of(data: &Rows, train: &[usize], tested: &[usize]) -> Self {
-        let tokens = |row: &usize| &data.rows[*row].tokens[..];
+        let timed = timed(data);
+        let tokens = |row: &usize| match &timed {
+            None => &data.rows[*row].tokens[..],
+            Some(timed) => &timed[*row],
+        };
         let long: Vec<&[u32]> = tested.iter().map(tokens).collect();
         let long: Vec<&[u32]> = long.into_iter().filter(|t| t.len() >= SHORTEST).collect();
         let step = long.len().div_ceil(LOOKED_AT).max(1);
@@ -75,6 +79,22 @@ impl Alike {
             )
         })
     }
+}
+
+/// The tokens of every row where rows have times: one that comes later after the one before it is another token.
+fn timed(data: &Rows) -> Option<Vec<Vec<u32>>> {
+    let times = data.times.as_ref()?;
+    let mut known: HashMap<(u32, u64), u32> = HashMap::new();
+    let rows = data.rows.iter().zip(times.rows()).map(|(row, since)| {
+        let before = [0.0].iter().chain(since);
+        let gaps = since.iter().zip(before).map(|(at, before)| at - before);
+        let tokens = row.tokens.iter().zip(gaps).map(|(token, gap)| {
+            let next = known.len() as u32;
+            *known.entry((*token, gap.to_bits())).or_insert(next)
+        });
+        tokens.collect()
+    });
+    Some(rows.collect())
 }
 
 /// How many tokens of a row of this length may differ.

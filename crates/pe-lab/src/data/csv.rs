@@ -388,9 +388,11 @@ fn doubts(
     columns: &[Column],
     reading: &Reading,
 ) -> Vec<String> {
+    // A number that is not whole names no row.
     let all_different = |column: &usize| {
         let column = &columns[*column];
-        !column.repeats && column.different.len() == column.filled && column.filled >= 20
+        let differ = !column.repeats && column.different.len() == column.filled;
+        differ && column.fractions == 0 && column.filled >= 20
     };
     // Where most columns hold a different value in each row, they are measurements.
     let few = others

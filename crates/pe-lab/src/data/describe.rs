@@ -141,67 +141,25 @@ pub(super) fn describe(
     measured: Option<String>,
     target: Option<&Target>,
 ) -> Vec<String> {
-    let rows = &data.rows;
-    let mut by_label = vec![0; data.labels.len()];
-    for row in rows {
-        by_label[row.label] += 1;
-    }
-    let mut labels: Vec<usize> = (0..by_label.len()).collect();
-    labels.sort_by_key(|label| std::cmp::Reverse(by_label[*label]));
-    let mut named: Vec<String> = labels
-        .iter()
-        .take(NAMED)
-        .map(|label| {
-            format!(
-                "{} {}",
-                shorten(&data.labels[*label]),
-                grouped(by_label[*label])
-            )
-        })
-        .collect();
-    if labels.len() > NAMED {
-        named.push(format!("and {} more", grouped(labels.len() - NAMED)));
-    }
-
-    let mut lengths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
-    lengths.sort_unstable();
-    let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
-
-    let (tested, most) = most_frequent(|row| rows[row].label, &split.inside);
-
-    let (what, mut lines) = match (&data.answers, target) {
+    let (tested, _) = most_frequent(|row| data.rows[row].label, &split.inside);
+    let (what, asked) = match (&data.answers, target) {
         (_, Some(target)) => ("sequences", vec![target.describe(data)]),
-        (None, None) => (
-            "labelled sequences",
-            vec![format!(
-                "{} labels: {}",
-                grouped(labels.len()),
-                named.join(", ")
-            )],
-        ),
+        (None, None) => ("labelled sequences", vec![labels(data)]),
         (Some(answers), None) => (
             "prompts and answers",
             describe_answers(data, answers, split, numbers),
         ),
     };
-    lines.insert(0, format!("{} rows of {what}", grouped(rows.len())));
+    let mut lines = vec![format!("{} rows of {what}", grouped(data.rows.len()))];
+    lines.extend(asked);
     lines.extend([
-        if shortest == longest {
-            format!("all sequences have {longest} tokens")
-        } else {
-            format!(
-                "lengths {shortest} to {longest} tokens, half of them up to {}",
-                lengths[(lengths.len() - 1) / 2]
-            )
-        },
+        lengths(data),
         measured.unwrap_or_else(|| {
             format!(
-                "vocabulary: {} of the {} different tokens in training; of the tokens tested, \
-             {:.1} % are unknown",
-                if words > MAX_VOCABULARY {
-                    format!("the {} most frequent", grouped(MAX_VOCABULARY))
-                } else {
-                    "all".into()
+                "vocabulary: {} of the {} different tokens in training; of the tokens tested, {:.1} % are unknown",
+                match words > MAX_VOCABULARY {
+                    true => format!("the {} most frequent", grouped(MAX_VOCABULARY)),
+                    false => "all".into(),
                 },
                 grouped(words),
                 100.0 * unknown(data, split, numbers).0
@@ -236,6 +194,48 @@ pub(super) fn describe(
         },
         floors(data, split, target),
     ]);
+    lines.extend(warnings(data, split, target));
+    lines.extend(first_rows(data));
+    lines
+}
+
+/// The labels and how often each occurs, the most frequent ones first.
+fn labels(data: &Rows) -> String {
+    let mut by_label = vec![0; data.labels.len()];
+    for row in &data.rows {
+        by_label[row.label] += 1;
+    }
+    let mut labels: Vec<usize> = (0..by_label.len()).collect();
+    labels.sort_by_key(|label| std::cmp::Reverse(by_label[*label]));
+    let of = |label: &usize| {
+        let rows = grouped(by_label[*label]);
+        format!("{} {rows}", shorten(&data.labels[*label]))
+    };
+    let mut named: Vec<String> = labels.iter().take(NAMED).map(of).collect();
+    if labels.len() > NAMED {
+        named.push(format!("and {} more", grouped(labels.len() - NAMED)));
+    }
+    format!("{} labels: {}", grouped(labels.len()), named.join(", "))
+}
+
+/// The lengths of the sequences.
+fn lengths(data: &Rows) -> String {
+    let mut lengths: Vec<usize> = data.rows.iter().map(|row| row.tokens.len()).collect();
+    lengths.sort_unstable();
+    let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
+    match shortest == longest {
+        true => format!("all sequences have {longest} tokens"),
+        false => format!(
+            "lengths {shortest} to {longest} tokens, half of them up to {}",
+            lengths[(lengths.len() - 1) / 2]
+        ),
+    }
+}
+
+/// What a person is to know before the scores are believed: few rows, rows that occur twice, groups.
+fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> {
+    let (tested, most) = most_frequent(|row| data.rows[row].label, &split.inside);
+    let mut lines = Vec::new();
     if tested < FEW {
         lines.push(format!(
             "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
@@ -289,7 +289,6 @@ pub(super) fn describe(
             }
         ));
     }
-    lines.extend(first_rows(data));
     lines
 }
 

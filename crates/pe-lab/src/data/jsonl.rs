@@ -39,34 +39,11 @@ pub(super) fn read(
     labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    if let Some(flag) = for_tables(reading, reading.columns.is_some()) {
-        return Err(Problem::Reading(format!(
-            "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
-             with --text and that of the label with --label"
-        )));
-    }
-    let keys = Keys {
-        label: reading.label.as_deref().unwrap_or(reading.usual_label()),
-        text: reading
-            .text
-            .as_deref()
-            .or(reading.is_answer().then_some(PROMPT)),
-        group: reading.group.as_deref(),
-    };
-    let what = reading.usual_label();
+    let keys = Keys::of(reading)?;
     let example = match reading.is_answer() {
         true => EXAMPLE_OF_ANSWERS,
         false => EXAMPLE,
     };
-    if let (Some(group), true) = (
-        keys.group,
-        keys.group == Some(keys.label) || keys.group == keys.text,
-    ) {
-        return Err(Problem::Reading(format!(
-            "--group names {}, which is the key of the label or of the sequence; a group is neither",
-            shorten(group)
-        )));
-    }
     let kind = match reading.tokens {
         None if !reading.is_answer() => match rows.settle(keys.kind(text)) {
             // Lists of numbers in a file to test on, where those to train on have symbols.
@@ -82,92 +59,27 @@ pub(super) fn read(
         rows.write_labels(kind);
     }
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
-    for (line, text) in (1..).zip(text.lines()) {
-        let text = text.trim();
-        if text.is_empty() {
-            continue;
-        }
-        if !text.starts_with('{') {
-            rows.reject(line, || {
-                format!(
-                    "{} is no JSON object; a line looks like {example}",
-                    shorten(text)
-                )
-            });
-            continue;
-        }
-        let found = match keys.line(text) {
-            Err(error) => {
-                rows.reject(line, || explain(&error, text, example));
+    for (line, text) in lines(text) {
+        let found = match text.starts_with('{') {
+            true => keys
+                .line(text)
+                .map_err(|error| explain(&error, text, example)),
+            false => Err(format!(
+                "{} is no JSON object; a line looks like {example}",
+                shorten(text)
+            )),
+        };
+        let found = found.and_then(|found| match keys.fault(&found, labels, kind) {
+            None => Ok(found),
+            Some(what) => Err(what),
+        });
+        let found = match found {
+            Ok(found) => found,
+            Err(what) => {
+                rows.reject(line, || what);
                 continue;
             }
-            Ok(found) => found,
         };
-        let others = || {
-            let keys: Vec<String> = found
-                .others
-                .iter()
-                .take(NAMED)
-                .map(|k| shorten(k))
-                .collect();
-            match keys.is_empty() {
-                true => "there is no other key".to_string(),
-                false => format!("the other keys are {}", keys.join(", ")),
-            }
-        };
-        if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
-            rows.reject(line, || {
-                format!(
-                    "has no {what}: no key is called {}; {}; name it with --label KEY{}",
-                    shorten(keys.label),
-                    others(),
-                    match found.sequences.is_empty() {
-                        true => "; lines that are measurements in the order of time take --target KEY, and --time KEY",
-                        false => "",
-                    }
-                )
-            });
-            continue;
-        }
-        if found.sequences.is_empty() && !found.others.is_empty() {
-            rows.reject(line, || {
-                format!(
-                    "has no tokens: no key is called {}; {}; name it with --text KEY",
-                    keys.of_sequences(),
-                    others()
-                )
-            });
-            continue;
-        }
-        if let [(one, _), (other, _), ..] = &found.sequences[..] {
-            rows.reject(line, || {
-                format!("has both `{one}` and `{other}`; say which one counts with --text {one}")
-            });
-            continue;
-        }
-        if let (Some(group), None) = (keys.group, &found.group) {
-            rows.reject(line, || {
-                format!("has no group: no key is called {}", shorten(group))
-            });
-            continue;
-        }
-        let null = found
-            .sequences
-            .iter()
-            .find_map(|(key, sequence)| match sequence {
-                Sequence::List(list) => Some((key, list.null?)),
-                Sequence::Text(_) => None,
-            });
-        if let (Some((key, number)), true) = (null, kind != TokenKind::Numbers) {
-            rows.reject(line, || {
-                format!(
-                    "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
-                     numbers, null is one that is missing)",
-                    shorten(key)
-                )
-            });
-            continue;
-        }
         let mut tokens = Tokens::default();
         for (key, sequence) in found.sequences {
             match sequence {
@@ -182,14 +94,22 @@ pub(super) fn read(
         let label = labels.of(found.label.as_deref());
         rows.take(line, label, found.group.as_deref(), tokens)?;
     }
-    let names = |keys: &BTreeSet<String>| {
-        let names: Vec<String> = keys.iter().take(NAMED).map(|key| shorten(key)).collect();
-        names.join(", ")
-    };
+    Ok(describe(&keys, reading, kind, &used, &unread))
+}
+
+/// Where the sequences were found, in words.
+fn describe(
+    keys: &Keys<'_>,
+    reading: &Reading,
+    kind: TokenKind,
+    used: &BTreeSet<String>,
+    unread: &BTreeSet<String>,
+) -> Vec<String> {
     let mut lines = vec![format!(
-        "{what} from key {}; tokens from {};{} {}",
+        "{} from key {}; tokens from {};{} {}",
+        keys.what,
         shorten(keys.label),
-        names(&used),
+        names(used),
         match keys.group {
             Some(group) => format!(" groups from {};", shorten(group)),
             None => String::new(),
@@ -208,9 +128,15 @@ pub(super) fn read(
         }
     )];
     if !unread.is_empty() {
-        lines.push(format!("keys not read: {}", names(&unread)));
+        lines.push(format!("keys not read: {}", names(unread)));
     }
-    Ok(lines)
+    lines
+}
+
+/// The first of these keys.
+fn names<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
+    let first = keys.into_iter().take(NAMED);
+    first.map(|key| shorten(key)).collect::<Vec<_>>().join(", ")
 }
 
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
@@ -356,9 +282,90 @@ struct Keys<'a> {
     label: &'a str,
     text: Option<&'a str>,
     group: Option<&'a str>,
+    /// What the label is called.
+    what: &'static str,
 }
 
-impl Keys<'_> {
+impl<'a> Keys<'a> {
+    /// The keys that a person named, or else the usual ones.
+    fn of(reading: &'a Reading) -> Result<Self, Problem> {
+        if let Some(flag) = for_tables(reading, reading.columns.is_some()) {
+            return Err(Problem::Reading(format!(
+                "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
+                 with --text and that of the label with --label"
+            )));
+        }
+        let what = reading.usual_label();
+        let prompt = reading.is_answer().then_some(PROMPT);
+        let keys = Self {
+            label: reading.label.as_deref().unwrap_or(what),
+            text: reading.text.as_deref().or(prompt),
+            group: reading.group.as_deref(),
+            what,
+        };
+        match keys.group {
+            Some(group) if [Some(keys.label), keys.text].contains(&keys.group) => {
+                Err(Problem::Reading(format!(
+                    "--group names {}, which is the key of the label or of the sequence; a group is neither",
+                    shorten(group)
+                )))
+            }
+            _ => Ok(keys),
+        }
+    }
+
+    /// What a line lacks, or has too much of.
+    fn fault(&self, found: &Found, labels: Labels, kind: TokenKind) -> Option<String> {
+        let others = || match found.others.is_empty() {
+            true => "there is no other key".to_string(),
+            false => format!("the other keys are {}", names(&found.others)),
+        };
+        if labels == Labels::Needed && found.label.is_none() && !found.others.is_empty() {
+            return Some(format!(
+                "has no {}: no key is called {}; {}; name it with --label KEY{}",
+                self.what,
+                shorten(self.label),
+                others(),
+                match found.sequences.is_empty() {
+                    true =>
+                        "; lines that are measurements in the order of time take --target KEY, and --time KEY",
+                    false => "",
+                }
+            ));
+        }
+        if found.sequences.is_empty() && !found.others.is_empty() {
+            return Some(format!(
+                "has no tokens: no key is called {}; {}; name it with --text KEY",
+                self.of_sequences(),
+                others()
+            ));
+        }
+        if let [(one, _), (other, _), ..] = &found.sequences[..] {
+            return Some(format!(
+                "has both `{one}` and `{other}`; say which one counts with --text {one}"
+            ));
+        }
+        if let (Some(group), None) = (self.group, &found.group) {
+            return Some(format!("has no group: no key is called {}", shorten(group)));
+        }
+        if kind == TokenKind::Numbers {
+            return None;
+        }
+        let null = |(key, sequence): &(String, Sequence)| {
+            match sequence {
+            Sequence::List(list) => list.null.map(|number| {
+                format!(
+                    "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
+                     numbers, null is one that is missing)",
+                    shorten(key)
+                )
+            }),
+            Sequence::Text(_) => None,
+        }
+        };
+        found.sequences.iter().find_map(null)
+    }
+
     /// What stands on a line.
     fn line(self, text: &str) -> serde_json::Result<Found> {
         let mut parser = serde_json::Deserializer::from_str(text);

@@ -102,44 +102,7 @@ fn render_overall(summary: &Summary) -> String {
 
 fn render_task(task: &TaskSummary) -> String {
     let two_parts = task.has(Part::Beyond);
-    let list = |lengths: &[usize]| {
-        lengths
-            .iter()
-            .map(usize::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let upto = if task.mixes_lengths { "up to " } else { "" };
-    let steps = steps_in_words(task.auto_from, task.steps);
-    let mut out = match task.auto_from {
-        None if task.steps == 0 => format!("{}\n", task.title),
-        None => format!("{} ({}; {steps})\n", task.title, task.about),
-        Some(_) => format!(
-            "{} ({}; {steps}, until it has converged)\n",
-            task.title, task.about
-        ),
-    };
-    if two_parts && task.has_lengths() {
-        let [own, others] = task.lengths.each_ref().map(|lengths| list(lengths));
-        out.push_str(&match task.resolutions {
-            true => format!(
-                "  images of the trained size: {own} patches; of other sizes: {others} patches\n"
-            ),
-            false => {
-                format!("  inside training: lengths {upto}{own}; beyond: lengths {upto}{others}\n")
-            }
-        });
-    }
-    match task.samples {
-        [0, 0] => {}
-        [inside, 0] => out.push_str(&format!("  tested on {inside} sequences\n")),
-        [inside, beyond] if task.resolutions => out.push_str(&format!(
-            "  tested on {inside} images, and on {beyond} at other sizes\n"
-        )),
-        [inside, beyond] => out.push_str(&format!(
-            "  tested on {inside} sequences inside and {beyond} beyond\n"
-        )),
-    }
+    let mut out = heading(task);
     let measure = task.measure.name();
     let [own, others] = task.parts();
     let first = if two_parts { own } else { &measure };
@@ -180,35 +143,85 @@ fn render_task(task: &TaskSummary) -> String {
     if let Some(language) = &task.language {
         out.push_str(&render_language(task, language));
     }
-    for scheme in &task.schemes {
-        if !scheme.unsolved_inside.is_empty() {
-            out.push_str(&format!(
-                "  ! {} did not solve the task inside the training lengths at {}\n",
-                scheme.scheme,
-                seeds_text(&scheme.unsolved_inside)
-            ));
-        }
-        if !scheme.not_converged.is_empty() {
-            out.push_str(&format!(
-                "  ! {} had not converged at {}\n",
-                scheme.scheme,
-                seeds_text(&scheme.not_converged)
-            ));
-        }
-        // One line per reason, not per seed: in a study that has just started there are many seeds.
-        for (what, runs) in [("failed", &scheme.failed), ("has no result", &scheme.lost)] {
-            let mut reasons: Vec<&str> = runs.iter().map(|of| of.1.as_str()).collect();
-            reasons.sort_unstable();
-            reasons.dedup();
-            for reason in reasons {
-                let of_reason = runs.iter().filter(|of| of.1 == reason);
-                let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
-                out.push_str(&format!(
-                    "  ! {} {what} at {}: {reason}\n",
-                    scheme.scheme,
-                    seeds_text(&seeds)
-                ));
+    task.schemes
+        .iter()
+        .for_each(|scheme| out.push_str(&remarks(scheme)));
+    out
+}
+
+/// What a task is, and on what it is tested.
+fn heading(task: &TaskSummary) -> String {
+    let list = |lengths: &[usize]| {
+        lengths
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let upto = if task.mixes_lengths { "up to " } else { "" };
+    let steps = steps_in_words(task.auto_from, task.steps);
+    let mut out = match task.auto_from {
+        None if task.steps == 0 => format!("{}\n", task.title),
+        None => format!("{} ({}; {steps})\n", task.title, task.about),
+        Some(_) => format!(
+            "{} ({}; {steps}, until it has converged)\n",
+            task.title, task.about
+        ),
+    };
+    if task.has(Part::Beyond) && task.has_lengths() {
+        let [own, others] = task.lengths.each_ref().map(|lengths| list(lengths));
+        out.push_str(&match task.resolutions {
+            true => format!(
+                "  images of the trained size: {own} patches; of other sizes: {others} patches\n"
+            ),
+            false => {
+                format!("  inside training: lengths {upto}{own}; beyond: lengths {upto}{others}\n")
             }
+        });
+    }
+    match task.samples {
+        [0, 0] => {}
+        [inside, 0] => out.push_str(&format!("  tested on {inside} sequences\n")),
+        [inside, beyond] if task.resolutions => out.push_str(&format!(
+            "  tested on {inside} images, and on {beyond} at other sizes\n"
+        )),
+        [inside, beyond] => out.push_str(&format!(
+            "  tested on {inside} sequences inside and {beyond} beyond\n"
+        )),
+    }
+    out
+}
+
+/// What a scheme did not reach.
+fn remarks(scheme: &SchemeSummary) -> String {
+    let mut out = String::new();
+    if !scheme.unsolved_inside.is_empty() {
+        out.push_str(&format!(
+            "  ! {} did not solve the task inside the training lengths at {}\n",
+            scheme.scheme,
+            seeds_text(&scheme.unsolved_inside)
+        ));
+    }
+    if !scheme.not_converged.is_empty() {
+        out.push_str(&format!(
+            "  ! {} had not converged at {}\n",
+            scheme.scheme,
+            seeds_text(&scheme.not_converged)
+        ));
+    }
+    // One line per reason, not per seed: in a study that has just started there are many seeds.
+    for (what, runs) in [("failed", &scheme.failed), ("has no result", &scheme.lost)] {
+        let mut reasons: Vec<&str> = runs.iter().map(|of| of.1.as_str()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        for reason in reasons {
+            let of_reason = runs.iter().filter(|of| of.1 == reason);
+            let seeds: Vec<u64> = of_reason.map(|of| of.0).collect();
+            out.push_str(&format!(
+                "  ! {} {what} at {}: {reason}\n",
+                scheme.scheme,
+                seeds_text(&seeds)
+            ));
         }
     }
     out
@@ -494,49 +507,4 @@ pub(super) fn wrapped(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let rows = vec![
-            vec!["a".to_string(), "one".to_string()],
-            vec!["long".to_string(), "1".to_string()],
-        ];
-        assert_eq!(align(&rows), "  a     one\n  long    1\n");
-    }
-
-    #[test]
-    fn a_wide_table_comes_in_parts_and_wide_cells_break() {
-        let seeds = vec!["0.123"; 30].join(" ");
-        let row = |name: &str| {
-            let mut row = vec![name.to_string(), seeds.clone()];
-            row.extend((0..12).map(|i| format!("cell {i} wide")));
-            row
-        };
-        let rows = vec![row("randomized_sinusoidal"), row("none")];
-        let text = align(&rows);
-        assert!(
-            text.lines().all(|line| line.chars().count() <= WIDTH),
-            "{text}"
-        );
-        // Nothing is lost, and every part names its rows.
-        assert_eq!(text.matches("0.123").count(), 60);
-        for i in 0..12 {
-            assert_eq!(text.matches(&format!("cell {i} wide")).count(), 2, "{text}");
-        }
-        let parts = text.matches("randomized_sinusoidal").count();
-        assert!(parts > 2 && parts == text.matches("none").count(), "{text}");
-    }
-
-    #[test]
-    fn every_line_of_a_report_fits_into_a_terminal() {
-        use crate::report::synthetic::Synthetic;
-        use crate::report::verdict::judged;
-        let study = Synthetic::large(12);
-        let text = render(&judged(Summary::of(&study.data())));
-        let long: Vec<&str> = text.lines().filter(|l| l.chars().count() > WIDTH).collect();
-        assert!(long.is_empty(), "{long:#?}");
-        assert_eq!(wrapped("  short\n"), "  short\n");
-    }
-}
+mod tests;

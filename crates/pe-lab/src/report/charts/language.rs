@@ -37,12 +37,13 @@ fn around(name: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
     Axis::round(name, (low - margin).max(0.0)..high + margin, 7)
 }
 
-fn by_length(
-    data: &Data<'_>,
+/// The panels of the chart by length.
+fn panels<'a>(
+    data: &'a Data<'_>,
     task: &TaskFacts,
-    language: &LanguageSummary,
+    language: &'a LanguageSummary,
     scaled: bool,
-) -> Result<Figure, LabError> {
+) -> Vec<Panel<'a>> {
     // The chart of scalings has a panel for each scheme that they scale.
     let rows = &language.rows;
     let is_scaled = |scheme: &str| {
@@ -65,7 +66,7 @@ fn by_length(
             .collect(),
     };
     let place = |length: usize| language.lengths.iter().position(|tested| *tested == length);
-    let panels: Vec<Panel<'_>> = panels
+    panels
         .into_iter()
         .map(|(scheme, rows)| {
             let names: Vec<(String, String)> = rows
@@ -89,18 +90,33 @@ fn by_length(
                 all: lines(data, task, Bounds::LOSS, &names, curve),
             }
         })
-        .collect();
-    let trained = language.lengths.first().copied().unwrap_or(1);
-    let last = language.lengths.len().saturating_sub(1) as f64;
-    let ticks = language.lengths.iter().enumerate();
-    let x = Axis {
+        .collect()
+}
+
+/// An axis with a place for each length, whatever lies between them.
+fn axis_of_lengths(task: &TaskFacts, lengths: &[usize]) -> Axis {
+    let trained = lengths.first().copied().unwrap_or(1);
+    let ticks = lengths.iter().enumerate();
+    Axis {
         name: format!("length of the window ({}s)", token(task)),
         from: -0.15,
-        to: last + 0.15,
+        to: lengths.len().saturating_sub(1) as f64 + 0.15,
         ticks: ticks
             .map(|(nth, length)| (nth as f64, format!("{length} ({}×)", length / trained)))
             .collect(),
-    };
+    }
+}
+
+fn by_length(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    language: &LanguageSummary,
+    scaled: bool,
+) -> Result<Figure, LabError> {
+    let panels = panels(data, task, language, scaled);
+    let trained = language.lengths.first().copied().unwrap_or(1);
+    let last = language.lengths.len().saturating_sub(1) as f64;
+    let x = axis_of_lengths(task, &language.lengths);
     let all = || panels.iter().flat_map(|panel| &panel.all);
     let drawn = all().flat_map(|series| series.points.iter().map(|at| at.1));
     let bands = all().flat_map(|series| series.band.iter().map(|at| at.1.high.min(12.0)));

@@ -1,0 +1,187 @@
+use super::*;
+use crate::rotate::scaling::RopeScaling;
+
+use std::prelude::rust_2024::*;
+use std::vec;
+
+use burn::tensor::Distribution;
+
+use crate::MAX_POSITION;
+use crate::rotate::scaling::{Dynamic, Linear, Longrope, Ntk};
+use crate::testing::{distance, values};
+
+fn heads(shape: [usize; 4], device: &Device) -> Tensor<4> {
+    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+}
+
+/// Queries and keys share rows only where both need them, in the same type.
+#[test]
+fn queries_and_keys_are_rotated_as_each_would_be_alone() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+    let starts = Positions::from_starts([3, 70]);
+    for positions in [Positions::from(5), starts] {
+        for (heads_of_q, heads_of_k) in [(4, 2), (0, 2), (4, 0)] {
+            let q = heads([2, heads_of_q, 6, 8], &device);
+            let k = heads([2, heads_of_k, 6, 8], &device);
+            let (both_q, both_k) = rope.rotate(q.clone(), k.clone(), &positions);
+            let alone_q = rope.rotate_queries(q, &positions);
+            let alone_k = rope.rotate_keys(k, &positions);
+            both_q.into_data().assert_eq(&alone_q.into_data(), true);
+            both_k.into_data().assert_eq(&alone_k.into_data(), true);
+        }
+    }
+}
+
+/// Frequencies that depend on the length follow from the positions of the call alone.
+#[test]
+fn a_call_does_not_change_the_frequencies_of_the_next() {
+    let device = Device::flex();
+    let pairs = vec![1.0; 8];
+    for scaling in [
+        RopeScaling::from(Dynamic::new(2.0, 16)),
+        RopeScaling::from(Longrope::new(
+            pairs.clone(),
+            pairs.iter().map(|factor| factor * 3.0).collect(),
+            16,
+            4.0,
+        )),
+    ] {
+        let config = RotaryPositionalEncodingConfig::new(16);
+        let rope = config.clone().with_scaling(scaling.clone()).init(&device);
+        let (short, long) = (
+            heads([1, 2, 16, 16], &device),
+            heads([1, 2, 17, 16], &device),
+        );
+        let positions = Positions::default();
+        let before = rope.rotate_queries(short.clone(), &positions);
+        let far = rope.rotate_queries(long.clone(), &positions);
+        assert_eq!(
+            distance(
+                before.clone(),
+                rope.rotate_queries(short.clone(), &positions)
+            ),
+            0.0
+        );
+
+        let plain = config.init(&device).rotate_queries(short, &positions);
+        let sharpened = before.div_scalar(scaling.attention_factor());
+        assert!(
+            distance(sharpened, plain) < 1e-6,
+            "the trained length is as trained"
+        );
+        let spectrum = rope.config().spectrum(17).unwrap();
+        let trained = rope.config().spectrum(16).unwrap();
+        assert_ne!(spectrum.frequencies(), trained.frequencies());
+        let token = values(far.slice([0..1, 0..1, 16..17, 0..16]));
+        let x = values(long.slice([0..1, 0..1, 16..17, 0..16]));
+        for (i, omega) in spectrum.frequencies().iter().enumerate() {
+            let (sin, cos) = (16.0 * omega).sin_cos();
+            let (a, b) = (f64::from(x[2 * i]), f64::from(x[2 * i + 1]));
+            let first = (a * cos - b * sin) * scaling.attention_factor();
+            assert!((f64::from(token[2 * i]) - first).abs() < 1e-6);
+        }
+        // The bound of positions on a device is their number; what counts is the last of them.
+        let half = (0..34).map(|i| i >= 18).collect::<Vec<_>>();
+        let data = burn::tensor::TensorData::new(half, [1, 34]);
+        let padded = Positions::from_token_mask(Tensor::from_data(data, &device));
+        let x = heads([1, 2, 34, 16], &device);
+        let last = x.clone().narrow(2, 18, 16);
+        let apart = distance(
+            rope.rotate_queries(x, &padded).narrow(2, 18, 16),
+            rope.rotate_queries(last, &Positions::default()),
+        );
+        assert!(apart < 1e-6, "{apart}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_its_value_and_bound() {
+    let device = Device::flex();
+    let config = RotaryPositionalEncodingConfig::new(8);
+    let longrope = |short_factor| Longrope::new(short_factor, vec![1.0; 4], 16, 1.0);
+    for (bad, words) in [
+            (
+                RotaryPositionalEncodingConfig::new(7),
+                "must be even, from 2 to d_head 7; got 7",
+            ),
+            (
+                RotaryPositionalEncodingConfig::new(0),
+                "from 2 to d_head 0; got 0",
+            ),
+            (
+                config.clone().with_rotary_dim(10),
+                "from 2 to d_head 8; got 10",
+            ),
+            (config.clone().with_rotary_dim(0), "got 0"),
+            (
+                config.clone().with_max_len(0),
+                "max_len must be at least 1; got 0",
+            ),
+            (config.clone().with_base(1.0), "decrease; got 1"),
+            (
+                config.clone().with_scaling(Linear::new(-0.5)),
+                "factor must be finite and above 0; got -0.5",
+            ),
+            (config.clone().with_scaling(Linear::new(f64::NAN)), "got NaN"),
+            (
+                config.clone().with_scaling(longrope(vec![1.0; 3])),
+                "the number of entries of short_factor must be 4, one per frequency; got 3",
+            ),
+            (
+                config
+                    .clone()
+                    .with_scaling(longrope(vec![1.0, 1.0, 0.0, 1.0])),
+                "every entry of short_factor must be above 0 and finite; got 0",
+            ),
+            (
+                config.clone().with_scaling(
+                    serde_json::from_str::<RopeScaling>(
+                        r#"{"rope_type": "longrope", "short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 1, 1],
+                            "original_max_position_embeddings": 16}"#,
+                    )
+                    .unwrap(),
+                ),
+                "longrope needs a factor, which is max_position_embeddings / original_max_position_embeddings, or an attention_factor",
+            ),
+            (
+                RotaryPositionalEncodingConfig::new(2)
+                    .with_scaling(Ntk::new(2.0)),
+                "since the exponent d/(d - 2) has to exist; got 2",
+            ),
+        ] {
+            let message = bad.try_init(&device).unwrap_err().to_string();
+            assert!(message.ends_with(words), "{message}");
+        }
+
+    let rope = config.init(&device);
+    let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
+    for (input, positions, words) in [
+        (
+            x(6),
+            Positions::default(),
+            "the input has d_head 6, but this module was built for d_head 8",
+        ),
+        (
+            x(8),
+            Positions::from_starts([1, 2, 3]),
+            "there are 3 starts for a batch of 2 rows",
+        ),
+        (
+            x(8),
+            Positions::from_id_rows(&[[1, 2]]).unwrap(),
+            "the tensor of position ids has shape [1, 2], but the input needs [2, 4]",
+        ),
+        (
+            x(8),
+            Positions::from(MAX_POSITION - 2),
+            "start 4503599627370493 + seq 4 goes past the largest position, 4503599627370495",
+        ),
+    ] {
+        let error = rope
+            .try_rotate_queries(input.clone(), &positions)
+            .unwrap_err();
+        assert_eq!(error.to_string(), words);
+        assert_eq!(rope.invert(input, &positions).unwrap_err(), error);
+    }
+}

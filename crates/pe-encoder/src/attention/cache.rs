@@ -1,0 +1,84 @@
+//! The keys and values of the tokens before, for decoding.
+
+use burn::tensor::Tensor;
+
+/// The keys and values that one [`Attention`](super::Attention) has computed so far, for decoding.
+///
+/// It has room for tokens to come, so that a step writes its own keys and values beside those before. When the room is
+/// full, one of half as much again takes its place. A clone shares the room until one of the two takes a step, which
+/// copies it.
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    /// As they go into the product.
+    pub(super) keys: Room,
+    pub(super) values: Room,
+    /// For a scheme with a forget gate: the sum of the logarithms up to every token, in one column.
+    pub(super) gates: Room,
+    /// How much of each room is used.
+    tokens: usize,
+}
+
+/// `[batch, heads, room, width]`; nothing before the first tokens.
+type Room = Option<Tensor<4>>;
+
+/// The room of a cache that begins, in tokens.
+const ROOM: usize = 64;
+
+impl Cache {
+    /// The number of tokens in each row of the cached batch.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Appends keys and values of further tokens, and the sums of their gates if there are gates.
+    pub(super) fn extend(&mut self, [keys, values]: [Tensor<4>; 2], gates: Option<Tensor<4>>) {
+        let seq = keys.dims()[2];
+        assert!(
+            self.tokens == 0 || self.gates.is_some() == gates.is_some(),
+            "a cache is for one scheme: the scheme of its tokens has a forget gate and that of the new tokens has none, or the \
+             other way round"
+        );
+        append(&mut self.keys, self.tokens, keys);
+        append(&mut self.values, self.tokens, values);
+        if let Some(gates) = gates {
+            append(&mut self.gates, self.tokens, gates);
+        }
+        self.tokens += seq;
+    }
+
+    /// What a room holds, `[batch, heads, tokens, width]`.
+    pub(super) fn all(&self, room: &Room) -> Tensor<4> {
+        let room = room.as_ref().expect("the cache holds tokens");
+        room.clone().narrow(2, 0, self.tokens)
+    }
+}
+
+/// Writes what belongs to further tokens behind the `used` tokens of a room, or of a larger one.
+fn append(room: &mut Room, used: usize, more: Tensor<4>) {
+    let [batch, heads, seq, width] = more.dims();
+    let tokens = used + seq;
+    let wider = |like: &Tensor<4>| {
+        let shape = [batch, heads, (tokens + tokens / 2).max(ROOM), width];
+        Tensor::zeros(shape, (&like.device(), like.dtype()))
+    };
+    let target = match room.take() {
+        None => wider(&more),
+        Some(cached) => {
+            let [cached_batch, cached_heads, of_cache, cached_width] = cached.dims();
+            assert_eq!(
+                [batch, heads, width],
+                [cached_batch, cached_heads, cached_width],
+                "batch, heads and width of the tokens, and those of their cache"
+            );
+            match tokens <= of_cache {
+                true => cached,
+                false => {
+                    let all = [0..batch, 0..heads, 0..used, 0..width];
+                    let cached = cached.slice(all.clone());
+                    wider(&cached).slice_assign(all, cached)
+                }
+            }
+        }
+    };
+    *room = Some(target.slice_assign([0..batch, 0..heads, used..tokens, 0..width], more));
+}

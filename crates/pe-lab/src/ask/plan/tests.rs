@@ -1,0 +1,234 @@
+use super::*;
+use crate::ask::StudySpec;
+use crate::stats::FEWEST_SEEDS;
+
+#[test]
+fn every_preset_is_a_plan_of_enough_seeds() {
+    for (name, _) in PRESETS {
+        let plan = Plan::preset(name).unwrap();
+        assert!(plan.schemes.is_some() && plan.tasks.is_some());
+        // Fewer seeds prove nothing.
+        let seeds = plan.seeds.unwrap().list().unwrap();
+        assert!(seeds.len() >= FEWEST_SEEDS, "{name}: {seeds:?}");
+    }
+    // A study that does not say how many has enough too.
+    let (spec, _) = StudySpec::of(Plan::parse("tasks = [\"reverse\"]").unwrap()).unwrap();
+    assert!(spec.seeds.len() >= FEWEST_SEEDS, "{:?}", spec.seeds);
+    let message = Plan::preset("slow").unwrap_err().to_string();
+    assert!(message.contains("quick, standard, full, lm"), "{message}");
+}
+
+#[test]
+fn what_a_preset_chose_for_its_tasks_is_not_taken_for_others() {
+    let asking = |text: &str| {
+        let quick = Plan::preset("quick").unwrap();
+        let over = Plan::parse(text).unwrap();
+        quick.for_tasks_of(&over).overridden_by(over)
+    };
+    let quick = Plan::preset("quick").unwrap();
+    assert!(quick.steps.is_some() && quick.recipe.is_some() && quick.model.is_some());
+    for own in [
+        "seeds = 5",
+        "tasks = [\"majority\", \"shift3\", \"digits\"]",
+    ] {
+        let plan = asking(own);
+        assert_eq!(
+            (plan.recipe, plan.model),
+            (quick.recipe.clone(), quick.model.clone())
+        );
+        let Some(Steps::ByTask(steps)) = plan.steps else {
+            panic!("{own}: it has the steps of its tasks");
+        };
+        assert_eq!(steps["digits"], 1000.into());
+    }
+    let others = [
+        "tasks = [\"digits\"]",
+        "tasks = [\"digits\", \"shift3\", \"reverse\"]",
+        "tasks = \"all\"",
+        "data = \"rows.csv\"",
+    ];
+    for other in others {
+        let plan = asking(other);
+        assert_eq!(
+            (plan.steps, plan.recipe, plan.model),
+            (None, None, None),
+            "{other}"
+        );
+        assert_eq!(
+            (plan.schemes, plan.seeds),
+            (quick.schemes.clone(), quick.seeds.clone())
+        );
+    }
+    let own_recipe = asking("tasks = [\"reverse\"]\n[recipe]\nbatch_size = 8").recipe;
+    assert_eq!(own_recipe.map(|recipe| recipe.batch_size), Some(8));
+}
+
+/// A field at its default is not written, so that specs that are there stay what they are; one that does not exist lists all.
+#[test]
+fn model_and_recipe_have_these_fields_in_a_file() {
+    let read = |text: &str| Plan::parse(text).map_err(|error| error.to_string());
+    let plan = read(
+        "[model]\nnorm = \"post\"\nactivation = \"silu\"\ndropout = 0.1\n\
+             [recipe]\nschedule = \"constant\"\nweight_decay = 0.01\nwarmup_steps = 5",
+    )
+    .unwrap();
+    let again = read(&toml::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(again, plan);
+    let written = |plan: &Plan| serde_json::to_value(plan).unwrap();
+    let usual = Plan {
+        model: Some(ModelSpec::default()),
+        recipe: Some(Recipe::default()),
+        ..Plan::default()
+    };
+    let names = |part: &str, plan: &Plan| -> Vec<String> {
+        written(plan)[part]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    assert_eq!(
+        names("model", &usual),
+        ["d_ff", "d_model", "heads", "layers"]
+    );
+    let recipe = [
+        "batch_size",
+        "beta_2",
+        "clip_norm",
+        "learning_rate",
+        "warmup_steps",
+    ];
+    assert_eq!(names("recipe", &usual), recipe);
+    for (part, added) in [
+        ("model", &["network", "norm", "activation", "dropout"][..]),
+        ("recipe", &["schedule", "weight_decay"]),
+    ] {
+        let said = read(&format!("[{part}]\nweights = 3")).unwrap_err();
+        let known = names(part, &usual).into_iter();
+        for name in known.chain(added.iter().map(|name| name.to_string())) {
+            assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+        }
+    }
+    let said = read("[model]\nnorm = \"first\"").unwrap_err();
+    assert!(said.contains("`pre`") && said.contains("`post`"), "{said}");
+    // And of the plan itself.
+    let said = read("weights = 3").unwrap_err();
+    for name in [
+        "schemes",
+        "causal",
+        "data",
+        "test_scalings",
+        "recipe",
+        "model",
+    ] {
+        assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    for (text, said) in [
+        ("schemes = [\"none\"]\nseed = 3", "line 2"),
+        ("seeds = \"three\"", "a number of seeds, such as 3"),
+        ("seeds = -1", "a number of seeds, such as 3"),
+        ("steps = \"many\"", "a number of steps, such as 500"),
+        ("steps = \"autoo\"", "`autoo` is neither"),
+        ("seeds = 2\nsteps = \"auto:0\"", "line 2"),
+        ("steps = \"auto:0\"", "`auto:0` asks for 0 steps"),
+        ("steps = -1", "-1 is no number of steps"),
+        ("steps = 1.5", "a number of steps, such as 500"),
+        (
+            "steps = { reverse = \"auto:9..8\" }",
+            "above its limit of 8",
+        ),
+        (
+            "tasks = [\"digits\"]\ndata = \"x.csv\"",
+            "name one of the two",
+        ),
+        ("until = \"bored\"", "expected `decided`"),
+        ("[recipe]\nbatch = 3", "batch"),
+        ("[model]\nd_model = -1", "d_model"),
+        ("schemes = \"some\"", "such as [\"none\"], or \"all\""),
+    ] {
+        let message = Plan::parse(text).unwrap_err().to_string();
+        assert!(message.contains(said), "{text}: {message}");
+    }
+}
+
+#[test]
+fn a_flag_overrides_the_file_and_data_stands_for_tasks() {
+    let names = |list: &[&str]| {
+        let names: Vec<String> = list.iter().map(|name| name.to_string()).collect();
+        Some(Names::from(names))
+    };
+    let base = Plan {
+        tasks: names(&["all"]),
+        seeds: Some(Seeds::Count(2)),
+        ..Plan::default()
+    };
+    assert_eq!(base.tasks, Some(Names::All(All::All)));
+    let data = Plan {
+        data: Some("x.csv".into()),
+        ..Plan::default()
+    };
+    let plan = base.clone().overridden_by(data.clone());
+    assert_eq!((plan.tasks, plan.seeds), (None, Some(Seeds::Count(2))));
+    assert_eq!(plan.data, Some("x.csv".into()));
+    let tasks = Plan {
+        tasks: names(&["reverse"]),
+        ..Plan::default()
+    };
+    let plan = data.clone().overridden_by(tasks.clone());
+    assert_eq!((plan.tasks, plan.data), (tasks.tasks.clone(), None));
+    let by_task = |steps: &[(&str, usize)]| {
+        let steps = steps
+            .iter()
+            .map(|(task, n)| (task.to_string(), StepCount::from(*n)));
+        Some(Steps::ByTask(steps.collect()))
+    };
+    let with_steps = Plan {
+        steps: by_task(&[("reverse", 500), ("digits", 300), ("data", 200)]),
+        ..base.clone()
+    };
+    for (over, steps) in [
+        (tasks, by_task(&[("reverse", 500)])),
+        (base, by_task(&[("reverse", 500), ("digits", 300)])),
+        (data, by_task(&[("data", 200)])),
+        // The tasks of folds have other names.
+        (
+            Plan {
+                folds: Some(5),
+                ..Plan::default()
+            },
+            by_task(&[("reverse", 500), ("digits", 300)]),
+        ),
+        (Plan::default(), with_steps.steps.clone()),
+    ] {
+        assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
+    }
+}
+
+#[test]
+fn names_of_a_command_line_are_trimmed_and_none_is_lost_beside_all() {
+    let of = |text: &str| {
+        let names: Vec<String> = text.split(',').map(String::from).collect();
+        let all = ["a", "b", "c"].map(String::from).into_iter();
+        Names::from(names).of(all)
+    };
+    assert_eq!(of("b, a"), ["b", "a"]);
+    assert_eq!(of(" all "), ["a", "b", "c"]);
+    assert_eq!(of("all,b"), ["a", "b", "c"]);
+    assert_eq!(of("all,bb"), ["a", "b", "c", "bb"]);
+    assert!(of(",").is_empty());
+}
+
+#[test]
+fn seeds_are_counted_or_listed_within_bounds() {
+    assert_eq!(Seeds::Count(3).list().unwrap(), [1, 2, 3]);
+    assert_eq!(Seeds::These(vec![9, 7]).list().unwrap(), [9, 7]);
+    for wrong in [Seeds::Count(0), Seeds::Count(1001), Seeds::These(vec![])] {
+        let message = wrong.list().unwrap_err().to_string();
+        assert!(message.contains("from 1 to 1000"), "{message}");
+    }
+}

@@ -1,0 +1,99 @@
+//! For how many steps each task of a study is trained on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ask::plan::Steps;
+use crate::ask::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
+use crate::ask::tasks::Tasks;
+use crate::error::LabError;
+
+/// A task, and for how many steps to train on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSteps {
+    /// The task's name.
+    pub name: String,
+    /// Optimizer steps; with `auto_from` the most of one training.
+    pub steps: usize,
+    /// The steps of the first training of trials that go on until they have converged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_from: Option<usize>,
+}
+
+impl TaskSteps {
+    /// `1500 steps`, or `1500 to 6000 steps`.
+    pub fn in_words(&self) -> String {
+        steps_in_words(self.auto_from, self.steps)
+    }
+
+    /// A name for the number of steps, as [`TrialSpec::steps_id`](crate::ask::TrialSpec::steps_id).
+    pub fn steps_id(&self) -> String {
+        steps_id(self.auto_from, self.steps)
+    }
+
+    /// What a person writes for these steps.
+    pub(super) fn asked(&self) -> StepCount {
+        match self.auto_from {
+            None => StepCount::Fixed(self.steps),
+            Some(first) => StepCount::Auto {
+                first: Some(first),
+                limit: Some(self.steps),
+            },
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), LabError> {
+        check_steps(&self.name, self.steps)?;
+        let Some(first) = self.auto_from else {
+            return Ok(());
+        };
+        match (1..=self.steps).contains(&first) {
+            true => Ok(()),
+            false => Err(LabError::Usage(format!(
+                "the first training of `{}` has {first} steps; it takes from 1 to its limit of {}",
+                self.name, self.steps
+            ))),
+        }
+    }
+}
+
+/// The tasks with their steps: those of the plan, or else the task's own number.
+pub(super) fn of_tasks(
+    names: &[String],
+    plan: Option<Steps>,
+    tasks: &Tasks,
+) -> Result<Vec<TaskSteps>, LabError> {
+    if let Some(Steps::ByTask(by_task)) = &plan
+        && let Some(stray) = by_task.keys().find(|name| !names.contains(name))
+    {
+        return Err(LabError::Usage(format!(
+            "steps are given for the task `{stray}`, which is not in the study"
+        )));
+    }
+    let mut with_steps = Vec::new();
+    for name in names {
+        let own = tasks.get(name)?.steps();
+        let asked = match &plan {
+            None => None,
+            Some(Steps::All(steps)) => Some(*steps),
+            Some(Steps::ByTask(by_task)) => by_task.get(name).copied(),
+        };
+        let (steps, auto_from) = asked.unwrap_or(own.into()).on(own);
+        let task = TaskSteps {
+            name: name.clone(),
+            steps,
+            auto_from,
+        };
+        task.check()?;
+        with_steps.push(task);
+    }
+    Ok(with_steps)
+}
+
+fn check_steps(task: &str, steps: usize) -> Result<(), LabError> {
+    match (1..=MAX_STEPS).contains(&steps) {
+        true => Ok(()),
+        false => Err(LabError::Usage(format!(
+            "{steps} steps were asked for `{task}`; it takes from 1 to {MAX_STEPS}"
+        ))),
+    }
+}

@@ -1,0 +1,113 @@
+//! What `compare` says of a study before it runs.
+
+use std::path::Path;
+
+use crate::ask::in_words as learning_rates;
+use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks};
+use crate::device;
+use crate::error::LabError;
+use crate::run::Estimate;
+
+/// A study, and what of it is to be run.
+pub(super) struct About<'a> {
+    pub spec: &'a StudySpec,
+    pub tasks: &'a Tasks,
+    /// The trials of the whole study, those that are left, and those that choose learning rates.
+    pub trials: usize,
+    pub waiting: usize,
+    pub tuning: usize,
+    pub shard: Option<Shard>,
+}
+
+impl About<'_> {
+    /// The data, and what is run where, `jobs` at a time for this reason.
+    pub fn lines(&self, jobs: usize, why: &str, out: &Path) -> Result<Vec<String>, LabError> {
+        let Self {
+            spec,
+            tasks,
+            trials,
+            waiting,
+            ..
+        } = *self;
+        let data = tasks.data().into_iter().flat_map(|data| data.describe());
+        let mut lines: Vec<String> = data.cloned().collect();
+        lines.extend(AtResolution::describe(spec, tasks));
+        lines.push(format!(
+            "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            if spec.until.is_some() { "up to " } else { "" },
+            what_runs(spec),
+            device::describe(&spec.device)?,
+            out.display()
+        ));
+        lines.extend(short_warm_ups(spec));
+        if let Some(shard) = self.shard {
+            lines.push(format!("{waiting} of them are left in part {shard}"));
+        } else if waiting < trials {
+            lines.push(format!(
+                "{} of them are there already and are kept; {waiting} are new",
+                trials - waiting
+            ));
+        }
+        if let Some(tune) = &spec.tune {
+            lines.push(format!(
+                "before it {} trainings at seed {} choose the learning rates of the schemes among {}",
+                self.tuning,
+                tune.seed,
+                learning_rates(&tune.rates)
+            ));
+        }
+        Ok(lines)
+    }
+
+    /// How long it takes.
+    pub fn estimate(&self, estimate: Option<&Estimate>) -> String {
+        match estimate {
+            Some(estimate) => format!(
+                "{} {} on this machine, as {} short trials tell",
+                match self.spec.until {
+                    Some(_) => "at most about",
+                    None => "about",
+                },
+                estimate.in_words(),
+                estimate.measured
+            ),
+            None if self.waiting + self.tuning == 0 => "nothing is left to run".to_string(),
+            None => "how long it takes cannot be told: a short trial failed".to_string(),
+        }
+    }
+}
+
+/// One line that says what a study runs.
+fn what_runs(spec: &StudySpec) -> String {
+    let tasks = spec.tasks.iter().map(|task| match task.auto_from {
+        None => format!("{} for {}", task.name, task.in_words()),
+        Some(_) => format!("{} until it has converged ({})", task.name, task.in_words()),
+    });
+    let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
+    format!(
+        "schemes {}; tasks {}; seeds {}; batch size {}",
+        spec.schemes.join(", "),
+        tasks.collect::<Vec<_>>().join(", "),
+        seeds.join(", "),
+        spec.recipe.batch_size
+    )
+}
+
+/// A line for each task whose training is so short that the warm-up of the recipe is cut.
+fn short_warm_ups(spec: &StudySpec) -> Vec<String> {
+    let of_task = |task: &TaskSteps| {
+        let (steps, asked) = (
+            task.auto_from.unwrap_or(task.steps),
+            spec.recipe.warmup_steps,
+        );
+        let taken = spec.recipe.warm_up(steps);
+        (taken < asked).then(|| {
+            format!(
+                "{}: the warm-up of {asked} steps is cut to {taken}, half of the training of {steps}: so short a training \
+                 may tell little",
+                task.name
+            )
+        })
+    };
+    spec.tasks.iter().filter_map(of_task).collect()
+}

@@ -1,0 +1,195 @@
+use super::*;
+use crate::task::{Answer, Digits, Readout, Reverse, Sample};
+
+fn init(scheme: &str, seed: u64) -> Model {
+    let device = Device::flex().autodiff();
+    let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap();
+    Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
+}
+
+#[test]
+fn parameters_are_those_of_the_reference_model() {
+    // Per layer: 4 projections 64×64 + 64, two norms, 64→256→64; around them: 10 tokens, the
+    // last norm and 8 classes.
+    let layer = 4 * (64 * 64 + 64) + 2 * 128 + (64 * 256 + 256) + (256 * 64 + 64);
+    let shared = 10 * 64 + 2 * layer + 128 + (64 * 8 + 8);
+    let none = init("none", 1);
+    assert_eq!((none.num_params(), none.position_parameters()), (shared, 0));
+    assert_eq!(init("sinusoidal", 1).num_params(), shared);
+    // A gain is 1 parameter. T5 has 32 buckets and KERPLE 2 parameters for each of 4 heads. FIRE
+    // has a network 1 → 32 → 4, c and L.
+    let fire = (32 + 32) + (32 * 4 + 4) + 2;
+    for (name, parameters) in [
+        ("learned", 82 * 64),
+        ("rotary", 0),
+        ("alibi", 0),
+        ("t5", 32 * 4),
+        ("kerple", 2 * 4),
+        ("fire", fire),
+        ("scaled_sinusoidal", 1),
+        ("time2vec", 2 * 64),
+        ("tupe", 82 * 64 + 2 * 64 * 64),
+        ("erpe", (2 * 82 - 1) * 4),
+        ("tupe_r", 82 * 64 + 2 * 64 * 64 + 32 * 4),
+        ("randomized_rotary", 0),
+    ] {
+        assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");
+    }
+}
+
+#[test]
+fn layers_that_differ_start_with_the_same_weights_and_answer_otherwise() {
+    let device = Device::flex();
+    let at = Positions::default();
+    let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 3, 4, 5, 6, 9]], &device);
+    let read = Tensor::<1, Int>::from_ints([2], &device);
+    let of = |name: &str| {
+        let scheme = Scheme::by_name(name, &ModelSpec::default(), 82).unwrap();
+        let sizes = ModelSpec::default();
+        let model = Model::init(&sizes, &Reverse, &scheme, 1, &device).unwrap();
+        let logits = model.forward(tokens.clone(), None, &at, Some(read.clone()));
+        let logits = logits.into_data().try_to_vec::<f32>().unwrap();
+        (parameter_bits(&model), logits)
+    };
+    let (weights, plain) = of("rotary");
+    let mut seen = vec![plain];
+    for name in [
+        "rotary(base=100)",
+        "rotary(share=0.25)",
+        "rotary(nope_every=2)",
+        "rotary(window=2)",
+        "rotary(window=2,global_every=2)",
+        "none",
+    ] {
+        let (of_recipe, logits) = of(name);
+        assert_eq!(of_recipe, weights, "{name}");
+        assert!(!seen.contains(&logits), "{name} answers as another scheme");
+        seen.push(logits);
+    }
+    let scheme = Scheme::by_name("rotary(nope_every=3)", &ModelSpec::default(), 82).unwrap();
+    let error = Model::init(&ModelSpec::default(), &Reverse, &scheme, 1, &device);
+    let message = error.map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("the model has 2 layers"), "{message}");
+}
+
+#[test]
+fn answers_are_read_at_their_positions_or_from_the_mean() {
+    let device = Device::flex();
+    let model = init("sinusoidal", 1).valid();
+    let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
+    let at = Positions::default();
+    let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);
+    let every = model
+        .forward(tokens.clone(), None, &at, Some(all))
+        .into_data();
+    let picked = Tensor::<1, Int>::from_ints([6, 1], &device);
+    let some = model.forward(tokens, None, &at, Some(picked)).into_data();
+    let every = every.try_to_vec::<f32>().unwrap();
+    let some = some.try_to_vec::<f32>().unwrap();
+    assert_eq!(some[..8], every[48..56]);
+    assert_eq!(some[8..], every[8..16]);
+
+    let scheme = Scheme::by_name("none", &ModelSpec::default(), 64).unwrap();
+    let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+    let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
+    assert_eq!(digits.forward(tokens, None, &at, None).dims(), [3, 10]);
+}
+
+#[test]
+fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
+    let device = Device::flex();
+    let task = crate::task::text();
+    let ids: Vec<i32> = (0..24).map(|at| at * 7 % 20).collect();
+    let tokens = Tensor::<1, Int>::from_ints(&ids[..], &device).reshape([1, 24]);
+    for name in ["sinusoidal", "learned", "rotary", "alibi", "t5"] {
+        let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
+        let sizes = ModelSpec::default();
+        let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
+        let last = Tensor::<1, Int>::from_ints([23], &device);
+        let whole = model.forward(tokens.clone(), None, &Positions::default(), Some(last));
+        let mut caches = model.caches().unwrap();
+        let mut decoded = model.decode(tokens.clone().slice_dim(1, 0..20), &mut caches);
+        for at in 20..24 {
+            decoded = model.decode(tokens.clone().slice_dim(1, at..at + 1), &mut caches);
+        }
+        let difference = (whole - decoded).abs().max().into_scalar::<f32>();
+        assert!(difference < 1e-5, "{name}: {difference}");
+    }
+}
+
+fn sequence(tokens: &[usize]) -> Sample {
+    let first = Answer {
+        position: 0,
+        class: 0,
+    };
+    Sample::new(tokens.to_vec(), vec![first])
+}
+
+fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
+    let batch = TensorBatch::new(samples, task.readout(), &Device::flex());
+    let logits = model.forward(batch.input, batch.padding, &batch.positions, batch.read);
+    logits.into_data().try_to_vec().unwrap()
+}
+
+#[test]
+fn a_padded_batch_is_answered_as_each_row_alone() {
+    let rows = [
+        sequence(&[3, 1, 4, 1, 5, 2]),
+        sequence(&[2]),
+        sequence(&[7, 0, 6]),
+    ];
+    for task in [&Digits as &dyn Task, &Reverse] {
+        for name in Scheme::names() {
+            let device = Device::flex();
+            let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
+            if scheme.needs_grid() {
+                continue; // its inputs always fill the grid, so there is no padding
+            }
+            let model = Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap();
+            let together = logits(&model, task, &rows);
+            let alone: Vec<f32> = rows
+                .iter()
+                .flat_map(|row| logits(&model, task, std::slice::from_ref(row)))
+                .collect();
+            assert_eq!(together.len(), alone.len());
+            for (a, b) in together.iter().zip(&alone) {
+                assert!((a - b).abs() < 1e-5, "{name}: {a} padded, {b} alone");
+            }
+            // The rows differ, so the comparison means something.
+            assert!((alone[0] - alone[task.classes()]).abs() > 1e-3);
+        }
+    }
+}
+
+#[test]
+fn the_tokens_at_padding_make_no_difference() {
+    let device = Device::flex();
+    let scheme = Scheme::by_name("learned", &ModelSpec::default(), 64).unwrap();
+    let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+    let read = |tokens: [[i32; 3]; 2]| {
+        let padding = [[false, true, true], [false, false, false]];
+        let logits = model.forward(
+            Tensor::<2, Int>::from_data(tokens, &device),
+            Some(Tensor::from_data(padding, &device)),
+            &Positions::default(),
+            None,
+        );
+        logits.into_data().try_to_vec::<f32>().unwrap()
+    };
+    assert_eq!(read([[5, 0, 0], [1, 2, 3]]), read([[5, 9, 16], [1, 2, 3]]));
+    assert_ne!(read([[5, 0, 0], [1, 2, 3]]), read([[5, 0, 0], [1, 2, 4]]));
+}
+
+#[test]
+fn padding_gets_no_gradient() {
+    let device = Device::flex().autodiff();
+    let scheme = Scheme::by_name("none", &ModelSpec::default(), 64).unwrap();
+    let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+    let rows = [sequence(&[3, 4, 5]), sequence(&[6])];
+    let batch = TensorBatch::new(&rows, Readout::MeanPooled, &device);
+    let gradients = model.loss(batch).backward();
+    let table = model.tokens().unwrap().grad(&gradients).unwrap();
+    let table = table.into_data().try_to_vec::<f32>().unwrap();
+    let of = |token: usize| table[token * 64..][..64].iter().any(|g| *g != 0.0);
+    assert_eq!([of(0), of(1), of(3), of(6)], [false, false, true, true]);
+}

@@ -1,0 +1,103 @@
+//! How the template writes values.
+
+use std::collections::BTreeMap;
+
+use minijinja::value::{Value, ValueKind};
+use minijinja::{AutoEscape, Environment};
+
+use crate::console::visible;
+use crate::grouped::grouped;
+use crate::report::number::fixed;
+use crate::report::words::p_text;
+
+/// The template engine with the filters of the page.
+pub(super) fn environment() -> Environment<'static> {
+    let mut page = Environment::new();
+    page.set_auto_escape_callback(|_| AutoEscape::Html);
+    page.add_filter(
+        "fixed",
+        |value: Value, decimals: usize| match f64::try_from(value) {
+            // A true minus sign, which is as wide as a digit.
+            Ok(number) => fixed(number, decimals).replace('-', "\u{2212}"),
+            Err(_) => "\u{2013}".to_string(),
+        },
+    );
+    // Settings are 32-bit floats, so only the digits of a 32-bit float are shown.
+    page.add_filter("plain", |value: Value| match value.kind() {
+        ValueKind::Number => f64::try_from(value.clone())
+            .map_or(value.to_string(), |number| (number as f32).to_string()),
+        _ => value.to_string(),
+    });
+    page.add_filter("p_value", |value: Value| {
+        f64::try_from(value).map_or("\u{2013}".into(), p_text)
+    });
+    page.add_filter("thousands", |value: Value| match f64::try_from(value) {
+        Ok(number) => thousands(number),
+        Err(_) => "\u{2013}".into(),
+    });
+    // The rest stays as it is: it may hold the name of a column.
+    page.add_filter("begun", |text: String| {
+        let mut letters = text.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(letters).collect::<String>()
+    });
+    page.add_filter("value", |seed: Value| {
+        let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
+        ["accuracy", "bits", "error", "score"]
+            .into_iter()
+            .find_map(of)
+    });
+    page.add_filter("span", |value: Value| match value.kind() {
+        ValueKind::Seq => {
+            let numbers = value.try_iter().into_iter().flatten();
+            let mut texts: Vec<String> = numbers
+                .filter_map(|number| f64::try_from(number).ok().map(thousands))
+                .collect();
+            texts.dedup();
+            texts.join("\u{2013}")
+        }
+        _ => "\u{2013}".into(),
+    });
+    page
+}
+
+/// A JSON value as the template engine's own type.
+pub(super) fn value(json: serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => Value::from(()),
+        Json::Bool(flag) => Value::from(flag),
+        Json::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => Value::from(whole),
+            (None, Some(number)) => Value::from(number),
+            (None, None) => Value::from(number.to_string()),
+        },
+        // Names and reasons may hold what a browser would obey.
+        Json::String(text) => Value::from(visible(&text).into_owned()),
+        Json::Array(items) => items.into_iter().map(value).collect(),
+        Json::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields: BTreeMap<_, _> = fields
+                .map(|(name, field)| (visible(&name).into_owned(), value(field)))
+                .collect();
+            Value::from(fields)
+        }
+    }
+}
+
+/// A number without decimals, with a narrow space between its thousands.
+fn thousands(number: f64) -> String {
+    grouped(number.round().max(0.0) as usize, '\u{202f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!(thousands(7.0), "7");
+        assert_eq!(thousands(1234.4), "1\u{202f}234");
+        assert_eq!(thousands(1_234_567.0), "1\u{202f}234\u{202f}567");
+    }
+}
