@@ -171,11 +171,17 @@ fn is_nearly(row: &[u32], other: &[u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dates::Clock;
     use super::super::rows::Row;
+    use super::super::times::{Named, Times};
     use super::*;
 
     /// Rows to train on and as many to test on, of these tokens.
     fn alike(train: Vec<Vec<u32>>, tested: Vec<Vec<u32>>) -> Alike {
+        alike_at(train, tested, None)
+    }
+
+    fn alike_at(train: Vec<Vec<u32>>, tested: Vec<Vec<u32>>, times: Option<Times>) -> Alike {
         let places: Vec<usize> = (0..train.len() + tested.len()).collect();
         let (first, second) = places.split_at(train.len());
         let rows = [train, tested].concat().into_iter();
@@ -186,11 +192,34 @@ mod tests {
             labels: Vec::new(),
             answers: None,
             targets: None,
-            times: None,
+            times,
             written: None,
             channels: None,
         };
         Alike::of(&data, first, second)
+    }
+
+    #[test]
+    fn rows_of_other_times_are_not_alike() {
+        let rows = vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 40];
+        let at = |gap: &dyn Fn(usize, usize) -> f64| {
+            let mut times = Times::new(Named::Stamps, Clock::Numbers);
+            for row in 0..80 {
+                let mut at = 0.0;
+                let mut next = |step| {
+                    at += gap(row, step);
+                    at
+                };
+                times.add(&(0..8).map(&mut next).collect::<Vec<_>>());
+            }
+            alike_at(rows.clone(), rows.clone(), Some(times)).found
+        };
+        assert_eq!(at(&|row, step| (1 + row + 100 * step) as f64), 0);
+        // One gap alone is another one.
+        assert_eq!(
+            at(&|row, step| if step == 3 { row as f64 + 1.0 } else { 1.0 }),
+            40
+        );
     }
 
     fn random(rows: usize, length: usize, words: u32, seed: u64) -> Vec<Vec<u32>> {

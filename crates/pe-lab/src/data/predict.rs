@@ -164,12 +164,11 @@ fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Foun
 /// What there is to predict of these rows.
 fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> {
     let Found {
-        rows,
+        mut rows,
         about,
         names,
-        notes,
+        mut notes,
     } = found;
-    let (mut rows, mut notes) = (rows, notes);
     match (task.times(), &rows.times) {
         (Some(unit), Some(times)) => unit.check(times)?,
         (Some(_), None) => {

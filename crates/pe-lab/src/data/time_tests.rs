@@ -229,7 +229,6 @@ fn equal_numbers_at_other_times_are_other_rows() {
         "{text}"
     );
     assert!(!text.contains("sequences under more than one"), "{text}");
-    assert!(!text.contains("nearly the same"), "{text}");
     // By the order alone, all of one length are one sequence, of both classes.
     let alone = Reading {
         order_alone: true,
