@@ -221,7 +221,7 @@ impl StudySpec {
         let tokenizer = self.data.as_ref().and_then(|data| data.tokenizer.as_ref());
         let labels = self.data.as_ref().and_then(|data| data.labels.as_ref());
         let reading = self.data.as_ref().map(|data| {
-            let mut reading = data.reading_again();
+            let mut reading = data.reading.clone();
             // What a plan of a text leaves open is the next token.
             if data.format == Format::Text && reading.objective.is_none() {
                 reading.objective = Some(Objective::Masked);

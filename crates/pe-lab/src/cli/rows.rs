@@ -120,7 +120,6 @@ impl Rows {
             time: self.time.clone(),
             size: self.size,
             patch: self.patch,
-            order_alone: false,
         };
         Plan {
             test: self.test.clone(),

@@ -174,15 +174,10 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         bytes: spec.bytes,
         test: None,
         folds: *folds,
-        // Whether times say the order alone is kept as `times`.
-        reading: Reading {
-            order_alone: false,
-            ..reading.clone()
-        },
+        reading: reading.clone(),
         vocabulary: None,
         tokenizer: None,
         labels: None,
-        times: false,
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
@@ -266,8 +261,7 @@ fn of_rows(
         spec.labels = Some(spec_of(source, file).map_err(of(file))?);
     }
     let mut rows = collector.finish();
-    notes.extend(rows.settle_times(reading.order_alone));
-    spec.times = rows.times.is_some();
+    notes.extend(rows.settle_times(false));
     // What is wrong with the test is said of its file.
     let tasks = labelled(&rows, spec, in_file);
     let (tasks, mut description) = tasks.map_err(|problem| match (&problem, test) {
@@ -338,7 +332,6 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         folds: None,
         reading: reading.clone(),
         labels: None,
-        times: false,
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
         tokenizer: match &source.tokenizer {
             None => None,

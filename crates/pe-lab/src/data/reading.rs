@@ -130,10 +130,6 @@ pub struct Reading {
     /// The side in pixels of the patches of images; of rows of numbers, how many steps make a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<usize>,
-    /// Whether the times of whole series say their order alone, as in a study that was made without them: see
-    /// [`DataSpec::reading_again`](super::DataSpec::reading_again). No file says it.
-    #[serde(skip)]
-    pub order_alone: bool,
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -123,22 +123,9 @@ pub struct DataSpec {
     /// The table of the classes of rows, by their ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<FileSpec>,
-    /// Whether whole series have times, which are positions. Studies that were made when times said the order alone do not say
-    /// so.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub times: bool,
 }
 
 impl DataSpec {
-    /// How the study's copy of the data is read, so that it gives the same numbers.
-    pub fn reading_again(&self) -> Reading {
-        Reading {
-            // Those of `.ts` files that were read without times had equal steps.
-            order_alone: !self.times && self.reading.id.is_some(),
-            ..self.reading.clone()
-        }
-    }
-
     /// What a label is called.
     pub(super) fn label(&self) -> &str {
         match (&self.reading.label, self.format) {

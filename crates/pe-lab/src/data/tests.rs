@@ -168,7 +168,6 @@ fn a_spec_is_the_name_the_format_and_the_bytes() {
         reading: Reading::default(),
         vocabulary: None,
         tokenizer: None,
-        times: false,
         labels: None,
     };
     assert_eq!(*task.spec(), spec);

@@ -118,7 +118,6 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
         vocabulary: None,
         tokenizer: None,
         labels: None,
-        times: false,
     };
     let (tasks, mut description) = labelled(&collector.finish(), &spec, in_file)?;
     description.push(format!(

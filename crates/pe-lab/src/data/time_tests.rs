@@ -98,7 +98,7 @@ fn uneven_times_of_both_forms_are_positions() {
         (&of_table, "the times of `day`"),
         (&of_stamps, "the time stamps"),
     ] {
-        assert!(data.spec().times && data.task().has_times());
+        assert!(data.task().has_times());
         let text = said(data);
         // Steps of 1 and of 3 to 4; of 3 to 5 steps of a series, those at 0, 2 and 4 are short in one class.
         for line in [
@@ -141,7 +141,7 @@ fn equal_steps_stay_the_order_and_other_series_with_other_steps_make_them_times(
         text
     };
     let data = read("a.csv", &even(&|_| 2), by_patient()).unwrap();
-    assert!(!data.spec().times && !data.task().has_times());
+    assert!(!data.task().has_times());
     let line =
         "the times of `day` rise by 2 in every series, so positions are the numbers of steps";
     assert!(said(&data).contains(line), "{}", said(&data));
@@ -152,7 +152,7 @@ fn equal_steps_stay_the_order_and_other_series_with_other_steps_make_them_times(
     );
 
     let data = read("a.csv", &even(&|of| 1 + of % 2), by_patient()).unwrap();
-    assert!(data.spec().times && data.task().has_times());
+    assert!(data.task().has_times());
     for sample in tested(data.task().as_ref()) {
         let gaps = gaps(&sample);
         assert!(
@@ -229,13 +229,6 @@ fn equal_numbers_at_other_times_are_other_rows() {
         "{text}"
     );
     assert!(!text.contains("sequences under more than one"), "{text}");
-    // By the order alone, all of one length are one sequence, of both classes.
-    let alone = Reading {
-        order_alone: true,
-        ..by_patient()
-    };
-    let refused = read("a.csv", &twice, alone).unwrap_err();
-    assert!(refused.contains("different sequence"), "{refused}");
 }
 
 #[test]
@@ -327,47 +320,30 @@ fn others_are_predicted_in_the_unit_of_the_study() {
 }
 
 #[test]
-fn a_study_that_was_made_without_times_is_read_without_them() {
+fn a_study_of_equal_steps_predicts_series_of_other_steps_by_their_order() {
     let folder = tempfile::tempdir().unwrap();
     // Numbers that differ, so that rows differ without times too.
-    let text: String = visits(0..60)
-        .lines()
-        .enumerate()
-        .map(|(at, line)| match line.rsplit_once(".5,") {
-            Some((before, behind)) => format!("{before}.{at},{behind}\n"),
-            None => format!("{line}\n"),
-        })
-        .collect();
-    let source = Source {
-        reading: by_patient(),
-        ..write(folder.path(), "a.csv", &text)
+    let row = |of: usize| {
+        let steps = (0..4).map(|step| format!("({step},{step}.{of})"));
+        format!(
+            "{}:{}\n",
+            steps.collect::<Vec<_>>().join(","),
+            ["ill", "well"][of % 2]
+        )
     };
-    let new = DataTask::read(&source).unwrap();
-    let spec = serde_json::to_string(new.spec()).unwrap();
-    assert!(spec.contains(r#""times":true"#), "{spec}");
-    let old: DataSpec = serde_json::from_str(&spec.replace(r#","times":true"#, "")).unwrap();
-    assert!(new.spec().times && !old.times);
-    let again = DataTask::read(&Source {
-        reading: old.reading_again(),
-        ..source.clone()
-    });
-    let again = again.unwrap();
-    assert_eq!(again.spec(), &old);
-    assert!(!again.task().has_times());
-    let line = "the steps of the times of `day` differ; they say the order alone, as in the study, and each counts as one step";
-    assert!(said(&again).contains(line), "{}", said(&again));
-    let others = again.to_predict(NAME, &source.file).unwrap();
+    let text = stamped(0..0) + &(0..40).map(row).collect::<String>();
+    let source = write(folder.path(), "even.ts", &text);
+    let study = DataTask::read(&source).unwrap();
+    assert!(!study.task().has_times());
+    let uneven = write(folder.path(), "uneven.ts", &stamped(40..50));
+    let others = study.to_predict(NAME, &uneven.file).unwrap();
+    let said = "they say the order alone, as in the study, and each counts as one step";
     assert!(
-        others.notes.contains(&line.to_string()),
+        others.notes.iter().any(|note| note.contains(said)),
         "{:?}",
         others.notes
     );
     assert!(others.samples.iter().all(|sample| sample.times.is_none()));
-    let kept = DataTask::read(&Source {
-        reading: new.spec().reading_again(),
-        ..source
-    });
-    assert_eq!(kept.unwrap().spec(), new.spec());
 }
 
 #[test]

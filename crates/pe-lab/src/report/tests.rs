@@ -21,7 +21,6 @@ fn own_data() -> DataSpec {
         reading: Reading::default(),
         vocabulary: None,
         tokenizer: None,
-        times: false,
         labels: None,
     }
 }

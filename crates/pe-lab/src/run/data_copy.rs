@@ -28,7 +28,7 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
         file: path(folder.data(spec)),
         test: spec.test.as_ref().map(|test| path(folder.test(test))),
         folds: spec.folds,
-        reading: spec.reading_again(),
+        reading: spec.reading.clone(),
         tokenizer: spec.tokenizer.as_ref().map(|of| path(folder.tokenizer(of))),
         labels: spec.labels.as_ref().map(|of| path(folder.labels(of))),
         known: is_windowed.then(|| Known {

@@ -106,7 +106,6 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             vocabulary: None,
             tokenizer: None,
             labels: None,
-            times: false,
         },
         source: source.clone(),
         description,

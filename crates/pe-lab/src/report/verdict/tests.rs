@@ -454,7 +454,6 @@ fn a_persons_file_is_named_and_its_rows_are_asked() {
             reading: Reading::default(),
             vocabulary: None,
             tokenizer: None,
-            times: false,
             labels: None,
         });
         for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
