@@ -205,6 +205,24 @@ fn packed() {
     });
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn columnar() {
+    fuzz("columnar", fuzzing::columnar::corpus(), |file| {
+        let of_time = Reading {
+            target: Some("half".into()),
+            skip_bad: 9,
+            ..Reading::default()
+        };
+        let cells = Reading {
+            columns: Some(vec!["half".into(), "whole".into()]),
+            skip_bad: 9,
+            ..Reading::default()
+        };
+        data(file, Reading::default()) | data(file, of_time) | data(file, cells)
+    });
+}
+
 #[test]
 fn series() {
     fuzz("series", corpus("series"), |file| {
