@@ -20,15 +20,15 @@ pub(super) const MAGIC: &[u8] = b"ARROW1";
 /// How a stream begins: every message of it does.
 pub(super) const STREAM: &[u8] = b"\xff\xff\xff\xff";
 
-/// The bytes of a file before its stream: the mark, and two that align what follows.
-const BEFORE: usize = 8;
+/// A stream begins at a multiple of so many bytes.
+const ALIGNED: usize = 8;
 
 /// Numbers take up to so many times the bytes of their text: eight bytes for `0` and a comma.
 const WIDER: u64 = 4;
 
 /// Whether a column holds lists.
 pub(super) fn has_lists(bytes: &[u8]) -> Result<bool, Problem> {
-    let (from, _) = stream(bytes)?;
+    let from = stream(bytes)?;
     let mut rest = &bytes[from..];
     let first = message(&mut rest)?.ok_or_else(|| damaged("it is cut off"))?;
     Ok(any_list(&schema(first.0)?))
@@ -36,8 +36,8 @@ pub(super) fn has_lists(bytes: &[u8]) -> Result<bool, Problem> {
 
 /// The table as text.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
-    let (from, is_file) = stream(&bytes)?;
-    let end = check(&bytes[from..], is_file)?;
+    let from = stream(&bytes)?;
+    let end = check(&bytes[from..])?;
     let mut rest = Buffer::from_vec(bytes).slice_with_length(from, end);
     let mut decoder = StreamDecoder::new();
     let mut table: Option<Table> = None;
@@ -60,17 +60,22 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
     Ok(table.into_text())
 }
 
-/// Where the stream begins, and whether it is that of a file.
-fn stream(bytes: &[u8]) -> Result<(usize, bool), Problem> {
+/// Where the stream begins.
+fn stream(bytes: &[u8]) -> Result<usize, Problem> {
     match bytes.starts_with(MAGIC) {
-        false => Ok((0, false)),
-        true if bytes.len() > BEFORE && bytes.ends_with(MAGIC) => Ok((BEFORE, true)),
+        false => Ok(0),
+        true if bytes.len() >= 2 * ALIGNED && bytes.ends_with(MAGIC) => {
+            // Some writers align it to more, by zeros.
+            let mut words = bytes.chunks(ALIGNED).skip(1);
+            let before = words.position(|word| word.iter().any(|byte| *byte != 0));
+            Ok(ALIGNED * (1 + before.unwrap_or(0)))
+        }
         true => Err(damaged("it does not end as such a file")),
     }
 }
 
 /// Checks every message of a stream: that it lies in the file, and how much it unpacks to. Returns where the stream ends.
-fn check(stream: &[u8], is_file: bool) -> Result<usize, Problem> {
+fn check(stream: &[u8]) -> Result<usize, Problem> {
     let (mut rest, mut sum) = (stream, 0_u64);
     while let Some((message, body)) = message(&mut rest)? {
         let batch = match message.header_type() {
@@ -86,11 +91,7 @@ fn check(stream: &[u8], is_file: bool) -> Result<usize, Problem> {
             return Err(too_large());
         }
     }
-    match is_file && rest.is_empty() {
-        // The end of the stream is behind its last message, and the places after it.
-        true => Err(damaged("it is cut off")),
-        false => Ok(stream.len() - rest.len()),
-    }
+    Ok(stream.len() - rest.len())
 }
 
 /// The bytes that the buffers of a batch unpack to.
@@ -114,12 +115,10 @@ fn unpacked(batch: RecordBatch<'_>, body: &[u8]) -> Result<u64, Problem> {
     Ok(sum)
 }
 
-/// The message at the beginning of these bytes and its body, which are the bytes behind it then. `None` at the end.
+/// The message at the beginning of these bytes and its body, which are the bytes behind it then. `None` for the mark of the end: a stream
+/// without it may be cut off between two messages.
 fn message<'a>(rest: &mut &'a [u8]) -> Result<Option<(Message<'a>, &'a [u8])>, Problem> {
     let cut = || damaged("it is cut off");
-    if rest.is_empty() {
-        return Ok(None);
-    }
     let mut number = || {
         let (first, behind) = rest.split_first_chunk::<4>()?;
         *rest = behind;

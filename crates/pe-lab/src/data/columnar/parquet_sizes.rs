@@ -93,6 +93,20 @@ struct Sum {
     values: u64,
 }
 
+impl Sum {
+    /// Counts a page, unless it is too much.
+    fn add(&mut self, page: &Page<'_>) -> Result<(), Problem> {
+        self.bytes = self.bytes.saturating_add(page.unpacked);
+        self.values = self.values.saturating_add(page.values);
+        // The text of a value takes a byte at least.
+        match page.unpacked > MAX_BYTES || self.bytes > WIDER * MAX_BYTES || self.values > MAX_BYTES
+        {
+            true => Err(too_large()),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Checks every page of a file: that it lies in the file, and how much it unpacks to.
 ///
 /// # Errors
@@ -113,11 +127,17 @@ fn check_column(bytes: &[u8], column: &ColumnChunkMetaData, sum: &mut Sum) -> Re
             &format!("the pages of {} are cut off", column.column_path()),
         )
     };
-    if column.compression() == Compression::LZ4 {
+    let packed_by = match column.compression() {
         // Its old form does not say in advance what it unpacks to.
-        return Err(Problem::Columnar(
-            "is a Parquet file packed by the LZ4 of Hadoop, which is not read; write it with snappy, zstd or gzip".into(),
-        ));
+        Compression::LZ4 => Some("the LZ4 of Hadoop"),
+        Compression::BROTLI(_) => Some("brotli"),
+        Compression::LZO => Some("LZO"),
+        _ => None,
+    };
+    if let Some(name) = packed_by {
+        return Err(Problem::Columnar(format!(
+            "is a Parquet file packed by {name}, which is not read; write it with snappy, zstd or gzip"
+        )));
     }
     let start = column.dictionary_page_offset();
     let start = usize::try_from(start.unwrap_or_else(|| column.data_page_offset()));
@@ -131,12 +151,7 @@ fn check_column(bytes: &[u8], column: &ColumnChunkMetaData, sum: &mut Sum) -> Re
         .ok_or_else(damaged)?;
     while !rest.is_empty() {
         let page = Page::of(&mut rest).ok_or_else(damaged)?;
-        sum.bytes = sum.bytes.saturating_add(page.unpacked);
-        sum.values = sum.values.saturating_add(page.values);
-        // The text of a value takes a byte at least.
-        if page.unpacked > MAX_BYTES || sum.bytes > WIDER * MAX_BYTES || sum.values > MAX_BYTES {
-            return Err(too_large());
-        }
+        sum.add(&page)?;
         let is_gzip = matches!(column.compression(), Compression::GZIP(_));
         if is_gzip && page.is_packed && !page.unpacks_by_gzip() {
             return Err(damaged());
@@ -196,5 +211,91 @@ impl<'a> Page<'a> {
         let mut unpacked = MultiGzDecoder::new(packed).take(self.unpacked + 1);
         let count = std::io::copy(&mut unpacked, &mut std::io::sink());
         count.is_ok_and(|count| count <= self.unpacked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::packed::pack;
+    use super::*;
+
+    #[test]
+    fn columns_are_a_tree_or_refused() {
+        let chain = |depth: usize| [vec![1; depth], vec![0]].concat();
+        for tree in [vec![2, 0, 0], vec![2, 1, 0, 0], vec![0], chain(DEEPEST - 1)] {
+            assert!(is_tree(&tree), "{tree:?}");
+        }
+        let many = i64::from(i32::MAX);
+        for other in [
+            vec![],
+            vec![2, 0],
+            vec![0, 0],
+            vec![many],
+            vec![-1],
+            chain(100_000),
+        ] {
+            assert!(!is_tree(&other), "{:?}", &other[..other.len().min(4)]);
+        }
+    }
+
+    /// A number of a field that follows the one before.
+    fn field(out: &mut Vec<u8>, number: u64) {
+        out.push(0x15);
+        let mut rest = number << 1;
+        while rest > 127 {
+            out.push(rest as u8 | 128);
+            rest >>= 7;
+        }
+        out.push(rest as u8);
+    }
+
+    /// A page of data whose header says these sizes.
+    fn page(unpacked: u64, packed: u64, values: u64, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in [0, unpacked, packed] {
+            field(&mut bytes, number);
+        }
+        bytes.push(0x2c);
+        field(&mut bytes, values);
+        [&bytes[..], &[0, 0], body].concat()
+    }
+
+    #[test]
+    fn a_page_that_unpacks_to_too_much_is_refused_by_its_header() {
+        let sum = |unpacked, values| {
+            let bytes = page(unpacked, 3, values, b"abcd");
+            let mut rest = &bytes[..];
+            let page = Page::of(&mut rest).unwrap();
+            assert_eq!((page.body, rest), (&b"abc"[..], &b"d"[..]));
+            let mut sum = Sum::default();
+            (0..4).try_for_each(|_| sum.add(&page))
+        };
+        assert!(sum(MAX_BYTES, MAX_BYTES / 4).is_ok());
+        let values = MAX_BYTES / 4 + 1;
+        for (unpacked, values) in [(MAX_BYTES + 1, 1), (i32::MAX as u64, 1), (1, values)] {
+            let said = sum(unpacked, values).unwrap_err().to_string();
+            assert!(said.contains("more than the 268,435,456 bytes"), "{said}");
+        }
+        let whole = page(9, 3, 1, b"abc");
+        for end in 0..whole.len() {
+            assert!(Page::of(&mut &whole[..end]).is_none(), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_gzip_page_is_not_unpacked_beyond_what_its_header_says() {
+        let body = pack(&vec![0; 1 << 20]);
+        let of = |unpacked| Page {
+            unpacked,
+            body: &body,
+            ..Page::default()
+        };
+        assert!(of(1 << 20).unpacks_by_gzip());
+        assert!(!of((1 << 20) - 1).unpacks_by_gzip());
+        let cut = Page {
+            body: &body[..body.len() / 2],
+            ..of(1 << 20)
+        };
+        assert!(!cut.unpacks_by_gzip());
     }
 }
