@@ -26,6 +26,8 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
         Ok::<_, Problem>(head)
     };
     let format = match Format::of(file, reading) {
+        // The name says what it is, and it is not read in this way.
+        Err(problem @ Problem::Reading(_)) if is_columnar(file) => return Err(problem),
         Err(problem) => return Err(why_not(&head()?, problem)),
         // `--tokens characters` makes a text of a file of any name, but not of an archive.
         Ok(Format::Text)

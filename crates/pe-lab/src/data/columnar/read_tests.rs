@@ -79,7 +79,7 @@ fn rows_of_texts_numbers_and_lists_are_those_of_the_text() {
         ("whole", Arc::new(whole)),
     ]);
     let rows = (0..ROWS).map(|row| {
-        let half = number(row).map_or(String::new(), |number| number.to_string());
+        let half = number(row).map_or(String::new(), |number| format!("{number:?}"));
         format!("{},{half},{}\n", ["x", "y"][row % 2], row * row % 7)
     });
     let csv = format!("label,half,whole\n{}", rows.collect::<String>());
@@ -166,7 +166,11 @@ fn settings_and_names_of_other_files_are_refused() {
         delimiter: Some('\t'),
         ..Reading::default()
     };
-    assert!(said("a.parquet", &bytes, &tabs).contains("--delimiter is about tables of text"));
+    let told = said("a.parquet", &bytes, &tabs);
+    assert!(
+        told.contains("--delimiter is about tables of text"),
+        "{told}"
+    );
     let no_header = Reading {
         no_header: true,
         ..Reading::default()
