@@ -152,11 +152,14 @@ fn series_and_long_tables_are_those_of_the_text() {
 #[test]
 fn settings_and_names_of_other_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS as i64));
-    let bytes = parquet(
-        &batch(vec![("label", labels()), ("n", numbers)]),
-        Compression::SNAPPY,
-    );
+    let halves = Float64Array::from_iter_values((0..ROWS).map(|row| row as f64 / 2.0));
+    let halves: ArrayRef = Arc::new(halves);
+    let table = batch(vec![
+        ("label", labels()),
+        ("a", halves.clone()),
+        ("b", halves),
+    ]);
+    let bytes = parquet(&table, Compression::SNAPPY);
     let said = |name: &str, bytes: &[u8], reading: &Reading| {
         let error = read(&folder.path().join(name), bytes, reading).unwrap_err();
         error.to_string()
