@@ -5,6 +5,9 @@
 //! longer run is `scripts/fuzz`, which sets `PE_FUZZ_SECONDS` for each test. A file that fails is written to
 //! `target/fuzz/`, to be made small and added to the corpus.
 
+#[cfg(feature = "parquet")]
+#[path = "fuzzing/columnar.rs"]
+mod columnar_files;
 mod fuzzing;
 
 use std::fs;
@@ -208,7 +211,7 @@ fn packed() {
 #[cfg(feature = "parquet")]
 #[test]
 fn columnar() {
-    fuzz("columnar", fuzzing::columnar::corpus(), |file| {
+    fuzz("columnar", columnar_files::corpus(), |file| {
         let of_time = Reading {
             target: Some("half".into()),
             skip_bad: 9,

@@ -1,8 +1,5 @@
 //! Random changes of the files of a corpus.
 
-#[cfg(feature = "parquet")]
-pub mod columnar;
-
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
