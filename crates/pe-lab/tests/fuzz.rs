@@ -5,6 +5,9 @@
 //! longer run is `scripts/fuzz`, which sets `PE_FUZZ_SECONDS` for each test. A file that fails is written to
 //! `target/fuzz/`, to be made small and added to the corpus.
 
+#[cfg(feature = "parquet")]
+#[path = "fuzzing/columnar.rs"]
+mod columnar_files;
 mod fuzzing;
 
 use std::fs;
@@ -206,6 +209,24 @@ fn fasta() {
 fn packed() {
     fuzz("packed", corpus("packed"), |file| {
         data(file, Reading::default())
+    });
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn columnar() {
+    fuzz("columnar", columnar_files::corpus(), |file| {
+        let of_time = Reading {
+            target: Some("half".into()),
+            skip_bad: 9,
+            ..Reading::default()
+        };
+        let cells = Reading {
+            columns: Some(vec!["half".into(), "whole".into()]),
+            skip_bad: 9,
+            ..Reading::default()
+        };
+        data(file, Reading::default()) | data(file, of_time) | data(file, cells)
     });
 }
 

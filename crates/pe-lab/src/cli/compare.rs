@@ -47,7 +47,8 @@ pub struct Args {
     /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
     /// "tokens": ["a", "b"]}; labelled series (.ts, .arff, of aeon, sktime and the UCR archive); sequences of DNA or protein (.fasta, .fa, .fna, .faa, .fastq, .fq), the last word of whose header
     /// is the class; a plain text (.txt, .md, .log, or of any name with --tokens characters) whose next character is to be
-    /// predicted; or token ids (.npy, .bin). All but the last may be packed by gzip (reviews.csv.gz)
+    /// predicted; or token ids (.npy, .bin). All but the last may be packed by gzip (reviews.csv.gz). A build with
+    /// `--features parquet` reads tables of .parquet, .arrow and .feather too
     #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
     data: Option<PathBuf>,
     /// Tasks to train on, separated by commas, such as "reverse,mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)

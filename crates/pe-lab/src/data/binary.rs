@@ -5,18 +5,32 @@ use super::error::Problem;
 /// The bytes at the beginning of a file that tell what it is.
 const HEAD: u64 = 32;
 
-const BY_PANDAS: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1])\
+/// What such a file is called, and what to do, in a build that reads it under its name; and in one that does not.
+const PARQUET: (&str, &str) = match cfg!(feature = "parquet") {
+    true => ("a Parquet file under another name", "call it NAME.parquet"),
+    false => ("a Parquet file", BY_PANDAS),
+};
+const ARROW: (&str, &str) = match cfg!(feature = "parquet") {
+    true => (
+        "an Arrow or Feather file under another name",
+        "call it NAME.arrow",
+    ),
+    false => ("an Arrow or Feather file", BY_ARROW),
+};
+const BY_PANDAS: &str = "build pe-lab with --features parquet, or write it as a table: python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1])\
     .to_csv(sys.argv[2], index=False)\" FILE.parquet FILE.csv";
-const BY_ARROW: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_feather(sys.argv[1])\
+const BY_ARROW: &str = "build pe-lab with --features parquet, or write it as a table: python3 -c \"import pandas, sys; pandas.read_feather(sys.argv[1])\
+    .to_csv(sys.argv[2], index=False)\" FILE.feather FILE.csv";
+const BY_FEATHER: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_feather(sys.argv[1])\
     .to_csv(sys.argv[2], index=False)\" FILE.feather FILE.csv";
 const BY_OFFICE: &str = "open it in a spreadsheet and save the sheet as CSV in UTF-8";
 const UNPACK: &str = "unpack it and name the file that was in it";
 
 /// How files of a kind begin, what they are, and what to do.
 const KINDS: [(&[u8], &str, &str); 16] = [
-    (b"PAR1", "a Parquet file", BY_PANDAS),
-    (b"ARROW1", "an Arrow or Feather file", BY_ARROW),
-    (b"FEA1", "a Feather file", BY_ARROW),
+    (b"PAR1", PARQUET.0, PARQUET.1),
+    (b"ARROW1", ARROW.0, ARROW.1),
+    (b"FEA1", "a Feather file of the first version", BY_FEATHER),
     (
         b"PK\x03\x04",
         "a ZIP archive or a spreadsheet (.xlsx, .ods)",

@@ -19,7 +19,7 @@ const PROMPT: &str = "prompt";
 const LABEL_NAMES: [&str; 6] = ["class", "target", "category", "y", "labels", "sentiment"];
 
 /// Names of columns that hold no tokens.
-const NOT_TOKENS: [&str; 16] = [
+const NOT_TOKENS: [&str; 17] = [
     "",
     "id",
     "idx",
@@ -36,6 +36,8 @@ const NOT_TOKENS: [&str; 16] = [
     "split",
     "fold",
     "unnamed: 0",
+    // What pandas calls the numbers of rows in a Parquet file.
+    "__index_level_0__",
 ];
 
 /// Names of columns of times, if they hold numbers.

@@ -35,7 +35,7 @@ pub enum Problem {
     #[error(
         "cannot tell what is in this file from its name; {looks}. The names of data files end in .csv, .tsv \
          or .data (labelled rows of a table), .jsonl or .ndjson (labelled JSON lines), .ts or .arff (labelled series), .fasta or .fastq (sequences with \
-         their class), .txt, .md or .log (plain text), each of them perhaps with .gz behind it, or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
+         their class), .txt, .md or .log (plain text), each of them perhaps with .gz behind it, .parquet, .arrow or .feather (a table), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
          series is to be predicted"
     )]
     Extension {
@@ -53,6 +53,9 @@ pub enum Problem {
     /// A file packed by gzip that cannot be unpacked, or is too large then.
     #[error("{0}")]
     Packed(String),
+    /// A file of Parquet or Arrow that cannot be read as a table.
+    #[error("{0}")]
+    Columnar(String),
     /// A JSON file that is not one object per line.
     #[error(
         "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \

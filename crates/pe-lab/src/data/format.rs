@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
 use super::reading::{Objective, Reading, TokenKind};
-use super::{packed, patches};
+use super::{columnar, packed, patches};
 
 /// How the names of plain texts end.
 const TEXTS: [&str; 3] = ["txt", "md", "log"];
@@ -67,6 +67,14 @@ impl Format {
                     "{flag} is not about a file of labelled series (.{ending}), which says itself what is in it"
                 ))),
             },
+            ending if columnar::ENDINGS.contains(&ending) => {
+                columnar::check(packed::inner_name(path).1, reading)?;
+                Ok(match reading.target.is_some() {
+                    true => Self::Series,
+                    // Whether it is a table or JSON lines, its columns say: see `checked_format`.
+                    false => Self::Csv,
+                })
+            }
             _ if reading.target.is_some() => Ok(Self::Series),
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
@@ -138,7 +146,8 @@ fn is_text(ending: &str, reading: &Reading) -> bool {
         reading.tokens,
         Some(TokenKind::Characters | TokenKind::Bytes)
     );
-    TEXTS.contains(&ending) || by_tokens && !OTHERS.contains(&ending)
+    let is_other = OTHERS.contains(&ending) || columnar::ENDINGS.contains(&ending);
+    TEXTS.contains(&ending) || by_tokens && !is_other
 }
 
 /// The end of the name of a file in small letters, without a `.gz` behind it.
@@ -148,12 +157,24 @@ fn extension(path: &Path) -> String {
     ending.unwrap_or("").to_string()
 }
 
-/// Whether a file of this name holds JSON lines.
-pub(super) fn is_json_lines(path: &Path) -> bool {
-    ["jsonl", "ndjson"].contains(&extension(path).as_str())
+/// Whether a file of this name holds a table column by column, and becomes text when it is opened.
+pub(super) fn is_columnar(path: &Path) -> bool {
+    columnar::ENDINGS.contains(&extension(path).as_str())
+}
+
+/// Whether a file of this name and of this text holds JSON lines.
+pub(super) fn is_json_lines(path: &Path, text: &str) -> bool {
+    match is_columnar(path) {
+        // No table that was made of columns begins so.
+        true => text.starts_with('{'),
+        false => ["jsonl", "ndjson"].contains(&extension(path).as_str()),
+    }
 }
 
 /// What separates the columns in a file of this name, if its name says so.
 pub(super) fn delimiter(path: &Path) -> Option<char> {
-    matches!(extension(path).as_str(), "tsv" | "tab").then_some('\t')
+    match extension(path).as_str() {
+        "tsv" | "tab" => Some('\t'),
+        _ => is_columnar(path).then_some(','),
+    }
 }

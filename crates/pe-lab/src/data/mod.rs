@@ -8,6 +8,7 @@
 //! | `.ts` | a series and its class on each line, as aeon and sktime have them | predict the class |
 //! | `.arff` | series or rows of numbers with a nominal class, as the UEA and UCR archive and Weka have them | predict the class |
 //! | `.fasta`, `.fa`, `.fna`, `.faa`, `.fastq`, `.fq` | sequences of DNA, RNA or protein; the class is the last word of the header | predict the class |
+//! | `.parquet`, `.arrow`, `.feather` | a table, read as its `.csv` would be, or as JSON lines if a column holds lists (feature `parquet`) | as of those |
 //! | `.txt`, `.md`, `.log` | plain text | predict the next character or byte, or the masked characters |
 //! | `.npy`, `.bin` | token ids: whole numbers in one row | predict the next token |
 //! | a table of measurements, with `--target` | a row of numbers for each time, and perhaps the time | predict the next number, or the class |
@@ -29,6 +30,7 @@ mod arff;
 mod binary;
 mod channels;
 mod class_table;
+mod columnar;
 mod csv;
 mod dates;
 mod describe;
@@ -181,7 +183,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
-        let made = series::read(&text, reading, Form::of(file), &spec.file);
+        let made = series::read(&text, reading, Form::of(file, &text), &spec.file);
         let (task, description) = made.map_err(of(file))?;
         (Made::Series(Arc::new(task)), description)
     } else if format == Format::Text && reading.is_next() {

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::class_table::ClassTable;
 use super::error::{BadLine, Problem, SHOWN};
-use super::format::{Format, delimiter, is_text_by_flag};
+use super::format::{Format, delimiter, is_columnar, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
 use super::series::{Form, read_long};
 use super::spec::name_of;
-use super::{arff, binary, csv, fasta, jsonl, looks, packed, ts};
+use super::{arff, binary, columnar, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
 /// The format of a file, if the settings are for files of this format.
@@ -26,6 +26,8 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
         Ok::<_, Problem>(head)
     };
     let format = match Format::of(file, reading) {
+        // The name says what it is, and it is not read in this way.
+        Err(problem @ Problem::Reading(_)) if is_columnar(file) => return Err(problem),
         Err(problem) => return Err(why_not(&head()?, problem)),
         // `--tokens characters` makes a text of a file of any name, but not of an archive.
         Ok(Format::Text)
@@ -37,6 +39,10 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
                 false => Format::Text,
             }
         }
+        Ok(Format::Csv) if is_columnar(file) => match columnar::has_lists(open_bytes(file)?)? {
+            true => Format::JsonLines,
+            false => Format::Csv,
+        },
         Ok(format) => format,
     };
     match (format, reading.about_text()) {
@@ -95,9 +101,12 @@ pub(super) fn open_bytes(file: &Entry) -> Result<Vec<u8>, Problem> {
     })
 }
 
-/// The text of a file, unpacked if its name says that it is packed, unless it is empty.
+/// The text of a file, unpacked if its name says that it is packed, and made of its columns if it holds them, unless it is empty.
 pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Problem> {
-    let text = decode(packed::unpacked(path, bytes)?)?;
+    let text = match is_columnar(path) {
+        true => columnar::text(bytes)?,
+        false => decode(packed::unpacked(path, bytes)?)?,
+    };
     match text.trim().is_empty() {
         true => Err(Problem::Empty),
         false => Ok(text),
@@ -187,9 +196,14 @@ pub(super) fn rows_of(
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     let mut notes = match format {
-        Format::Csv | Format::JsonLines if reading.id.is_some() => {
-            read_long(text, reading, Form::of(path), labels, classes, collector)?
-        }
+        Format::Csv | Format::JsonLines if reading.id.is_some() => read_long(
+            text,
+            reading,
+            Form::of(path, text),
+            labels,
+            classes,
+            collector,
+        )?,
         Format::JsonLines => {
             check_lines(text)?;
             jsonl::read(text, reading, labels, collector)?

@@ -76,7 +76,7 @@ impl DataTask {
         match self.spec.format {
             Format::Csv | Format::JsonLines if reading.id.is_some() => {
                 let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
-                let columns = series::channels_of(&text, &reading, series::Form::of(file))?;
+                let columns = series::channels_of(&text, &reading, series::Form::of(file, &text))?;
                 Ok(Reading {
                     columns: Some(columns),
                     ..reading

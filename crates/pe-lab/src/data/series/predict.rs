@@ -20,7 +20,7 @@ pub(in super::super) fn to_predict(
     file: &Path,
 ) -> Result<ToPredict, Problem> {
     let text = text(file, open(&Entry::named(file), reading)?.1)?;
-    let table = table::read_like(&text, reading, Form::of(file), task.table())?;
+    let table = table::read_like(&text, reading, Form::of(file, &text), task.table())?;
     task.check_range(&table).map_err(Problem::Series)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);

@@ -11,7 +11,7 @@ use super::super::jsonl;
 use super::super::reading::Reading;
 use super::super::records::{each_record, names_of, sniffed};
 
-/// What a file of a series holds, as the end of its name says.
+/// What a file of a series holds, as the end of its name says, and its text where that alone does not.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Form {
     /// A table, and what separates its columns if the name says it.
@@ -20,8 +20,8 @@ pub(in super::super) enum Form {
 }
 
 impl Form {
-    pub fn of(path: &Path) -> Self {
-        match is_json_lines(path) {
+    pub fn of(path: &Path, text: &str) -> Self {
+        match is_json_lines(path, text) {
             true => Self::JsonLines,
             false => Self::Table(delimiter(path)),
         }

@@ -499,17 +499,19 @@ fn files_that_are_no_text_are_told_what_they_are() {
         }
         of.join("\n")
     };
+    let (parquet, arrow) = match cfg!(feature = "parquet") {
+        true => (
+            "is a Parquet file that is broken",
+            "is an Arrow file that is broken",
+        ),
+        false => (
+            "is a Parquet file, which is not read; build pe-lab with --features parquet, or write it as a table",
+            "is an Arrow or Feather file, which is not read; build pe-lab with --features parquet, or",
+        ),
+    };
     for (name, bytes, what) in [
-        (
-            "a.parquet",
-            &b"PAR1\x15\x04\x15\x20"[..],
-            "is a Parquet file, which is not read; write it as a table",
-        ),
-        (
-            "a.feather",
-            b"ARROW1\0\0\xff\xff",
-            "is an Arrow or Feather file",
-        ),
+        ("a.parquet", &b"PAR1\x15\x04\x15\x20"[..], parquet),
+        ("a.feather", b"ARROW1\0\0\xff\xff", arrow),
         (
             "a.xlsx",
             b"PK\x03\x04\x14\0\x06",

@@ -1,0 +1,293 @@
+//! One value of a column as text.
+
+use std::fmt::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+use chrono::{DateTime, NaiveTime, Utc};
+
+use super::super::limits::MAX_BYTES;
+
+/// What the text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Csv,
+    Json,
+}
+
+/// Whether values of this type are read.
+pub(super) fn is_read(kind: &DataType) -> bool {
+    use DataType as Of;
+    match kind {
+        Of::List(inner) | Of::LargeList(inner) | Of::FixedSizeList(inner, _) => {
+            is_read(inner.data_type())
+        }
+        Of::Dictionary(_, values) => !is_list(values) && is_read(values),
+        Of::Null | Of::Boolean | Of::Utf8 | Of::LargeUtf8 | Of::Utf8View => true,
+        Of::Decimal32(..) | Of::Decimal64(..) | Of::Decimal128(..) | Of::Decimal256(..) => true,
+        Of::Duration(_) => true,
+        kind => kind.is_integer() || kind.is_floating() || is_of_time(kind),
+    }
+}
+
+fn is_list(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
+    )
+}
+
+fn is_of_time(kind: &DataType) -> bool {
+    use DataType as Of;
+    matches!(
+        kind,
+        Of::Date32 | Of::Date64 | Of::Time32(_) | Of::Time64(_) | Of::Timestamp(..)
+    )
+}
+
+/// What a type that is not read is called.
+pub(super) fn name_of(kind: &DataType) -> String {
+    use DataType as Of;
+    match kind {
+        Of::Struct(_) => "struct".into(),
+        Of::Map(..) => "map".into(),
+        Of::Union(..) => "union".into(),
+        Of::Binary | Of::LargeBinary | Of::BinaryView | Of::FixedSizeBinary(_) => "binary".into(),
+        Of::List(inner) | Of::LargeList(inner) | Of::FixedSizeList(inner, _) => {
+            format!("list of {}", name_of(inner.data_type()))
+        }
+        other => {
+            let name = other.to_string();
+            name.chars().take(60).collect()
+        }
+    }
+}
+
+/// Writes the value of a row: whole numbers by their digits, others by the shortest that are read as the same number, dates and times as
+/// ISO 8601 has them, in UTC where a column has a time zone, durations by the number of their units. What is missing, and what is not a
+/// number, is an empty cell, or `null`.
+///
+/// # Errors
+///
+/// With what is wrong with the value, as the end of a sentence.
+pub(super) fn write(
+    array: &dyn Array,
+    row: usize,
+    form: Form,
+    out: &mut String,
+) -> Result<(), String> {
+    macro_rules! whole {
+        ($kind:ty) => {
+            put(array.as_primitive::<$kind>().value(row), out)
+        };
+    }
+    macro_rules! decimal {
+        ($kind:ty) => {
+            out.push_str(&array.as_primitive::<$kind>().value_as_string(row))
+        };
+    }
+    if array.is_null(row) {
+        missing(form, out);
+        return Ok(());
+    }
+    match array.data_type() {
+        DataType::Null => missing(form, out),
+        DataType::Boolean => put(array.as_boolean().value(row), out),
+        DataType::Int8 => whole!(Int8Type),
+        DataType::Int16 => whole!(Int16Type),
+        DataType::Int32 => whole!(Int32Type),
+        DataType::Int64 => whole!(Int64Type),
+        DataType::UInt8 => whole!(UInt8Type),
+        DataType::UInt16 => whole!(UInt16Type),
+        DataType::UInt32 => whole!(UInt32Type),
+        DataType::UInt64 => whole!(UInt64Type),
+        DataType::Duration(unit) => match unit {
+            TimeUnit::Second => whole!(DurationSecondType),
+            TimeUnit::Millisecond => whole!(DurationMillisecondType),
+            TimeUnit::Microsecond => whole!(DurationMicrosecondType),
+            TimeUnit::Nanosecond => whole!(DurationNanosecondType),
+        },
+        DataType::Float16 => {
+            let number = array.as_primitive::<Float16Type>().value(row).to_f32();
+            real(number, number.is_finite(), number.is_nan(), form, out)?;
+        }
+        DataType::Float32 => {
+            let number = array.as_primitive::<Float32Type>().value(row);
+            real(number, number.is_finite(), number.is_nan(), form, out)?;
+        }
+        DataType::Float64 => {
+            let number = array.as_primitive::<Float64Type>().value(row);
+            real(number, number.is_finite(), number.is_nan(), form, out)?;
+        }
+        DataType::Decimal32(..) => decimal!(Decimal32Type),
+        DataType::Decimal64(..) => decimal!(Decimal64Type),
+        DataType::Decimal128(..) => decimal!(Decimal128Type),
+        DataType::Decimal256(..) => decimal!(Decimal256Type),
+        DataType::Utf8 => push_text(array.as_string::<i32>().value(row), form, out),
+        DataType::LargeUtf8 => push_text(array.as_string::<i64>().value(row), form, out),
+        DataType::Utf8View => push_text(array.as_string_view().value(row), form, out),
+        DataType::Dictionary(..) => {
+            let array = array.as_any_dictionary();
+            let place = place(array.keys(), row).filter(|place| *place < array.values().len());
+            let place = place.ok_or("has a number of a word that is not there")?;
+            write(array.values().as_ref(), place, form, out)?;
+        }
+        DataType::List(_) => list(&array.as_list::<i32>().value(row), form, out)?,
+        DataType::LargeList(_) => list(&array.as_list::<i64>().value(row), form, out)?,
+        DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row), form, out)?,
+        kind if is_of_time(kind) => {
+            let time = time(array, row).ok_or("is a time of no year that is read")?;
+            push_text(&time, form, out);
+        }
+        other => return Err(format!("is of the type {}", name_of(other))),
+    }
+    Ok(())
+}
+
+fn missing(form: Form, out: &mut String) {
+    if form == Form::Json {
+        out.push_str("null");
+    }
+}
+
+fn put(value: impl std::fmt::Display, out: &mut String) {
+    // Writing to a string does not fail.
+    let _ = write!(out, "{value}");
+}
+
+/// A number that may be none. Python writes it in the same digits.
+fn real(
+    number: impl std::fmt::Debug,
+    is_finite: bool,
+    is_nan: bool,
+    form: Form,
+    out: &mut String,
+) -> Result<(), String> {
+    match (is_finite, is_nan) {
+        (true, _) => {
+            let _ = write!(out, "{number:?}");
+        }
+        (false, true) => missing(form, out),
+        (false, false) => return Err("is infinite, and no number can be; leave the row out".into()),
+    }
+    Ok(())
+}
+
+/// Writes a text: as a cell, in quotes where it needs them, or as JSON has it.
+pub(super) fn push_text(text: &str, form: Form, out: &mut String) {
+    match form {
+        Form::Json => {
+            // A string is always JSON.
+            out.push_str(&serde_json::Value::from(text).to_string());
+        }
+        Form::Csv if text.contains([',', '"', '\n', '\r']) || text.starts_with('{') => {
+            out.push('"');
+            out.push_str(&text.replace('"', "\"\""));
+            out.push('"');
+        }
+        Form::Csv => out.push_str(text),
+    }
+}
+
+fn list(values: &ArrayRef, form: Form, out: &mut String) -> Result<(), String> {
+    out.push('[');
+    for row in 0..values.len() {
+        if row > 0 {
+            out.push(',');
+        }
+        write(values.as_ref(), row, form, out)?;
+        // A list of nothing but missing values takes no memory before it is text.
+        if out.len() as u64 > MAX_BYTES {
+            return Err("is a list that is longer than all that is read".into());
+        }
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// The place of a word in its dictionary.
+fn place(keys: &dyn Array, row: usize) -> Option<usize> {
+    macro_rules! of {
+        ($kind:ty) => {
+            usize::try_from(keys.as_primitive::<$kind>().value(row)).ok()
+        };
+    }
+    match keys.data_type() {
+        DataType::Int8 => of!(Int8Type),
+        DataType::Int16 => of!(Int16Type),
+        DataType::Int32 => of!(Int32Type),
+        DataType::Int64 => of!(Int64Type),
+        DataType::UInt8 => of!(UInt8Type),
+        DataType::UInt16 => of!(UInt16Type),
+        DataType::UInt32 => of!(UInt32Type),
+        DataType::UInt64 => of!(UInt64Type),
+        _ => None,
+    }
+}
+
+/// A date, a time of day, or both.
+fn time(array: &dyn Array, row: usize) -> Option<String> {
+    macro_rules! of {
+        ($kind:ty) => {
+            i64::from(array.as_primitive::<$kind>().value(row))
+        };
+    }
+    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    const DAY: i64 = 86_400;
+    Some(match array.data_type() {
+        DataType::Date32 => moment(of!(Date32Type).checked_mul(DAY)?, Second)?
+            .date_naive()
+            .to_string(),
+        DataType::Date64 => moment(of!(Date64Type), Millisecond)?
+            .date_naive()
+            .to_string(),
+        DataType::Time32(Second) => clock(of!(Time32SecondType), Second)?,
+        DataType::Time32(_) => clock(of!(Time32MillisecondType), Millisecond)?,
+        DataType::Time64(Microsecond) => clock(of!(Time64MicrosecondType), Microsecond)?,
+        DataType::Time64(_) => clock(of!(Time64NanosecondType), Nanosecond)?,
+        DataType::Timestamp(unit, zone) => {
+            let count = match unit {
+                Second => of!(TimestampSecondType),
+                Millisecond => of!(TimestampMillisecondType),
+                Microsecond => of!(TimestampMicrosecondType),
+                Nanosecond => of!(TimestampNanosecondType),
+            };
+            let zone = if zone.is_some() { "Z" } else { "" };
+            // As ISO 8601 has it, with a fraction if there is one.
+            format!("{:?}{zone}", moment(count, *unit)?.naive_utc())
+        }
+        _ => return None,
+    })
+}
+
+/// So many units since 1970.
+fn moment(count: i64, unit: TimeUnit) -> Option<DateTime<Utc>> {
+    match unit {
+        TimeUnit::Second => DateTime::from_timestamp(count, 0),
+        TimeUnit::Millisecond => DateTime::from_timestamp_millis(count),
+        TimeUnit::Microsecond => DateTime::from_timestamp_micros(count),
+        TimeUnit::Nanosecond => Some(DateTime::from_timestamp_nanos(count)),
+    }
+}
+
+/// So many units since midnight.
+fn clock(count: i64, unit: TimeUnit) -> Option<String> {
+    let in_a_second = match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let seconds = u32::try_from(count.div_euclid(in_a_second)).ok()?;
+    let rest = u32::try_from(count.rem_euclid(in_a_second) * (1_000_000_000 / in_a_second)).ok()?;
+    Some(NaiveTime::from_num_seconds_from_midnight_opt(seconds, rest)?.to_string())
+}

@@ -1,0 +1,137 @@
+//! Tables of binary formats that hold a table column by column: Parquet, and the files and streams of Arrow. `rows.parquet` is
+//! read as the table of text that it would be: `rows.csv`, or `rows.jsonl` if a column holds lists.
+
+#[cfg(all(test, not(feature = "parquet")))]
+mod absent_tests;
+#[cfg(feature = "parquet")]
+mod arrow_file;
+#[cfg(feature = "parquet")]
+mod cells;
+#[cfg(feature = "parquet")]
+mod guard;
+#[cfg(feature = "parquet")]
+mod parquet_file;
+#[cfg(feature = "parquet")]
+mod parquet_sizes;
+#[cfg(all(test, feature = "parquet"))]
+mod read_tests;
+#[cfg(feature = "parquet")]
+mod table;
+#[cfg(all(test, feature = "parquet"))]
+mod tests;
+#[cfg(feature = "parquet")]
+mod thrift;
+
+use super::error::Problem;
+use super::reading::Reading;
+
+/// How the names of such files end.
+pub(super) const ENDINGS: [&str; 3] = ["parquet", "arrow", "feather"];
+
+/// How a build is made that reads them.
+pub(super) const HOW_TO_BUILD: &str =
+    "cargo install --locked --path crates/pe-lab --features parquet";
+
+/// Whether this build reads a file of such a name with these settings.
+///
+/// # Errors
+///
+/// [`Problem::Columnar`] where it does not, and for a name that ends in `.gz`, [`Problem::Reading`] for a setting of tables of text.
+pub(super) fn check(is_packed: bool, reading: &Reading) -> Result<(), Problem> {
+    if !cfg!(feature = "parquet") {
+        return Err(not_in_build());
+    }
+    if is_packed {
+        return Err(Problem::Columnar(
+            "is a Parquet or Arrow file packed by gzip by its name; such files are packed inside: unpack it with gunzip \
+             --keep FILE.gz"
+                .into(),
+        ));
+    }
+    let of_text = [
+        (reading.delimiter.is_some(), "--delimiter"),
+        (reading.no_header, "--no-header"),
+    ];
+    match of_text.into_iter().find(|(set, _)| *set) {
+        None => Ok(()),
+        Some((_, flag)) => Err(Problem::Reading(format!(
+            "{flag} is about tables of text, and a file of this name says itself which columns it has"
+        ))),
+    }
+}
+
+fn not_in_build() -> Problem {
+    Problem::Columnar(format!(
+        "is a Parquet or Arrow file by its name, and this build reads neither: {HOW_TO_BUILD}; or write it as a table: \
+         python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], index=False)\" FILE.parquet \
+         FILE.csv (read_feather for .feather)"
+    ))
+}
+
+/// Whether the text of these bytes is JSON lines: a column holds lists. Otherwise it is a table.
+///
+/// # Errors
+///
+/// [`Problem::Columnar`] for a file that is damaged or no table of such a format, and in a build that reads none.
+#[cfg(feature = "parquet")]
+pub(super) fn has_lists(bytes: Vec<u8>) -> Result<bool, Problem> {
+    guarded(|| match kind_of(&bytes)? {
+        Kind::Parquet => parquet_file::has_lists(bytes),
+        Kind::Arrow => arrow_file::has_lists(&bytes),
+    })
+}
+
+/// The table of these bytes as text.
+///
+/// # Errors
+///
+/// The same, and [`Problem::Columnar`] for a column of another type than a table of text can have, for a number that is
+/// infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes as text. [`Problem::TooManyColumns`].
+#[cfg(feature = "parquet")]
+pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
+    guarded(|| match kind_of(&bytes)? {
+        Kind::Parquet => parquet_file::text(bytes),
+        Kind::Arrow => arrow_file::text(bytes),
+    })
+}
+
+#[cfg(not(feature = "parquet"))]
+pub(super) fn has_lists(_bytes: Vec<u8>) -> Result<bool, Problem> {
+    Err(not_in_build())
+}
+
+#[cfg(not(feature = "parquet"))]
+pub(super) fn text(_bytes: Vec<u8>) -> Result<String, Problem> {
+    Err(not_in_build())
+}
+
+#[cfg(feature = "parquet")]
+enum Kind {
+    Parquet,
+    Arrow,
+}
+
+/// Which format it is, by its first bytes, whatever its name says.
+#[cfg(feature = "parquet")]
+fn kind_of(bytes: &[u8]) -> Result<Kind, Problem> {
+    match bytes {
+        [] => Err(Problem::Empty),
+        _ if bytes.starts_with(b"PAR1") => Ok(Kind::Parquet),
+        _ if bytes.starts_with(arrow_file::MAGIC) || bytes.starts_with(arrow_file::STREAM) => {
+            Ok(Kind::Arrow)
+        }
+        _ => Err(super::binary::problem(bytes).unwrap_or_else(|| {
+            Problem::Columnar(
+                "is neither a Parquet file nor one of Arrow, which its name says; a table of text is called NAME.csv".into(),
+            )
+        })),
+    }
+}
+
+/// The crates of Arrow check some of what a file says by an assertion: a validity buffer that is too short ends in a panic of
+/// arrow-buffer 60.1. It means what their errors mean.
+#[cfg(feature = "parquet")]
+fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+    let damaged = || table::broken("Parquet or Arrow", "what it says of its sizes is not so");
+    guard::guarded(read).unwrap_or_else(|| Err(damaged()))
+}

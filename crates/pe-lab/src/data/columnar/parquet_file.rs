@@ -1,0 +1,78 @@
+//! Parquet files.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Schema};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+
+use super::super::error::Problem;
+use super::parquet_sizes::{check_footer, check_pages};
+use super::table::{Table, broken, has_lists as any_list};
+
+const PARQUET: &str = "Parquet";
+
+/// So many rows are unpacked at once.
+const BATCH: usize = 256;
+
+/// Whether a column holds lists.
+pub(super) fn has_lists(bytes: Vec<u8>) -> Result<bool, Problem> {
+    Ok(any_list(about(&Bytes::from(bytes))?.schema()))
+}
+
+/// The table as text.
+pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
+    let bytes = Bytes::from(bytes);
+    let about = about(&bytes)?;
+    let mut table = Table::new(about.schema())?;
+    check_pages(&bytes, about.metadata())?;
+    let rows = about.metadata().file_metadata().num_rows();
+    // Views of texts point into the page or the dictionary, so that a long text that many rows share is not unpacked for each.
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(with_views(about.schema())));
+    let about = ArrowReaderMetadata::try_new(about.metadata().clone(), options).map_err(damaged)?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, about);
+    let batches = reader.with_batch_size(BATCH).build().map_err(damaged)?;
+    for batch in batches {
+        table.add(&batch.map_err(damaged)?)?;
+    }
+    match i64::try_from(table.rows()) {
+        Ok(read) if read == rows => Ok(table.into_text()),
+        _ => Err(broken(
+            PARQUET,
+            &format!("it says that it has {rows} rows and has {}", table.rows()),
+        )),
+    }
+}
+
+/// What a file says of itself.
+fn about(bytes: &Bytes) -> Result<ArrowReaderMetadata, Problem> {
+    check_footer(bytes)?;
+    // What a writer says of types of Arrow would be a second opinion.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    ArrowReaderMetadata::load(bytes, options).map_err(damaged)
+}
+
+fn damaged(error: impl std::fmt::Display) -> Problem {
+    broken(PARQUET, &error.to_string())
+}
+
+fn with_views(schema: &Schema) -> Schema {
+    Schema::new(
+        schema
+            .fields()
+            .iter()
+            .map(|field| with_view(field))
+            .collect::<Vec<FieldRef>>(),
+    )
+}
+
+fn with_view(field: &Field) -> FieldRef {
+    let kind = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::List(inner) => DataType::List(with_view(inner)),
+        other => other.clone(),
+    };
+    Arc::new(field.clone().with_data_type(kind))
+}
