@@ -188,6 +188,18 @@ fn settings_and_names_of_other_files_are_refused() {
     assert!(said("a.parquet.gz", &pack(&bytes), &plain).contains("gunzip"));
     assert!(said("a.parquet", b"", &plain).contains("is empty"));
     assert!(said("a.parquet", b"label,n\n", &plain).contains("is called NAME.csv"));
+    let rows: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).rev()));
+    let columns = vec![
+        ("label", labels()),
+        ("a", rows.clone()),
+        ("__index_level_0__", rows),
+    ];
+    let shuffled = parquet(&batch(columns), Compression::SNAPPY);
+    let told = said("a.parquet", &shuffled, &plain);
+    assert!(
+        told.contains("`__index_level_0__` sounds like no token"),
+        "{told}"
+    );
     // The bytes say which of the two it is.
     assert!(read(&folder.path().join("a.arrow"), &bytes, &plain).is_ok());
 }
