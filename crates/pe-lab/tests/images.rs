@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
-use pe_lab::ask::{ModelSpec, Scheme};
+use pe_lab::ask::{Lengths, ModelSpec, Scheme};
 use pe_lab::data::{DataTask, Reading, Source};
 use pe_lab::learn::{Keep, Model, evaluate};
 use pe_lab::task::{Input, Task};
@@ -423,7 +423,10 @@ fn folders_without_something_to_learn_are_refused() {
         ..Reading::default()
     };
     let message = read(&table, reading).unwrap_err();
-    assert!(message.contains("--patch is about images"), "{message}");
+    assert!(
+        message.contains("the tokens of this file are no numbers"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -444,7 +447,7 @@ fn every_scheme_is_tested_at_every_resolution() {
         ..ModelSpec::default()
     };
     for name in Scheme::names() {
-        let scheme = Scheme::by_name(name, &spec, task.positions()).unwrap();
+        let scheme = Scheme::for_lengths(name, &spec, Lengths::of(task.as_ref())).unwrap();
         let scheme = scheme.on(task.as_ref()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
         let scores = evaluate(&model, task.as_ref(), &device, Keep::Rows).unwrap();

@@ -3,8 +3,10 @@
 use burn::module::Initializer;
 use burn::tensor::Device;
 use pe_burn::RopeScaling;
+use pe_burn::content::TupeConfig;
 use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::rotary::FopeConfig;
+use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiShape, Axes, Formula, PositionError, PositionalConfig, PositionalScheme,
     RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
@@ -162,20 +164,20 @@ impl Lab {
         .scheme(
             "tupe",
             "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
-            |sizes| sizes.library("tupe"),
+            |sizes| Ok(with_all_patches(sizes.library("tupe")?, sizes)),
         )
         .scheme_entry(
             SchemeEntry::new(
                 "tupe_r",
                 "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
-                |sizes| Ok(with_ranges_of_distances(sizes.library("tupe")?)),
+                |sizes| Ok(with_ranges_of_distances(with_all_patches(sizes.library("tupe")?, sizes))),
             )
             .with_here("the scores of distances start at N(0, 1), since these trainings are short"),
         )
         .scheme(
             "erpe",
             "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
-            |sizes| sizes.library("erpe"),
+            |sizes| Ok(with_all_patches(sizes.library("erpe")?, sizes)),
         )
         .scheme(
             "time2vec",
@@ -241,6 +243,16 @@ fn half_a_step_farther_on_the_right(encoding: PositionalConfig) -> PositionalCon
 fn large_enough_for_few_steps(encoding: PositionalConfig) -> PositionalConfig {
     match encoding {
         PositionalConfig::T5(bias) => PositionalConfig::T5(bias.with_init(normal(1.0))),
+        other => other,
+    }
+}
+
+/// These tables are not interpolated, so they have rows for the patches of higher resolutions too.
+fn with_all_patches(encoding: PositionalConfig, sizes: &Sizes) -> PositionalConfig {
+    let max_len = sizes.max_len.max(sizes.tested_len);
+    match encoding {
+        PositionalConfig::Tupe(tupe) => PositionalConfig::Tupe(TupeConfig { max_len, ..tupe }),
+        PositionalConfig::Erpe(erpe) => PositionalConfig::Erpe(ErpeConfig { max_len, ..erpe }),
         other => other,
     }
 }
@@ -380,6 +392,7 @@ impl SchemeConfig for PositionalConfig {
         let lengths = Lengths {
             trained: sizes.trained_len,
             longest: sizes.max_len,
+            tested: sizes.max_len,
         };
         Ok(Self::Rotary(
             rotary.clone().with_scaling(lengths.scaling(word)?),

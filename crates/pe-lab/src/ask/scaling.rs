@@ -30,8 +30,10 @@ pub const OTHER_SCALINGS: [(&str, &str); 2] = [
 pub struct Lengths {
     /// The longest input of the training.
     pub trained: usize,
-    /// The longest of all inputs.
+    /// The longest of all inputs; of images those of the training's resolution.
     pub longest: usize,
+    /// The longest input of a test, at any resolution.
+    pub tested: usize,
 }
 
 impl From<usize> for Lengths {
@@ -40,6 +42,7 @@ impl From<usize> for Lengths {
         Self {
             trained: longest,
             longest,
+            tested: longest,
         }
     }
 }
@@ -52,7 +55,11 @@ impl Lengths {
             Some(_) => longest,
             None => task.tokens_of(*task.train_lengths().end()),
         };
-        Self { trained, longest }
+        Self {
+            trained,
+            longest,
+            tested: task.max_tokens(),
+        }
     }
 
     /// The scaling of this name that takes inputs of the training to the longest ones.
@@ -252,6 +259,7 @@ mod tests {
         let lengths = Lengths {
             trained: 64,
             longest: 512,
+            tested: 512,
         };
         for name in SCALINGS {
             lengths.scaling(name).unwrap();
@@ -265,6 +273,7 @@ mod tests {
         let lengths = Lengths {
             trained: 64,
             longest: 512,
+            tested: 512,
         };
         let of = |text: &str| TestScaling::try_from(text.to_string());
         assert_eq!(

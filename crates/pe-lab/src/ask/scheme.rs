@@ -166,6 +166,7 @@ impl Scheme {
             layers: model.layers,
             max_len: max_position.unwrap_or(max_tokens),
             trained_len: lengths.trained,
+            tested_len: lengths.tested,
         };
         let mut scheme = Self {
             name: String::new(),

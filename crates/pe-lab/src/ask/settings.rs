@@ -324,6 +324,7 @@ mod tests {
         let lengths = Lengths {
             trained: 22,
             longest: 88,
+            tested: 88,
         };
         let of = |name: &str| {
             let scheme = Scheme::for_lengths(name, &ModelSpec::default(), lengths).unwrap();

@@ -15,6 +15,9 @@ pub struct Sizes {
     pub max_len: usize,
     /// The tokens of the longest input of the training.
     pub trained_len: usize,
+    /// The tokens of the longest input of a test: more than `max_len` where images have higher resolutions than in the
+    /// training. A table that is added to embeddings is interpolated there, and others number the patches on.
+    pub tested_len: usize,
 }
 
 impl Sizes {

@@ -1,5 +1,7 @@
 //! The cosine similarity between positions, for the encodings as they are after training.
 
+use pe_burn::PositionalConfig;
+
 use super::charts::stem;
 use super::figure::Figure;
 use crate::error::LabError;
@@ -7,7 +9,7 @@ use crate::plot::similarity;
 use crate::run::{Study, TrialResult, read_encoding};
 
 /// A figure for every scheme that adds something to the token embeddings: one for a fixed pattern, and
-/// one per task for a trained table. Each shows the first seed that has a result.
+/// one per task for a trained table or trained waves. Each shows the first seed that has a result.
 #[derive(Default)]
 pub struct Encodings {
     /// The figures.
@@ -39,7 +41,9 @@ impl Encodings {
                     }
                 };
                 // A trained gain changes the length of the rows, and the cosine does not depend on it.
-                let trained = trial.scheme.longest().is_some();
+                let is_table = trial.scheme.longest().is_some();
+                let waves = trial.scheme.encoding.downcast();
+                let trained = is_table || matches!(waves, Some(PositionalConfig::Time2Vec(_)));
                 let what = match trained {
                     true => format!("{scheme}, trained on {}", task.name),
                     false => format!("{scheme}, before and after training"),
@@ -55,7 +59,7 @@ impl Encodings {
                  direction, 0 unrelated, \u{2212}1 opposite (seed {}).",
                     trial.seed
                 );
-                if trained && last + 1 < rows.len() {
+                if is_table && last + 1 < rows.len() {
                     caption.push_str(&format!(
                     " Training saw the positions 0 to {last}; the rows after them keep their random \
                      initial values."

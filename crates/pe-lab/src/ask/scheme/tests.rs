@@ -67,6 +67,7 @@ fn tape_and_time2vec_have_the_length_of_the_training() {
     let lengths = Lengths {
         trained: 22,
         longest: 82,
+        tested: 82,
     };
     for (name, base) in [("tape", 1e4), ("tape(base=100)", 100.0)] {
         let scheme = Scheme::for_lengths(name, &ModelSpec::default(), lengths).unwrap();
