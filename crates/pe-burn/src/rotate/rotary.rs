@@ -116,7 +116,8 @@ module!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding {
 /// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position.
 /// - **No length limit.** The buffer grows by doubling, up to 64 MiB (131 072 rows of width 128); rows
 ///   beyond are computed for the call. Results do not depend on earlier calls: with
-///   [`RopeScaling::Dynamic`] and [`RopeScaling::Longrope`] the frequencies are those of the largest
+///   [`RopeScaling::Dynamic`](crate::RopeScaling::Dynamic) and
+///   [`RopeScaling::Longrope`](crate::RopeScaling::Longrope) the frequencies are those of the largest
 ///   position of the call. A cache of rotated keys that grows past the trained length therefore holds
 ///   keys of other frequencies; keep unrotated keys where that matters.
 /// - **Any float type.** `f16` and `bf16` are rotated in `f32` and rounded once.
