@@ -134,7 +134,7 @@ module!(Time2VecConfig => Time2Vec { d_model, span, step });
 /// - **Start.** ω\[0\] = 1 and φ\[0\] = 0, so that the line is τ itself. The waves start as a sinusoidal encoding: a sine
 ///   and a cosine (φ = 0 and φ = π/2) of each frequency, from 1 radian per `step` to 1 radian per `span`. The paper leaves
 ///   this open too.
-/// - **Learned**, so waves are computed on the device, in `f32` (`f64` for an input of that type), and times enter them in
+/// - **Learned**, so waves are computed on the device, in the type of ω (`f32` if it is narrower), and times enter them in
 ///   `f32`: take the time since the first one, and not since 1970.
 #[derive(Module, Debug)]
 #[module(custom_display)]
@@ -210,7 +210,10 @@ impl Embed for Time2Vec {
         let d_model = self.config.d_model;
         let (lookup, batch) = lookup(&x, positions, d_model, &self.omega.lazy_device())?;
         let (own, dtype) = (x.dtype(), compute_dtype(x.dtype().into()));
-        let vectors = self.vectors(&lookup, cast(dequantized(self.omega.val()), dtype))?;
+        // The waves are of the type of ω, whatever x is: drivers of Vulkan have no sine of f64.
+        let omega = dequantized(self.omega.val());
+        let of_waves = compute_dtype(omega.dtype().into());
+        let vectors = cast(self.vectors(&lookup, cast(omega, of_waves))?, dtype);
         let len = batch * lookup.seq * d_model;
         if len == 0 {
             return Ok(x);
