@@ -187,14 +187,8 @@ mod tests {
         let rows = [train, tested].concat().into_iter();
         let data = Rows {
             rows: rows.map(|tokens| Row { tokens, label: 0 }).collect(),
-            groups: Vec::new(),
-            words: Vec::new(),
-            labels: Vec::new(),
-            answers: None,
-            targets: None,
             times,
-            written: None,
-            channels: None,
+            ..Rows::default()
         };
         Alike::of(&data, first, second)
     }

@@ -118,13 +118,7 @@ fn describe(
             TokenKind::Numbers if reading.tokens.is_none() => {
                 "a token is a number of a list (--tokens words reads symbols)".to_string()
             }
-            TokenKind::Cells => "of a text, a token is a text".into(),
-            TokenKind::Words => "of a text, a token is a word".into(),
-            TokenKind::Characters => "of a text, a token is a character".into(),
-            TokenKind::Numbers => "of a text, a token is a number".into(),
-            TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => {
-                format!("of a text, a token is a {}", kind.name())
-            }
+            _ => format!("of a text, a token is a {}", kind.noun()),
         }
     )];
     if !unread.is_empty() {

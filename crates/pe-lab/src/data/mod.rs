@@ -170,16 +170,8 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     let spec = FileSpec::of(file, &bytes);
     let text = open::text(file, bytes).map_err(of(file))?;
     let mut spec = DataSpec {
-        file: spec.file,
-        format,
-        sha256: spec.sha256,
-        bytes: spec.bytes,
-        test: None,
         folds: *folds,
-        reading: reading.clone(),
-        vocabulary: None,
-        tokenizer: None,
-        labels: None,
+        ..DataSpec::new(spec, format, reading)
     };
     let (made, description) = if format == Format::Series {
         refuse_other_tests(source, "a series, the last fifth").map_err(of(file))?;
@@ -325,20 +317,18 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         Some(known) => (known.sha256.clone(), entry.open()?.metadata()?.len()),
         None => digest_and_size(entry.open()?)?,
     };
-    let spec = DataSpec {
+    let kept = FileSpec {
         file: name,
-        format,
         sha256,
         bytes,
-        test: None,
-        folds: None,
-        reading: reading.clone(),
-        labels: None,
+    };
+    let spec = DataSpec {
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
         tokenizer: match &source.tokenizer {
             None => None,
             Some(tokenizer) => Some(spec_of(source, tokenizer)?),
         },
+        ..DataSpec::new(kept, format, reading)
     };
     Ok(DataTask {
         spec,

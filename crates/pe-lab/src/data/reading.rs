@@ -64,6 +64,17 @@ impl TokenKind {
         ("numbers", Self::Numbers),
     ];
 
+    /// What a token of a text is called.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Cells => "text",
+            Self::Words => "word",
+            Self::Characters => "character",
+            Self::Numbers => "number",
+            Self::Bytes | Self::U16 | Self::U32 => self.name(),
+        }
+    }
+
     /// Its name on the command line.
     pub(super) fn name(self) -> &'static str {
         let known = Self::ALL.into_iter().find(|(_, kind)| *kind == self);

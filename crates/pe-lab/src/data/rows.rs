@@ -24,7 +24,7 @@ pub(super) struct Row {
 }
 
 /// The rows of a file, in its order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rows {
     pub rows: Vec<Row>,
     /// The group of each row, as a number. None where rows have no groups.
@@ -151,13 +151,6 @@ impl Tokens {
     }
 }
 
-/// What is asked of every row, where that is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
-    Class,
-    Number,
-}
-
 /// Collects rows, and notes those that cannot be used, so that one message lists several of them.
 /// One collector reads one file after the other: first the rows, then those of a test file.
 #[derive(Debug, Default)]
@@ -178,8 +171,8 @@ pub(super) struct Collector {
     channels: Option<usize>,
     /// How many steps of numbers make a token, if it is not one.
     patch: Option<usize>,
-    /// What labels are. `None` if they decide themselves.
-    asked: Option<Asked>,
+    /// What is predicted. `None` if labels say it themselves, by being numbers or not.
+    objective: Option<Objective>,
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
     columns: Option<Vec<String>>,
     /// The times of the rows, where they have any.
@@ -191,11 +184,7 @@ impl Collector {
     /// Cuts sequences, joins steps of numbers and takes labels as a person said.
     pub fn new(reading: &Reading) -> Self {
         Self {
-            asked: match reading.objective {
-                Some(Objective::Class) => Some(Asked::Class),
-                Some(Objective::Number) => Some(Asked::Number),
-                _ => None,
-            },
+            objective: reading.objective,
             max_len: reading.max_len,
             patch: reading.patch,
             ..Self::default()
@@ -218,12 +207,12 @@ impl Collector {
 
     /// Takes labels for numbers to be predicted, unless a person said that they are classes.
     pub fn ask_numbers(&mut self) {
-        self.asked.get_or_insert(Asked::Number);
+        self.objective.get_or_insert(Objective::Number);
     }
 
     /// Whether labels are numbers to be predicted, by what was said and not by what they look like.
     pub fn asks_numbers(&self) -> bool {
-        self.asked == Some(Asked::Number)
+        self.objective == Some(Objective::Number)
     }
 
     /// [`measure`](Self::measure) of numbers from these columns.
@@ -473,10 +462,10 @@ impl Collector {
             };
             labels.iter().map(&mut of).collect()
         });
-        let targets = match (&answers, self.asked) {
-            (Some(_), _) | (None, Some(Asked::Class)) => None,
-            (None, Some(Asked::Number)) => numbers::values(&labels),
-            (None, None) => numbers::measured_values(&labels),
+        let targets = match (&answers, self.objective) {
+            (Some(_), _) | (None, Some(Objective::Class)) => None,
+            (None, Some(Objective::Number)) => numbers::values(&labels),
+            (None, _) => numbers::measured_values(&labels),
         };
         Rows {
             targets,

@@ -126,6 +126,22 @@ pub struct DataSpec {
 }
 
 impl DataSpec {
+    /// A file that was read so, with nothing beside it.
+    pub fn new(file: FileSpec, format: Format, reading: &Reading) -> Self {
+        Self {
+            file: file.file,
+            format,
+            sha256: file.sha256,
+            bytes: file.bytes,
+            test: None,
+            folds: None,
+            reading: reading.clone(),
+            vocabulary: None,
+            tokenizer: None,
+            labels: None,
+        }
+    }
+
     /// What a label is called.
     pub(super) fn label(&self) -> &str {
         match (&self.reading.label, self.format) {

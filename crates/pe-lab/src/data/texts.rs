@@ -108,26 +108,14 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     };
     let file = spec_of_file.unwrap_or_else(|| FileSpec::of(root, &[]));
     let spec = DataSpec {
-        file: file.file,
-        format: Format::JsonLines,
-        sha256: file.sha256,
-        bytes: file.bytes,
         test,
         folds: source.folds,
-        reading: reading.clone(),
-        vocabulary: None,
-        tokenizer: None,
-        labels: None,
+        ..DataSpec::new(file, Format::JsonLines, reading)
     };
     let (tasks, mut description) = labelled(&collector.finish(), &spec, in_file)?;
     description.push(format!(
         "a text is a file, and its label the name of its folder; a token is a {}; the study keeps the texts as lines of {}",
-        match reading.tokens {
-            Some(TokenKind::Characters) => "character",
-            Some(TokenKind::Numbers) => "number",
-            Some(TokenKind::Cells) => "text",
-            _ => "word",
-        },
+        reading.tokens.unwrap_or(TokenKind::Words).noun(),
         spec.file
     ));
     description.extend(notes.into_iter().chain(left_out(hidden, &bad)).chain(found));

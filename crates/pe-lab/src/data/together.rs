@@ -123,13 +123,7 @@ mod tests {
         Together::of(&Rows {
             rows: rows.iter().map(row).collect(),
             groups: rows.iter().map(|of| of.2).collect(),
-            words: Vec::new(),
-            labels: Vec::new(),
-            answers: None,
-            targets: None,
-            times: None,
-            written: None,
-            channels: None,
+            ..Rows::default()
         })
     }
 

@@ -11,18 +11,12 @@ use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::task::{Measure, Score};
 
 fn own_data() -> DataSpec {
-    DataSpec {
+    let kept = FileSpec {
         file: "a.csv".into(),
-        format: Format::Csv,
         sha256: String::new(),
         bytes: 1,
-        test: None,
-        folds: None,
-        reading: Reading::default(),
-        vocabulary: None,
-        tokenizer: None,
-        labels: None,
-    }
+    };
+    DataSpec::new(kept, Format::Csv, &Reading::default())
 }
 
 /// Two schemes on a task with these accuracies above a floor of 0.25, three seeds each.

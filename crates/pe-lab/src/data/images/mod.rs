@@ -95,18 +95,7 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     let description = describe(&pack.contents);
     let spec = FileSpec::of(Path::new(&file), pack.bytes());
     Ok(DataTask {
-        spec: DataSpec {
-            file: spec.file,
-            format: Format::Images,
-            sha256: spec.sha256,
-            bytes: spec.bytes,
-            test: None,
-            folds: None,
-            reading: reading.clone(),
-            vocabulary: None,
-            tokenizer: None,
-            labels: None,
-        },
+        spec: DataSpec::new(spec, Format::Images, reading),
         source: source.clone(),
         description,
         private,

@@ -24,18 +24,13 @@ fn made(rows: &Rows) -> Result<(Labelled, Vec<String>), Problem> {
 
 fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
     Rows {
-        groups: Vec::new(),
         rows: rows
             .into_iter()
             .map(|(label, tokens)| Row { tokens, label })
             .collect(),
         words: (0..words).map(|word| format!("w{word}")).collect(),
         labels: vec!["no".into(), "yes".into()],
-        answers: None,
-        targets: None,
-        times: None,
-        written: None,
-        channels: None,
+        ..Rows::default()
     }
 }
 

@@ -12,14 +12,8 @@ fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
     let labels = rows.iter().map(|row| row.label).max().unwrap() + 1;
     Rows {
         rows,
-        groups: Vec::new(),
-        words: Vec::new(),
         labels: (0..labels).map(|label| format!("label {label}")).collect(),
-        answers: None,
-        targets: None,
-        times: None,
-        written: None,
-        channels: None,
+        ..Rows::default()
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::ask::Grown;
-use crate::data::{DataSpec, Format, Reading};
+use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::learn::{CurvePoint, RowOutcomes};
 use crate::report::data::{Data, Look};
 use crate::report::synthetic::Synthetic;
@@ -444,17 +444,14 @@ fn a_persons_file_is_named_and_its_rows_are_asked() {
             Some(_) => &["mine-1", "mine-2"],
         };
         let mut study = Synthetic::new(tasks, &["a", "b"], 5);
-        study.spec.data = Some(DataSpec {
+        let kept = FileSpec {
             file: "reviews.csv".into(),
-            format: Format::Csv,
             sha256: String::new(),
             bytes: 1,
-            test: None,
+        };
+        study.spec.data = Some(DataSpec {
             folds,
-            reading: Reading::default(),
-            vocabulary: None,
-            tokenizer: None,
-            labels: None,
+            ..DataSpec::new(kept, Format::Csv, &Reading::default())
         });
         for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
             for seed in 1..=5 {
