@@ -3,11 +3,11 @@
 
 use burn::module::Initializer;
 use burn::tensor::activation::softmax;
-use burn::tensor::{Bool, Device, Distribution, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_tests::devices;
 
-use crate::{distance, embeddings};
+use crate::{distance, embeddings, random};
 
 const D_MODEL: usize = 16;
 const HEADS: usize = 4;
@@ -65,10 +65,10 @@ type Span<'a> = (&'a Positions, usize);
 
 impl Attention {
     fn new(config: &PositionalConfig, device: &Device) -> Self {
-        let spread = Distribution::Normal(0.0, (D_MODEL as f64).powf(-0.5));
+        let spread = (D_MODEL as f64).powf(-0.5);
         Self {
             scheme: config.init(device),
-            to_heads: [(); 3].map(|()| Tensor::random([D_MODEL, D_MODEL], spread, device)),
+            to_heads: [(); 3].map(|()| random([D_MODEL, D_MODEL], device) * spread),
         }
     }
 

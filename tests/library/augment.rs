@@ -2,16 +2,11 @@
 
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Bool, Device, Distribution, FloatDType, Tensor};
+use burn::tensor::{Bool, Device, FloatDType, Tensor};
 use pe_burn::{Alibi, AlibiConfig, Bias, Coordinates, Grid, Positions};
 use pe_tests::devices;
 
-use crate::{distance, values};
-
-fn random(shape: [usize; 4], device: &Device) -> Tensor<4> {
-    let x = Tensor::random(shape, Distribution::Normal(0.0, 1.0), &Device::flex());
-    x.to_device(device)
-}
+use crate::{distance, random, values};
 
 /// The scores of queries and keys, in `f32` on Flex.
 fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {

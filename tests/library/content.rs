@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use burn::module::{Module, Param, ParamId, Quantizer};
 use burn::tensor::activation::softmax;
 use burn::tensor::quantization::{Calibration, QuantScheme};
-use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Gradients, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, FloatDType, Gradients, Tensor, TensorData};
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXl, TransformerXlConfig};
 use pe_burn::{Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias, convert_layout};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, values};
+use crate::{cases, distance, random, values};
 
 /// An attention, and what a peer makes of it.
 #[derive(Deserialize)]
@@ -508,10 +508,6 @@ fn schemes(device: &Device) -> [PositionalScheme; 5] {
         let config = PositionalConfig::by_name(name, 8, 2, 64).unwrap();
         config.init(device)
     })
-}
-
-fn random(shape: [usize; 4], device: &Device) -> Tensor<4> {
-    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
 }
 
 /// Sinusoids have values between whole distances, and an order is known of all numbers. A table has no rows

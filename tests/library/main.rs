@@ -39,16 +39,29 @@ mod transformer;
 mod turns;
 mod write_ups;
 
-use burn::tensor::{Device, Distribution, Tensor};
+use std::cell::RefCell;
+
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use serde::de::DeserializeOwned;
+
+thread_local! {
+    /// A test has a thread of its own, so it sees the same numbers at every run and on every device.
+    static NUMBERS: RefCell<ChaCha8Rng> = RefCell::new(ChaCha8Rng::seed_from_u64(1));
+}
+
+/// Elements from N(0, 1), in f32.
+fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+    let normal = Distribution::Normal(0.0, 1.0);
+    let data =
+        NUMBERS.with_borrow_mut(|numbers| TensorData::random::<f32, _, _>(shape, normal, numbers));
+    Tensor::from_data(data, device)
+}
 
 /// Random embeddings, `[batch, seq, d_model]`, in f32.
 fn embeddings(batch: usize, seq: usize, d_model: usize, device: &Device) -> Tensor<3> {
-    Tensor::random(
-        [batch, seq, d_model],
-        Distribution::Normal(0.0, 1.0),
-        device,
-    )
+    random([batch, seq, d_model], device)
 }
 
 /// The values of a tensor in row-major order.

@@ -1,13 +1,13 @@
 //! Scores of rotated queries and keys depend on their distance alone, and a rotation can be inverted.
 
-use burn::tensor::{Device, Distribution, Tensor};
+use burn::tensor::{Device, Tensor};
 use pe_burn::{
     Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate,
     XPosPositionalEncodingConfig,
 };
 use pe_tests::devices;
 
-use crate::{distance, values};
+use crate::{distance, random, values};
 
 const D_HEAD: usize = 64;
 const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
@@ -45,7 +45,7 @@ struct Pairs {
 
 impl Pairs {
     fn new(offsets: &[isize], places: &[usize], device: &Device) -> Self {
-        let vector = || Tensor::random([1, 1, 1, D_HEAD], Distribution::Normal(0.0, 1.0), device);
+        let vector = || random([1, 1, 1, D_HEAD], device);
         Self {
             offsets: offsets.to_vec(),
             places: places.to_vec(),
@@ -141,7 +141,7 @@ fn invert_takes_the_rotation_off() {
         Positions::from_id_rows(&[far]).unwrap(),
     ];
     for device in devices() {
-        let x = Tensor::random([2, 3, 9, D_HEAD], Distribution::Normal(0.0, 1.0), &device);
+        let x = random([2, 3, 9, D_HEAD], &device);
         for layout in LAYOUTS {
             for scaling in scalings() {
                 let about = format!("{device:?} {layout:?} {scaling:?}");

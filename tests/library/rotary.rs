@@ -9,11 +9,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, values};
-
-fn heads(shape: [usize; 4], device: &Device) -> Tensor<4> {
-    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
-}
+use crate::{distance, random, values};
 
 const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
 
@@ -27,7 +23,7 @@ fn every_kind_of_positions_means_the_same() {
                 .with_rotary_dim(6)
                 .with_max_len(20)
                 .init(&device);
-            let x = heads([2, 3, 4, 8], &device);
+            let x = random([2, 3, 4, 8], &device);
             let at = |row: usize, token: usize, position: usize| {
                 let token = x
                     .clone()
@@ -81,7 +77,7 @@ fn half_precision_is_rotated_in_f32_and_rounded_once() {
             if !device.supports_dtype(dtype) {
                 continue;
             }
-            let x = heads([1, 2, 5, 64], &device).cast(dtype);
+            let x = random([1, 2, 5, 64], &device).cast(dtype);
             let positions = Positions::from(100_000);
             let rotated = rope.rotate_queries(x.clone(), &positions);
             assert_eq!(rotated.dtype(), DType::from(dtype));
@@ -187,8 +183,8 @@ fn gradients_pass_through_a_grown_buffer() {
             .with_max_len(4)
             .init(&device);
         for start in [0, 100, 100_000] {
-            let x = heads([1, 2, 3, 8], &device).require_grad();
-            let weight = heads([1, 2, 3, 8], &device);
+            let x = random([1, 2, 3, 8], &device).require_grad();
+            let weight = random([1, 2, 3, 8], &device);
             let y = rope.rotate_queries(x.clone(), &Positions::from(start));
             let gradients = (y * weight.clone()).sum().backward();
             let gradient = x.grad(&gradients).unwrap();

@@ -1,10 +1,22 @@
 //! Helpers of the tests.
 
-use burn::tensor::{Bool, Device, Distribution, Gradients, Tensor};
+use std::cell::RefCell;
+
+use burn::tensor::{Bool, Device, Distribution, Gradients, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+thread_local! {
+    /// A test has a thread of its own, so it sees the same numbers at every run and on every device.
+    static NUMBERS: RefCell<ChaCha8Rng> = RefCell::new(ChaCha8Rng::seed_from_u64(1));
+}
 
 /// Elements from N(0, 1).
 pub fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
-    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+    let normal = Distribution::Normal(0.0, 1.0);
+    let data =
+        NUMBERS.with_borrow_mut(|numbers| TensorData::random::<f32, _, _>(shape, normal, numbers));
+    Tensor::from_data(data, device)
 }
 
 pub fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
