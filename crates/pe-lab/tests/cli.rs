@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use common::{ended, lab};
+use common::{SMALL, ended, lab};
 use pe_lab::ask::Scheme;
 
 /// A study of two tiny trials.
@@ -349,6 +349,7 @@ fn a_study_stops_at_the_look_that_decides_it() {
         "decided",
         "--details",
     ];
+    let study = [&study[..], &SMALL].concat();
     // After one step nothing is known of digits: no look decides, and every seed is run.
     let blind = [
         "--schemes",
@@ -367,8 +368,9 @@ fn a_study_stops_at_the_look_that_decides_it() {
     assert!(out.join("trials/digits-none-4/result.json").exists());
     // Positions tell digits apart after some steps, and three seeds show it.
     let out = folder.path().join("clear");
-    let clear = ["--schemes", "none,sinusoidal", "--steps", "100"];
-    let clear = [&study[..], &clear].concat();
+    let clear = "--schemes none,sinusoidal --steps 300 --lr 0.008";
+    let clear: Vec<&str> = clear.split(' ').collect();
+    let clear = [&study[..], &clear[..]].concat();
     let (code, stdout, stderr) = run(&clear, Some(&out));
     assert_eq!(code, 0, "{stderr}");
     let verdict = stdout.split("Verdict").nth(1).unwrap();

@@ -6,10 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use common::{ended, lab};
+use common::{SMALL, ended, lab};
 
 fn compare(flags: &[&str], out: &Path) -> (i32, String, String) {
-    ended(lab().arg("compare").args(flags).arg("--out").arg(out))
+    let mut command = lab();
+    command.arg("compare").args(flags).args(SMALL);
+    ended(command.arg("--out").arg(out))
 }
 
 fn good(flags: &[&str], out: &Path) -> (String, String) {

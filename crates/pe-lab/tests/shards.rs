@@ -9,7 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"reverse\", \"majority\"]\nseeds = 2\nsteps = 3\n";
+const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"reverse\", \"majority\"]\nseeds = 2\nsteps = 3\n\
+    model = { d_model = 16, layers = 1, heads = 2, d_ff = 32 }\n";
 
 fn plan(folder: &Path) -> PathBuf {
     let file = folder.join("study.toml");

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
+use common::{SMALL, ended, lab};
 use pe_lab::ask::{StudySpec, Tasks, TrialSpec};
 use pe_lab::folder::{StudyFolder, read_json};
 use pe_lab::run::{Crew, Progress, Stop};
@@ -38,7 +38,12 @@ fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     good(
-        &[TINY, &["--details", "--schemes", "none", "--tune", "2"]].concat(),
+        &[
+            TINY,
+            &SMALL,
+            &["--details", "--schemes", "none", "--tune", "2"],
+        ]
+        .concat(),
         &out,
     );
     let study = StudyFolder::at(&out);
@@ -64,7 +69,12 @@ const TINY: &[&str] = &["--tasks", "majority", "--seeds", "1", "--steps", "3"];
 fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let flags = [TINY, &["--schemes", "none", "--tune", "2", "--details"]].concat();
+    let flags = [
+        TINY,
+        &SMALL,
+        &["--schemes", "none", "--tune", "2", "--details"],
+    ]
+    .concat();
     let (stdout, stderr) = good(&flags, &out);
     assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
     assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
@@ -135,14 +145,15 @@ fn a_budget_chooses_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let flags = |budget| {
-        [
+        let study = [
             "--tasks",
             "majority",
             "--schemes",
             "none",
             "--budget",
             budget,
-        ]
+        ];
+        [&study[..], &SMALL].concat()
     };
     let (code, _, stderr) = compare(&[&flags("1s")[..], &["--steps", "100000"]].concat(), &out);
     assert_eq!(code, 2, "{stderr}");
@@ -240,7 +251,7 @@ fn a_retrieval_task_has_scores_by_depth() {
         "--steps",
         "2",
     ];
-    good(&flags, &out);
+    good(&[&flags[..], &SMALL].concat(), &out);
     let depths = fs::read_to_string(out.join("depths.csv")).unwrap();
     let mut lines = depths.lines();
     let head = "task,scheme,seed,length,inside_training,depth_from,depth_to,answers,score,floor";

@@ -33,7 +33,7 @@ pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(
     if known.is_empty() || known.iter().any(|name| name == class) {
         return Ok(());
     }
-    let named: Vec<&str> = known.iter().take(NAMED).map(String::as_str).collect();
+    let named: Vec<String> = known.iter().take(NAMED).map(|name| shorten(name)).collect();
     Err(format!(
         "the class {} is not among those of {list}: {}{}",
         shorten(class),

@@ -309,7 +309,7 @@ mod tests {
             (
                 ":left",
                 ":up",
-                "line 7: the class `up` is not among those of @classLabel: left, right",
+                "line 7: the class `up` is not among those of @classLabel: `left`, `right`",
             ),
             ("4,5,6", "4,inf,6", "line 7: `inf` is no number"),
             ("4,5,6", "4,x,6", "line 7: `x` is no number"),

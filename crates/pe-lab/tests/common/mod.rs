@@ -8,6 +8,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// A model that trains and is tested in a small part of the time of the usual one, for tests of everything but the model.
+pub const SMALL: [&str; 8] = [
+    "--d-model",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--d-ff",
+    "32",
+];
+
 /// The program, to be given arguments.
 pub fn lab() -> Command {
     hearing(Command::new(assert_cmd::cargo::cargo_bin!("pe-lab")))

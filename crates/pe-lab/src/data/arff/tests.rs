@@ -240,7 +240,7 @@ fn what_is_wrong_with_a_row_is_named_with_its_line_field_and_value() {
         (
             "?,left",
             "?,up",
-            "line 9: the class `up` is not among those of the attribute `class`: left, to the right",
+            "line 9: the class `up` is not among those of the attribute `class`: `left`, `to the right`",
         ),
         ("?,left", "?,?", "line 9: the attribute `class` is missing"),
         (
