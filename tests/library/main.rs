@@ -26,6 +26,7 @@ mod outside;
 mod panics;
 mod parameters;
 mod peers;
+mod pope;
 mod positions;
 mod properties;
 mod relative;

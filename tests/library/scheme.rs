@@ -31,7 +31,7 @@ fn by_name_and_as_data() {
     assert_eq!(
         error.to_string(),
         "there is no positional scheme named \"rotory\"; there are: none, sinusoidal, learned, time2vec, rotary, \
-         xpos, alibi, t5, kerple, fire, shaw, transformer_xl, deberta, tupe, cope, erpe"
+         xpos, pope, alibi, t5, kerple, fire, shaw, transformer_xl, deberta, tupe, cope, erpe"
     );
     for bad in [
         r#"{"kind": "rotory"}"#,
@@ -163,7 +163,7 @@ fn every_scheme_uses_one_hook() {
             let expected = match *name {
                 "none" => [false; 4],
                 "sinusoidal" | "learned" | "time2vec" => [true, false, false, false],
-                "rotary" | "xpos" => [false, true, false, false],
+                "rotary" | "xpos" | "pope" => [false, true, false, false],
                 "alibi" | "t5" | "kerple" | "fire" => [false, false, true, false],
                 "shaw" | "transformer_xl" | "deberta" | "tupe" | "cope" => {
                     [false, false, true, false]

@@ -11,7 +11,7 @@ use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
 };
-use pe_burn::rotary::{FopeConfig, MixedRotaryConfig};
+use pe_burn::rotary::{FopeConfig, MixedRotaryConfig, PopeConfig};
 use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiConfig, FireConfig, KerpleConfig, RotaryPositionalEncodingConfig, T5RelativeBiasConfig,
@@ -180,6 +180,12 @@ fn rotations() {
         FopeConfig::new(8, 2, 32),
         FopeConfig::init,
         "Fope {d_head: 8, heads: 2, trained_len: 32, base: 10000, layout: Halves, gain: 0.3, learned: false, params: 4}",
+    );
+    check(
+        r#"{"d_head": 8, "heads": 2}"#,
+        PopeConfig::new(8, 2),
+        PopeConfig::init,
+        "Pope {d_head: 8, heads: 2, base: 10000, max_len: 5000, params: 16}",
     );
     check(
         r#"{"d_head": 8, "heads": 2}"#,

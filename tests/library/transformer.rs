@@ -70,7 +70,7 @@ impl Model {
 }
 
 /// Without positions an encoder cannot tell an order; with them it can. A bias that counts steps
-/// to the left and to the right alike (FIRE does, before its threshold) sees no direction. CoPE counts
+/// to the left and to the right alike (FIRE does, before its threshold, and PoPE with phases of 0) sees no direction. CoPE counts
 /// keys to the left alone.
 #[test]
 fn order_is_seen_only_with_positions() {
@@ -101,7 +101,7 @@ fn order_is_seen_only_with_positions() {
             match *name {
                 // eRPE starts with zeros.
                 "none" | "erpe" => (blind(backwards), blind(mixed)),
-                "alibi" | "kerple" | "fire" => (blind(backwards), sees(mixed)),
+                "alibi" | "kerple" | "fire" | "pope" => (blind(backwards), sees(mixed)),
                 _ => (sees(backwards), sees(mixed)),
             };
         }

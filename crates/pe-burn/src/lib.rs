@@ -47,7 +47,7 @@
 //! | hook | place | schemes |
 //! |---|---|---|
 //! | [`Embed`] | token embeddings | [`SinusoidalPositionalEncoding`], [`LearnedPositionalEmbedding`], [`Time2Vec`](embedding::Time2Vec) |
-//! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE) |
+//! | [`Rotate`] | queries and keys | [`RotaryPositionalEncoding`] (RoPE), [`XPosPositionalEncoding`], [`Fope`](rotary::Fope) (FoPE), [`Pope`](rotary::Pope) (PoPE) |
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
 //! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Tupe`](content::Tupe) (TUPE), [`Cope`](content::Cope) (CoPE) |
 //! | [`WeightBias`] | attention weights, after the softmax | [`Erpe`](weights::Erpe) (eRPE) |
@@ -273,10 +273,10 @@ pub mod model {
     pub use crate::rotate::{AttentionSpan, LayerPositions, Probe, QueryScale};
 }
 pub mod rotary {
-    //! Relatives of RoPE: [learned frequencies](MixedRotary) for images, [FoPE](Fope), and the positions of
-    //! [dual chunk attention](DualChunk).
+    //! Relatives of RoPE: [learned frequencies](MixedRotary) for images, [FoPE](Fope), [PoPE](Pope), and the positions
+    //! of [dual chunk attention](DualChunk).
     pub use crate::rotate::{
-        ChunkPart, DualChunk, Fope, FopeConfig, MixedRotary, MixedRotaryConfig,
+        ChunkPart, DualChunk, Fope, FopeConfig, MixedRotary, MixedRotaryConfig, Pope, PopeConfig,
     };
 }
 /// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`].

@@ -40,8 +40,8 @@ use crate::gate::ForgetGate;
 use crate::positional::Positional;
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
-    Fope, FopeConfig, MixedRotary, RotaryPositionalEncoding, RotaryPositionalEncodingConfig,
-    Rotate, XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    Fope, FopeConfig, MixedRotary, Pope, PopeConfig, RotaryPositionalEncoding,
+    RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::check_float;
@@ -259,6 +259,8 @@ schemes! {
         Rotary(RotaryPositionalEncodingConfig => RotaryPositionalEncoding), Rotate;
     "xpos", "RoPE with a decay":
         XPos(XPosPositionalEncodingConfig => XPosPositionalEncoding), Rotate;
+    "pope", "directions of positions, lengths of content":
+        Pope(PopeConfig => Pope), Rotate;
     "alibi", "attention with linear biases":
         Alibi(AlibiConfig => Alibi), Bias;
     "t5", "T5's relative position bias":

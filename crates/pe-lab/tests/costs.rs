@@ -5,6 +5,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use common::SMALL;
+
 const STUDY: &[&str] = &[
     "compare",
     "--schemes",
@@ -40,7 +42,7 @@ fn with_others(folder: &Path, others: f64) {
 fn costs_are_measured_after_the_trials_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, _, stderr) = run(&[STUDY, &["--costs", "--out"]].concat(), &out);
+    let (code, _, stderr) = run(&[STUDY, &SMALL, &["--costs", "--out"]].concat(), &out);
     assert_eq!(code, 0, "{stderr}");
     let measuring =
         "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";

@@ -20,7 +20,7 @@ fn study_of(schemes: &str, seeds: &str, out: &Path) -> Command {
     let mut command = common::lab();
     command.args(["compare", "--tasks", "reverse", "--schemes", schemes]);
     command.args(["--seeds", seeds, "--steps", "3", "--quiet", "--out"]);
-    command.arg(out);
+    command.arg(out).args(common::SMALL);
     command
 }
 

@@ -17,6 +17,7 @@ fn compare(data: &Path, out: &Path) -> (i32, String, String) {
     let mut command = lab();
     command
         .args(flags)
+        .args(common::SMALL)
         .args(["--details", "--steps", "2", "--data"]);
     ended(command.arg(data).arg("--out").arg(out))
 }

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::run_in;
+use common::{SMALL, run_in};
 
 /// A study of two tiny trials.
 fn study(out: &str, more: &[&str], folder: &Path) {
@@ -21,7 +21,7 @@ fn study(out: &str, more: &[&str], folder: &Path) {
         "--out",
         out,
     ];
-    let (code, _, stderr) = run_in(folder, &[&tiny, more].concat());
+    let (code, _, stderr) = run_in(folder, &[&tiny, &SMALL[..], more].concat());
     assert_eq!(code, 0, "{stderr}");
 }
 

@@ -1,0 +1,288 @@
+//! PoPE: polar coordinate position embedding.
+
+use alloc::vec;
+
+use burn::module::{Initializer, Module, Param};
+use burn::tensor::activation::log_sigmoid;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::{Rotate, lookup};
+use crate::backend::memory::check_room;
+use crate::error::{PositionError, check_size, check_width, module};
+use crate::layout::Layout;
+use crate::positions::Positions;
+use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::spectrum::buffer::{RowBuffer, default_max_len};
+use crate::spectrum::{Spectrum, default_base};
+use crate::tensor::{cast, compute_dtype, dequantized};
+
+/// The configuration of a [`Pope`].
+///
+/// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PopeConfig {
+    /// The width of a head, at least 1. Every column turns on its own, so it may be odd.
+    pub d_head: usize,
+    /// The number of heads of the keys, each of which has phases of its own. Queries may have other numbers of heads.
+    pub heads: usize,
+    /// The wavelengths go from 2π to nearly 2π · base; finite and greater than 1. Default: 10 000.
+    #[serde(default = "default_base")]
+    pub base: f64,
+    /// How many rows the buffer has from the start. It grows when more are needed. Default: 5000.
+    #[serde(default = "default_max_len")]
+    pub max_len: usize,
+    /// The initial phases, in radians. Default: 0, with which the paper's models extrapolate best; its other choice is
+    /// uniform from −2π to 0.
+    #[serde(default = "zeros")]
+    pub init: Initializer,
+}
+
+fn zeros() -> Initializer {
+    Initializer::Zeros
+}
+
+impl PopeConfig {
+    /// The paper's embedding of `heads` heads of keys, each `d_head` wide; every option at its default.
+    pub fn new(d_head: usize, heads: usize) -> Self {
+        Self {
+            d_head,
+            heads,
+            base: default_base(),
+            max_len: default_max_len(),
+            init: zeros(),
+        }
+    }
+
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    pub fn with_base(self, base: f64) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Sets how many rows the buffer has from the start.
+    pub fn with_max_len(self, max_len: usize) -> Self {
+        Self { max_len, ..self }
+    }
+
+    /// Sets the initial phases.
+    pub fn with_init(self, init: Initializer) -> Self {
+        Self { init, ..self }
+    }
+
+    /// The frequencies of the columns, highest first: `base^(−c/d_head)`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a `d_head` of 0 and a base out of bounds.
+    pub fn spectrum(&self) -> Result<Spectrum, PositionError> {
+        check_size("d_head", self.d_head)?;
+        // Twice as wide, since a spectrum has a frequency for every two columns.
+        let width = self.d_head.saturating_mul(2);
+        Ok(Spectrum::new(width, self.base)?.with_layout(Layout::Halves))
+    }
+
+    /// Builds the module on `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a number that is out of bounds, and [`TooLarge`](PositionError::TooLarge) when the phases
+    /// or the rows do not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<Pope, PositionError> {
+        let spectrum = self.spectrum()?;
+        check_size("heads", self.heads)?;
+        check_room::<f32>(self.heads, self.d_head)?;
+        let shape = [self.heads, self.d_head];
+        Ok(Pope {
+            phases: (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device),
+            rows: RowBuffer::new(spectrum.into(), self.max_len, device)?,
+            config: self.clone(),
+        })
+    }
+}
+
+impl SchemeConfig for PopeConfig {
+    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
+        Ok(Self::new(sizes.d_head()?, sizes.heads).with_max_len(sizes.max_len))
+    }
+}
+
+module!(PopeConfig => Pope { d_head, heads, base, max_len });
+
+/// PoPE, polar coordinate position embedding: a column of a query or a key is the length of a vector, and its position alone
+/// is the direction of it. In RoPE the direction of a pair depends on its content too. Gopalakrishnan et al., [*Decoupling the
+/// "What" and "Where" With Polar Coordinate Positional Embeddings*](https://arxiv.org/abs/2509.10534), 2025, §3:
+///
+/// ```text
+/// θ_c = base^(−c/d_head)                                              for each column c
+/// score(t, s) = Σ_c softplus(q_c) softplus(k_c) cos((s − t) θ_c + δ_c)       δ_c in [−2π, 0], trained
+/// ```
+///
+/// Made by [`PopeConfig`].
+///
+/// ```
+/// use burn::tensor::module::attention;
+/// use burn::tensor::ops::AttentionModuleOptions;
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::rotary::PopeConfig;
+/// use pe_burn::{Positions, Rotate};
+///
+/// let device = Device::flex();
+/// let pope = PopeConfig::new(64, 8).init(&device);
+/// let [q, k, v] = [(); 3].map(|()| Tensor::<4>::random([2, 8, 100, 64], Distribution::Default, &device));
+/// let (q, k) = pope.rotate(q, k, &Positions::default()); // [batch, heads, seq, 2 · d_head]
+/// assert_eq!(q.dims(), [2, 8, 100, 128]);
+///
+/// // The scores are divided by √d_head, not by the root of the width that attention sees.
+/// let options = AttentionModuleOptions { scale: Some(1.0 / 8.0), ..Default::default() };
+/// let y = attention(q, k, v, None, None, options);
+/// assert_eq!(y.dims(), [2, 8, 100, 64]);
+/// ```
+///
+/// - **Twice as wide.** A column becomes two, its cosine and its sine: the cosines of all columns stand before the sines. A
+///   cache of keys takes twice the memory.
+/// - **Sides.** With phases of 0 a score is the same for a key to the left and one as far to the right; trained phases tell
+///   them apart. An encoder, which sees both sides, may start from random ones: [`PopeConfig::with_init`].
+/// - **Not a rotation.** The columns of one position, with phases of 0, give positive products alone, and the sign of a column
+///   is lost: a model that was trained with RoPE cannot take PoPE without training.
+/// - **Weights.** `phases` is `bias` of `PoPE` in the package PoPE-pytorch. Values outside −2π to 0 count as the nearer end, and
+///   get no gradient.
+/// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "PoPE")]
+#[doc(alias = "polar")]
+pub struct Pope {
+    /// The phases δ of the keys in radians, `[heads, d_head]`.
+    pub phases: Param<Tensor<2>>,
+    rows: RowBuffer,
+    #[module(skip)]
+    config: PopeConfig,
+}
+
+impl Pope {
+    /// Every column of `x` as a length, in the direction of its position and of the phases, if there are some.
+    ///
+    /// # Shapes
+    ///
+    /// - `phases`: `[heads, d_head]`
+    /// - output: `[batch, heads, seq, 2 · d_head]`
+    fn side(
+        &self,
+        x: Tensor<4>,
+        positions: &Positions,
+        phases: Option<Tensor<2>>,
+    ) -> Result<Tensor<4>, PositionError> {
+        let d_head = self.config.d_head;
+        let lookup = lookup(&x, positions, d_head, &self.rows.device())?;
+        lookup.check_axes(None)?;
+        let [batch, heads, seq, _] = x.dims();
+        if x.shape().num_elements() == 0 {
+            return Ok(Tensor::cat(vec![x; 2], 3));
+        }
+        let (own, dtype) = (x.dtype(), compute_dtype(x.dtype().into()));
+        let rows: Tensor<4> = self.rows.rows(&lookup, dtype)?.unsqueeze_dim(1);
+        let (mut sin, mut cos) = (
+            rows.clone().narrow(3, 0, d_head),
+            rows.narrow(3, d_head, d_head),
+        );
+        if let Some(phases) = phases {
+            let phases = cast(phases, dtype).clamp(-core::f64::consts::TAU, 0.0);
+            let phases = phases.reshape([1, heads, 1, d_head]);
+            let (s, c) = (phases.clone().sin(), phases.cos());
+            (sin, cos) = (
+                sin.clone() * c.clone() + cos.clone() * s.clone(),
+                cos * c - sin * s,
+            );
+        }
+        // softplus(x), without the overflow of e^x.
+        let length = -log_sigmoid(-cast(x, dtype));
+        let columns = Tensor::cat(vec![length.clone() * cos, length * sin], 3);
+        debug_assert_eq!(columns.dims(), [batch, heads, seq, 2 * d_head]);
+        Ok(cast(columns, own.into()))
+    }
+}
+
+impl Rotate for Pope {
+    fn width(&self, d_head: usize) -> usize {
+        2 * d_head
+    }
+
+    fn try_rotate_sides(
+        &self,
+        queries: Option<(Tensor<4>, &Positions)>,
+        keys: Option<(Tensor<4>, &Positions)>,
+    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+        let queries = queries.map(|(q, positions)| self.side(q, positions, None));
+        let keys = keys.map(|(k, positions)| {
+            check_width("heads", self.config.heads, k.dims()[1])?;
+            self.side(k, positions, Some(dequantized(self.phases.val())))
+        });
+        Ok([queries.transpose()?, keys.transpose()?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    use crate::testing::values;
+
+    #[test]
+    fn a_column_has_the_frequency_of_its_place() {
+        let frequencies = PopeConfig::new(3, 1).spectrum().unwrap().frequencies();
+        for (column, frequency) in frequencies.into_iter().enumerate() {
+            let expected = libm::pow(1e4, -(column as f64) / 3.0);
+            assert!((frequency - expected).abs() < 1e-15, "{column}");
+        }
+    }
+
+    /// With columns of any size, and phases past their ends.
+    #[test]
+    fn lengths_are_finite_and_phases_stay_within_a_turn() {
+        let device = Device::flex();
+        let mut pope = PopeConfig::new(3, 1).init(&device);
+        let x = || Tensor::<4>::from_floats([[[[-1e30, 0.0, 1e30]]]], &device);
+        let q = values(pope.rotate_queries(x(), &Positions::default()));
+        assert_eq!(q, [0.0, core::f32::consts::LN_2, 1e30, 0.0, 0.0, 0.0]);
+        for (phase, end) in [(3.0, 0.0), (-9.0, -core::f32::consts::TAU)] {
+            let turned = |pope: &Pope| values(pope.rotate_keys(x(), &Positions::from(5)));
+            pope.phases = Param::from_tensor(Tensor::full([1, 3], phase, &device));
+            let past = turned(&pope);
+            pope.phases = Param::from_tensor(Tensor::full([1, 3], end, &device));
+            assert_eq!(past, turned(&pope));
+        }
+    }
+
+    #[test]
+    fn bad_input_is_refused_with_its_value_and_bound() {
+        let device = Device::flex();
+        for (bad, words) in [
+            (PopeConfig::new(0, 2), "d_head must be at least 1; got 0"),
+            (PopeConfig::new(4, 0), "heads must be at least 1; got 0"),
+            (PopeConfig::new(4, 2).with_base(1.0), "decrease; got 1"),
+            (
+                PopeConfig::new(4, 2).with_max_len(0),
+                "max_len must be at least 1; got 0",
+            ),
+        ] {
+            let message = bad.try_init(&device).unwrap_err().to_string();
+            assert!(message.ends_with(words), "{message}");
+        }
+        let pope = PopeConfig::new(4, 2).init(&device);
+        let zeros = |dims| Tensor::<4>::zeros(dims, &device);
+        let at = Positions::default();
+        let words = "the input has heads 3, but this module was built for heads 2";
+        let refused = pope.try_rotate_keys(zeros([1, 3, 5, 4]), &at);
+        assert_eq!(refused.unwrap_err().to_string(), words);
+        // Of queries there may be more.
+        let turned = pope.try_rotate_queries(zeros([1, 6, 5, 4]), &at).unwrap();
+        assert_eq!(turned.dims(), [1, 6, 5, 8]);
+        let empty = pope.rotate_keys(zeros([0, 2, 5, 4]), &at);
+        assert_eq!(empty.dims(), [0, 2, 5, 8]);
+        let packed = Tensor::<3>::zeros([1, 5, 24], &device);
+        assert!(pope.try_rotate_packed(packed, [2, 2], &at).is_err());
+    }
+}

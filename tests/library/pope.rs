@@ -1,0 +1,84 @@
+//! PoPE against the package PoPE-pytorch: `tests/peers/values/pope.json`.
+
+use burn::module::Param;
+use burn::tensor::Tensor;
+use pe_burn::rotary::PopeConfig;
+use pe_burn::{Positions, Rotate};
+use pe_tests::devices;
+use serde::Deserialize;
+
+use crate::{assert_close, cases, random, values};
+
+#[derive(Deserialize)]
+struct Case {
+    peer: String,
+    config: PopeConfig,
+    start: usize,
+    q: Vec<f32>,
+    k: Vec<f32>,
+    phases: Vec<f32>,
+    weights: Vec<f32>,
+    queries: Vec<f64>,
+    keys: Vec<f64>,
+    /// Of a weighted sum of the keys, for the keys and the phases.
+    gradients: [Vec<f64>; 2],
+}
+
+#[test]
+fn pope_as_in_the_package() {
+    let cases: Vec<Case> = cases(include_str!("../peers/values/pope.json"));
+    assert_eq!(cases.len(), 4);
+    for case in cases {
+        for device in devices() {
+            let device = device.autodiff();
+            let PopeConfig { d_head, heads, .. } = case.config;
+            let tokens = case.q.len() / heads / d_head;
+            let tensor = |numbers: &[f32], width: usize| {
+                let numbers = Tensor::<1>::from_data(numbers, &device);
+                numbers.reshape([1, heads, tokens, width])
+            };
+            let mut pope = case.config.clone().init(&device);
+            let phases = Tensor::<1>::from_data(&case.phases[..], &device);
+            pope.phases = Param::from_tensor(phases.reshape([heads, d_head]));
+
+            let (q, k) = (
+                tensor(&case.q, d_head),
+                tensor(&case.k, d_head).require_grad(),
+            );
+            let (q, turned) = pope.rotate(q, k.clone(), &Positions::from(case.start));
+            let about = format!("{device:?} {} from {}", case.peer, case.start);
+            assert_close(&values(q), &case.queries, 2e-6, &about);
+            assert_close(&values(turned.clone()), &case.keys, 2e-6, &about);
+            let gradients = (turned * tensor(&case.weights, 2 * d_head))
+                .sum()
+                .backward();
+            let ours = [
+                values(k.grad(&gradients).unwrap()),
+                values(pope.phases.val().grad(&gradients).unwrap()),
+            ];
+            for (ours, theirs) in ours.iter().zip(&case.gradients) {
+                assert_close(ours, theirs, 1e-5, &about);
+            }
+        }
+    }
+}
+
+/// Scores depend on the distance alone, however far the positions are.
+#[test]
+fn scores_of_pope_depend_on_the_distance() {
+    for device in devices() {
+        let pope = PopeConfig::new(8, 2).init(&device);
+        let (q, k) = (random([1, 2, 3, 8], &device), random([1, 2, 3, 8], &device));
+        let scores = |start: usize| {
+            let (q, k) = pope.rotate(q.clone(), k.clone(), &Positions::from(start));
+            values(q.matmul(k.transpose()))
+        };
+        let near = scores(0);
+        let largest = near.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+        for start in [1, 5_000, 1 << 40] {
+            let apart = near.iter().zip(scores(start)).map(|(a, b)| (a - b).abs());
+            let apart = apart.fold(0.0, f32::max) / largest;
+            assert!(apart < 1e-6, "{device:?} from {start}: {apart}");
+        }
+    }
+}
