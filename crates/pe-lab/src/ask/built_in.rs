@@ -1,4 +1,4 @@
-//! The schemes, tasks and networks that every laboratory has. To add one, add a call here.
+//! The schemes, tasks and networks that every laboratory has. To add one, add an entry here.
 
 use burn::module::Initializer;
 use burn::tensor::Device;
@@ -25,6 +25,106 @@ use crate::task::{
     PrevOccurrence, Reverse, SelectiveCopy, Shift3, Sort50, text,
 };
 
+/// The name of each scheme, what it does and where it comes from.
+const SCHEMES: [(&str, &str); 24] = [
+    (
+        "none",
+        "no positions at all: the control of every comparison",
+    ),
+    (
+        "sinusoidal",
+        "a fixed pattern of sines and cosines, added (Vaswani et al. 2017)",
+    ),
+    (
+        "learned",
+        "a trained vector for every position, added (Gehring et al. 2017; BERT, GPT-2)",
+    ),
+    (
+        "rotary",
+        "queries and keys rotated by their position (RoPE; Su et al. 2021; Llama)",
+    ),
+    (
+        "xpos",
+        "as rotary, and fading with distance (Sun et al. 2022)",
+    ),
+    (
+        "alibi",
+        "scores fall linearly with distance (ALiBi; Press et al. 2021)",
+    ),
+    (
+        "t5",
+        "a trained score for every range of distances, on each side (Raffel et al. 2020)",
+    ),
+    (
+        "kerple",
+        "scores fall along a trained function of distance, the same on both sides (Chi et al. 2022)",
+    ),
+    (
+        "fire",
+        "scores from a small network of distance, the same on both sides (Li et al. 2023)",
+    ),
+    (
+        "scaled_sinusoidal",
+        "as sinusoidal, times a trained number (Vaswani et al. 2017; Transformer-TTS)",
+    ),
+    (
+        "randomized_sinusoidal",
+        "as sinusoidal, at random positions in ascending order (Ruoss et al. 2023)",
+    ),
+    (
+        "randomized_rotary",
+        "as rotary, at random positions in ascending order (Ruoss et al. 2023)",
+    ),
+    (
+        "sinusoidal_2d",
+        "as sinusoidal, half of it for the row and half for the column of a grid",
+    ),
+    (
+        "rotary_2d",
+        "as rotary, half of it by the row and half by the column of a grid",
+    ),
+    (
+        "shaw",
+        "queries against a trained vector for each of the nearest distances (Shaw et al. 2018)",
+    ),
+    (
+        "transformer_xl",
+        "queries against projected sinusoids of the distance (Dai et al. 2019; Conformer)",
+    ),
+    (
+        "deberta",
+        "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
+    ),
+    (
+        "fope",
+        "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
+    ),
+    (
+        "cope",
+        "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
+    ),
+    (
+        "tape",
+        "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
+    ),
+    (
+        "tupe",
+        "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
+    ),
+    (
+        "tupe_r",
+        "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
+    ),
+    (
+        "erpe",
+        "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
+    ),
+    (
+        "time2vec",
+        "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
+    ),
+];
+
 impl Lab {
     /// The built-in schemes, tasks and networks.
     #[must_use]
@@ -40,150 +140,16 @@ impl Lab {
     }
 
     fn with_schemes(self) -> Self {
-        self.scheme(
-            "none",
-            "no positions at all: the control of every comparison",
-            |sizes| sizes.library("none"),
-        )
-        .scheme(
-            "sinusoidal",
-            "a fixed pattern of sines and cosines, added (Vaswani et al. 2017)",
-            |sizes| sizes.library("sinusoidal"),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "learned",
-                "a trained vector for every position, added (Gehring et al. 2017; BERT, GPT-2)",
-                |sizes| Ok(as_large_as_sinusoidal(sizes.library("learned")?)),
-            )
-            .with_here("it starts at N(0, 0.7), as large as the sinusoidal values"),
-        )
-        .scheme(
-            "rotary",
-            "queries and keys rotated by their position (RoPE; Su et al. 2021; Llama)",
-            |sizes| sizes.library("rotary"),
-        )
-        .scheme(
-            "xpos",
-            "as rotary, and fading with distance (Sun et al. 2022)",
-            |sizes| sizes.library("xpos"),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "alibi",
-                "scores fall linearly with distance (ALiBi; Press et al. 2021)",
-                |sizes| Ok(half_a_step_farther_on_the_right(sizes.library("alibi")?)),
-            )
-            .with_here(
-                "a variant, not the paper's own: a key to the right counts as half a step farther away, so that the \
-                 encoder can tell left from right",
-            ),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "t5",
-                "a trained score for every range of distances, on each side (Raffel et al. 2020)",
-                |sizes| Ok(large_enough_for_few_steps(sizes.library("t5")?)),
-            )
-            .with_here("the scores start at N(0, 1), since these trainings are short"),
-        )
-        .scheme(
-            "kerple",
-            "scores fall along a trained function of distance, the same on both sides (Chi et al. 2022)",
-            |sizes| sizes.library("kerple"),
-        )
-        .scheme(
-            "fire",
-            "scores from a small network of distance, the same on both sides (Li et al. 2023)",
-            |sizes| sizes.library("fire"),
-        )
-        .scheme(
-            "scaled_sinusoidal",
-            "as sinusoidal, times a trained number (Vaswani et al. 2017; Transformer-TTS)",
-            |sizes| Ok(with_a_trained_gain(sizes.library("sinusoidal")?)),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "randomized_sinusoidal",
-                "as sinusoidal, at random positions in ascending order (Ruoss et al. 2023)",
-                |sizes| sizes.library("sinusoidal"),
-            )
-            .with_positions(PositionsFrom::Draws),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "randomized_rotary",
-                "as rotary, at random positions in ascending order (Ruoss et al. 2023)",
-                |sizes| sizes.library("rotary"),
-            )
-            .with_positions(PositionsFrom::Draws),
-        )
-        .scheme(
-            "sinusoidal_2d",
-            "as sinusoidal, half of it for the row and half for the column of a grid",
-            |sizes| Ok(on_rows_and_columns(sizes.library("sinusoidal")?)),
-        )
-        .scheme(
-            "rotary_2d",
-            "as rotary, half of it by the row and half by the column of a grid",
-            |sizes| Ok(on_rows_and_columns(sizes.library("rotary")?)),
-        )
-        .scheme(
-            "shaw",
-            "queries against a trained vector for each of the nearest distances (Shaw et al. 2018)",
-            |sizes| sizes.library("shaw"),
-        )
-        .scheme(
-            "transformer_xl",
-            "queries against projected sinusoids of the distance (Dai et al. 2019; Conformer)",
-            |sizes| sizes.library("transformer_xl"),
-        )
-        .scheme(
-            "deberta",
-            "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
-            |sizes| sizes.library("deberta"),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "fope",
-                "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
-                |sizes| Ok(whole_turns_in_training(sizes)),
-            )
-            .with_here("frequencies are left out that make no whole turn in 7 tokens, where training has fewer"),
-        )
-        .scheme(
-            "cope",
-            "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
-            |sizes| sizes.library("cope"),
-        )
-        .scheme(
-            "tape",
-            "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
-            |sizes| Ok(scaled_to_training(sizes)),
-        )
-        .scheme(
-            "tupe",
-            "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
-            |sizes| Ok(with_all_patches(sizes.library("tupe")?, sizes)),
-        )
-        .scheme_entry(
-            SchemeEntry::new(
-                "tupe_r",
-                "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
-                |sizes| Ok(with_ranges_of_distances(with_all_patches(sizes.library("tupe")?, sizes))),
-            )
-            .with_here("the scores of distances start at N(0, 1), since these trainings are short"),
-        )
-        .scheme(
-            "erpe",
-            "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
-            |sizes| Ok(with_all_patches(sizes.library("erpe")?, sizes)),
-        )
-        .scheme(
-            "time2vec",
-            "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
-            |sizes| Ok(waves_of_training(sizes)),
-        )
+        SCHEMES.iter().fold(self, |lab, (name, about)| {
+            let mut entry = SchemeEntry::new(name, about, |sizes| configuration(name, sizes));
+            if let Some(here) = here(name) {
+                entry = entry.with_here(here);
+            }
+            if name.starts_with("randomized") {
+                entry = entry.with_positions(PositionsFrom::Draws);
+            }
+            lab.scheme_entry(entry)
+        })
     }
 
     /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
@@ -214,79 +180,62 @@ impl Lab {
     }
 }
 
-/// The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has
-/// an advantage of size. Both are larger than the initial token embeddings.
-///
-/// With N(0, 0.2), as large as the token embeddings, the model learned `reverse` more slowly: an
-/// accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101, 1,500 steps, a peak
-/// learning rate of 1e-3).
-fn as_large_as_sinusoidal(encoding: PositionalConfig) -> PositionalConfig {
-    match encoding {
-        PositionalConfig::Learned(table) => PositionalConfig::Learned(table.with_init(normal(0.7))),
-        other => other,
-    }
-}
-
-/// The model is an encoder, which sees both sides. With the paper's symmetric distances it could not
-/// tell them apart.
-fn half_a_step_farther_on_the_right(encoding: PositionalConfig) -> PositionalConfig {
-    match encoding {
-        PositionalConfig::Alibi(alibi) => {
-            PositionalConfig::Alibi(alibi.with_shape(AlibiShape::HalfStep))
+/// How a scheme differs here from its source.
+fn here(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "learned" => "it starts at N(0, 0.7), as large as the sinusoidal values",
+        "alibi" => {
+            "a variant, not the paper's own: a key to the right counts as half a step farther away, so that the \
+             encoder can tell left from right"
         }
-        other => other,
-    }
-}
-
-/// In these short trainings Adam moves a bias by little more than 1. On `reverse` at 20 symbols the
-/// accuracy was 0.27 from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
-fn large_enough_for_few_steps(encoding: PositionalConfig) -> PositionalConfig {
-    match encoding {
-        PositionalConfig::T5(bias) => PositionalConfig::T5(bias.with_init(normal(1.0))),
-        other => other,
-    }
-}
-
-/// These tables are not interpolated, so they have rows for the patches of higher resolutions too.
-fn with_all_patches(encoding: PositionalConfig, sizes: &Sizes) -> PositionalConfig {
-    let max_len = sizes.max_len.max(sizes.tested_len);
-    match encoding {
-        PositionalConfig::Tupe(tupe) => PositionalConfig::Tupe(TupeConfig { max_len, ..tupe }),
-        PositionalConfig::Erpe(erpe) => PositionalConfig::Erpe(ErpeConfig { max_len, ..erpe }),
-        other => other,
-    }
-}
-
-fn with_ranges_of_distances(encoding: PositionalConfig) -> PositionalConfig {
-    match encoding {
-        PositionalConfig::Tupe(tupe) => {
-            let t5 = T5RelativeBiasConfig::new(tupe.heads).with_init(normal(1.0));
-            PositionalConfig::Tupe(tupe.with_relative(t5))
+        "t5" => "the scores start at N(0, 1), since these trainings are short",
+        "fope" => {
+            "frequencies are left out that make no whole turn in 7 tokens, where training has fewer"
         }
-        other => other,
-    }
+        "tupe_r" => "the scores of distances start at N(0, 1), since these trainings are short",
+        _ => return None,
+    })
 }
 
-fn with_a_trained_gain(encoding: PositionalConfig) -> PositionalConfig {
-    match encoding {
-        PositionalConfig::Sinusoidal(table) => {
-            PositionalConfig::Sinusoidal(table.with_gain(Gain::Learned(1.0)))
-        }
-        other => other,
-    }
-}
-
-fn on_rows_and_columns(encoding: PositionalConfig) -> PositionalConfig {
+/// The configuration of a scheme: that of the library's scheme of the same name, unless another is named here.
+fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, PositionError> {
+    use PositionalConfig::{Alibi, Erpe, Learned, Rotary, Sinusoidal, T5, Tupe};
+    let of_library = match name {
+        "fope" => return Ok(whole_turns_in_training(sizes)),
+        "tape" => return Ok(scaled_to_training(sizes)),
+        "time2vec" => return Ok(waves_of_training(sizes)),
+        "scaled_sinusoidal" | "randomized_sinusoidal" | "sinusoidal_2d" => "sinusoidal",
+        "randomized_rotary" | "rotary_2d" => "rotary",
+        "tupe_r" => "tupe",
+        name => name,
+    };
     let axes = Some(Axes::HEIGHT_WIDTH);
-    match encoding {
-        PositionalConfig::Sinusoidal(table) => {
-            PositionalConfig::Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..table })
+    // The tables of TUPE and eRPE are not interpolated, so they have rows for the patches of higher resolutions too.
+    let max_len = sizes.max_len.max(sizes.tested_len);
+    Ok(match (name, sizes.library(of_library)?) {
+        // The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has an advantage of
+        // size. Both are larger than the initial token embeddings. With N(0, 0.2), as large as the token embeddings, the
+        // model learned `reverse` more slowly: an accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101,
+        // 1,500 steps, a peak learning rate of 1e-3).
+        ("learned", Learned(table)) => Learned(table.with_init(normal(0.7))),
+        // The model is an encoder, which sees both sides. With the paper's symmetric distances it could not tell them apart.
+        ("alibi", Alibi(alibi)) => Alibi(alibi.with_shape(AlibiShape::HalfStep)),
+        // In these short trainings Adam moves a bias by little more than 1. On `reverse` at 20 symbols the accuracy was 0.27
+        // from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
+        ("t5", T5(bias)) => T5(bias.with_init(normal(1.0))),
+        ("scaled_sinusoidal", Sinusoidal(table)) => Sinusoidal(table.with_gain(Gain::Learned(1.0))),
+        ("sinusoidal_2d", Sinusoidal(table)) => {
+            Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..table })
         }
-        PositionalConfig::Rotary(rotary) => {
-            PositionalConfig::Rotary(RotaryPositionalEncodingConfig { axes, ..rotary })
+        ("rotary_2d", Rotary(rotary)) => Rotary(RotaryPositionalEncodingConfig { axes, ..rotary }),
+        ("tupe", Tupe(tupe)) => Tupe(TupeConfig { max_len, ..tupe }),
+        ("tupe_r", Tupe(tupe)) => {
+            let ranges = T5RelativeBiasConfig::new(tupe.heads).with_init(normal(1.0));
+            Tupe(TupeConfig { max_len, ..tupe }.with_relative(ranges))
         }
-        other => other,
-    }
+        ("erpe", Erpe(erpe)) => Erpe(ErpeConfig { max_len, ..erpe }),
+        (_, config) => config,
+    })
 }
 
 /// FoPE leaves out what makes no whole turn within the training length, and with fewer than 7 tokens nothing would be left.

@@ -1,20 +1,19 @@
 //! A study with nothing left open.
 
+mod names;
 mod steps;
 
-use std::collections::BTreeSet;
-
-use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 pub use steps::TaskSteps;
 
+use names::{check_scalings, scheme_names, task_names, unique};
+
 use super::model::ModelSpec;
-use super::plan::{All, Names, Plan, Seeds, Steps, Until};
+use super::plan::{Names, Plan, Seeds, Steps, Until};
 use super::recipe::Recipe;
 use super::scaling::{Lengths, TestScaling};
 use super::scheme::Scheme;
-use super::task_settings::text_length;
 use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::tuning::Tuned;
@@ -24,7 +23,6 @@ use crate::device;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 use crate::stats::{FEWEST_SEEDS, Looks};
-use crate::task::text_name;
 
 /// Everything that determines the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,55 +88,11 @@ impl StudySpec {
         let device = plan.device.unwrap_or_else(|| "flex".into());
         device::open(&device)?;
 
+        let mut steps = plan.steps;
         let is_causal = plan.causal == Some(true) && tasks.data().is_none();
-        // `all` means the tasks that a decoder can have too, if it is to.
-        let all = tasks.names().filter(|name| {
-            let causal = || tasks.causal(vec![name.clone()]);
-            !is_causal || causal().is_ok()
-        });
-        let mut names = match plan.tasks {
-            Some(names) => names.of(all),
-            None => all.collect(),
-        };
-        let mut asked_steps = plan.steps;
-        if tasks.data().is_none() {
-            names = with_settings(names, &tasks, plan.reading.as_ref(), &mut asked_steps)?;
-        }
-        if is_causal {
-            let causal = tasks.causal(names.clone())?;
-            with_names(&mut asked_steps, &names, &causal);
-            names = causal;
-        }
-        unique("task", &names)?;
-        // `all` means the schemes that fit every task of the study.
-        let fits = |name: &str| {
-            names.iter().try_for_each(|task| {
-                let scheme = Scheme::by_name(name, &model, 1)?;
-                let task = tasks.get(task)?;
-                if task.generation().is_some() && scheme.encoding.follows_length() {
-                    return Err(LabError::Usage(format!(
-                        "the scheme {name} turns every key anew when the input becomes longer, and {} is decoded token by \
-                         token; a scaling that does not follow the length fits, such as scaling=yarn",
-                        task.name()
-                    )));
-                }
-                let (scheme, device) = (scheme.on(task.as_ref())?, Device::flex());
-                let weights = scheme.init(&device)?;
-                let network = scheme.network(&model, &*weights, task.causal(), &device);
-                network.map(|_| ())
-            })
-        };
-        names
-            .iter()
-            .try_for_each(|task| tasks.get(task).map(|_| ()))?;
-        let all = Scheme::names().filter(|name| fits(name).is_ok());
-        let schemes = plan.schemes.unwrap_or(Names::All(All::All));
-        let schemes = schemes.of(all.map(str::to_string));
-        let canonical = |name: &String| Ok(Scheme::by_name(name, &model, 1)?.name);
-        let schemes: Result<Vec<String>, LabError> = schemes.iter().map(canonical).collect();
-        let schemes = schemes?;
-        unique("scheme", &schemes)?;
-        schemes.iter().try_for_each(|name| fits(name))?;
+        let reading = plan.reading.as_ref();
+        let names = task_names(plan.tasks, is_causal, &tasks, reading, &mut steps)?;
+        let schemes = scheme_names(plan.schemes, &names, &tasks, &model)?;
         let count = match plan.until {
             Some(Until::Decided) => Looks::most(),
             None => FEWEST_SEEDS,
@@ -147,22 +101,11 @@ impl StudySpec {
         unique("seed", &seeds)?;
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         if let Some(scalings) = &plan.test_scalings {
-            let is_text =
-                |name: &String| tasks.get(name).is_ok_and(|task| task.language().is_some());
-            if !names.iter().any(is_text) {
-                return Err(LabError::Usage(format!(
-                    "--test-scalings is about language models, and none of the tasks {} is one",
-                    names.join(", ")
-                )));
-            }
-            let texts: Vec<String> = scalings.iter().map(TestScaling::to_string).collect();
-            if !texts.is_empty() {
-                unique("scaling", &texts)?;
-            }
+            check_scalings(scalings, &names, &tasks)?;
         }
         let spec = Self {
             schemes,
-            tasks: steps::of_tasks(&names, asked_steps, &tasks)?,
+            tasks: steps::of_tasks(&names, steps, &tasks)?,
             data: tasks.data().map(|data| data.spec().clone()),
             seeds,
             until: plan.until,
@@ -419,74 +362,6 @@ fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
         }
     }
     all
-}
-
-/// Gives the steps of the tasks of some names to those of others.
-fn with_names(steps: &mut Option<Steps>, names: &[String], others: &[String]) {
-    if let Some(Steps::ByTask(by_task)) = steps {
-        for (name, other) in names
-            .iter()
-            .zip(others)
-            .filter(|(name, other)| name != other)
-        {
-            let own = by_task.remove(name);
-            own.map(|steps| by_task.entry(other.clone()).or_insert(steps));
-        }
-    }
-}
-
-/// The names of the laboratory's tasks, each in the one way to write it, with the length of the training windows in that of a
-/// text. The steps of a task go with its name.
-fn with_settings(
-    names: Vec<String>,
-    tasks: &Tasks,
-    reading: Option<&Reading>,
-    steps: &mut Option<Steps>,
-) -> Result<Vec<String>, LabError> {
-    let asked = reading.and_then(|reading| reading.train_length);
-    let is_text = |name: &str| text_length(name).is_some();
-    if let Some(length) = asked.filter(|_| !names.iter().any(|name| is_text(name))) {
-        return Err(LabError::Usage(format!(
-            "--train-length {length} is about texts, and none of the tasks {} is one: name `text` with --tasks, or a \
-             file with --data",
-            names.join(", ")
-        )));
-    }
-    let renamed = |name: String| match asked.filter(|_| is_text(&name)) {
-        Some(length) => Ok(text_name(length)),
-        None => Ok(tasks.get(&name)?.name().to_string()),
-    };
-    if let Some(Steps::ByTask(by_task)) = steps {
-        let own = std::mem::take(by_task).into_iter();
-        let own = own.map(|(name, steps)| (renamed(name.clone()).unwrap_or(name), steps));
-        *by_task = own.collect();
-    }
-    let names: Result<Vec<String>, LabError> = names.into_iter().map(renamed).collect();
-    let mut names = names?;
-    // Texts of several lengths, as a study that has grown may have them, are one of this length.
-    let mut texts = 0;
-    names.retain(|name| {
-        texts += usize::from(is_text(name));
-        asked.is_none() || !is_text(name) || texts == 1
-    });
-    Ok(names)
-}
-
-/// Checks that a list is not empty and that nothing is in it twice.
-fn unique<T: Ord + ToString>(what: &str, list: &[T]) -> Result<(), LabError> {
-    if list.is_empty() {
-        return Err(LabError::Usage(format!("name at least one {what}")));
-    }
-    let mut seen = BTreeSet::new();
-    match list.iter().find(|item| !seen.insert(*item)) {
-        Some(twice) => {
-            let twice = twice.to_string();
-            Err(LabError::Usage(format!(
-                "the {what} `{twice}` is named twice"
-            )))
-        }
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
-use crate::ask::{Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling, Until};
+use crate::ask::{
+    Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling, TrialSpec, Until,
+};
 use crate::console::tell;
 use crate::device::{self, Kind};
 use crate::error::LabError;
@@ -277,6 +279,21 @@ impl Args {
         Ok((Study::new(fitting.spec, tasks.clone(), &self.out)?, line))
     }
 
+    /// Tells a line unless the run is quiet.
+    fn say(&self, line: &str) {
+        if !self.show.quiet {
+            tell(line);
+        }
+    }
+
+    /// Tells a line, which is the answer of a dry run.
+    fn answer(&self, line: &str) {
+        match self.dry_run {
+            true => print_line(line),
+            false => self.say(line),
+        }
+    }
+
     /// Runs the study, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let mut study = self.study()?;
@@ -289,10 +306,11 @@ impl Args {
         keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = stop_of_trials()?;
-        let say = |line: &str| {
-            if !self.show.quiet {
-                tell(line);
-            }
+        let crew = |jobs, progress| Crew {
+            program: &program,
+            jobs,
+            progress,
+            stop: &stop,
         };
         // Before anything is run, to measure its time too.
         let (mut waiting, mut tuning) = (study.waiting()?, study.tuning_trials()?);
@@ -302,19 +320,11 @@ impl Args {
         let budget = self.budget();
         if let Some(budget) = budget {
             let all = study.spec().trials(study.tasks())?.len();
-            let crew = Crew {
-                program: &program,
-                jobs: self.jobs(study.spec(), all)?.0,
-                progress: &Progress::Silent,
-                stop: &stop,
-            };
-            let (within, line) = self.within(budget, study, &crew)?;
+            let (jobs, _) = self.jobs(study.spec(), all)?;
+            let (within, line) = self.within(budget, study, &crew(jobs, &Progress::Silent))?;
             study = within;
             (waiting, tuning) = (study.waiting()?, study.tuning_trials()?);
-            match self.dry_run {
-                true => print_line(&line),
-                false => say(&line),
-            }
+            self.answer(&line);
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
@@ -328,59 +338,61 @@ impl Args {
             tuning: tuning.len(),
             shard: self.shard,
         };
-        about
-            .lines(jobs, &why, &self.out)?
-            .iter()
-            .for_each(|line| say(line));
-        let crew = |progress| Crew {
-            program: &program,
-            jobs,
-            progress,
-            stop: &stop,
-        };
+        let lines = about.lines(jobs, &why, &self.out)?;
+        lines.iter().for_each(|line| self.say(line));
         // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
         let waiting = [waiting, tuning].concat();
         study.check_choices(&waiting)?;
         let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
         // A budget says how long it takes, and has no time to be measured once more.
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
-            let estimate = Estimate::of(&waiting, tasks, &crew(&Progress::Silent))?;
-            let line = about.estimate(estimate.as_ref());
-            match self.dry_run {
-                true => print_line(&line),
-                false => say(&line),
-            }
-            if let (Some(estimate), None, Some(_)) = (estimate, &self.preset, &self.data)
-                && estimate.least > LONG
-            {
-                say(
-                    "a first look at these data takes two minutes: --preset quick; --budget TIME fits a study into any time",
-                );
-            }
-        }
-        if self.dry_run {
-            return Ok(0);
+            self.estimate(&about, &waiting, &crew(jobs, &Progress::Silent))?;
         }
         let progress = match self.show.quiet {
             true => Progress::Silent,
             false => Progress::to_stderr(),
         };
-        study.tune(&crew(&progress))?;
+        match self.dry_run {
+            true => Ok(0),
+            false => self.train(study, &crew(jobs, &progress)),
+        }
+    }
+
+    /// Measures and tells how long the trials take.
+    fn estimate(
+        &self,
+        about: &About<'_>,
+        waiting: &[TrialSpec],
+        crew: &Crew<'_>,
+    ) -> Result<(), LabError> {
+        let estimate = Estimate::of(waiting, about.tasks, crew)?;
+        self.answer(&about.estimate(estimate.as_ref()));
+        if let (Some(estimate), None, Some(_)) = (estimate, &self.preset, &self.data)
+            && estimate.least > LONG
+        {
+            self.say(
+                "a first look at these data takes two minutes: --preset quick; --budget TIME fits a study into any time",
+            );
+        }
+        Ok(())
+    }
+
+    /// Trains and tests what is waiting, and shows the results; returns the exit code.
+    fn train(&self, mut study: Study, crew: &Crew<'_>) -> Result<u8, LabError> {
+        study.tune(crew)?;
         for chosen in study.spec().tune.iter().flat_map(|tune| &tune.chosen) {
             let rate = learning_rates(&[chosen.rate]);
-            say(&format!(
+            self.say(&format!(
                 "learning rate of {} on {}: {rate}",
                 chosen.scheme, chosen.task
             ));
         }
         if let Some(shard) = self.shard {
-            return self.run_shard(&study, &crew(&progress), shard);
+            return self.run_shard(&study, crew, shard);
         }
-        let outcomes = study.run(&crew(&progress), |so_far| {
-            Report::of(&study, so_far).decided()
-        })?;
+        let outcomes = study.run(crew, |so_far| Report::of(&study, so_far).decided())?;
         if outcomes.resumed > 0 {
-            say(&format!(
+            self.say(&format!(
                 "{} of the trials were there already",
                 outcomes.resumed
             ));
@@ -388,15 +400,13 @@ impl Args {
         let outcomes = match self.costs {
             false => outcomes,
             true => {
-                costs::measure(&study, &stop, self.show.quiet)?;
+                costs::measure(&study, crew.stop, self.show.quiet)?;
                 study.outcomes()?
             }
         };
         show(&study, &outcomes, &self.show, study.folder())
     }
-}
 
-impl Args {
     /// Runs a part of the study, and returns the exit code: 1 if one of its trials has no result.
     fn run_shard(&self, study: &Study, crew: &Crew<'_>, shard: Shard) -> Result<u8, LabError> {
         let (finished, failed) = study.run_shard(crew, shard)?;

@@ -232,51 +232,66 @@ impl Cli {
             }
             Some(Command::Man { out }) => manual(out.as_deref()).map(|()| 0),
             Some(Command::Tasks) => {
-                for task in Tasks::default().every() {
-                    let model = match (task.causal(), Causal::of(task.clone())) {
-                        (true, _) => "decoder",
-                        (false, Ok(_)) => "encoder; decoder with --causal",
-                        (false, Err(_)) => "encoder",
-                    };
-                    print_line(&format!(
-                        "{:<18} {} ({}) [{model}]",
-                        task.name(),
-                        task.about(),
-                        task.source()
-                    ));
-                }
-                print_line(TASK_SETTINGS);
+                list_tasks();
                 Ok(0)
             }
             Some(Command::Schemes) => {
-                for name in Scheme::names() {
-                    print_line(&format!("{name:<22} {}", Scheme::description(name)));
-                }
-                print_line(SETTINGS);
-                print_line("\nSchemes and scalings of pe-burn that are not here:");
-                for (name, why) in REFUSED.iter().chain(&OTHER_SCALINGS) {
-                    print_line(&format!("  {name:<16} {why}"));
-                }
+                list_schemes();
                 Ok(0)
             }
             Some(Command::Devices) => {
-                for entry in device::DEVICES {
-                    let here = match device::open(entry.name) {
-                        Ok(device) => match device::card_of(&device) {
-                            Some(card) => format!(" (here: {card})"),
-                            None => String::new(),
-                        },
-                        Err(LabError::NoDevice { .. }) => " (none on this machine)".to_string(),
-                        Err(_) => format!(
-                            " (needs a build with --features {})",
-                            entry.feature.unwrap_or_default()
-                        ),
-                    };
-                    print_line(&format!("{:<10} {}{here}", entry.name, entry.about));
-                }
+                list_devices();
                 Ok(0)
             }
         }
+    }
+}
+
+/// Prints a line for each task, and their settings.
+fn list_tasks() {
+    for task in Tasks::default().every() {
+        let model = match (task.causal(), Causal::of(task.clone())) {
+            (true, _) => "decoder",
+            (false, Ok(_)) => "encoder; decoder with --causal",
+            (false, Err(_)) => "encoder",
+        };
+        print_line(&format!(
+            "{:<18} {} ({}) [{model}]",
+            task.name(),
+            task.about(),
+            task.source()
+        ));
+    }
+    print_line(TASK_SETTINGS);
+}
+
+/// Prints a line for each scheme, their settings, and what of the library is no scheme here.
+fn list_schemes() {
+    for name in Scheme::names() {
+        print_line(&format!("{name:<22} {}", Scheme::description(name)));
+    }
+    print_line(SETTINGS);
+    print_line("\nSchemes and scalings of pe-burn that are not here:");
+    for (name, why) in REFUSED.iter().chain(&OTHER_SCALINGS) {
+        print_line(&format!("  {name:<16} {why}"));
+    }
+}
+
+/// Prints a line for each device, and whether it is here.
+fn list_devices() {
+    for entry in device::DEVICES {
+        let here = match device::open(entry.name) {
+            Ok(device) => match device::card_of(&device) {
+                Some(card) => format!(" (here: {card})"),
+                None => String::new(),
+            },
+            Err(LabError::NoDevice { .. }) => " (none on this machine)".to_string(),
+            Err(_) => format!(
+                " (needs a build with --features {})",
+                entry.feature.unwrap_or_default()
+            ),
+        };
+        print_line(&format!("{:<10} {}{here}", entry.name, entry.about));
     }
 }
 

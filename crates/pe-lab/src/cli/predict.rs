@@ -1,6 +1,7 @@
 //! `pe-lab predict`: the labels of other rows or images, the answers to other prompts, or the next numbers of a series,
 //! from the best model of a study.
 
+use std::error::Error;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -53,25 +54,7 @@ impl Args {
         let task = study.tasks().get(&winner.task)?;
         let data = own.to_predict(&winner.task, &self.file)?;
         data.notes.iter().for_each(|note| tell(note));
-        let tested = task.test_lengths().into_iter().max().unwrap_or(0);
-        let longest = tested.max(*task.train_lengths().end()) + task.framing();
-        // Behind a prompt there is room for an answer.
-        let most = match task.generation() {
-            None => task.max_tokens(),
-            Some(_) => longest,
-        };
-        let long = data
-            .samples
-            .iter()
-            .position(|sample| sample.input.len() > most);
-        if let Some(row) = long {
-            return Err(LabError::Usage(format!(
-                "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",
-                row + 1,
-                data.samples[row].input.len() - task.framing(),
-                most - task.framing()
-            )));
-        }
+        check_lengths(task.as_ref(), &data)?;
         let device = device::open("flex")?;
         let model = Model::init(
             &winner.model,
@@ -81,31 +64,58 @@ impl Args {
             &device,
         )?;
         let model = model.with_weights(&folder.winner_weights(), weights)?;
-        let mut table = csv::Writer::from_writer(Vec::new());
-        let failed = |error: csv::Error| LabError::Usage(error.to_string());
         let predicted = said(&model, task.as_ref(), &data, own.labels(), &device)?;
         let columns = match (data.from.is_some(), task.generation().is_some()) {
             (false, false) => &["prediction", "probability"][..],
             (true, _) => &["prediction"],
             (false, true) => &["answer"],
         };
-        table
-            .write_record([data.about].iter().chain(columns))
-            .map_err(failed)?;
-        for (name, said) in data.names.iter().zip(&predicted) {
-            table
-                .write_record([name].into_iter().chain(said))
-                .map_err(failed)?;
-        }
+        let table = table(&data, columns, &predicted);
+        let table = table.map_err(|error| LabError::Usage(error.to_string()))?;
         if let Some(line) = outcome(&data, &predicted, &task.measure().name()) {
             tell(&line);
         }
-        let bytes = table
-            .into_inner()
-            .map_err(|error| LabError::Usage(error.to_string()))?;
-        print_exact(String::from_utf8_lossy(&bytes).trim_end());
+        print_exact(String::from_utf8_lossy(&table).trim_end());
         Ok(0)
     }
+}
+
+/// Checks that no sample is longer than what the study was tested with.
+fn check_lengths(task: &dyn Task, data: &ToPredict) -> Result<(), LabError> {
+    let tested = task.test_lengths().into_iter().max().unwrap_or(0);
+    let longest = tested.max(*task.train_lengths().end()) + task.framing();
+    // Behind a prompt there is room for an answer.
+    let most = match task.generation() {
+        None => task.max_tokens(),
+        Some(_) => longest,
+    };
+    let long = data
+        .samples
+        .iter()
+        .position(|sample| sample.input.len() > most);
+    if let Some(row) = long {
+        return Err(LabError::Usage(format!(
+            "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",
+            row + 1,
+            data.samples[row].input.len() - task.framing(),
+            most - task.framing()
+        )));
+    }
+    Ok(())
+}
+
+/// A line of CSV for each sample, below the names of the columns.
+fn table(
+    data: &ToPredict,
+    columns: &[&str],
+    predicted: &[Vec<String>],
+) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record([data.about].iter().chain(columns))?;
+    for (name, said) in data.names.iter().zip(predicted) {
+        table.write_record([name].into_iter().chain(said))?;
+    }
+    Ok(table.into_inner()?)
 }
 
 /// What the model says of each sample, as cells of a table: a label and its probability, or a number.

@@ -77,6 +77,18 @@ impl Axis {
         }
     }
 
+    /// An axis of rows with names, the first on top. A row is as high as 1, and its label lies in its middle.
+    pub fn rows(names: impl ExactSizeIterator<Item = String>) -> Self {
+        let to = names.len() as f64;
+        let ticks = names.enumerate();
+        Self {
+            ticks: ticks
+                .map(|(nth, name)| (to - nth as f64 - 0.5, name))
+                .collect(),
+            ..Self::bare(0.0, to)
+        }
+    }
+
     /// The same axis with fewer labels, if they would touch on a horizontal axis of `width` pixels.
     pub fn horizontal(mut self, width: i32) -> Self {
         let room = (width / (label_width(&self.ticks) + 14)).max(1) as usize;

@@ -16,27 +16,13 @@ const HEIGHT: i32 = 400;
 ///
 /// [`LabError::Usage`] when no layer rotates.
 pub fn svg(model: &Inspection) -> Result<String, LabError> {
-    let groups: Vec<(&Rotation, String)> = model
-        .groups
-        .iter()
-        .filter_map(|group| {
-            let rotation = group.rotation.as_ref()?;
-            let base = grouped(rotation.base.round() as usize, ',');
-            let first = group.layers[0];
-            let name = match group.layers.len() {
-                1 => format!("layer {first}, base {base}"),
-                count => format!("{count} layers from {first} on, base {base}"),
-            };
-            Some((rotation, name))
-        })
-        .take(MAX_DISTINCT)
-        .collect();
-    if groups.is_empty() {
+    let groups = rotating(model);
+    let Some((first, _)) = groups.first() else {
         return Err(LabError::Usage(format!(
             "no layer of this {} rotates: there is nothing to draw",
             model.model_type
         )));
-    }
+    };
     let pairs = groups
         .iter()
         .map(|(rotation, _)| rotation.wavelengths.len());
@@ -46,21 +32,7 @@ pub fn svg(model: &Inspection) -> Result<String, LabError> {
         .flat_map(|(rotation, _)| rotation.wavelengths.iter().copied().flatten())
         .chain(model.context.map(|context| context as f64))
         .fold(10.0, f64::max);
-    let decades = longest.log10().ceil() as i32;
-    let left = Axis {
-        name: "wavelength (tokens)".into(),
-        from: 0.5,
-        to: f64::from(decades) + 0.1,
-        ticks: (1..=decades)
-            .map(|power| {
-                let label = match u32::try_from(power) {
-                    Ok(power @ ..=9) => grouped(10_usize.pow(power), ','),
-                    _ => format!("1e{power}"),
-                };
-                (f64::from(power), label)
-            })
-            .collect(),
-    };
+    let left = wavelengths(longest);
     let end = pairs.saturating_sub(1).max(1) as f64;
     let across = Axis::counted("pair of columns", (0, pairs), end, 0.0).horizontal(WIDTH);
     let rect = Rect {
@@ -82,27 +54,9 @@ pub fn svg(model: &Inspection) -> Result<String, LabError> {
         legend.push((Key::Line(stroke, None), name.clone()));
         lines.push((stroke, points));
     }
-    let grey = distinct(MAX_DISTINCT - 1);
-    let trained_on = groups[0].0.trained_on;
-    let lengths = [
-        ("context", model.context),
-        ("length of training", trained_on),
-    ];
-    let mut marks: Vec<(f64, Stroke)> = Vec::new();
-    for (name, length) in lengths {
-        let Some(length) = length.filter(|length| *length > 0) else {
-            continue;
-        };
-        let at = (length as f64).log10();
-        if marks.iter().any(|(other, _)| *other == at) {
-            continue;
-        }
-        let stroke = Stroke::dashed(grey);
-        legend.push((
-            Key::Line(stroke, None),
-            format!("{name}: {} tokens", grouped(length, ',')),
-        ));
-        marks.push((at, stroke));
+    let marks = lengths(model.context, first.trained_on);
+    for (_, stroke, name) in &marks {
+        legend.push((Key::Line(*stroke, None), name.clone()));
     }
     let size = (rect.left + WIDTH + 40, rect.top + HEIGHT + 60);
     let title = format!("Wavelengths of {}", model.model_type);
@@ -110,7 +64,7 @@ pub fn svg(model: &Inspection) -> Result<String, LabError> {
         ["A pair above a dashed line does not complete a turn within that length".to_string()];
     page(size, &title, &subtitle, |page| {
         let mut chart = page.chart(rect, &across, (&left, Side::Left), Lines::Both)?;
-        for (at, stroke) in &marks {
+        for (at, stroke, _) in &marks {
             line(&mut chart, &[(0.0, *at), (end, *at)], *stroke)?;
         }
         for (stroke, points) in &lines {
@@ -119,4 +73,53 @@ pub fn svg(model: &Inspection) -> Result<String, LabError> {
         }
         page.legend((rect.left + 18, rect.top + 12), &legend)
     })
+}
+
+/// The groups of layers that rotate, each with its name.
+fn rotating(model: &Inspection) -> Vec<(&Rotation, String)> {
+    let groups = model.groups.iter().filter_map(|group| {
+        let rotation = group.rotation.as_ref()?;
+        let base = grouped(rotation.base.round() as usize, ',');
+        let first = group.layers[0];
+        let name = match group.layers.len() {
+            1 => format!("layer {first}, base {base}"),
+            count => format!("{count} layers from {first} on, base {base}"),
+        };
+        Some((rotation, name))
+    });
+    groups.take(MAX_DISTINCT).collect()
+}
+
+/// A logarithmic axis up to the longest wavelength.
+fn wavelengths(longest: f64) -> Axis {
+    let decades = longest.log10().ceil() as i32;
+    let tick = |power: i32| {
+        let label = match u32::try_from(power) {
+            Ok(power @ ..=9) => grouped(10_usize.pow(power), ','),
+            _ => format!("1e{power}"),
+        };
+        (f64::from(power), label)
+    };
+    Axis {
+        name: "wavelength (tokens)".into(),
+        from: 0.5,
+        to: f64::from(decades) + 0.1,
+        ticks: (1..=decades).map(tick).collect(),
+    }
+}
+
+/// Where the context and the length of the training lie on that axis, if they are known and not the same.
+fn lengths(context: Option<usize>, trained_on: Option<usize>) -> Vec<(f64, Stroke, String)> {
+    let mut marks: Vec<(f64, Stroke, String)> = Vec::new();
+    for (name, length) in [("context", context), ("length of training", trained_on)] {
+        let Some(length) = length.filter(|length| *length > 0) else {
+            continue;
+        };
+        let at = (length as f64).log10();
+        if marks.iter().all(|(other, ..)| *other != at) {
+            let name = format!("{name}: {} tokens", grouped(length, ','));
+            marks.push((at, Stroke::dashed(distinct(MAX_DISTINCT - 1)), name));
+        }
+    }
+    marks
 }

@@ -127,14 +127,8 @@ pub fn measure_cost(
     let model = Model::init(sizes, task, scheme, 1, device)?;
     let batch = at_positions(&one, scheme, task, device)?;
     let prefill_ms = median_ms(device, || {
-        let TensorBatch {
-            input,
-            padding,
-            positions,
-            read,
-            ..
-        } = batch.clone();
-        black_box(model.forward(input, padding, &positions, read));
+        let batch = batch.clone();
+        black_box(model.forward(batch.input, batch.padding, &batch.positions, batch.read));
     })?;
     let decode_ms = match (&first.input, task.causal()) {
         (Input::Tokens(tokens), true) => decode_ms(&model, tokens, device)?,

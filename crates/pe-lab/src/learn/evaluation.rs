@@ -1,11 +1,14 @@
 //! Scores of a trained model, by length and by position.
 
-use std::collections::BTreeMap;
+mod sums;
+
 use std::f64::consts::LN_2;
 
 use burn::tensor::activation::{log_softmax, softmax};
 use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
+
+use sums::{mean, score};
 
 use super::batch::TensorBatch;
 use super::model::Model;
@@ -340,149 +343,6 @@ fn outputs(
         }
     }
     Ok(mean)
-}
-
-/// The mean of several scores on one test set.
-fn mean(scores: Vec<LengthScore>) -> LengthScore {
-    let of = |part: &dyn Fn(&LengthScore) -> f64| {
-        scores.iter().map(part).sum::<f64>() / scores.len() as f64
-    };
-    let value = of(&|score| score.score.value());
-    let exact = of(&|score| score.exact.unwrap_or(0.0));
-    let by_position = (0..scores[0].by_position.len())
-        .map(|i| of(&|score| score.by_position[i].score.value()))
-        .collect::<Vec<_>>();
-    let by_depth = (0..scores[0].by_depth.len())
-        .map(|i| of(&|score| score.by_depth[i].score.value()))
-        .collect::<Vec<_>>();
-    let mut all = scores[0].clone();
-    for (cell, value) in all.by_depth.iter_mut().zip(by_depth) {
-        cell.score = cell.score.with(value);
-    }
-    all.score = all.score.with(value);
-    all.exact = all.exact.map(|_| exact);
-    for (place, value) in all.by_position.iter_mut().zip(by_position) {
-        place.score = place.score.with(value);
-    }
-    for other in &scores[1..] {
-        match (&mut all.rows, &other.rows) {
-            (
-                Some(RowOutcomes::Right { right, asked }),
-                Some(RowOutcomes::Right { right: r, asked: a }),
-            ) => {
-                *asked += a;
-                right
-                    .iter_mut()
-                    .zip(r)
-                    .for_each(|(sum, right)| *sum += right);
-            }
-            (Some(RowOutcomes::Loss { loss }), Some(RowOutcomes::Loss { loss: l })) => {
-                loss.iter_mut().zip(l).for_each(|(sum, loss)| *sum += loss);
-            }
-            _ => {}
-        }
-    }
-    if let Some(RowOutcomes::Loss { loss }) = &mut all.rows {
-        loss.iter_mut().for_each(|sum| *sum /= scores.len() as f64);
-    }
-    all
-}
-
-/// Adds up what the answers of a test set scored, which is in the order of the answers.
-fn score(
-    task: &dyn Task,
-    length: usize,
-    set: &[Sample],
-    outcomes: &[f64],
-    keep: Keep,
-) -> LengthScore {
-    let measure = task.measure();
-    // Of a language model only the last answers are scored; all of them are in the curve by position.
-    let scored = task
-        .language()
-        .map_or(usize::MAX, |language| language.scored());
-    let mut left = outcomes.iter();
-    let (mut total, mut asked, mut exact) = (0.0, 0, 0);
-    let mut by_position: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
-    let mut by_depth = [(0.0, 0); DEPTHS];
-    let mut rows = Vec::new();
-    for sample in set {
-        let mut depths = task.depths(sample).into_iter();
-        let mut of_row = 0.0;
-        let unscored = sample.answers.len().saturating_sub(scored);
-        for (nth, (answer, outcome)) in sample.answers.iter().zip(left.by_ref()).enumerate() {
-            let place = by_position.entry(answer.position).or_default();
-            place.0 += outcome;
-            place.1 += 1;
-            if let Some(depth) = depths.next() {
-                let cell = &mut by_depth[((depth * DEPTHS as f64) as usize).min(DEPTHS - 1)];
-                cell.0 += outcome;
-                cell.1 += 1;
-            }
-            of_row += if nth < unscored { 0.0 } else { *outcome };
-        }
-        let answers = sample.answers.len() - unscored;
-        let whole = usize::from(of_row == answers as f64);
-        exact += whole;
-        // A written answer is one answer, right or wrong as a whole.
-        let (of_row, answers) = match measure {
-            Measure::ExactMatch => (whole as f64, 1),
-            _ => (of_row, answers),
-        };
-        total += of_row;
-        asked += answers;
-        rows.push((of_row, answers));
-    }
-    let share = |part: f64, of: usize| part / of.max(1) as f64;
-    // Of whole answers, what is known by place is how many of their tokens are right.
-    let by_place = match &measure {
-        Measure::ExactMatch => Measure::Accuracy,
-        other => other.clone(),
-    };
-    let by_position = by_position
-        .into_iter()
-        .map(|(position, (sum, asked))| PositionScore {
-            position,
-            score: by_place.score(share(sum, asked)),
-        })
-        .collect();
-    let by_depth = by_depth.into_iter().enumerate();
-    let by_depth = by_depth
-        .filter(|(_, (_, asked))| *asked > 0)
-        .map(|(fifth, (sum, asked))| DepthScore {
-            fifth,
-            asked,
-            score: by_place.score(share(sum, asked)),
-        });
-    let asked_of_a_row = rows.first().map_or(0, |row| row.1 as u32);
-    let rows = match measure.is_accuracy() {
-        true => RowOutcomes::Right {
-            right: rows.iter().map(|row| row.0 as u32).collect(),
-            asked: asked_of_a_row,
-        },
-        false => RowOutcomes::Loss {
-            loss: rows.iter().map(|row| share(row.0, row.1)).collect(),
-        },
-    };
-    LengthScore {
-        length,
-        inside: task.train_lengths().contains(&length),
-        samples: set.len(),
-        score: measure.score(share(total, asked)),
-        exact: measure
-            .is_accuracy()
-            .then(|| share(exact as f64, set.len())),
-        floor: task.floor(length),
-        by_position: match task.readout() {
-            // Written answers of several lengths begin at several places.
-            Readout::PerToken if task.generation().is_none() || !task.mixes_lengths() => {
-                by_position
-            }
-            Readout::PerToken | Readout::MeanPooled => Vec::new(),
-        },
-        by_depth: by_depth.collect(),
-        rows: (keep == Keep::Rows).then_some(rows),
-    }
 }
 
 #[cfg(test)]

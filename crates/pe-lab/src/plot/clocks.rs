@@ -3,7 +3,7 @@
 use super::encoding::Encoding;
 use super::text::{check_list, wavelength};
 use crate::draw::colour::sequential;
-use crate::draw::{Axis, Lines, Rect, Side, Words, below_subtitle, dots, page};
+use crate::draw::{Axis, Chart, Lines, Page, Rect, Side, Words, below_subtitle, dots, page};
 use crate::error::LabError;
 
 /// The most pairs on one page.
@@ -34,25 +34,8 @@ pub fn default_pairs(encoding: &Encoding) -> Vec<usize> {
 /// twice, or when `d_model` has no such pair. The last sine of an odd `d_model` has no cosine and makes
 /// no pair.
 pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
-    let d_model = encoding.d_model();
-    if d_model < 2 {
-        return Err(LabError::Usage(format!(
-            "--d-model {d_model} has no pair of a sine and a cosine; it takes at least 2"
-        )));
-    }
-    check_list("--pairs", pairs, MAX_PAIRS)?;
-    if let Some(pair) = pairs.iter().find(|pair| **pair >= d_model / 2) {
-        let why = match (*pair == d_model / 2, d_model % 2) {
-            (true, 1) => " (d_model is odd: its last sine has no cosine)",
-            _ => "",
-        };
-        return Err(LabError::Usage(format!(
-            "there is no pair {pair}: d_model {d_model} has the pairs 0 to {}{why}",
-            d_model / 2 - 1
-        )));
-    }
+    check(encoding.d_model(), pairs)?;
     let faces = faces(encoding, pairs)?;
-
     let across = match pairs.len() {
         few @ 1..=3 => few,
         4 => 2,
@@ -90,27 +73,17 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
                 };
                 // Only the lowest faces and those on the left have room for the name of an axis.
                 let lowest = index + across >= pairs.len();
-                let (sin, cos) = encoding.pair(*pair);
-                let mut x = Axis::unit(if lowest { "sin (dimensionless)" } else { "" }, 0.2);
-                let mut y = Axis::unit(
-                    if column == 0 {
-                        "cos (dimensionless)"
-                    } else {
-                        ""
-                    },
-                    0.2,
-                );
-                for axis in [&mut x, &mut y] {
-                    axis.ticks = [(-1.0, "−1".into()), (0.0, "0".into()), (1.0, "1".into())].into();
-                }
-                let columns = cos.map_or(sin.to_string(), |cos| format!("{sin} and {cos}"));
-                let title = format!("pair {pair} (columns {columns})");
-                let middle = rect.left + FACE / 2;
-                page.text((middle, rect.top - 26), &title, 12.0, Words::centered())?;
-                let turn = format!("one turn in {} tokens", wavelength(wavelengths[*pair]));
-                page.text((middle, rect.top - 11), &turn, 11.0, Words::centered())?;
-                let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Both)?;
-                page.circle(&chart, 1.0)?;
+                let x = if lowest { "sin (dimensionless)" } else { "" };
+                let y = if column == 0 {
+                    "cos (dimensionless)"
+                } else {
+                    ""
+                };
+                let title = [
+                    named(encoding, *pair),
+                    format!("one turn in {} tokens", wavelength(wavelengths[*pair])),
+                ];
+                let mut chart = clock(page, rect, (x, y), &title)?;
                 let colour = |offset: usize| sequential(offset as f64 / last);
                 let points = face.iter();
                 let points = points.map(|(offset, point)| (*point, colour(*offset)));
@@ -119,6 +92,53 @@ pub fn svg(encoding: &Encoding, pairs: &[usize]) -> Result<String, LabError> {
             page.colour_bar((bar, top, height), &positions, sequential, (0.0, 1.0))
         },
     )
+}
+
+/// `pair 3 (columns 6 and 7)`.
+fn named(encoding: &Encoding, pair: usize) -> String {
+    let (sin, cos) = encoding.pair(pair);
+    let columns = cos.map_or(sin.to_string(), |cos| format!("{sin} and {cos}"));
+    format!("pair {pair} (columns {columns})")
+}
+
+/// Draws the circle of one pair below two lines of text.
+fn clock<'a>(
+    page: &mut Page<'a, '_>,
+    rect: Rect,
+    (x, y): (&str, &str),
+    [title, turn]: &[String; 2],
+) -> Result<Chart<'a>, LabError> {
+    let [x, y] = [x, y].map(|name| Axis {
+        ticks: [(-1.0, "−1".into()), (0.0, "0".into()), (1.0, "1".into())].into(),
+        ..Axis::unit(name, 0.2)
+    });
+    let middle = rect.left + FACE / 2;
+    page.text((middle, rect.top - 26), title, 12.0, Words::centered())?;
+    page.text((middle, rect.top - 11), turn, 11.0, Words::centered())?;
+    let chart = page.chart(rect, &x, (&y, Side::Left), Lines::Both)?;
+    page.circle(&chart, 1.0)?;
+    Ok(chart)
+}
+
+/// Checks that all pairs exist.
+fn check(d_model: usize, pairs: &[usize]) -> Result<(), LabError> {
+    if d_model < 2 {
+        return Err(LabError::Usage(format!(
+            "--d-model {d_model} has no pair of a sine and a cosine; it takes at least 2"
+        )));
+    }
+    check_list("--pairs", pairs, MAX_PAIRS)?;
+    if let Some(pair) = pairs.iter().find(|pair| **pair >= d_model / 2) {
+        let why = match (*pair == d_model / 2, d_model % 2) {
+            (true, 1) => " (d_model is odd: its last sine has no cosine)",
+            _ => "",
+        };
+        return Err(LabError::Usage(format!(
+            "there is no pair {pair}: d_model {d_model} has the pairs 0 to {}{why}",
+            d_model / 2 - 1
+        )));
+    }
+    Ok(())
 }
 
 /// The dots of one pair in the order in which they are drawn: the position, counted from the first one

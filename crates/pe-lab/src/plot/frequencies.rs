@@ -2,6 +2,8 @@
 
 use std::f64::consts::TAU;
 
+use pe_burn::Spectrum;
+
 use super::encoding::spectrum;
 use super::text::{check_list, number, wavelength};
 use crate::draw::colour::{MAX_DISTINCT, distinct};
@@ -30,45 +32,13 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
     for (index, base) in bases.iter().enumerate() {
         let spectrum = spectrum(d_model, *base)?;
         let stroke = Stroke::solid(distinct(index));
-        let shortest = spectrum.wavelengths().into_iter().fold(f64::MAX, f64::min);
-        let longest = spectrum.wavelengths().into_iter().fold(0.0, f64::max);
-        legend.push((
-            Key::Line(stroke, None),
-            format!(
-                "base {}: wavelengths {} to {} tokens",
-                number(*base),
-                wavelength(shortest),
-                wavelength(longest)
-            ),
-        ));
+        legend.push((Key::Line(stroke, None), named(*base, &spectrum)));
         lines.push((stroke, points(&spectrum.frequencies())));
     }
     let pairs = d_model.div_ceil(2);
     let lowest = lines.iter().flat_map(|line| &line.1).map(|point| point.1);
     let decades = (-lowest.fold(0.0, f64::min)).ceil().max(1.0) as i32;
-    let (from, to) = (-f64::from(decades) - 0.15, 0.15);
-    let left = Axis {
-        name: "angular frequency (radians per token)".into(),
-        from,
-        to,
-        ticks: powers((-decades..=0).rev(), f64::from, power_of_ten),
-    };
-    let right = Axis {
-        name: "wavelength (tokens)".into(),
-        from,
-        to,
-        ticks: powers(
-            1..=decades + 1,
-            |power| TAU.log10() - f64::from(power),
-            |power| match usize::try_from(power) {
-                Ok(power @ ..=6) => grouped(10_usize.pow(power as u32), ','),
-                _ => power_of_ten(power),
-            },
-        )
-        .into_iter()
-        .filter(|tick| tick.0 >= from)
-        .collect(),
-    };
+    let (left, right) = (frequencies(decades), wavelengths(decades));
     let end = pairs.saturating_sub(1).max(1) as f64;
     let pairs_axis = Axis::counted("pair index i (columns 2i and 2i + 1)", (0, pairs), end, 0.0);
     let pairs_axis = pairs_axis.horizontal(WIDTH);
@@ -106,6 +76,48 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
             page.legend((rect.left + 18, rect.top + HEIGHT - up), &legend)
         },
     )
+}
+
+/// `base 500: wavelengths 6.28 to 3,100 tokens`.
+fn named(base: f64, spectrum: &Spectrum) -> String {
+    let wavelengths = spectrum.wavelengths();
+    let shortest = wavelengths.iter().copied().fold(f64::MAX, f64::min);
+    let longest = wavelengths.into_iter().fold(0.0, f64::max);
+    format!(
+        "base {}: wavelengths {} to {} tokens",
+        number(base),
+        wavelength(shortest),
+        wavelength(longest)
+    )
+}
+
+/// The axis on the left, from 1 down to so many powers of ten below it.
+fn frequencies(decades: i32) -> Axis {
+    Axis {
+        name: "angular frequency (radians per token)".into(),
+        from: -f64::from(decades) - 0.15,
+        to: 0.15,
+        ticks: powers((-decades..=0).rev(), f64::from, power_of_ten),
+    }
+}
+
+/// The axis on the right, with the wavelengths of the same frequencies.
+fn wavelengths(decades: i32) -> Axis {
+    let left = frequencies(decades);
+    let mut ticks = powers(
+        1..=decades + 1,
+        |power| TAU.log10() - f64::from(power),
+        |power| match usize::try_from(power) {
+            Ok(power @ ..=6) => grouped(10_usize.pow(power as u32), ','),
+            _ => power_of_ten(power),
+        },
+    );
+    ticks.retain(|tick| tick.0 >= left.from);
+    Axis {
+        name: "wavelength (tokens)".into(),
+        ticks,
+        ..left
+    }
 }
 
 /// The points (i, log₁₀ ω_i). They lie on a straight line, so its two ends are enough if no dots are

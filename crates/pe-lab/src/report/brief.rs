@@ -1,11 +1,10 @@
 //! The answer of a report in a terminal, and one small table.
 
+use super::columns::{align, wrapped};
 use super::comparison::Part;
-use super::number::fixed;
 use super::summary::{SchemeOverall, Summary, TaskSummary};
-use super::table::{DASH, align, interval, wrapped};
+use super::table::{interval, number};
 use super::verdict;
-use crate::stats::Interval;
 
 /// The table names this many schemes and counts the rest.
 const NAMED: usize = 8;
@@ -59,24 +58,16 @@ fn table(summary: &Summary) -> String {
     if any_failed {
         header.push("failed".into());
     }
-    let cells = |mean: Option<f64>, of: Option<Interval>| {
-        [
-            mean.map_or(DASH.into(), |mean| fixed(mean, 2)),
-            interval(of),
-        ]
-    };
     let row = |of: &SchemeOverall| {
         let mut row = vec![of.scheme.clone()];
         row.extend(only.map(|task| {
             let group = task.scheme(&of.scheme).and_then(|of| of.inside.as_ref());
-            group.map_or(DASH.into(), |group| fixed(group.mean, 3))
+            number(group.map(|group| group.mean), 3)
         }));
         for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
             let score = of.part(part);
-            row.extend(cells(
-                score.map(|of| of.mean),
-                score.and_then(|of| of.interval),
-            ));
+            row.push(number(score.map(|of| of.mean), 2));
+            row.push(interval(score.and_then(|of| of.interval)));
         }
         if any_failed {
             row.push(of.failed.to_string());

@@ -350,6 +350,40 @@ pub fn title(task: &str, own_data: Option<&DataSpec>) -> String {
     }
 }
 
+/// A length at which a task is tested.
+struct Tested {
+    length: usize,
+    inside: bool,
+    floor: f64,
+    samples: usize,
+}
+
+/// The tested lengths, those inside the training lengths and those beyond: from the results if there are any.
+fn tested(scores: &[&LengthScore], task: Option<&dyn Task>) -> [Vec<Tested>; 2] {
+    let mut tested: Vec<Tested> = scores
+        .iter()
+        .map(|score| Tested {
+            length: score.length,
+            inside: score.inside,
+            floor: score.floor,
+            samples: score.samples,
+        })
+        .collect();
+    tested.sort_by_key(|of| of.length);
+    tested.dedup_by_key(|of| of.length);
+    if let (true, Some(task)) = (tested.is_empty(), task) {
+        let lengths = task.test_lengths().into_iter();
+        tested.extend(lengths.map(|length| Tested {
+            length,
+            inside: task.train_lengths().contains(&length),
+            floor: task.floor(length),
+            samples: 0,
+        }));
+    }
+    let (inside, beyond) = tested.into_iter().partition(|of| of.inside);
+    [inside, beyond]
+}
+
 impl TaskFacts {
     /// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
     /// have changed since.
@@ -364,21 +398,10 @@ impl TaskFacts {
             (Some(task), _) => task.measure(),
             (None, first) => first.map_or(Measure::Accuracy, |of| of.score.measure()),
         };
-        let mut tested: Vec<(usize, bool, f64, usize)> = scores
-            .into_iter()
-            .map(|score| (score.length, score.inside, score.floor, score.samples))
-            .collect();
-        tested.sort_by_key(|of_length| of_length.0);
-        tested.dedup_by_key(|of_length| of_length.0);
-        if let (true, Some(task)) = (tested.is_empty(), task) {
-            let of_length = |n| (n, task.train_lengths().contains(&n), task.floor(n), 0);
-            tested.extend(task.test_lengths().into_iter().map(of_length));
-        }
-        let (inside, beyond): (Vec<_>, Vec<_>) = tested.into_iter().partition(|tested| tested.1);
-        let groups = [inside, beyond];
+        let groups = tested(&scores, task);
         let longest = match task {
             Some(task) => *task.train_lengths().end(),
-            None => groups[0].last().map_or(0, |tested| tested.0),
+            None => groups[0].last().map_or(0, |tested| tested.length),
         };
         let rows = task.map_or_else(TestRows::default, |task| task.test_rows());
         let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
@@ -402,7 +425,7 @@ impl TaskFacts {
                 lengths.any(|length| task.grid_at(length) != task.grid())
             }),
             samples: [0, 1].map(|part| {
-                let tested = groups[part].iter().map(|t| t.3);
+                let tested = groups[part].iter().map(|of| of.samples);
                 match rows {
                     TestRows::Repeated => tested.max().unwrap_or(0),
                     TestRows::Drawn | TestRows::Independent | TestRows::Neighbours => tested.sum(),
@@ -416,9 +439,9 @@ impl TaskFacts {
                 }
                 _ => BTreeMap::new(),
             },
-            floors: [0, 1].map(|part| mean(groups[part].iter().map(|t| t.2))),
+            floors: [0, 1].map(|part| mean(groups[part].iter().map(|of| of.floor))),
             near: longest * 3 / 2,
-            lengths: groups.map(|group| group.into_iter().map(|tested| tested.0).collect()),
+            lengths: groups.map(|group| group.into_iter().map(|of| of.length).collect()),
             solved_at: task.and_then(|task| task.solved_at()),
             forecast: task.and_then(|task| task.forecast()),
         }

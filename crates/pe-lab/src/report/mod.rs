@@ -13,6 +13,7 @@
 //! | `results` | scores of trainings that were run elsewhere, which get the same report |
 //! | `words` | lists and numbers in sentences |
 //! | `brief`, `table` | the report in a terminal: the answer, and every table |
+//! | `columns` | tables and sentences that fit into a terminal |
 //! | `files` | the report as CSV and JSON |
 //! | `charts/`, `encodings` | the figures |
 //! | `html` | the report as one page |
@@ -23,6 +24,7 @@ mod answer;
 mod beside;
 mod brief;
 mod charts;
+mod columns;
 mod comparison;
 mod costs;
 mod data;

@@ -169,70 +169,93 @@ fn lines(text: &str) -> Result<(Vec<Line>, Vec<String>), String> {
         Ok(names) => names.iter().map(str::to_lowercase).collect(),
         Err(error) => return Err(error.to_string()),
     };
-    let place = |name: &str| names.iter().position(|of| of == name);
-    let needed = NEEDED.map(|name| place(name).ok_or(name));
-    if let Some(name) = needed.iter().find_map(|of| of.err()) {
-        return Err(format!(
-            "line 1 names no column `{name}`, but {}; it takes scheme, task, seed and score, and may have length and part",
-            shorten(&names.join(", "))
-        ));
-    }
-    let [scheme, task, seed, score] = needed.map(Result::unwrap_or_default);
-    let (length, part) = (place("length"), place("part"));
-    let read = [
-        Some(scheme),
-        Some(task),
-        Some(seed),
-        Some(score),
-        length,
-        part,
-    ];
-    let unread = (0..names.len()).filter(|column| !read.contains(&Some(*column)));
-    let unread = unread.map(|column| names[column].clone()).collect();
+    let (columns, unread) = Columns::of(&names, delimiter != b',')?;
     let mut lines = Vec::new();
     for record in table.records() {
         let record = record.map_err(|error| error.to_string())?;
         let number = record.position().map_or(0, |at| line_of(text, at));
-        let cell = |column: usize| record.get(column).unwrap_or_default();
-        let of_line = |reason: String| format!("line {number}: {reason}");
-        lines.push(Line {
-            number,
-            scheme: name("scheme", cell(scheme)).map_err(of_line)?,
-            task: name("task", cell(task)).map_err(of_line)?,
-            seed: cell(seed).parse().map_err(|_| {
-                of_line(format!(
-                    "the seed is {}; it takes a whole number, 0 or more",
-                    shorten(cell(seed))
-                ))
-            })?,
-            score: a_score(cell(score), delimiter != b',').map_err(of_line)?,
-            length: match length.map(cell) {
-                None | Some("") => 0,
-                Some(text) => match text.parse() {
-                    Ok(length) if length > 0 => length,
-                    _ => {
-                        return Err(of_line(format!(
-                            "the length is {}; it takes a whole number, 1 or more",
-                            shorten(text)
-                        )));
-                    }
-                },
-            },
-            inside: match part.map(cell) {
-                None | Some("inside") => true,
-                Some("beyond") => false,
-                Some(text) => {
-                    return Err(of_line(format!(
-                        "the part is {}; it takes inside or beyond (the lengths of the training)",
-                        shorten(text)
-                    )));
-                }
-            },
-        });
+        let line = columns.line(number, &record);
+        lines.push(line.map_err(|reason| format!("line {number}: {reason}"))?);
     }
     match lines.is_empty() {
         true => Err("it has no row below the names of its columns".into()),
         false => Ok((lines, unread)),
+    }
+}
+
+/// Where the columns are.
+struct Columns {
+    /// Those of [`NEEDED`].
+    needed: [usize; 4],
+    length: Option<usize>,
+    part: Option<usize>,
+    decimal_commas: bool,
+}
+
+impl Columns {
+    /// The columns of these names, and the names of those that are not read.
+    fn of(names: &[String], decimal_commas: bool) -> Result<(Self, Vec<String>), String> {
+        let place = |name: &str| names.iter().position(|of| of == name);
+        let needed = NEEDED.map(|name| place(name).ok_or(name));
+        if let Some(name) = needed.iter().find_map(|of| of.err()) {
+            return Err(format!(
+                "line 1 names no column `{name}`, but {}; it takes scheme, task, seed and score, and may have length and part",
+                shorten(&names.join(", "))
+            ));
+        }
+        let columns = Self {
+            needed: needed.map(Result::unwrap_or_default),
+            length: place("length"),
+            part: place("part"),
+            decimal_commas,
+        };
+        let read = |column: &usize| {
+            let others = [columns.length, columns.part];
+            columns.needed.contains(column) || others.contains(&Some(*column))
+        };
+        let unread = (0..names.len()).filter(|column| !read(column));
+        let unread = unread.map(|column| names[column].clone()).collect();
+        Ok((columns, unread))
+    }
+
+    /// The row on the line of this number.
+    fn line(&self, number: u64, record: &csv::StringRecord) -> Result<Line, String> {
+        let cell = |column: usize| record.get(column).unwrap_or_default();
+        let [scheme, task, seed, score] = self.needed.map(cell);
+        Ok(Line {
+            number,
+            scheme: name("scheme", scheme)?,
+            task: name("task", task)?,
+            seed: seed.parse().map_err(|_| {
+                format!(
+                    "the seed is {}; it takes a whole number, 0 or more",
+                    shorten(seed)
+                )
+            })?,
+            score: a_score(score, self.decimal_commas)?,
+            length: match self.length.map(cell) {
+                None | Some("") => 0,
+                Some(text) => match text.parse() {
+                    Ok(length) if length > 0 => length,
+                    _ => {
+                        return Err(format!(
+                            "the length is {}; it takes a whole number, 1 or more",
+                            shorten(text)
+                        ));
+                    }
+                },
+            },
+            inside: match self.part.map(cell) {
+                None | Some("inside") => true,
+                Some("beyond") => false,
+                Some(text) => {
+                    return Err(format!(
+                        "the part is {}; it takes inside or beyond (the lengths of the training)",
+                        shorten(text)
+                    ));
+                }
+            },
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The report in a terminal.
 
+use super::columns::{align, wrapped};
 use super::comparison::Part;
 use super::costs::CostSummary;
 use super::language::{Bits, LanguageSummary};
@@ -69,13 +70,9 @@ fn render_overall(summary: &Summary) -> String {
             });
         }
         if by_distance {
-            let mean = |of: &Option<Aggregate>| {
-                of.as_ref()
-                    .map_or(DASH.into(), |score| fixed(score.mean, 2))
-            };
+            let mean = |of: &Option<Aggregate>| number(of.as_ref().map(|score| score.mean), 2);
             row.extend([mean(&scheme.near), mean(&scheme.far)]);
         }
-        let number = |value: Option<f64>, digits| value.map_or(DASH.into(), |v| fixed(v, digits));
         if ran_here {
             row.extend([scheme.failed.to_string(), number(scheme.ms_per_step, 1)]);
         }
@@ -269,7 +266,6 @@ fn render_costs(costs: &CostSummary) -> String {
     }
     header.push("MiB");
     let mut rows = vec![header.into_iter().map(String::from).collect::<Vec<_>>()];
-    let number = |value: Option<f64>| value.map_or(DASH.into(), |value| fixed(value, 0));
     for row in &costs.rows {
         let mut cells = vec![
             row.scheme.clone(),
@@ -280,9 +276,9 @@ fn render_costs(costs: &CostSummary) -> String {
             fixed(row.prefilled_per_second, 0),
         ];
         if costs.decodes {
-            cells.push(number(row.decoded_per_second));
+            cells.push(number(row.decoded_per_second, 0));
         }
-        cells.push(number(row.peak_mib));
+        cells.push(number(row.peak_mib, 0));
         rows.push(cells);
     }
     format!(
@@ -327,11 +323,7 @@ fn scheme_row(
             .position_parameters
             .map_or_else(dash, |n| n.to_string()),
     );
-    row.push(
-        scheme
-            .ms_per_step
-            .map_or_else(dash, |ms| format!("{ms:.1}")),
-    );
+    row.push(number(scheme.ms_per_step, 1));
     row
 }
 
@@ -376,6 +368,11 @@ fn group_cells(group: Option<&Group>, normalizes: bool) -> Vec<String> {
     cells
 }
 
+/// A number, or a dash where there is none.
+pub(super) fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or(DASH.into(), |value| fixed(value, decimals))
+}
+
 pub(super) fn interval(interval: Option<Interval>) -> String {
     interval.map_or(DASH.into(), |i| {
         format!("{}..{}", fixed(i.low, 2), fixed(i.high, 2))
@@ -383,17 +380,16 @@ pub(super) fn interval(interval: Option<Interval>) -> String {
 }
 
 fn floor_row(task: &TaskSummary, two_parts: bool) -> Vec<String> {
-    let cell = |floor: Option<f64>| floor.map_or(DASH.into(), |floor| format!("{floor:.3}"));
     let mut row = vec![
         "(floor)".to_string(),
-        cell(task.floors[0]),
+        number(task.floors[0], 3),
         String::new(),
         "0.00".into(),
         String::new(),
     ];
     if two_parts {
         row.extend([
-            cell(task.floors[1]),
+            number(task.floors[1], 3),
             String::new(),
             "0.00".into(),
             String::new(),
@@ -404,106 +400,6 @@ fn floor_row(task: &TaskSummary, two_parts: bool) -> Vec<String> {
     }
     row.extend([String::new(), String::new(), String::new()]);
     row
-}
-
-/// The most characters of a line.
-const WIDTH: usize = 80;
-
-/// Puts columns two spaces apart. The first is aligned to the left, the others to the right. Columns that do
-/// not fit into the width of a terminal come in a second table below, with the first column again, and a cell
-/// that is wider than what is left breaks at its spaces.
-pub(super) fn align(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let length = |cell: &str| cell.chars().count();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| length(cell)).max().unwrap_or(0)
-    };
-    let first = width(0);
-    let room = WIDTH.saturating_sub(2 + first);
-    // The narrowest width of a cell that breaks is that of its longest word.
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| match width(column) + 2 <= room || column == 0 {
-            true => width(column),
-            false => room.saturating_sub(2),
-        })
-        .collect();
-    let mut blocks: Vec<Vec<usize>> = Vec::new();
-    let mut used = room + 1;
-    for (column, width) in widths.iter().enumerate().skip(1) {
-        if used + 2 + width > room {
-            blocks.push(Vec::new());
-            used = 0;
-        }
-        used += 2 + width;
-        if let Some(block) = blocks.last_mut() {
-            block.push(column);
-        }
-    }
-    if blocks.is_empty() {
-        blocks.push(Vec::new());
-    }
-    let mut out = String::new();
-    for (number, block) in blocks.iter().enumerate() {
-        if number > 0 {
-            out.push('\n');
-        }
-        for row in rows {
-            let cell = |column: usize| row.get(column).map_or("", String::as_str);
-            let lines: Vec<Vec<String>> = block
-                .iter()
-                .map(|column| broken(cell(*column), widths[*column]))
-                .collect();
-            let height = lines.iter().map(Vec::len).max().unwrap_or(1).max(1);
-            for line in 0..height {
-                let name = if line == 0 { cell(0) } else { "" };
-                let mut text = format!("  {name:<first$}");
-                for (column, lines) in block.iter().zip(&lines) {
-                    let part = lines.get(line).map_or("", String::as_str);
-                    text.push_str(&format!("  {part:>width$}", width = widths[*column]));
-                }
-                out.push_str(text.trim_end());
-                out.push('\n');
-            }
-        }
-    }
-    out
-}
-
-/// A text in lines of at most `width` characters, broken at its spaces. A longer word has a line of its own.
-fn broken(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        let fits = |line: &String| line.chars().count() + 1 + word.chars().count() <= width;
-        match lines.last_mut().filter(|line| fits(line)) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_string()),
-        }
-    }
-    lines
-}
-
-/// Breaks the lines of a text that are longer than a terminal is wide. What follows a break is set in by two
-/// more spaces than the line.
-pub(super) fn wrapped(text: &str) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        if line.chars().count() <= WIDTH {
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        }
-        let words = line.trim_start();
-        let indent = line.len() - words.len();
-        for (number, part) in broken(words, WIDTH - indent - 2).iter().enumerate() {
-            let indent = indent + 2 * usize::from(number > 0);
-            out.push_str(&format!("{:indent$}{part}\n", ""));
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::estimate::{TrialTimes, in_words};
-use crate::ask::{StudySpec, Tasks, TrialSpec, Tuned};
+use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
 use crate::stats::FEWEST_SEEDS;
 
@@ -125,30 +125,11 @@ impl Budget {
         if open != Open::Seeds {
             variants.extend(SHARES[1..].iter().map(|share| (fewest.clone(), *share)));
         }
-        let time_of =
-            |seeds: &[u64], share: f64, schemes: usize| -> Result<(StudySpec, f64), LabError> {
-                let mut variant = spec.clone();
-                variant.seeds = seeds.to_vec();
-                variant.schemes.truncate(schemes);
-                for task in &mut variant.tasks {
-                    task.steps = ((task.steps as f64 * share).round() as usize).max(1);
-                    task.auto_from = task.auto_from.map(|first| first.min(task.steps));
-                }
-                let mut trials: Vec<TrialSpec> = variant.trials(tasks)?;
-                // Every rate that is tried is one more seed of every scheme and task.
-                let rates = spec
-                    .tune
-                    .as_ref()
-                    .map_or(0, |tune: &Tuned| tune.rates.len());
-                let once: Vec<TrialSpec> = trials
-                    .iter()
-                    .filter(|trial| variant.seeds.first() == Some(&trial.seed))
-                    .cloned()
-                    .collect();
-                trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
-                let seconds = costs.total(&trials, jobs(trials.len()));
-                Ok((variant, seconds))
-            };
+        let time_of = |seeds: &[u64], share: f64, schemes: usize| {
+            let (variant, trials) = variant(spec, tasks, seeds, share, schemes)?;
+            let seconds = costs.total(&trials, jobs(trials.len()));
+            Ok::<_, LabError>((variant, seconds))
+        };
         let mut least = (0, 0.0, 0.0);
         for (seeds, share) in &variants {
             let (variant, seconds) = time_of(seeds, *share, spec.schemes.len())?;
@@ -163,20 +144,18 @@ impl Budget {
         }
         let (seeds, share, seconds) = least;
         // Two schemes are the fewest of a comparison.
-        let mut fewer = None;
+        let mut fewer = String::new();
         if let Some((seeds, share)) = variants.last() {
             for count in (2..spec.schemes.len()).rev() {
-                if fewer.is_none() && time_of(seeds, *share, count)?.1 <= self.left() {
-                    fewer = Some(spec.schemes[..count].join(","));
+                if time_of(seeds, *share, count)?.1 <= self.left() {
+                    let names = spec.schemes[..count].join(",");
+                    fewer = format!(
+                        ", and so much of {names} alone fits into this one: --schemes \"{names}\""
+                    );
+                    break;
                 }
             }
         }
-        let fewer = match fewer {
-            Some(names) => {
-                format!(", and so much of {names} alone fits into this one: --schemes \"{names}\"")
-            }
-            None => String::new(),
-        };
         Err(LabError::Usage(format!(
             "the budget is too small: {} of it are left, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes \
              about {}; --budget {} has time for it{fewer}",
@@ -186,6 +165,30 @@ impl Budget {
             self.for_a_study(seconds)
         )))
     }
+}
+
+/// The study with these seeds, this share of the steps and so many of its schemes, and all trials of it.
+fn variant(
+    spec: &StudySpec,
+    tasks: &Tasks,
+    seeds: &[u64],
+    share: f64,
+    schemes: usize,
+) -> Result<(StudySpec, Vec<TrialSpec>), LabError> {
+    let mut variant = spec.clone();
+    variant.seeds = seeds.to_vec();
+    variant.schemes.truncate(schemes);
+    for task in &mut variant.tasks {
+        task.steps = ((task.steps as f64 * share).round() as usize).max(1);
+        task.auto_from = task.auto_from.map(|first| first.min(task.steps));
+    }
+    let mut trials = variant.trials(tasks)?;
+    // Every rate that is tried is one more seed of every scheme and task.
+    let rates = spec.tune.as_ref().map_or(0, |tune| tune.rates.len());
+    let once = trials.iter().filter(|of| seeds.first() == Some(&of.seed));
+    let once: Vec<TrialSpec> = once.cloned().collect();
+    trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
+    Ok((variant, trials))
 }
 
 #[cfg(test)]

@@ -38,46 +38,20 @@ impl Study {
     ) -> Result<Costs, LabError> {
         let _lock = self.claim()?;
         keep_prepared(self.tasks(), self.folder())?;
-        let trials = self.spec().trials(self.tasks())?;
-        let length_of = |trial: &TrialSpec| {
-            let task = self.tasks().get(&trial.task);
-            task.map_or(0, |task| task.max_tokens())
-        };
-        // The first of those with the longest inputs.
-        let longest = trials.iter().map(length_of).max().unwrap_or(0);
-        let Some(first) = trials.iter().find(|trial| length_of(trial) == longest) else {
-            return Err(LabError::Usage("the study has no trial".into()));
-        };
-        let lengths = cost_lengths(self.tasks().get(&first.task)?.as_ref());
-        let begun = |trial: &&TrialSpec| {
-            trial.task == first.task && self.folder().trial(&trial.id()).spec().exists()
-        };
-        let of_task: Vec<&TrialSpec> = trials.iter().filter(begun).collect();
-        let mut schemes = Vec::new();
-        for name in &self.spec().schemes {
-            if let Some(trial) = of_task.iter().find(|trial| trial.scheme.name == *name) {
-                schemes.push((name, self.folder().trial(&trial.id())));
-            }
-        }
-        if schemes.is_empty() {
-            return Err(LabError::Usage(format!(
-                "no trial of {} was begun in {}, so there is nothing whose cost could be measured",
-                first.task,
-                self.folder().path().display()
-            )));
-        }
+        let (task, schemes) = self.measured()?;
+        let lengths = cost_lengths(self.tasks().get(&task)?.as_ref());
         let places: Vec<&TrialFolder> = schemes.iter().map(|(_, place)| place).collect();
         let measured = rounds(program, &places, &lengths, stop, progress);
         progress.end();
         let measured = measured?;
         let schemes = schemes.iter().zip(measured);
         let costs = Costs {
-            task: first.task.clone(),
+            task,
             device: self.spec().device.clone(),
             machine: Machine::with(&device::open(&self.spec().device)?),
             schemes: schemes
                 .map(|((name, _), at)| SchemeCosts {
-                    scheme: name.to_string(),
+                    scheme: name.clone(),
                     at: at.iter().filter_map(|rounds| least(rounds)).collect(),
                 })
                 .collect(),
@@ -92,6 +66,36 @@ impl Study {
         }
         write_json(&self.folder().costs(), &costs)?;
         Ok(costs)
+    }
+
+    /// The first task of those with the longest inputs, and a trial of it that was begun for each scheme.
+    fn measured(&self) -> Result<(String, Vec<(String, TrialFolder)>), LabError> {
+        let trials = self.spec().trials(self.tasks())?;
+        let length_of = |trial: &TrialSpec| {
+            let task = self.tasks().get(&trial.task);
+            task.map_or(0, |task| task.max_tokens())
+        };
+        let longest = trials.iter().map(length_of).max().unwrap_or(0);
+        let Some(first) = trials.iter().find(|trial| length_of(trial) == longest) else {
+            return Err(LabError::Usage("the study has no trial".into()));
+        };
+        let begun = |trial: &&TrialSpec| {
+            trial.task == first.task && self.folder().trial(&trial.id()).spec().exists()
+        };
+        let of_task: Vec<&TrialSpec> = trials.iter().filter(begun).collect();
+        let schemes = self.spec().schemes.iter().filter_map(|name| {
+            let trial = of_task.iter().find(|trial| trial.scheme.name == *name)?;
+            Some((name.clone(), self.folder().trial(&trial.id())))
+        });
+        let schemes: Vec<_> = schemes.collect();
+        match schemes.is_empty() {
+            false => Ok((first.task.clone(), schemes)),
+            true => Err(LabError::Usage(format!(
+                "no trial of {} was begun in {}, so there is nothing whose cost could be measured",
+                first.task,
+                self.folder().path().display()
+            ))),
+        }
     }
 }
 

@@ -242,58 +242,60 @@ pub fn run_trial(
         encoding,
     };
     let plain = device::open(&spec.device)?;
-    let (mut weights, mut encoding) = (None, None);
     let choosing = held_out.as_ref().unwrap_or(task);
-    let device = plain.clone().autodiff();
-    let outcome = match train_on(spec, task, choosing, watch, &device) {
-        Ok(trained) => {
-            let model = &trained.model;
-            let (parameters, position_parameters) =
-                (model.num_params(), model.position_parameters());
-            let seconds = trained.elapsed.as_secs_f64();
-            let keep = match spec.data {
-                Some(_) if task.test_rows() != TestRows::Neighbours => Keep::Rows,
-                _ => Keep::Scores,
-            };
-            let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
-            let mut each = scores.iter();
-            if let Some(of) = each.find(|of| !of.score.value().is_finite()) {
-                let (score, length) = (of.score.value(), of.length);
-                let reason = format!("diverged: the score at length {length} is {score}");
-                return Ok(result(Outcome::Failed(reason), None, None));
-            }
-            let predicted = forecast(&trained.model, task.as_ref(), &plain)?;
-            let scalings = spec
-                .test_scalings
-                .clone()
-                .unwrap_or_else(TestScaling::usual);
-            let language = evaluate_language(&trained.model, task.as_ref(), &scalings, &plain)?;
-            encoding = write_encoding(&trained.model, task.positions(), folder)?;
-            if spec.data.is_some() {
-                weights = Some(trained.model.save(&folder.weights())?);
-            }
-            Outcome::Finished(Measures {
-                scores,
-                parameters,
-                position_parameters,
-                curve: curve(&trained.losses),
-                held_out: trained.held_out,
-                language,
-                predicted,
-                timing: Timing {
-                    ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
-                    tokens_per_second: per_second(trained.tokens, seconds),
-                    threads: std::env::var("RAYON_NUM_THREADS")
-                        .ok()
-                        .and_then(|n| n.parse().ok()),
-                    machine: Some(Machine::with(&plain)),
-                },
-            })
-        }
-        Err(LabError::Trial(reason)) => Outcome::Failed(reason),
-        Err(error) => return Err(error),
+    let trained = match train_on(spec, task, choosing, watch, &plain.clone().autodiff()) {
+        Err(LabError::Trial(reason)) => return Ok(result(Outcome::Failed(reason), None, None)),
+        trained => trained?,
     };
-    Ok(result(outcome, weights, encoding))
+    let keep = match spec.data {
+        Some(_) if task.test_rows() != TestRows::Neighbours => Keep::Rows,
+        _ => Keep::Scores,
+    };
+    let scores = evaluate(&trained.model, task.as_ref(), &plain, keep)?;
+    let mut each = scores.iter();
+    if let Some(of) = each.find(|of| !of.score.value().is_finite()) {
+        let (score, length) = (of.score.value(), of.length);
+        let reason = format!("diverged: the score at length {length} is {score}");
+        return Ok(result(Outcome::Failed(reason), None, None));
+    }
+    let measures = measures(spec, task.as_ref(), &trained, scores, &plain)?;
+    let encoding = write_encoding(&trained.model, task.positions(), folder)?;
+    let weights = match spec.data {
+        Some(_) => Some(trained.model.save(&folder.weights())?),
+        None => None,
+    };
+    Ok(result(Outcome::Finished(measures), weights, encoding))
+}
+
+/// What a finished trial measures, beside its scores.
+fn measures(
+    spec: &TrialSpec,
+    task: &dyn Task,
+    trained: &Trained,
+    scores: Vec<LengthScore>,
+    device: &Device,
+) -> Result<Measures, LabError> {
+    let model = &trained.model;
+    let scalings = spec.test_scalings.clone();
+    let scalings = scalings.unwrap_or_else(TestScaling::usual);
+    let seconds = trained.elapsed.as_secs_f64();
+    Ok(Measures {
+        scores,
+        parameters: model.num_params(),
+        position_parameters: model.position_parameters(),
+        curve: curve(&trained.losses),
+        held_out: trained.held_out.clone(),
+        predicted: forecast(model, task, device)?,
+        language: evaluate_language(model, task, &scalings, device)?,
+        timing: Timing {
+            ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
+            tokens_per_second: per_second(trained.tokens, seconds),
+            threads: std::env::var("RAYON_NUM_THREADS")
+                .ok()
+                .and_then(|n| n.parse().ok()),
+            machine: Some(Machine::with(device)),
+        },
+    })
 }
 
 /// How many of something there were in a second. Where a clock was set back no time has passed, and JSON has no number

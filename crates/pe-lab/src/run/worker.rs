@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -167,8 +167,8 @@ impl Crew<'_> {
         let queue = Mutex::new(longest_first.into_iter());
         let missing = Mutex::new(Vec::new());
         let done = Mutex::new(0);
-        self.progress
-            .start(trials.iter().map(|trial| cost(trial, tasks)).sum());
+        let costs = trials.iter().map(|trial| cost(trial, tasks));
+        self.progress.start(costs.sum());
         let work = || {
             loop {
                 let next = lock(&queue).next();
@@ -201,10 +201,22 @@ impl Crew<'_> {
                 }
             }
         };
-        let outcome: Result<(), LabError> = thread::scope(|scope| {
+        let outcome = self.in_threads(self.jobs.max(1).min(trials.len()), work);
+        self.progress.end();
+        outcome?;
+        Ok(missing.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does some work in so many threads, and waits for all of them.
+    fn in_threads(
+        &self,
+        count: usize,
+        work: impl Fn() -> Result<(), LabError> + Copy + Send,
+    ) -> Result<(), LabError> {
+        thread::scope(|scope| {
             let mut workers = Vec::new();
             let mut outcome = Ok(());
-            for _ in 0..self.jobs.max(1).min(trials.len()) {
+            for _ in 0..count {
                 match thread::Builder::new().spawn_scoped(scope, work) {
                     Ok(worker) => workers.push(worker),
                     Err(error) => {
@@ -221,10 +233,7 @@ impl Crew<'_> {
                 outcome = outcome.and(ended);
             }
             outcome
-        });
-        self.progress.end();
-        outcome?;
-        Ok(missing.into_inner().unwrap_or_else(PoisonError::into_inner))
+        })
     }
 
     /// Runs one trial in a process of its own. The inner error says why it left no result.
@@ -236,8 +245,7 @@ impl Crew<'_> {
     ) -> Result<Result<TrialResult, String>, LabError> {
         make_folder(folder.entry())?;
         write_json(&folder.spec(), trial)?;
-        let failure = folder.failure();
-        remove(&failure)?;
+        remove(&folder.failure())?;
         remove(&folder.curve())?;
         let log = folder.worker_log();
         let errors = create(&log)?;
@@ -256,6 +264,20 @@ impl Crew<'_> {
             .map_err(LabError::not_started("process"))?;
         let stdout = child.stdout.take();
         let id = self.stop.started(child);
+        self.follow(trial, work, stdout);
+        let Some(mut child) = self.stop.ended(id) else {
+            return Ok(Err(
+                "the trial's process was already removed from the list".into()
+            ));
+        };
+        let status = child.wait().map_err(LabError::file(self.program))?;
+        // One that was killed leaves it.
+        remove(&folder.curve())?;
+        self.left_by(trial, status, folder)
+    }
+
+    /// Shows the steps that the process of a trial counts, until it closes its output.
+    fn follow(&self, trial: &TrialSpec, work: u64, stdout: Option<ChildStdout>) {
         let bar = self.progress.trial(trial);
         let mut counted = 0;
         for line in stdout
@@ -277,15 +299,16 @@ impl Crew<'_> {
         }
         // A trial that goes on until it has converged may end before its last step.
         self.progress.advance(work.saturating_sub(counted));
-        let Some(mut child) = self.stop.ended(id) else {
-            return Ok(Err(
-                "the trial's process was already removed from the list".into()
-            ));
-        };
-        let status = child.wait().map_err(LabError::file(self.program))?;
-        // One that was killed leaves it.
-        remove(&folder.curve())?;
-        let file = folder.result();
+    }
+
+    /// The result that the process of a trial left at its end, or why it left none.
+    fn left_by(
+        &self,
+        trial: &TrialSpec,
+        status: ExitStatus,
+        folder: &TrialFolder,
+    ) -> Result<Result<TrialResult, String>, LabError> {
+        let (file, log) = (folder.result(), folder.worker_log());
         // A result is there whole or not at all, so one that is there counts however the process ended. One of
         // another number of steps was there before.
         let result = match is_there(&file)? {
@@ -301,7 +324,7 @@ impl Crew<'_> {
                 log.display()
             );
             if !self.stop.asked() {
-                write_json(&failure, &reason)?;
+                write_json(&folder.failure(), &reason)?;
             }
             return Ok(Err(reason));
         };

@@ -32,16 +32,20 @@ pub struct Watched {
 }
 
 /// What a `result.json` said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Seen {
     state: State,
     reason: Option<String>,
     /// The steps that the trial was to take. A result has some, a trial without one has none.
+    #[serde(skip)]
     steps: Option<String>,
+    /// The mean normalized score at the training lengths, and beyond them.
     inside: Option<f64>,
     beyond: Option<f64>,
     /// How long all its trainings took.
+    #[serde(skip)]
     seconds: Option<f64>,
+    /// The loss on held-out sequences: steps and losses.
     held_out: Vec<(usize, f64)>,
 }
 
@@ -65,13 +69,8 @@ struct Row<'a> {
     task: &'a str,
     scheme: &'a str,
     seed: u64,
-    state: State,
-    reason: Option<String>,
-    /// The mean normalized score at the training lengths, and beyond them.
-    inside: Option<f64>,
-    beyond: Option<f64>,
-    /// The loss on held-out sequences: steps and losses.
-    held_out: Vec<(usize, f64)>,
+    #[serde(flatten)]
+    seen: Seen,
 }
 
 /// How a scheme looks: its colour, and the lengths of dash and gap of its line.
@@ -168,50 +167,33 @@ impl Watched {
 
     fn read<'a>(&self, spec: &'a StudySpec, is_wanted: &dyn Fn() -> bool) -> Option<Now<'a>> {
         let mut trials = Vec::new();
-        // Seconds of the trials of a task that are done, and trials that are left.
-        let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
-        let mut left: HashMap<&str, usize> = HashMap::new();
+        let mut seconds = Some(0.0);
         for task in &spec.tasks {
+            let before = trials.len();
             for seed in &spec.seeds {
                 for scheme in &spec.schemes {
                     if !is_wanted() {
                         return None;
                     }
                     let id = format!("{}-{scheme}-{seed}", task.name);
-                    let read = self.trial(&id, &task.steps_id());
-                    match read.state {
-                        State::Done => times.entry(&task.name).or_default().extend(read.seconds),
-                        State::Begun | State::Waiting => *left.entry(&task.name).or_default() += 1,
-                        State::Failed => {}
-                    }
                     trials.push(Row {
                         task: &task.name,
                         scheme,
                         seed: *seed,
-                        state: read.state,
-                        reason: read.reason,
-                        inside: read.inside,
-                        beyond: read.beyond,
-                        held_out: read.held_out,
+                        seen: self.trial(&id, &task.steps_id()),
                     });
                 }
             }
+            seconds = seconds
+                .zip(seconds_left(&trials[before..]))
+                .map(|(a, b)| a + b);
         }
-        let count = |state: State| trials.iter().filter(|trial| trial.state == state).count();
-        let (done, failed, begun) = (
-            count(State::Done),
-            count(State::Failed),
-            count(State::Begun),
-        );
-        let of_task = |(task, trials): (&&str, &usize)| {
-            let times = times.get(*task).filter(|times| !times.is_empty())?;
-            Some(*trials as f64 * times.iter().sum::<f64>() / times.len() as f64)
-        };
-        let seconds: Option<f64> = left.iter().map(of_task).sum();
         let curves = trials.len() <= MAX_CURVES;
         if !curves {
-            trials.iter_mut().for_each(|trial| trial.held_out.clear());
+            trials.iter_mut().for_each(|of| of.seen.held_out.clear());
         }
+        let count = |state: State| trials.iter().filter(|of| of.seen.state == state).count();
+        let begun = count(State::Begun);
         Some(Now {
             state: "study",
             folder: self.folder.path().display().to_string(),
@@ -222,8 +204,8 @@ impl Watched {
             verdict: self.verdict(),
             seeds: &spec.seeds,
             planned: trials.len(),
-            done,
-            failed,
+            done: count(State::Done),
+            failed: count(State::Failed),
             begun,
             // Trials that run at the same time share the time.
             seconds_left: seconds.map(|seconds| seconds / begun.max(1) as f64),
@@ -283,6 +265,22 @@ impl Watched {
                 folder.display()
             )
         })
+    }
+}
+
+/// The seconds that the trials of a task that are left will take as those that are done; `None` if none is done.
+fn seconds_left(trials: &[Row<'_>]) -> Option<f64> {
+    let in_states = |states: &'static [State]| {
+        let trials = trials.iter().map(|of| &of.seen);
+        trials.filter(|seen| states.contains(&seen.state))
+    };
+    let left = in_states(&[State::Begun, State::Waiting]).count();
+    let times = in_states(&[State::Done]).filter_map(|seen| seen.seconds);
+    let times: Vec<f64> = times.collect();
+    match (left, times.len()) {
+        (0, _) => Some(0.0),
+        (_, 0) => None,
+        (left, done) => Some(left as f64 * times.iter().sum::<f64>() / done as f64),
     }
 }
 

@@ -9,8 +9,8 @@ use super::Beside;
 use crate::console::visible;
 use crate::error::LabError;
 use crate::folder::{Entry, StudyFolder, write_json, write_whole};
+use crate::report::columns::{align, wrapped};
 use crate::report::paper::{Grid, latex_of, markdown, markdown_of};
-use crate::report::table::{align, wrapped};
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:72rem;margin:0 auto;padding:1rem}\
 table{border-collapse:collapse;display:block;overflow-x:auto;margin:.5rem 0 1.5rem}th,td{padding:.2rem .8rem;border-bottom:1px solid \

@@ -36,17 +36,7 @@ fn of_part(summary: &Summary, part: Part, lowest: f64) -> Result<Figure, LabErro
         false => "On data that was held out".into(),
     };
     let rows = schemes.len() as i32;
-    let middle = |nth: usize| f64::from(rows) - nth as f64 - 0.5;
-    let y = Axis {
-        name: String::new(),
-        from: 0.0,
-        to: f64::from(rows),
-        ticks: schemes
-            .iter()
-            .enumerate()
-            .map(|(nth, (of, _))| (middle(nth), shortened(&of.scheme)))
-            .collect(),
-    };
+    let y = Axis::rows(schemes.iter().map(|(of, _)| shortened(&of.scheme)));
     let score = match summary.study() {
         Some(_) => "score (0: no skill, 1: perfect)",
         None => "score (higher is better)",
@@ -73,9 +63,9 @@ fn of_part(summary: &Summary, part: Part, lowest: f64) -> Result<Figure, LabErro
             };
             let x = x.horizontal(rect.width);
             let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Vertical)?;
-            for (nth, (of, score)) in schemes.iter().enumerate() {
+            for ((of, score), (at, _)) in schemes.iter().zip(&y.ticks) {
                 let look = Look::of(&of.scheme, summary.origin.schemes());
-                let (at, colour) = (middle(nth), look.colour());
+                let (at, colour) = (*at, look.colour());
                 if let Some(interval) = score.interval {
                     // What lies below the lowest run is not shown.
                     let ends = [interval.low, interval.high].map(|end| (end.max(lowest), at));

@@ -155,29 +155,7 @@ impl SchemeSummary {
         let unsolved = |seed: &&SeedScore| {
             !seed.failed && task.solved_at.is_some_and(|at| seed.score.value() < at)
         };
-        let without = |failed: bool| {
-            let runs = data.runs_of(&task.name, scheme);
-            let losses = runs.filter_map(move |run| Some((run.seed, run.outcome.err()?)));
-            let losses = losses.filter(move |(_, loss)| loss.failed == failed);
-            losses
-                .map(|(seed, loss)| (seed, loss.reason.to_string()))
-                .collect()
-        };
-        let warm_up = data
-            .origin
-            .study()
-            .map_or(0, |study| study.recipe.warmup_steps);
-        let is_short = |m: &Measures| {
-            let in_warm_up = m.steps() <= warm_up;
-            task.auto_from.is_none() && (in_warm_up || has_converged(&m.held_out).is_none())
-        };
-        // Too few losses do not show that a limit was enough. Below the limit the steps were chosen by examples held
-        // out of the training.
-        let falling = measured.iter().filter(|(_, m)| match task.auto_from {
-            Some(_) => m.met_limit(task.steps),
-            None => !is_short(m) && has_converged(&m.held_out) == Some(false),
-        });
-        let short = measured.iter().filter(|(_, m)| is_short(m));
+        let (falling, short) = convergence(data, task, &measured);
         let taken: Vec<usize> = measured.iter().map(|(_, m)| m.steps()).collect();
         Self {
             scheme: scheme.to_string(),
@@ -190,10 +168,10 @@ impl SchemeSummary {
             near: beyond(|length, near| length <= near),
             far: beyond(|length, near| length > near),
             steps: task.auto_from.and_then(|_| StepsTaken::of(&taken)),
-            not_converged: falling.map(|run| run.0).collect(),
-            too_short: short.map(|run| run.0).collect(),
-            failed: without(true),
-            lost: without(false),
+            not_converged: falling,
+            too_short: short,
+            failed: losses(data, task, scheme, true),
+            lost: losses(data, task, scheme, false),
             parameters: measured.first().map(|(_, m)| m.parameters),
             position_parameters: measured.first().map(|(_, m)| m.position_parameters),
             ms_per_step: cost(data, measured.iter().map(|(_, m)| m.timing.ms_per_step)),
@@ -213,6 +191,51 @@ impl SchemeSummary {
     }
 }
 
+/// The seeds of runs without measures, those that failed or the others, each with its reason.
+fn losses(data: &Data<'_>, task: &TaskFacts, scheme: &str, failed: bool) -> Vec<(u64, String)> {
+    let runs = data.runs_of(&task.name, scheme);
+    let losses = runs.filter_map(|run| Some((run.seed, run.outcome.err()?)));
+    let losses = losses.filter(|(_, loss)| loss.failed == failed);
+    losses
+        .map(|(seed, loss)| (seed, loss.reason.to_string()))
+        .collect()
+}
+
+/// The seeds of runs that had not converged, and of those that were too short to tell.
+fn convergence(
+    data: &Data<'_>,
+    task: &TaskFacts,
+    measured: &[(u64, &Measures)],
+) -> (Vec<u64>, Vec<u64>) {
+    let study = data.origin.study();
+    let warm_up = study.map_or(0, |study| study.recipe.warmup_steps);
+    let is_short = |m: &Measures| {
+        let in_warm_up = m.steps() <= warm_up;
+        task.auto_from.is_none() && (in_warm_up || has_converged(&m.held_out).is_none())
+    };
+    // Too few losses do not show that a limit was enough. Below the limit the steps were chosen by examples held
+    // out of the training.
+    let falling = measured.iter().filter(|(_, m)| match task.auto_from {
+        Some(_) => m.met_limit(task.steps),
+        None => !is_short(m) && has_converged(&m.held_out) == Some(false),
+    });
+    let short = measured.iter().filter(|(_, m)| is_short(m));
+    let seed = |run: &(u64, &Measures)| run.0;
+    (falling.map(seed).collect(), short.map(seed).collect())
+}
+
+/// The mean of what `pick` gives at the lengths that belong to a group. Every sequence has the same weight.
+fn of_lengths(
+    measures: &Measures,
+    belongs: impl Fn(&LengthScore) -> bool,
+    pick: impl Fn(&LengthScore) -> f64,
+) -> Option<f64> {
+    let of_group = || measures.scores.iter().filter(|score| belongs(score));
+    let samples: usize = of_group().map(|score| score.samples).sum();
+    let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
+    (samples > 0).then(|| sum / samples as f64)
+}
+
 impl Group {
     /// The score of runs on the lengths that belong to the group. A run without measures failed, and scores
     /// the floor, or the lowest score of `all` runs on the task if that is below it: no scheme gains by failing.
@@ -223,14 +246,8 @@ impl Group {
         floor: Option<f64>,
         belongs: impl Fn(&LengthScore) -> bool,
     ) -> Option<Self> {
-        // Every sequence has the same weight.
-        let of_lengths = |measures: &Measures, pick: &dyn Fn(&LengthScore) -> f64| {
-            let of_group = || measures.scores.iter().filter(|score| belongs(score));
-            let samples: usize = of_group().map(|score| score.samples).sum();
-            let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
-            (samples > 0).then(|| sum / samples as f64)
-        };
-        let normalized = |measures: &Measures| of_lengths(measures, &LengthScore::normalized);
+        let normalized = |of: &Measures| of_lengths(of, &belongs, LengthScore::normalized);
+        let value = |of: &LengthScore| of.score.value();
         let lowest = all.iter().filter_map(|run| normalized(run));
         let lowest = lowest.fold(0.0, f64::min);
         let seeds: Vec<SeedScore> = runs
@@ -239,7 +256,7 @@ impl Group {
                 Some(match measures {
                     Some(of_run) => SeedScore {
                         seed: *seed,
-                        score: measure.score(of_lengths(of_run, &|of| of.score.value())?),
+                        score: measure.score(of_lengths(of_run, &belongs, value)?),
                         normalized: normalized(of_run)?,
                         failed: false,
                     },
@@ -254,14 +271,16 @@ impl Group {
             .collect();
         let exact = runs
             .iter()
-            .filter_map(|run| of_lengths(run.1?, &|score| score.exact.unwrap_or(0.0)));
+            .filter_map(|run| of_lengths(run.1?, &belongs, |of| of.exact.unwrap_or(0.0)));
         let exact = mean(exact).filter(|_| measure.is_accuracy());
         // The lowest score that is possible has no right answer at any length.
         let none_right = |score: &LengthScore| match measure.is_accuracy() {
             true => Score::Accuracy(0.0).over(score.floor),
             false => f64::NEG_INFINITY,
         };
-        let low = all.iter().find_map(|run| of_lengths(run, &none_right));
+        let low = all
+            .iter()
+            .find_map(|run| of_lengths(run, &belongs, none_right));
         let bounds = match low.filter(|low| low.is_finite()) {
             Some(low) => Bounds::Between(low, 1.0),
             None => Bounds::UpTo(1.0),
@@ -276,7 +295,7 @@ impl Group {
             normalized: mean(seeds.iter().map(|seed| seed.normalized))?,
             interval: None, // set when all schemes are known
             bounds,
-            has_one_answer: tested.all(|of| of.exact.is_none_or(|exact| exact == of.score.value())),
+            has_one_answer: tested.all(|of| of.exact.is_none_or(|exact| exact == value(of))),
             seeds,
         })
     }

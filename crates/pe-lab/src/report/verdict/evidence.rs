@@ -16,10 +16,8 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     let [leader, others @ ..] = &headline.order[..] else {
         return String::new();
     };
-    let means = summary
-        .schemes
-        .iter()
-        .filter_map(|of| part(of, headline.part));
+    let schemes = summary.schemes.iter();
+    let means = schemes.filter_map(|of| part(of, headline.part));
     let least = least_to_lead(tasks_of(summary, headline));
     if means
         .clone()
@@ -35,13 +33,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
              scheme that leads."
         );
     }
-    let own = summary.schemes.iter().find(|of| of.scheme == *leader);
-    let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
-    let score = format!(
-        "{} of 1{}",
-        fixed(score, 2),
-        loss(summary, headline, leader)
-    );
+    let score = score(summary, headline, leader);
     let pairs: Vec<&Comparison> = others
         .iter()
         .filter_map(|other| {
@@ -59,13 +51,10 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     let count = number(headline.order.len());
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
     if headline.p.is_none() {
-        let next = difference(nearest);
-        return format!(
-            "{highest}; next: {next}). {} cannot tell that from chance.",
-            few_seeds(&pairs)
-        );
+        let (next, few) = (difference(nearest), few_seeds(&pairs));
+        return format!("{highest}; next: {next}). {few} cannot tell that from chance.");
     }
-    let mut text = match (headline.best, headline.decided) {
+    let text = match (headline.best, headline.decided) {
         (true, _) => format!(
             "{place}: {leader} is best of the {count} {subject} ({}).",
             evidence(nearest, &pairs)
@@ -76,9 +65,23 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
             evidence(nearest, &pairs)
         ),
     };
+    text + &findings(summary, headline.best, &pairs)
+}
+
+/// `0.98 of 1 (a loss of 0.03)`.
+fn score(summary: &Summary, headline: &Headline, leader: &str) -> String {
+    let own = summary.schemes.iter().find(|of| of.scheme == leader);
+    let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
+    let loss = loss(summary, headline, leader);
+    format!("{} of 1{loss}", fixed(score, 2))
+}
+
+/// A sentence for each finding of the pairs of the leader, with the schemes of which it is found.
+fn findings(summary: &Summary, is_best: bool, pairs: &[&Comparison]) -> String {
+    let mut text = String::new();
     for (finding, _, what) in FINDINGS {
         // Beside the best, only what its own test says and the pairs do not is worth a sentence.
-        if headline.best && finding != Finding::Best {
+        if is_best && finding != Finding::Best {
             continue;
         }
         let found = pairs.iter().filter(|pair| pair.finding == finding);

@@ -1,6 +1,7 @@
 //! Whether other test rows would say the same.
 
 use super::words::{part, tasks_of};
+use crate::data::DataSpec;
 use crate::report::comparison::{Comparison, Headline, Part};
 use crate::report::data::{file_title, tested_file};
 use crate::report::number::fixed;
@@ -41,12 +42,23 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     if means.all(|score| score < least) {
         return None; // no scheme leads
     }
-    let of_leader = |pair: &&Comparison| pair.part == headline.part && pair.higher == *leader;
-    let pairs = summary.comparisons.iter().filter(of_leader);
-    let said: Vec<(&Comparison, OtherRows)> = pairs
-        .filter_map(|pair| Some((pair, pair.other_rows?)))
-        .collect();
-    let all = match (headline.part, data.folds) {
+    let all = tested_rows(summary, data, headline.part, tested);
+    let Some((pair, rows)) = closest(summary, headline.part, leader) else {
+        return Some(format!("{all}: what other rows would say is not known."));
+    };
+    let leader = spoken(leader);
+    let evidence = evidence(data, pair, rows, tested);
+    Some(match rows.established() {
+        true => format!("{all}; other rows like these would also put {leader} first ({evidence})."),
+        false => format!(
+            "{all}: that other rows like these would put {leader} first is not established ({evidence})."
+        ),
+    })
+}
+
+/// `All seeds are tested on the same 89 rows of reviews.csv`.
+fn tested_rows(summary: &Summary, data: &DataSpec, part: Part, tested: usize) -> String {
+    match (part, data.folds) {
         (Part::Inside, None) => format!(
             "All seeds are tested on the same {tested} rows of {}",
             tested_file(data)
@@ -62,42 +74,51 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
                 false => "beyond training",
             }
         ),
-    };
-    let unsure = said.iter().filter(|of| !of.1.established());
-    let widest = |of: &&(&Comparison, OtherRows)| of.1.interval.map_or(f64::MIN, |i| i.low);
-    let closest = unsure.min_by(|a, b| widest(a).total_cmp(&widest(b)));
-    let closest = closest.or_else(|| said.iter().min_by(|a, b| widest(a).total_cmp(&widest(b))));
-    let leader = spoken(leader);
-    let Some((pair, rows)) = closest else {
-        return Some(format!("{all}: what other rows would say is not known."));
-    };
+    }
+}
+
+/// Of the pairs of the leader, that with the lowest interval: of those that are not established if there are any.
+fn closest<'a>(
+    summary: &'a Summary,
+    part: Part,
+    leader: &str,
+) -> Option<(&'a Comparison, OtherRows)> {
+    let of_leader = summary
+        .comparisons
+        .iter()
+        .filter(|pair| pair.part == part && pair.higher == *leader);
+    of_leader
+        .filter_map(|pair| Some((pair, pair.other_rows?)))
+        .min_by(|(_, a), (_, b)| {
+            let low = |of: &OtherRows| of.interval.map_or(f64::MIN, |i| i.low);
+            let established = a.established().cmp(&b.established());
+            established.then(low(a).total_cmp(&low(b)))
+        })
+}
+
+/// `rotary against alibi: 0.03, 95 % -0.01 to 0.07 over seeds and rows; it is right more often on 12 rows, and less often on 7`.
+fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) -> String {
     let [for_leader, against] = rows.rows;
     let units = match (&data.reading.group, rows.units == tested) {
         (Some(_), _) => "groups",
         (None, true) => "rows",
         (None, false) => "different rows",
     };
-    let evidence = format!(
-        "{} against {}: {}{}; it is right more often on {for_leader} {units}, and less often on {against}",
-        leader,
+    let interval = rows.interval.map_or(String::new(), |interval| {
+        let percent = 100.0 * (1.0 - rows.error);
+        let digits = usize::from(percent != 95.0) * 2;
+        format!(
+            ", {} % {} over seeds and rows",
+            fixed(percent, digits),
+            range(interval)
+        )
+    });
+    format!(
+        "{} against {}: {}{interval}; it is right more often on {for_leader} {units}, and less often on {against}",
+        spoken(&pair.higher),
         spoken(&pair.lower),
         fixed(rows.difference, 2),
-        rows.interval.map_or(String::new(), |interval| {
-            let percent = 100.0 * (1.0 - rows.error);
-            let digits = usize::from(percent != 95.0) * 2;
-            format!(
-                ", {} % {} over seeds and rows",
-                fixed(percent, digits),
-                range(interval)
-            )
-        })
-    );
-    Some(match rows.established() {
-        true => format!("{all}; other rows like these would also put {leader} first ({evidence})."),
-        false => format!(
-            "{all}: that other rows like these would put {leader} first is not established ({evidence})."
-        ),
-    })
+    )
 }
 
 /// The tasks of the laboratory with real data: no run of them tells what other rows would say.

@@ -157,15 +157,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         ));
     }
     if values.word("scaling") == "longrope" {
-        let original = values.whole("original");
-        facts.push(format!(
-            "A search finds a factor for every frequency; here those for long inputs go from 1 for the fastest to {} \
-             for the slowest, by equal ratios, and those for inputs up to {original} are 1. The last position is {}, so \
-             the {} ones are used.",
-            shown(values.real("factor")),
-            length - 1,
-            if length > original { "long" } else { "short" },
-        ));
+        facts.push(about_longrope(values, length));
     }
     // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
     let rope = config.clone().with_max_len(1).try_init(&Device::flex())?;
@@ -189,6 +181,18 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         measure: "score",
         ..Numbers::default()
     })
+}
+
+fn about_longrope(values: &Values, length: usize) -> String {
+    let original = values.whole("original");
+    format!(
+        "A search finds a factor for every frequency; here those for long inputs go from 1 for the fastest to {} \
+         for the slowest, by equal ratios, and those for inputs up to {original} are 1. The last position is {}, so \
+         the {} ones are used.",
+        shown(values.real("factor")),
+        length - 1,
+        if length > original { "long" } else { "short" },
+    )
 }
 
 /// The scores of a query at a position and the same key at many.

@@ -1,0 +1,172 @@
+//! The names of a plan: which tasks, schemes and scalings they stand for, and whether these fit.
+
+use std::collections::BTreeSet;
+
+use burn::tensor::Device;
+
+use crate::ask::model::ModelSpec;
+use crate::ask::plan::{All, Names, Steps};
+use crate::ask::scaling::TestScaling;
+use crate::ask::scheme::Scheme;
+use crate::ask::task_settings::text_length;
+use crate::ask::tasks::Tasks;
+use crate::data::Reading;
+use crate::error::LabError;
+use crate::task::{Task, text_name};
+
+/// The names of the tasks that are asked for; all of them if none are. The steps of a task go with its name.
+pub(super) fn task_names(
+    asked: Option<Names>,
+    is_causal: bool,
+    tasks: &Tasks,
+    reading: Option<&Reading>,
+    steps: &mut Option<Steps>,
+) -> Result<Vec<String>, LabError> {
+    // `all` means the tasks that a decoder can have too, if it is to.
+    let all = tasks.names().filter(|name| {
+        let causal = || tasks.causal(vec![name.clone()]);
+        !is_causal || causal().is_ok()
+    });
+    let mut names = match asked {
+        Some(names) => names.of(all),
+        None => all.collect(),
+    };
+    if tasks.data().is_none() {
+        names = with_settings(names, tasks, reading, steps)?;
+    }
+    if is_causal {
+        let causal = tasks.causal(names.clone())?;
+        with_names(steps, &names, &causal);
+        names = causal;
+    }
+    unique("task", &names)?;
+    Ok(names)
+}
+
+/// The names of the schemes that are asked for, each in the one way to write it. `all` means those that fit every task.
+pub(super) fn scheme_names(
+    asked: Option<Names>,
+    tasks: &[String],
+    known: &Tasks,
+    model: &ModelSpec,
+) -> Result<Vec<String>, LabError> {
+    let tasks = tasks.iter().map(|name| known.get(name));
+    let tasks = tasks.collect::<Result<Vec<_>, LabError>>()?;
+    let fits = |name: &str| {
+        let mut each = tasks.iter();
+        each.try_for_each(|task| check_fits(name, task.as_ref(), model))
+    };
+    let all = Scheme::names().filter(|name| fits(name).is_ok());
+    let schemes = asked.unwrap_or(Names::All(All::All));
+    let schemes = schemes.of(all.map(str::to_string));
+    let canonical = |name: &String| Ok(Scheme::by_name(name, model, 1)?.name);
+    let schemes: Result<Vec<String>, LabError> = schemes.iter().map(canonical).collect();
+    let schemes = schemes?;
+    unique("scheme", &schemes)?;
+    schemes.iter().try_for_each(|name| fits(name))?;
+    Ok(schemes)
+}
+
+/// Checks that a scheme can be trained on a task.
+fn check_fits(name: &str, task: &dyn Task, model: &ModelSpec) -> Result<(), LabError> {
+    let scheme = Scheme::by_name(name, model, 1)?;
+    if task.generation().is_some() && scheme.encoding.follows_length() {
+        return Err(LabError::Usage(format!(
+            "the scheme {name} turns every key anew when the input becomes longer, and {} is decoded token by \
+             token; a scaling that does not follow the length fits, such as scaling=yarn",
+            task.name()
+        )));
+    }
+    let (scheme, device) = (scheme.on(task)?, Device::flex());
+    let weights = scheme.init(&device)?;
+    let network = scheme.network(model, &*weights, task.causal(), &device);
+    network.map(|_| ())
+}
+
+/// Checks that a task is a language model, and that no scaling is named twice.
+pub(super) fn check_scalings(
+    scalings: &[TestScaling],
+    names: &[String],
+    tasks: &Tasks,
+) -> Result<(), LabError> {
+    let is_text = |name: &String| tasks.get(name).is_ok_and(|task| task.language().is_some());
+    if !names.iter().any(is_text) {
+        return Err(LabError::Usage(format!(
+            "--test-scalings is about language models, and none of the tasks {} is one",
+            names.join(", ")
+        )));
+    }
+    let texts: Vec<String> = scalings.iter().map(TestScaling::to_string).collect();
+    match texts.is_empty() {
+        true => Ok(()),
+        false => unique("scaling", &texts),
+    }
+}
+
+/// Gives the steps of the tasks of some names to those of others.
+fn with_names(steps: &mut Option<Steps>, names: &[String], others: &[String]) {
+    if let Some(Steps::ByTask(by_task)) = steps {
+        for (name, other) in names
+            .iter()
+            .zip(others)
+            .filter(|(name, other)| name != other)
+        {
+            let own = by_task.remove(name);
+            own.map(|steps| by_task.entry(other.clone()).or_insert(steps));
+        }
+    }
+}
+
+/// The names of the laboratory's tasks, each in the one way to write it, with the length of the training windows in that of a
+/// text. The steps of a task go with its name.
+fn with_settings(
+    names: Vec<String>,
+    tasks: &Tasks,
+    reading: Option<&Reading>,
+    steps: &mut Option<Steps>,
+) -> Result<Vec<String>, LabError> {
+    let asked = reading.and_then(|reading| reading.train_length);
+    let is_text = |name: &str| text_length(name).is_some();
+    if let Some(length) = asked.filter(|_| !names.iter().any(|name| is_text(name))) {
+        return Err(LabError::Usage(format!(
+            "--train-length {length} is about texts, and none of the tasks {} is one: name `text` with --tasks, or a \
+             file with --data",
+            names.join(", ")
+        )));
+    }
+    let renamed = |name: String| match asked.filter(|_| is_text(&name)) {
+        Some(length) => Ok(text_name(length)),
+        None => Ok(tasks.get(&name)?.name().to_string()),
+    };
+    if let Some(Steps::ByTask(by_task)) = steps {
+        let own = std::mem::take(by_task).into_iter();
+        let own = own.map(|(name, steps)| (renamed(name.clone()).unwrap_or(name), steps));
+        *by_task = own.collect();
+    }
+    let names: Result<Vec<String>, LabError> = names.into_iter().map(renamed).collect();
+    let mut names = names?;
+    // Texts of several lengths, as a study that has grown may have them, are one of this length.
+    let mut texts = 0;
+    names.retain(|name| {
+        texts += usize::from(is_text(name));
+        asked.is_none() || !is_text(name) || texts == 1
+    });
+    Ok(names)
+}
+
+/// Checks that a list is not empty and that nothing is in it twice.
+pub(super) fn unique<T: Ord + ToString>(what: &str, list: &[T]) -> Result<(), LabError> {
+    if list.is_empty() {
+        return Err(LabError::Usage(format!("name at least one {what}")));
+    }
+    let mut seen = BTreeSet::new();
+    match list.iter().find(|item| !seen.insert(*item)) {
+        Some(twice) => {
+            let twice = twice.to_string();
+            Err(LabError::Usage(format!(
+                "the {what} `{twice}` is named twice"
+            )))
+        }
+        None => Ok(()),
+    }
+}
