@@ -26,7 +26,7 @@ use crate::task::{
 };
 
 /// The name of each scheme, what it does and where it comes from.
-const SCHEMES: [(&str, &str); 24] = [
+const SCHEMES: [(&str, &str); 25] = [
     (
         "none",
         "no positions at all: the control of every comparison",
@@ -46,6 +46,10 @@ const SCHEMES: [(&str, &str); 24] = [
     (
         "xpos",
         "as rotary, and fading with distance (Sun et al. 2022)",
+    ),
+    (
+        "pope",
+        "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025)",
     ),
     (
         "alibi",
@@ -188,6 +192,10 @@ fn here(name: &str) -> Option<&'static str> {
             "a variant, not the paper's own: a key to the right counts as half a step farther away, so that the \
              encoder can tell left from right"
         }
+        "pope" => {
+            "phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
+             from right"
+        }
         "t5" => "the scores start at N(0, 1), since these trainings are short",
         "fope" => {
             "frequencies are left out that make no whole turn in 7 tokens, where training has fewer"
@@ -199,7 +207,7 @@ fn here(name: &str) -> Option<&'static str> {
 
 /// The configuration of a scheme: that of the library's scheme of the same name, unless another is named here.
 fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, PositionError> {
-    use PositionalConfig::{Alibi, Erpe, Learned, Rotary, Sinusoidal, T5, Tupe};
+    use PositionalConfig::{Alibi, Erpe, Learned, Pope, Rotary, Sinusoidal, T5, Tupe};
     let of_library = match name {
         "fope" => return Ok(whole_turns_in_training(sizes)),
         "tape" => return Ok(scaled_to_training(sizes)),
@@ -219,6 +227,7 @@ fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, Position
         // 1,500 steps, a peak learning rate of 1e-3).
         ("learned", Learned(table)) => Learned(table.with_init(normal(0.7))),
         // The model is an encoder, which sees both sides. With the paper's symmetric distances it could not tell them apart.
+        ("pope", Pope(pope)) => Pope(pope.with_init(any_phase())),
         ("alibi", Alibi(alibi)) => Alibi(alibi.with_shape(AlibiShape::HalfStep)),
         // In these short trainings Adam moves a bias by little more than 1. On `reverse` at 20 symbols the accuracy was 0.27
         // from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
@@ -284,6 +293,13 @@ pub const REFUSED: [(&str, &str); 9] = [
 
 const A_WINDOW: &str = "its table is for the rows and columns of one window, and images are tested at several resolutions";
 
+fn any_phase() -> Initializer {
+    Initializer::Uniform {
+        min: -std::f64::consts::TAU,
+        max: 0.0,
+    }
+}
+
 fn normal(std: f64) -> Initializer {
     Initializer::Normal { mean: 0.0, std }
 }
@@ -300,7 +316,7 @@ impl SchemeConfig for PositionalConfig {
             Self::Rotary(rotary) if rotary.axes.is_none() => {
                 &["base", "share", "scaling", "factor", "original"]
             }
-            Self::Sinusoidal(_) | Self::Rotary(_) | Self::XPos(_) => &["base"],
+            Self::Sinusoidal(_) | Self::Rotary(_) | Self::XPos(_) | Self::Pope(_) => &["base"],
             _ => &[],
         };
         names.iter().map(|name| name.to_string()).collect()
@@ -330,6 +346,7 @@ impl SchemeConfig for PositionalConfig {
             }
             Self::Rotary(rotary) => Self::Rotary(rotary.with_base(value)),
             Self::XPos(xpos) => Self::XPos(xpos.with_base(value)),
+            Self::Pope(pope) => Self::Pope(pope.with_base(value)),
             other => other,
         })
     }

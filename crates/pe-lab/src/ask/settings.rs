@@ -308,6 +308,7 @@ mod tests {
         for (name, other) in [
             ("sinusoidal(base=100)", "sinusoidal"),
             ("xpos(base=100)", "xpos"),
+            ("pope(base=100)", "pope"),
             ("randomized_rotary(share=0.5)", "randomized_rotary"),
         ] {
             let with = scheme(name).unwrap();

@@ -22,6 +22,7 @@ fn parameters_are_those_of_the_reference_model() {
     for (name, parameters) in [
         ("learned", 82 * 64),
         ("rotary", 0),
+        ("pope", 64),
         ("alibi", 0),
         ("t5", 32 * 4),
         ("kerple", 2 * 4),
