@@ -5,26 +5,12 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
+use common::{SMALL, ended, lab};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
 use pe_lab::task::Prompted;
 use serde_json::Value;
-
-/// A model that is trained in a second.
-const SMALL: [&str; 10] = [
-    "--d-model",
-    "16",
-    "--heads",
-    "2",
-    "--layers",
-    "1",
-    "--d-ff",
-    "32",
-    "--batch-size",
-    "16",
-];
 
 fn ran(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     ended(lab().args(arguments).current_dir(folder))
@@ -37,7 +23,10 @@ fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
 }
 
 fn small(folder: &Path, arguments: &[&str]) -> (String, String) {
-    good(folder, &[arguments, &SMALL].concat())
+    good(
+        folder,
+        &[arguments, &SMALL, &["--batch-size", "16"]].concat(),
+    )
 }
 
 fn refused(folder: &Path, arguments: &[&str]) -> String {
@@ -277,7 +266,7 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
     // What sees only the past is a decoder's already, and `all` leaves out what cannot be one.
-    let (_, stderr) = good(
+    let (_, stderr) = small(
         at,
         &[
             "compare",
@@ -292,7 +281,7 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         ],
     );
     assert!(stderr.contains("tasks text for 2 steps"), "{stderr}");
-    let (_, stderr) = good(
+    let (_, stderr) = small(
         at,
         &[
             "compare",

@@ -31,7 +31,7 @@ fn report(out: &Path) -> (i32, String, String) {
 fn training(out: &Path, steps: &str) -> (i32, String, String) {
     let mut command = common::lab();
     command.args(["train", "--scheme", "learned", "--steps", steps, "--out"]);
-    common::ended(command.arg(out))
+    common::ended(command.arg(out).args(common::SMALL))
 }
 
 fn resume(out: &Path) -> (i32, String, String) {

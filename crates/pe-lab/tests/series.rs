@@ -551,18 +551,17 @@ fn the_series_of_the_laboratory_is_a_task() {
     assert_eq!(csv.lines().count(), 1 + 3 * 4, "{csv}");
     let (tasks, _) = run(&["tasks"]);
     assert!(tasks.contains("\nco2 "), "{tasks}");
-    let (_, said) = run(&[
+    let all = [
         "compare",
         "--tasks",
         "all",
         "--schemes",
         "none",
-        "--steps",
-        "1",
         "--dry-run",
-    ]);
+    ];
+    let (_, said) = run(&[&all[..], &small].concat());
     assert!(
-        said.contains("odds_first for 1 steps") && !said.contains("co2"),
+        said.contains("odds_first for 2 steps") && !said.contains("co2"),
         "{said}"
     );
 }

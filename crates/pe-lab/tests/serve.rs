@@ -332,6 +332,7 @@ fn study(out: &Path) {
                 "--tasks",
                 "reverse,majority",
             ])
+            .args(common::SMALL)
             .args(["--seeds", "2", "--steps", "3", "--out"])
             .arg(out),
     );
