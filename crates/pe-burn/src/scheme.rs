@@ -37,7 +37,7 @@ use crate::embed::{
 };
 use crate::error::{PositionError, expect, init};
 use crate::gate::ForgetGate;
-use crate::positional::Positional;
+use crate::positional::{NoPositions, Positional};
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
     Fope, FopeConfig, MixedRotary, Pope, PopeConfig, RotaryPositionalEncoding,
@@ -305,12 +305,6 @@ init!(PositionalConfig => PositionalScheme);
 // A module that no name and no `kind` makes, so it has no line in the table.
 acts_at!(MixedRotary, Rotate);
 
-/// A model without positions: it sees its input as a bag of tokens.
-#[derive(Module, Debug)]
-pub struct NoPositions {}
-
-impl Positional for NoPositions {}
-
 impl Positional for PositionalScheme {
     fn as_embed(&self) -> Option<&dyn Embed> {
         self.module().as_embed()
@@ -414,10 +408,9 @@ impl PositionalScheme {
         if let Some(scheme) = self.as_bias() {
             return scheme.try_score_bias(queries, keys).map(Some);
         }
-        let scheme = self.as_score_bias();
-        scheme
-            .map(|scheme| scheme.try_score_bias(queries, keys))
-            .transpose()
+        let bias = self.as_score_bias();
+        let bias = bias.map(|scheme| scheme.try_score_bias(queries, keys));
+        bias.transpose()
     }
 
     /// The panicking form of [`try_score_bias`](Self::try_score_bias).
@@ -449,10 +442,9 @@ impl PositionalScheme {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Option<Tensor<4>>, PositionError> {
-        let scheme = self.as_weight_bias();
-        scheme
-            .map(|scheme| scheme.try_weight_bias(queries, keys))
-            .transpose()
+        let bias = self.as_weight_bias();
+        let bias = bias.map(|scheme| scheme.try_weight_bias(queries, keys));
+        bias.transpose()
     }
 
     /// The panicking form of [`try_weight_bias`](Self::try_weight_bias).
@@ -488,10 +480,9 @@ impl PositionalScheme {
         if self.sees_content() {
             return Err(PositionError::NeedsContent);
         }
-        let scheme = self.as_bias();
-        scheme
-            .map(|scheme| scheme.try_bias(queries, keys))
-            .transpose()
+        let bias = self.as_bias();
+        let bias = bias.map(|scheme| scheme.try_bias(queries, keys));
+        bias.transpose()
     }
 
     /// The panicking form of [`try_bias`](Self::try_bias).
