@@ -11,9 +11,8 @@
 //!    in the documentation. A scheme that the sizes of a model are not enough for, or that has no
 //!    positions on a line, is listed after `as data`, and `SchemeConfig` has only its axes.
 //!
-//! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in
-//! `lib.rs`, and above the table. The tests go through all names; those that list names or hooks, as in
-//! `tests/library/scheme.rs`, fail until the new scheme is listed.
+//! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in `lib.rs`, and above the table.
+//! The tests go through all names; those that list names or hooks, as in `tests/library/scheme.rs`, fail until it is listed.
 
 use alloc::string::ToString;
 
