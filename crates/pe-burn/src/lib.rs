@@ -216,13 +216,13 @@ pub use embed::{
 pub use error::PositionError;
 pub use gate::ForgetGate;
 pub use layout::{Layout, convert_heads, convert_layout};
-pub use positional::Positional;
+pub use positional::{NoPositions, Positional};
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
     ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
     RotateByRows, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
-pub use scheme::{NoPositions, PositionalConfig, PositionalScheme};
+pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
 
 pub mod axes {

@@ -1,5 +1,7 @@
 //! The trait that a model takes: any scheme, whatever places of a transformer it acts at.
 
+use burn::module::Module;
+
 use crate::bias::{Bias, ScoreBias, WeightBias};
 use crate::embed::Embed;
 use crate::gate::ForgetGate;
@@ -81,3 +83,9 @@ pub trait Positional {
             || self.as_forget_gate().is_some()
     }
 }
+
+/// A model without positions: it sees its input as a bag of tokens.
+#[derive(Module, Debug)]
+pub struct NoPositions {}
+
+impl Positional for NoPositions {}

@@ -11,9 +11,8 @@
 //!    in the documentation. A scheme that the sizes of a model are not enough for, or that has no
 //!    positions on a line, is listed after `as data`, and `SchemeConfig` has only its axes.
 //!
-//! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in
-//! `lib.rs`, and above the table. The tests go through all names; those that list names or hooks, as in
-//! `tests/library/scheme.rs`, fail until the new scheme is listed.
+//! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in `lib.rs`, and above the table.
+//! The tests go through all names; those that list names or hooks, as in `tests/library/scheme.rs`, fail until it is listed.
 
 use alloc::string::ToString;
 
@@ -37,7 +36,7 @@ use crate::embed::{
 };
 use crate::error::{PositionError, expect, init};
 use crate::gate::ForgetGate;
-use crate::positional::Positional;
+use crate::positional::{NoPositions, Positional};
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
     Fope, FopeConfig, MixedRotary, Pope, PopeConfig, RotaryPositionalEncoding,
@@ -305,12 +304,6 @@ init!(PositionalConfig => PositionalScheme);
 // A module that no name and no `kind` makes, so it has no line in the table.
 acts_at!(MixedRotary, Rotate);
 
-/// A model without positions: it sees its input as a bag of tokens.
-#[derive(Module, Debug)]
-pub struct NoPositions {}
-
-impl Positional for NoPositions {}
-
 impl Positional for PositionalScheme {
     fn as_embed(&self) -> Option<&dyn Embed> {
         self.module().as_embed()
@@ -414,10 +407,9 @@ impl PositionalScheme {
         if let Some(scheme) = self.as_bias() {
             return scheme.try_score_bias(queries, keys).map(Some);
         }
-        let scheme = self.as_score_bias();
-        scheme
-            .map(|scheme| scheme.try_score_bias(queries, keys))
-            .transpose()
+        let bias = self.as_score_bias();
+        let bias = bias.map(|scheme| scheme.try_score_bias(queries, keys));
+        bias.transpose()
     }
 
     /// The panicking form of [`try_score_bias`](Self::try_score_bias).
@@ -449,10 +441,9 @@ impl PositionalScheme {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Option<Tensor<4>>, PositionError> {
-        let scheme = self.as_weight_bias();
-        scheme
-            .map(|scheme| scheme.try_weight_bias(queries, keys))
-            .transpose()
+        let bias = self.as_weight_bias();
+        let bias = bias.map(|scheme| scheme.try_weight_bias(queries, keys));
+        bias.transpose()
     }
 
     /// The panicking form of [`try_weight_bias`](Self::try_weight_bias).
@@ -488,10 +479,9 @@ impl PositionalScheme {
         if self.sees_content() {
             return Err(PositionError::NeedsContent);
         }
-        let scheme = self.as_bias();
-        scheme
-            .map(|scheme| scheme.try_bias(queries, keys))
-            .transpose()
+        let bias = self.as_bias();
+        let bias = bias.map(|scheme| scheme.try_bias(queries, keys));
+        bias.transpose()
     }
 
     /// The panicking form of [`try_bias`](Self::try_bias).

@@ -4,19 +4,19 @@
 //! adds to the weights after the softmax.
 
 mod cache;
+mod shared;
 
 use burn::config::Config;
 use burn::module::{Initializer, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
-use burn::tensor::{Bool, DType, Device, FloatDType, Tensor, TensorData};
-use pe_burn::{ForgetGate, Positional, Positions, Rotate, ScoreBias};
+use burn::tensor::{Bool, DType, Device, FloatDType, Tensor};
+use pe_burn::{Positional, Positions};
 
 pub use cache::Cache;
+pub(crate) use shared::{Form, Shared};
 
 use crate::kernels::{self, Kernels};
-use crate::plain::{
-    MASKED, Mask, attention_weights, join_heads, key_mask, later_keys, split_heads,
-};
+use crate::plain::{Mask, attention_weights, join_heads, key_mask, later_keys, split_heads};
 
 /// The configuration of an [`Attention`].
 #[derive(Config, Debug)]
@@ -125,152 +125,11 @@ pub struct Attention {
     pub(crate) kernels: Kernels,
 }
 
-/// What every layer of one kind takes besides its input. It is computed once for all of them.
-pub(crate) struct Shared<'a> {
-    rotate: Option<&'a dyn Rotate>,
-    score_bias: Option<&'a dyn ScoreBias>,
-    forget_gate: Option<&'a dyn ForgetGate>,
-    /// The positions of the input's tokens.
-    positions: Positions,
-    /// The positions of all tokens that they attend to.
-    key_positions: Positions,
-    /// `[batch, seq]`, true where there is no token.
-    padding: Option<&'a Tensor<2, Bool>>,
-    /// What scheme and window add by positions alone, `[1 or batch, heads, queries, keys]`.
-    bias: Option<Tensor<4>>,
-    /// What the scheme adds to the weights after the softmax, `[1 or batch, heads, queries, keys]`: 0 at keys that the mask
-    /// or the window hides, but not yet at padding.
-    weight_bias: Option<Tensor<4>>,
-    /// `[batch, heads, queries, keys]`
-    scores: [usize; 4],
-    /// The width of a head's values.
-    d_head: usize,
-    /// The width of a head's queries and keys, as they go into the product.
-    width: usize,
-}
-
-impl<'a> Shared<'a> {
-    /// For `x`, `[batch, seq, d_model]`, whose tokens attend to each other.
-    pub fn new(
-        x: &Tensor<3>,
-        padding: Option<&'a Tensor<2, Bool>>,
-        scheme: &'a dyn Positional,
-        positions: &Positions,
-        attention: &Attention,
-    ) -> Self {
-        let [batch, seq, _] = x.dims();
-        if let Some(padding) = padding {
-            assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
-        }
-        Self {
-            padding,
-            ..Self::of(x, scheme, positions, (positions, seq), attention)
-        }
-    }
-
-    /// For `x`, `[batch, seq, d_model]`, whose tokens follow `cached` others in their row and attend to them too.
-    pub fn after(
-        cached: usize,
-        x: &Tensor<3>,
-        scheme: &'a dyn Positional,
-        attention: &Attention,
-    ) -> Self {
-        let keys = (&Positions::default(), cached + x.dims()[1]);
-        Self::of(x, scheme, &Positions::from(cached), keys, attention)
-    }
-
-    fn of(
-        x: &Tensor<3>,
-        scheme: &'a dyn Positional,
-        positions: &Positions,
-        keys: (&Positions, usize),
-        attention: &Attention,
-    ) -> Self {
-        let [batch, seq, _] = x.dims();
-        let scores = [batch, attention.heads, seq, keys.1];
-        let [d_model, _] = attention.qkv.weight.dims();
-        let d_head = d_model / attention.heads;
-        let rotate = scheme.as_rotate();
-        let bias = scheme.as_bias().map(|scheme| {
-            let bias = scheme.bias((positions, seq), keys);
-            kernels::check_bias(&bias, scores, &x.device());
-            bias
-        });
-        let window = attention.window_bias(seq, keys.1);
-        let weight_bias = scheme.as_weight_bias().map(|scheme| {
-            let bias = scheme.weight_bias((positions, seq), keys);
-            kernels::check_bias(&bias, scores, &x.device());
-            attention.of_seen_keys(bias, window.clone())
-        });
-        Self {
-            rotate,
-            weight_bias,
-            score_bias: scheme.as_score_bias(),
-            forget_gate: scheme.as_forget_gate(),
-            positions: positions.clone(),
-            key_positions: keys.0.clone(),
-            padding: None,
-            bias: together(bias, window),
-            scores,
-            d_head,
-            width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),
-        }
-    }
-
-    /// Whether the scheme makes queries and keys of another width, which leaves the kernels and projections in one.
-    fn changes_width(&self) -> bool {
-        self.width != self.d_head
-    }
-
-    /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
-    /// its forget gate.
-    fn bias(
-        &self,
-        queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
-        of_gate: Option<Tensor<4>>,
-    ) -> Option<Tensor<4>> {
-        let by_content = self.score_bias.map(|scheme| {
-            let [q, k] = queries_and_keys();
-            let bias = scheme.score_bias((&q, &self.positions), (&k, &self.key_positions));
-            kernels::check_bias(&bias, self.scores, &q.device());
-            bias
-        });
-        together(together(by_content, self.bias.clone()), of_gate)
-    }
-
-    /// What the scheme's addition to the weights makes of the values, `[batch, heads, keys, d_head]`, to be added to the
-    /// result of the attention: `[batch, queries, d_model]`.
-    fn after_softmax(&self, values: impl FnOnce() -> Tensor<4>) -> Option<Tensor<3>> {
-        let bias = self.weight_bias.clone()?;
-        let v = values();
-        let v = match self.padding {
-            // Nothing attends to padding. Here it is its value that counts nothing, since a bias for each row is larger.
-            Some(padding) => v.mask_fill(key_mask(padding).swap_dims(2, 3), 0.0),
-            None => v,
-        };
-        Some(join_heads(bias.cast(v.dtype()).matmul(v)))
-    }
-}
-
 /// The sum, if there is something to add.
 fn plus(y: Tensor<3>, added: Option<Tensor<3>>) -> Tensor<3> {
     match added {
         Some(added) => y + added,
         None => y,
-    }
-}
-
-/// The sum of two biases, in the wider of their types.
-fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(match a.dtype().size() < b.dtype().size() {
-            true => a.cast(b.dtype()) + b,
-            false => {
-                let dtype = a.dtype();
-                a + b.cast(dtype)
-            }
-        }),
-        (a, b) => a.or(b),
     }
 }
 
@@ -308,7 +167,7 @@ impl Attention {
         if is_empty(&x) {
             return x;
         }
-        let shared = Shared::new(&x, padding, scheme, positions, self);
+        let shared = Shared::new(&x, padding, scheme, positions, self.form());
         self.attend(x, &shared)
     }
 
@@ -339,8 +198,19 @@ impl Attention {
         if is_empty(&x) {
             return x;
         }
-        let shared = Shared::after(cache.tokens(), &x, scheme, self);
+        let shared = Shared::after(cache.tokens(), &x, scheme, self.form());
         self.attend_cached(x, &shared, cache)
+    }
+
+    /// What it has in common with other layers.
+    pub(crate) fn form(&self) -> Form {
+        let [d_model, _] = self.qkv.weight.dims();
+        Form {
+            heads: self.heads,
+            d_head: d_model / self.heads,
+            causal: self.causal,
+            window: self.window,
+        }
     }
 
     /// As [`forward`](Self::forward), of an `x` that is not empty.
@@ -432,39 +302,6 @@ impl Attention {
             Some(cache) => sums + cache.all(&cache.gates).narrow(2, cache.tokens() - 1, 1),
             None => sums,
         })
-    }
-
-    /// For local attention: the score of a masked key at every key outside of the window, and 0 inside,
-    /// `[1, heads, queries, keys]`. The queries are those of the last keys. The kernels take it as a bias.
-    fn window_bias(&self, queries: usize, keys: usize) -> Option<Tensor<4>> {
-        let window = self.window?;
-        let first = keys - queries;
-        let scores: Vec<f32> = (first..keys)
-            .flat_map(|query| {
-                (0..keys).map(move |key| match query.abs_diff(key) < window {
-                    true => 0.0,
-                    false => MASKED,
-                })
-            })
-            .collect();
-        let data = TensorData::new(scores, [1, 1, queries, keys]);
-        let scores = Tensor::from_data(data, &self.qkv.weight.val().device());
-        Some(scores.repeat_dim(1, self.heads))
-    }
-
-    /// What is added to weights, `[1 or batch, heads, queries, keys]`, with 0 at keys that a query does not attend to: those
-    /// after it, if the attention is causal, and those outside of the [window](Self::window_bias).
-    fn of_seen_keys(&self, mut bias: Tensor<4>, window: Option<Tensor<4>>) -> Tensor<4> {
-        let [_, _, queries, keys] = bias.dims();
-        if self.causal {
-            bias = bias
-                .clone()
-                .mask_fill(later_keys(queries, keys, &bias.device()), 0.0);
-        }
-        match window {
-            Some(scores) => bias.mask_fill(scores.lower_elem(0.0), 0.0),
-            None => bias,
-        }
     }
 
     /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.

@@ -10,7 +10,7 @@ use burn::tensor::{Bool, Device, Tensor};
 use pe_burn::{NoPositions, Positional, Positions};
 
 use crate::attention::{
-    Attention, AttentionConfig, Cache, Shared, check_width, is_empty, projection,
+    Attention, AttentionConfig, Cache, Form, Shared, check_width, is_empty, projection,
 };
 use crate::kernels::{self, Kernels};
 use crate::norm::LayerNorm;
@@ -238,8 +238,8 @@ impl Encoder {
             return x;
         }
         check_width(&x, self.d_model);
-        let shared = self.shared(scheme, |scheme, attention| {
-            Shared::new(&x, padding, scheme, positions, attention)
+        let shared = self.shared(scheme, |scheme, form| {
+            Shared::new(&x, padding, scheme, positions, form)
         });
         let mut x = self.dropout.forward(x);
         for layer in &self.layers {
@@ -309,8 +309,8 @@ impl Encoder {
         for cache in caches.iter() {
             assert_eq!(cache.tokens(), cached, "all caches hold as many tokens");
         }
-        let shared = self.shared(scheme, |scheme, attention| {
-            Shared::after(cached, &x, scheme, attention)
+        let shared = self.shared(scheme, |scheme, form| {
+            Shared::after(cached, &x, scheme, form)
         });
         let mut x = self.dropout.forward(x);
         for (layer, cache) in self.layers.iter().zip(caches) {
@@ -375,7 +375,7 @@ impl Encoder {
     fn shared<'a>(
         &self,
         scheme: &'a dyn Positional,
-        make: impl Fn(&'a dyn Positional, &Attention) -> Shared<'a>,
+        make: impl Fn(&'a dyn Positional, Form) -> Shared<'a>,
     ) -> BTreeMap<Kind, Shared<'a>> {
         let mut shared = BTreeMap::new();
         for layer in &self.layers {
@@ -385,7 +385,7 @@ impl Encoder {
                 &NoPositions {}
             };
             let entry = shared.entry(layer.kind());
-            entry.or_insert_with(|| make(scheme, &layer.attention));
+            entry.or_insert_with(|| make(scheme, layer.attention.form()));
         }
         shared
     }

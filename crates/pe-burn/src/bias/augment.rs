@@ -108,23 +108,23 @@ pub(super) fn augment(
 
     let scale = libm::sqrt(width as f64 / d_head as f64);
     let q = cast(cast(q, FloatDType::F32).mul_scalar(scale), dtype);
-    let widened = |x: Tensor<4>, columns: Vec<Tensor<4>>| {
-        let [batch, heads, seq, _] = x.dims();
-        let zeros = width - d_head - columns.len();
-        if batch * heads * seq == 0 {
-            return Tensor::zeros([batch, heads, seq, width], (&device, DType::from(dtype)));
-        }
-        let mut all = vec![x];
-        all.extend(
-            columns
-                .into_iter()
-                .map(|column| column.expand([batch, heads, seq, 1])),
-        );
-        if zeros > 0 {
-            let options = (&device, DType::from(dtype));
-            all.push(Tensor::zeros([batch, heads, seq, zeros], options));
-        }
-        Tensor::cat(all, 3)
-    };
-    Ok((widened(q, more_q), widened(k, more_k)))
+    Ok((widened(q, more_q, width), widened(k, more_k, width)))
+}
+
+/// Queries or keys with more columns behind their own, and zeros up to a width.
+fn widened(x: Tensor<4>, columns: Vec<Tensor<4>>, width: usize) -> Tensor<4> {
+    let [batch, heads, seq, d_head] = x.dims();
+    let (device, dtype) = (x.device().without_autodiff(), x.dtype());
+    let zeros = |width| Tensor::zeros([batch, heads, seq, width], (&device, dtype));
+    if batch * heads * seq == 0 {
+        return zeros(width);
+    }
+    let left = width - d_head - columns.len();
+    let columns = columns.into_iter();
+    let mut all = vec![x];
+    all.extend(columns.map(|column| column.expand([batch, heads, seq, 1])));
+    if left > 0 {
+        all.push(zeros(left));
+    }
+    Tensor::cat(all, 3)
 }

@@ -146,6 +146,9 @@ fn add(
     len: usize,
 ) -> Tensor<3> {
     let (dtype, sum_dtype) = (x.dtype(), encoding.dtype());
+    if dtype == sum_dtype && dropout.prob == 0.0 {
+        return scaled_sum(x, encoding, scale, len); // moving a tensor costs a decoding step time
+    }
     let sum = scaled_sum(cast(x, sum_dtype.into()), encoding, scale, len);
     let sum = if dropout.prob > 0.0 {
         dropout.forward(sum)

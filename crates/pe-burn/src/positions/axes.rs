@@ -1,5 +1,6 @@
 //! Several axes that share the columns of an encoding.
 
+mod axis;
 mod data;
 
 use alloc::borrow::Cow;
@@ -8,6 +9,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+
+pub use axis::Axis;
 
 use super::Grid;
 use crate::error::{PositionError, check_number};
@@ -59,62 +62,6 @@ pub struct Axes {
 
 /// The most pairs whose axes are listed one by one: more than any head has.
 const MAX_LISTED: usize = 1 << 20;
-
-/// One of the [`Axes`] of an encoding.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Axis {
-    /// The coordinate that it encodes, counted from 0. An image has the coordinates row and column, a
-    /// video frame, row and column.
-    pub coordinate: usize,
-    /// The number of its columns, an even number. Default: all axes have the same number; if one axis
-    /// has a number, all need one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<usize>,
-    /// The base of its wavelengths, where it is another than that of the encoding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<f64>,
-    /// Multiplies its coordinate. Default: 1.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub scale: f64,
-}
-
-fn one() -> f64 {
-    1.0
-}
-
-fn is_one(scale: &f64) -> bool {
-    *scale == 1.0
-}
-
-impl Axis {
-    /// The axis of a coordinate, with as many columns as the other axes.
-    pub const fn new(coordinate: usize) -> Self {
-        Self {
-            coordinate,
-            columns: None,
-            base: None,
-            scale: 1.0,
-        }
-    }
-
-    /// Sets the number of its columns, an even number.
-    pub fn with_columns(self, columns: usize) -> Self {
-        let columns = Some(columns);
-        Self { columns, ..self }
-    }
-
-    /// Sets the base of its wavelengths.
-    pub fn with_base(self, base: f64) -> Self {
-        let base = Some(base);
-        Self { base, ..self }
-    }
-
-    /// Sets the factor of its coordinate, finite and above 0.
-    pub fn with_scale(self, scale: f64) -> Self {
-        Self { scale, ..self }
-    }
-}
 
 /// Which pair of columns belongs to which axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

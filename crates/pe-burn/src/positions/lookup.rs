@@ -66,75 +66,29 @@ impl Positions {
         seq: usize,
         padding: Option<&'a Padding>,
     ) -> Result<Lookup<'a>, PositionError> {
-        let fits = |what, got: [usize; 2]| {
-            let wrong_rows = batch.filter(|&batch| got[0] != 1 && got[0] != batch);
-            match wrong_rows.is_some() || got[1] != seq {
-                false => Ok(got[0]),
-                true => Err(PositionError::Shape {
-                    what,
-                    expected: [batch.unwrap_or(got[0]), seq],
-                    got,
-                }),
-            }
+        let has_rows = |rows| rows == 1 || batch.is_none_or(|batch| rows == batch);
+        let check = |what, got: [usize; 2]| match has_rows(got[0]) && got[1] == seq {
+            true => Ok(got[0]),
+            false => Err(PositionError::Shape {
+                what,
+                expected: [batch.unwrap_or(got[0]), seq],
+                got,
+            }),
         };
-        let mut on_grid = None;
-        let (batch, rows) = match &self.kind {
-            Kind::Run(start) => {
-                check_run(*start, seq)?;
-                (1, Rows::Run(*start))
-            }
-            Kind::Starts(starts) => {
-                let got = starts.len();
-                if let Some(expected) = batch.filter(|&batch| got != 1 && got != batch) {
-                    let what = "starts";
-                    return Err(PositionError::Batch {
-                        what,
-                        expected,
-                        got,
-                    });
-                }
-                if let Some(&last) = starts.iter().max() {
-                    check_run(last, seq)?;
-                }
-                check_room::<usize>(got, seq)?;
-                let ids = starts.iter().flat_map(|&start| start..start + seq);
-                (got, Rows::Ids(ids.collect()))
-            }
-            Kind::Ids { ids, shape } => {
-                let batch = fits("tensor of position ids", *shape)?;
-                (batch, Rows::Ids(Cow::Borrowed(ids)))
-            }
-            Kind::Times { times, shape } => {
-                let batch = fits("tensor of times", *shape)?;
-                (batch, Rows::Times(Cow::Borrowed(times)))
-            }
-            Kind::Coordinates {
-                values,
-                shape: [batch, tokens, axes],
-            } => {
-                let batch = fits("tensor of coordinates", [*batch, *tokens])?;
-                let axes = *axes;
-                (batch, Rows::Coordinates { values, axes })
-            }
-            Kind::Grid { grid, ids: None } => {
-                on_grid = Some((grid, None));
-                (fits("grid", [1, grid.tokens()])?, Rows::Run(0))
-            }
-            Kind::Grid {
-                grid,
-                ids: Some((ids, shape)),
-            } => {
-                on_grid = Some((grid, Some(&ids[..])));
-                let batch = fits("tensor of ids on a grid", *shape)?;
-                (batch, Rows::Ids(Cow::Borrowed(ids)))
-            }
-            Kind::Device(ids) => (fits(ids.source, ids.ids.dims())?, Rows::Device(ids)),
-        };
-        let padded = match padding {
-            Some(Padding::Host(_, shape)) => fits("padding mask", *shape)?,
-            Some(Padding::Device(mask)) => fits("padding mask", mask.dims())?,
-            None => 1,
-        };
+        let (what, shape) = self.kind.shape(seq);
+        if let (Kind::Starts(starts), Some(expected)) = (&self.kind, batch)
+            && !has_rows(starts.len())
+        {
+            let got = starts.len();
+            return Err(PositionError::Batch {
+                what,
+                expected,
+                got,
+            });
+        }
+        let batch = check(what, shape)?;
+        let rows = self.kind.rows(seq)?;
+        let padded = padding.map_or(Ok(1), |padding| check("padding mask", padding.dims()))?;
         if batch != 1 && padded != 1 && batch != padded {
             return Err(PositionError::Batch {
                 what: "rows in the padding mask",
@@ -142,11 +96,15 @@ impl Positions {
                 got: padded,
             });
         }
+        let grid = match &self.kind {
+            Kind::Grid { grid, ids } => Some((grid, ids.as_ref().map(|(ids, _)| &ids[..]))),
+            _ => None,
+        };
         Ok(Lookup {
             batch,
             seq,
             rows,
-            grid: on_grid,
+            grid,
             padding,
         })
     }
@@ -176,6 +134,58 @@ impl Positions {
             Rows::Device(ids) => rows(&ids.read()),
             Rows::Times(_) | Rows::Coordinates { .. } => unreachable!("refused above"),
         })
+    }
+}
+
+impl Kind {
+    /// What these positions are, for errors, and their `[rows, tokens]`.
+    fn shape(&self, seq: usize) -> (&'static str, [usize; 2]) {
+        match self {
+            Self::Run(_) => ("start", [1, seq]),
+            Self::Starts(starts) => ("starts", [starts.len(), seq]),
+            Self::Ids { shape, .. } => ("tensor of position ids", *shape),
+            Self::Times { shape, .. } => ("tensor of times", *shape),
+            Self::Coordinates { shape, .. } => ("tensor of coordinates", [shape[0], shape[1]]),
+            Self::Grid { grid, ids: None } => ("grid", [1, grid.tokens()]),
+            Self::Grid { ids: Some(ids), .. } => ("tensor of ids on a grid", ids.1),
+            Self::Device(ids) => (ids.source, ids.ids.dims()),
+        }
+    }
+
+    /// The rows of a table that `seq` tokens need.
+    fn rows(&self, seq: usize) -> Result<Rows<'_>, PositionError> {
+        Ok(match self {
+            Self::Run(start) => {
+                check_run(*start, seq)?;
+                Rows::Run(*start)
+            }
+            Self::Starts(starts) => {
+                if let Some(&last) = starts.iter().max() {
+                    check_run(last, seq)?;
+                }
+                check_room::<usize>(starts.len(), seq)?;
+                let ids = starts.iter().flat_map(|&start| start..start + seq);
+                Rows::Ids(ids.collect())
+            }
+            Self::Ids { ids, .. } => Rows::Ids(ids.into()),
+            Self::Times { times, .. } => Rows::Times(times.into()),
+            Self::Coordinates { values, shape } => {
+                let axes = shape[2];
+                Rows::Coordinates { values, axes }
+            }
+            Self::Grid { ids: None, .. } => Rows::Run(0),
+            Self::Grid { ids: Some(ids), .. } => Rows::Ids((&ids.0).into()),
+            Self::Device(ids) => Rows::Device(ids),
+        })
+    }
+}
+
+impl Padding {
+    fn dims(&self) -> [usize; 2] {
+        match self {
+            Self::Host(_, shape) => *shape,
+            Self::Device(mask) => mask.dims(),
+        }
     }
 }
 
@@ -282,11 +292,8 @@ impl<'a> Lookup<'a> {
     /// As `batch`, for an encoding that treats padding differently from other tokens: rows that share
     /// their positions may still differ in their padding.
     pub fn padded_batch(&self) -> usize {
-        match self.padding {
-            Some(Padding::Host(_, [batch, _])) => self.batch.max(*batch),
-            Some(Padding::Device(mask)) => self.batch.max(mask.dims()[0]),
-            None => self.batch,
-        }
+        let padded = self.padding.map_or(0, |padding| padding.dims()[0]);
+        self.batch.max(padded)
     }
 
     /// Refuses positions that do not have the axes of an encoding; `None` for one on a line.

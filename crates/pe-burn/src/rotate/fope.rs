@@ -219,17 +219,14 @@ impl Fope {
         if x.shape().num_elements() == 0 {
             return Ok(x);
         }
-        let (own, dtype) = (x.dtype(), compute_dtype(x.dtype().into()));
+        let dtype = compute_dtype(x.dtype().into());
         let rows = self.rows.rows(&lookup, dtype)?;
         let frequencies = rows.dims()[2] / 2;
-        let sin = self.mixed(rows.clone().narrow(2, 0, frequencies), &self.sines, dtype);
-        let cos = self.mixed(
-            rows.narrow(2, frequencies, frequencies),
-            &self.cosines,
-            dtype,
-        );
-        let rotated = rotate_by(cast(x, dtype), sin, cos, config.layout);
-        Ok(cast(rotated, own.into()))
+        let [sin, cos] = [(0, &self.sines), (frequencies, &self.cosines)].map(|(first, of)| {
+            let rows = rows.clone().narrow(2, first, frequencies);
+            self.mixed(rows, of, dtype)
+        });
+        Ok(rotate_by(x, sin, cos, config.layout))
     }
 
     /// The mixtures of sines or cosines for every pair, 1 where it does not turn.

@@ -173,7 +173,7 @@ impl MixedRotary {
         if x.shape().num_elements() == 0 {
             return Ok(x);
         }
-        let (own, dtype) = (x.dtype(), compute_dtype(x.dtype().into()));
+        let dtype = compute_dtype(x.dtype().into());
         let pairs = self.config.d_head / 2;
         let numbers = cast(lookup.numbers(self.config.axes, &device), dtype);
         let frequencies = cast(frequencies, dtype);
@@ -185,10 +185,7 @@ impl MixedRotary {
         let angles = angles.reduce(|sum, next| sum + next);
         let angles = angles.expect("at least one axis");
         let (sin, cos) = (angles.clone().sin(), angles.cos());
-        Ok(cast(
-            rotate_by(cast(x, dtype), sin, cos, self.config.layout),
-            own.into(),
-        ))
+        Ok(rotate_by(x, sin, cos, self.config.layout))
     }
 }
 

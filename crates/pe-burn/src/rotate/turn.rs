@@ -112,16 +112,18 @@ fn rotate_same_type(x: Tensor<4>, rows: Addend, layout: Layout, turn: Turn) -> T
     rotate_by(x, sin, cos, layout)
 }
 
-/// Rotates pairs of columns by angles of which these are the sines and cosines, with Burn's operations.
+/// Rotates pairs of columns by angles of which these are the sines and cosines, with Burn's operations in their type, and
+/// rounds once to the type of `x`.
 ///
 /// # Shapes
 ///
-/// - `x`: `[batch, heads, seq, d_head]`, in the type of the sines
+/// - `x`: `[batch, heads, seq, d_head]`
 /// - `sin`, `cos`: `[1 or batch, 1 or heads, seq, pairs]`
 /// - output: as `x`
 pub(crate) fn rotate_by(x: Tensor<4>, sin: Tensor<4>, cos: Tensor<4>, layout: Layout) -> Tensor<4> {
     let ([batch, heads, seq, d_head], pairs) = (x.dims(), sin.dims()[3]);
-    let width = 2 * pairs;
+    let (own, width) = (x.dtype(), 2 * pairs);
+    let x = cast(x, sin.dtype().into());
     let turned = |a: Tensor<4>, b: Tensor<4>| {
         let first = a.clone() * cos.clone() - b.clone() * sin.clone();
         (first, a * sin + b * cos)
@@ -143,10 +145,11 @@ pub(crate) fn rotate_by(x: Tensor<4>, sin: Tensor<4>, cos: Tensor<4>, layout: La
         }
     };
     parts.extend(rest);
-    match parts.len() {
+    let all = match parts.len() {
         1 => parts.remove(0),
         _ => Tensor::cat(parts, 3),
-    }
+    };
+    cast(all, own.into())
 }
 
 /// Turns each of the two columns of a pair by an angle of its own: `angles` has the angle of `rows` for every

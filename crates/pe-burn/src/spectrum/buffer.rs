@@ -125,6 +125,17 @@ impl RowBuffer {
         lookup: &'a Lookup,
         dtype: FloatDType,
     ) -> Result<Addend<'a>, PositionError> {
+        if let Rows::Run(start) = lookup.rows
+            && lookup.end() <= self.max_len
+            && self.dtype() == dtype
+        {
+            // The case of every decoding step, for which each move of a tensor takes time.
+            return Ok(Addend::Slice {
+                table: self.table.clone().without_autodiff(),
+                start,
+                seq: lookup.seq,
+            });
+        }
         let Some(table) = self.table_for(lookup, dtype)? else {
             let device = self.table.device().without_autodiff();
             return self.source.rows(lookup, dtype, &device).map(Addend::Tensor);

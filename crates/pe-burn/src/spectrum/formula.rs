@@ -235,12 +235,82 @@ impl Formula {
 }
 
 impl Formula {
-    /// The spectrum of a width of at least 1.
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::Number`] with the number that the formula cannot work with.
-    pub(super) fn spectrum(self, d_model: usize) -> Result<Spectrum, PositionError> {
+    /// Refuses numbers that the formula cannot work with, for a width of at least 1. Bases are checked where their spectrum is
+    /// made.
+    fn check(self, d_model: usize) -> Result<(), PositionError> {
+        let width = |fits: bool, bound| {
+            check_number(fits, "d_model, or the columns of one axis,", d_model, bound)
+        };
+        let even = || width(d_model.is_multiple_of(2), "even for this formula");
+        // Below, these libraries divide by 0 or have no frequency.
+        let one_pair = || width(d_model > 1, "at least 2 for this formula");
+        match self {
+            Self::Paper { .. } | Self::Keras { .. } | Self::Marian {} => Ok(()),
+            Self::Wavelengths { min, max } => {
+                positive("the shortest wavelength", min)?;
+                let bound = "finite, and more than the shortest";
+                above("the longest wavelength", max, min, bound)
+            }
+            Self::Tensor2Tensor {
+                min_timescale: min,
+                max_timescale: max,
+            } => {
+                one_pair()?;
+                positive("min_timescale", min)?;
+                let bound = "finite, and more than min_timescale";
+                above("max_timescale", max, min, bound)
+            }
+            Self::Fairseq { padding_index } => {
+                width(d_model > 3, "at least 4 for this formula")?;
+                let fits = padding_index < MAX_POSITION;
+                let bound = "less than the largest position, 2^52 − 1";
+                check_number(fits, "padding_index", padding_index, bound)
+            }
+            Self::Mlx {
+                min_freq,
+                max_freq,
+                scale,
+                ..
+            } => {
+                one_pair()?;
+                even()?;
+                positive("min_freq", min_freq)?;
+                let bound = "finite, and more than min_freq";
+                above("max_freq", max_freq, min_freq, bound)?;
+                check_finite("scale", scale.unwrap_or(1.0))
+            }
+            Self::Diffusers {
+                downscale_freq_shift: shift,
+                scale,
+                max_period,
+                ..
+            } => {
+                one_pair()?;
+                positive("scale", scale)?;
+                above("max_period", max_period, 1.0, "finite, and more than 1")?;
+                let fits = shift < (d_model / 2) as f64 && shift.is_finite();
+                let bound = "less than d_model/2, from which it is taken";
+                check_number(fits, "downscale_freq_shift", shift, bound)
+            }
+            Self::TorchGeometric {
+                base_freq,
+                granularity,
+            } => {
+                even()?;
+                let fits = base_freq > 0.0 && base_freq < 1.0;
+                check_number(fits, "base_freq", base_freq, "between 0 and 1")?;
+                positive("granularity", granularity)
+            }
+            Self::Tape { length, .. } => {
+                let fits = (1..=MAX_POSITION).contains(&length);
+                let bound = "at least 1, and at most the largest position, 2^52 − 1";
+                check_number(fits, "length", length, bound)
+            }
+        }
+    }
+
+    /// The spectrum of a width, by [checked](Self::check) numbers.
+    fn spectrum(self, d_model: usize) -> Result<Spectrum, PositionError> {
         let pairs = d_model / 2;
         let paper = |base| Spectrum::of_base(d_model, base);
         // A geometric sequence; without `shift` the first over the last is max / min.
@@ -252,107 +322,52 @@ impl Formula {
             let spectrum = Spectrum::geometric(d_model, pairs, first, log_ratio(min, max), steps);
             spectrum.with_layout(Layout::Halves)
         };
-        let columns = "d_model, or the columns of one axis,";
-        let width = |fits: bool, bound| check_number(fits, columns, d_model, bound);
-        let even = || width(d_model.is_multiple_of(2), "even for this formula");
-        // Below, these libraries divide by 0 or have no frequency.
-        let two_pairs = || width(pairs > 1, "at least 4 for this formula");
-        let one_pair = || width(pairs > 0, "at least 2 for this formula");
-        let spectrum = match self {
-            Formula::Paper { base }
-            | Formula::Keras {
+        Ok(match self {
+            Self::Paper { base }
+            | Self::Keras {
                 max_wavelength: base,
             } => paper(base)?,
-            Formula::Marian {} => paper(DEFAULT_BASE)?.with_layout(Layout::Halves),
-            Formula::Wavelengths { min, max } => {
-                positive("the shortest wavelength", min)?;
-                let bound = "finite, and more than the shortest";
-                above("the longest wavelength", max, min, bound)?;
+            Self::Marian {} => paper(DEFAULT_BASE)?.with_layout(Layout::Halves),
+            Self::Wavelengths { min, max } => {
                 let pairs = d_model.div_ceil(2);
                 let (first, steps) = (Double::TAU.div(min), (pairs - 1).max(1) as f64);
                 Spectrum::geometric(d_model, pairs, first, log_ratio(min, max), steps)
             }
-            Formula::Tensor2Tensor {
-                min_timescale,
-                max_timescale,
-            } => {
-                one_pair()?;
-                positive("min_timescale", min_timescale)?;
-                let bound = "finite, and more than min_timescale";
-                above("max_timescale", max_timescale, min_timescale, bound)?;
-                let first = Double::ONE.times(min_timescale);
-                halves(first, min_timescale, max_timescale, 1.0)
+            Self::Tensor2Tensor {
+                min_timescale: min,
+                max_timescale: max,
+            } => halves(Double::ONE.times(min), min, max, 1.0),
+            Self::Fairseq { padding_index } => {
+                halves(Double::ONE, 1.0, DEFAULT_BASE, 1.0).with_offset(padding_index + 1)
             }
-            Formula::Fairseq { padding_index } => {
-                two_pairs()?;
-                let fits = padding_index < MAX_POSITION;
-                let bound = "less than the largest position, 2^52 − 1";
-                check_number(fits, "padding_index", padding_index, bound)?;
-                let spectrum = halves(Double::ONE, 1.0, DEFAULT_BASE, 1.0);
-                spectrum.with_offset(padding_index + 1)
-            }
-            Formula::Mlx {
+            Self::Mlx {
                 min_freq,
                 max_freq,
                 scale,
                 cos_first,
                 full_turns,
             } => {
-                one_pair()?;
-                even()?;
-                positive("min_freq", min_freq)?;
-                above(
-                    "max_freq",
-                    max_freq,
-                    min_freq,
-                    "finite, and more than min_freq",
-                )?;
-                let scale = scale.unwrap_or(libm::sqrt(2.0 / d_model as f64));
-                check_finite("scale", scale)?;
                 let unit = if full_turns { Double::TAU } else { Double::ONE };
                 halves(unit.times(max_freq), min_freq, max_freq, 1.0)
                     .with_cos_first(cos_first)
-                    .with_amplitude(scale)
+                    .with_amplitude(scale.unwrap_or(libm::sqrt(2.0 / d_model as f64)))
             }
-            Formula::Diffusers {
+            Self::Diffusers {
                 flip_sin_to_cos,
                 downscale_freq_shift: shift,
                 scale,
                 max_period,
-            } => {
-                one_pair()?;
-                positive("scale", scale)?;
-                above("max_period", max_period, 1.0, "finite, and more than 1")?;
-                let fits = shift < pairs as f64 && shift.is_finite();
-                let bound = "less than d_model/2, from which it is taken";
-                check_number(fits, "downscale_freq_shift", shift, bound)?;
-                let first = Double::ONE.times(scale);
-                halves(first, 1.0, max_period, shift).with_cos_first(flip_sin_to_cos)
-            }
-            Formula::TorchGeometric {
+            } => halves(Double::ONE.times(scale), 1.0, max_period, shift)
+                .with_cos_first(flip_sin_to_cos),
+            Self::TorchGeometric {
                 base_freq,
                 granularity,
-            } => {
-                even()?;
-                let fits = base_freq > 0.0 && base_freq < 1.0;
-                check_number(fits, "base_freq", base_freq, "between 0 and 1")?;
-                positive("granularity", granularity)?;
-                let first = Double::quotient(1.0, granularity);
-                halves(first, base_freq, 1.0, 1.0)
-            }
-            Formula::Tape { length, base } => {
-                let fits = (1..=MAX_POSITION).contains(&length);
-                let bound = "at least 1, and at most the largest position, 2^52 − 1";
-                check_number(fits, "length", length, bound)?;
+            } => halves(Double::quotient(1.0, granularity), base_freq, 1.0, 1.0),
+            Self::Tape { length, base } => {
                 let scale = Double::quotient(d_model as f64, length as f64);
                 paper(base)?.map(|_, omega| omega.mul(scale))
             }
-        };
-        for omega in spectrum.frequencies() {
-            let bound = "at most 1e12 radians per position";
-            check_number(omega <= HIGHEST, "a frequency", omega, bound)?;
-        }
-        Ok(spectrum)
+        })
     }
 }
 
@@ -392,8 +407,12 @@ impl Spectrum {
     pub fn new(d_model: usize, formula: impl Into<Formula>) -> Result<Self, PositionError> {
         check_size("d_model", d_model)?;
         check_room::<Double>(1, d_model.div_ceil(2))?;
-        let spectrum = formula.into().spectrum(d_model)?;
+        let formula = formula.into();
+        formula.check(d_model)?;
+        let spectrum = formula.spectrum(d_model)?;
         for Double { hi: omega, .. } in &spectrum.frequencies {
+            let bound = "at most 1e12 radians per position";
+            check_number(*omega <= HIGHEST, "a frequency", *omega, bound)?;
             let fits = omega.is_finite() && *omega > 0.0 && (TAU / omega).is_finite();
             let bound = "finite and above 0, as its wavelength 2π / frequency";
             check_number(fits, "a frequency", *omega, bound)?;

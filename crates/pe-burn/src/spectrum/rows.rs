@@ -16,7 +16,7 @@
 //! whichever thread writes it.
 
 use alloc::{vec, vec::Vec};
-use core::ops::{Deref, DerefMut, Range};
+use core::ops::Range;
 
 use multiversion::multiversion;
 
@@ -99,9 +99,7 @@ impl Spectrum {
             None => Ok(()),
         }
     }
-}
 
-impl Spectrum {
     /// The encodings of real-valued positions, in their order: `times.len() × d_model` elements. Every
     /// sine is computed; for whole positions [`rows_at`](Self::rows_at) is many times as fast.
     ///
@@ -129,24 +127,24 @@ impl Spectrum {
                 let time = time + self.offset() as f64;
                 fill(&mut angles, self.doubles(), time.abs());
                 if time < 0.0 {
-                    angles.sin.iter_mut().for_each(|sin| *sin = -*sin);
+                    angles.both_mut().0.iter_mut().for_each(|sin| *sin = -*sin);
                 }
                 self.finish(&mut angles);
                 self.write(rows.take(1), &angles, &zero, false);
             }
         })
     }
-}
 
-impl Spectrum {
     /// Prepares exact angles for [`write`](Self::write): multiplies their sines and cosines by the
     /// amplitude, and swaps the two where cosines come first (that is the angle π/2 − a). The sum of two
     /// angles is linear in the sines and cosines of each, so this is needed for one in 32 rows only.
     fn finish(&self, angles: &mut Angles) {
         let amplitude = self.amplitude();
         if amplitude != 1.0 {
-            let entries = angles.sin.iter_mut().chain(angles.cos.iter_mut());
-            entries.for_each(|entry| *entry *= amplitude);
+            angles
+                .numbers
+                .iter_mut()
+                .for_each(|entry| *entry *= amplitude);
         }
         if self.cos_first() {
             core::mem::swap(&mut angles.sin, &mut angles.cos);
@@ -234,17 +232,11 @@ fn rows<T: Entry>(
     })
 }
 
-/// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency.
+/// `sin(ω_i a)` and `cos(ω_i a)` of one angle per frequency, in one piece of memory.
 struct Angles {
-    sin: Aligned,
-    cos: Aligned,
-}
-
-/// Elements that start at the start of a cache line (64 bytes, as the widest vector registers): loading
-/// a vector that lies across two lines takes twice as long.
-struct Aligned {
     numbers: Vec<f64>,
-    range: Range<usize>,
+    sin: Range<usize>,
+    cos: Range<usize>,
 }
 
 /// The exact angles `ω · unit · magnitude` of a lower digit, for the magnitudes that are needed.
@@ -269,6 +261,7 @@ impl Digit {
         Self(angles)
     }
 
+    #[inline]
     fn get(&self, magnitude: usize) -> &Angles {
         let angles = self.0[magnitude].as_ref();
         angles.expect("the digits of every position are needed")
@@ -298,12 +291,13 @@ impl<'a> Rotor<'a> {
         let sides = HALF
             .saturating_sub(first)
             .min((first + count).saturating_sub(HALF + 1));
-        for (row, digit) in rows.chunks_exact_mut(d_model).zip(first..) {
-            let magnitude = digit.abs_diff(HALF);
-            if magnitude == 0 || magnitude > sides {
-                let step = self.fine.get(magnitude);
-                spectrum.write(row, block, step, digit < HALF);
-            }
+        let end = first + count;
+        let (below, above) = (HALF - sides, (HALF + 1 + sides).max(first));
+        let middle = HALF.max(first)..(HALF + 1).min(end);
+        for digit in (first..below.min(end)).chain(middle).chain(above..end) {
+            let row = &mut rows[(digit - first) * d_model..][..d_model];
+            let step = self.fine.get(digit.abs_diff(HALF));
+            spectrum.write(row, block, step, digit < HALF);
         }
         if sides > 0 {
             let (below, above) = rows.split_at_mut((HALF - first) * d_model);
@@ -335,10 +329,18 @@ impl<'a> Rotor<'a> {
 }
 
 impl Angles {
+    /// Sines and cosines each start where a cache line (64 bytes, as the widest vector registers) does: loading a vector that
+    /// lies across two lines takes twice as long.
     fn zeros(pairs: usize) -> Self {
+        const LINE: usize = 64 / size_of::<f64>();
+        let apart = pairs.next_multiple_of(LINE);
+        let numbers = vec![0.0_f64; 2 * apart + LINE - 1];
+        // The start only matters for speed, so it is no error when `align_offset` knows none.
+        let start = numbers.as_ptr().align_offset(64).min(LINE - 1);
         Self {
-            sin: Aligned::zeros(pairs),
-            cos: Aligned::zeros(pairs),
+            numbers,
+            sin: start..start + pairs,
+            cos: start + apart..start + apart + pairs,
         }
     }
 
@@ -346,37 +348,29 @@ impl Angles {
     fn of(spectrum: &Spectrum, position: usize) -> Self {
         let frequencies = spectrum.doubles();
         let mut angles = Self::zeros(frequencies.len());
-        fill(&mut angles, frequencies, position as f64);
+        match position {
+            0 => angles.both_mut().1.fill(1.0),
+            _ => fill(&mut angles, frequencies, position as f64),
+        }
         angles
     }
-}
-
-impl Aligned {
-    fn zeros(len: usize) -> Self {
-        const LINE: usize = 64 / size_of::<f64>();
-        let numbers = vec![0.0_f64; len + LINE - 1];
-        // The start only matters for speed, so it is no error when `align_offset` knows none.
-        let start = numbers.as_ptr().align_offset(64).min(LINE - 1);
-        Self {
-            numbers,
-            range: start..start + len,
-        }
-    }
-}
-
-impl Deref for Aligned {
-    type Target = [f64];
 
     #[inline(always)]
-    fn deref(&self) -> &[f64] {
-        &self.numbers[self.range.clone()]
+    fn sin(&self) -> &[f64] {
+        &self.numbers[self.sin.clone()]
     }
-}
 
-impl DerefMut for Aligned {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [f64] {
-        &mut self.numbers[self.range.clone()]
+    fn cos(&self) -> &[f64] {
+        &self.numbers[self.cos.clone()]
+    }
+
+    /// The sines and the cosines.
+    #[inline(always)]
+    fn both_mut(&mut self) -> (&mut [f64], &mut [f64]) {
+        let ranges = [self.sin.clone(), self.cos.clone()];
+        let [sin, cos] = self.numbers.get_disjoint_mut(ranges).expect("apart");
+        (sin, cos)
     }
 }
 
@@ -384,7 +378,8 @@ impl DerefMut for Aligned {
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
     let pairs = frequencies.len();
-    let (sin, cos) = (&mut angles.sin[..pairs], &mut angles.cos[..pairs]);
+    let (sin, cos) = angles.both_mut();
+    let (sin, cos) = (&mut sin[..pairs], &mut cos[..pairs]);
     for i in 0..pairs {
         (sin[i], cos[i]) = frequencies[i].sin_cos_of_multiple(position);
     }
@@ -393,8 +388,9 @@ fn fill(angles: &mut Angles, frequencies: &[Double], position: f64) {
 /// Sets the sums of two angles, or of one and the opposite of the other.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn add(out: &mut Angles, a: &Angles, b: &Angles, opposite: bool) {
-    let pairs = out.sin.len();
-    let (sin, cos) = (&mut out.sin[..pairs], &mut out.cos[..pairs]);
+    let (sin, cos) = out.both_mut();
+    let pairs = sin.len();
+    let cos = &mut cos[..pairs];
     let terms = Terms::new(a, b, pairs);
     for i in 0..pairs {
         (sin[i], cos[i]) = terms.sum(i, sign(opposite));
@@ -434,10 +430,10 @@ impl<'a> Terms<'a> {
     #[inline(always)]
     fn new(a: &'a Angles, b: &'a Angles, pairs: usize) -> Self {
         Self {
-            sin_a: &a.sin[..pairs],
-            cos_a: &a.cos[..pairs],
-            sin_b: &b.sin[..pairs],
-            cos_b: &b.cos[..pairs],
+            sin_a: &a.sin()[..pairs],
+            cos_a: &a.cos()[..pairs],
+            sin_b: &b.sin()[..pairs],
+            cos_b: &b.cos()[..pairs],
         }
     }
 

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use burn::backend::Flex;
-use burn::backend::flex::{FlexTensor, Layout as Strides};
+use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use multiversion::multiversion;
 
@@ -34,7 +34,7 @@ pub fn rotate_both(
     sign: f32,
 ) -> (Tensor<4>, Tensor<4>) {
     let rotation = Rotation::new(rows, None, layout, sign);
-    (rotation.clone().of_tensor(q), rotation.of_tensor(k))
+    (rotation.of_tensor(q), rotation.of_tensor(k))
 }
 
 /// [`rotate`] for the first `heads` heads of a projection, `[batch, seq, heads, d_head]`.
@@ -78,6 +78,42 @@ impl Angles {
             shape,
         }
     }
+
+    /// The numbers from the row of the first token on.
+    fn numbers(&self) -> &[f32] {
+        let table: &[f32] = self.table.as_slice().expect("contiguous rows");
+        &table[self.first * self.shape[2]..]
+    }
+
+    /// Calls `work` for all tokens of all heads, several rows of one head of one sequence at a time: with the sequence, the
+    /// head and the first token, and with the angles of the rows.
+    fn for_each_block(
+        &self,
+        [batch, heads, seq, d_head]: [usize; 4],
+        work: impl Fn([usize; 3], &[f32]) + Sync,
+    ) {
+        let ([angles_batch, _, width], angles) = (self.shape, self.numbers());
+        let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
+        let per_head = seq.div_ceil(rows_at_a_time);
+        let block = |i: usize| {
+            let (head, first) = (i / per_head, i % per_head * rows_at_a_time);
+            let count = rows_at_a_time.min(seq - first);
+            let from = (head / heads % angles_batch * seq + first) * width;
+            let angles = &angles[from..from + count * width];
+            work([head / heads, head % heads, first], angles);
+        };
+        let blocks = batch * heads * per_head;
+        match batch * heads * seq * d_head {
+            0..=PARALLEL_FROM => (0..blocks).for_each(block),
+            // One head may have few rows, so a thread takes several blocks.
+            _ => {
+                let at_a_time = (CHUNK / (rows_at_a_time * d_head)).max(1);
+                threads::for_each((0..blocks).step_by(at_a_time), |first| {
+                    (first..blocks.min(first + at_a_time)).for_each(&block);
+                });
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -99,8 +135,12 @@ impl Rotation {
         }
     }
 
-    fn of_tensor(self, x: Tensor<4>) -> Tensor<4> {
-        apply([Operand::of(x)], |[x]: [FlexTensor; 1]| (self.of(x), self)).tensor()
+    fn of_tensor(&self, x: Tensor<4>) -> Tensor<4> {
+        match Operand::of(x) {
+            // Without a graph nothing is kept: a copy of the angles costs a decoding step time.
+            Operand::Plain(x) => Tensor::from_primitive::<Flex>(self.of(x)),
+            x => apply([x], |[x]: [FlexTensor; 1]| (self.of(x), self.clone())).tensor(),
+        }
     }
 
     fn of(&self, x: FlexTensor) -> FlexTensor {
@@ -117,102 +157,96 @@ impl Rotation {
     /// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With a number of
     /// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
     fn rotated(&self, mut x: FlexTensor) -> FlexTensor {
-        let (first_heads, layout, sign) = (self.heads, self.layout, self.sign);
-        let [angles_batch, _, width] = self.angles.shape;
-        let angles: &[f32] = self.angles.table.as_slice().expect("contiguous rows");
-        let angles = &angles[self.angles.first * width..];
         let shape @ [batch, heads, seq, d_head] = x.layout().shape().dims();
-        let turned = first_heads.unwrap_or(heads);
+        let turned = self.heads.unwrap_or(heads);
         check_rotation(shape, turned, self.angles.shape);
         if x.layout().strides()[3] != 1 {
             x = x.to_contiguous();
         }
         let start = x.layout().start_offset();
-        let extent = extent(x.layout());
-        // A decoding step: all heads of a sequence turn by one row of angles.
-        if seq == 1
-            && batch * heads * d_head <= PARALLEL_FROM
-            && let Some(extent) = extent
-        {
-            let (of_batch, of_head) = (x.layout().strides()[0], x.layout().strides()[1]);
-            if let Some(numbers) = x.try_storage_mut::<f32>() {
-                let numbers = numbers[start..start + extent].as_mut_ptr();
-                for b in 0..batch {
-                    let angles = &angles[b % angles_batch * width..][..width];
-                    // SAFETY: `numbers` has all rows, of `d_head` elements each, and they do not overlap; `angles` are
-                    // at most as many, and `turned` at most the heads that there are. `try_storage_mut` has checked that
-                    // nothing else uses the storage.
-                    unsafe {
-                        let first = numbers.offset(b as isize * of_batch);
-                        rotate_heads_of_token(first, of_head, turned, angles, layout, sign);
-                    }
-                }
-                return x;
-            }
-        }
-        let strides = x.layout().clone();
-        // A thread takes this many rows of one head of one sequence at a time.
-        let rows_at_a_time = (CHUNK / d_head).clamp(1, seq);
-        let per_head = seq.div_ceil(rows_at_a_time);
-        let block = |i: usize| {
-            let (head, first) = (i / per_head, i % per_head * rows_at_a_time);
-            let count = rows_at_a_time.min(seq - first);
-            let from = (head / heads % angles_batch * seq + first) * width;
-            let angles = &angles[from..from + count * width];
-            ([head / heads, head % heads, first, 0], angles)
-        };
-        let blocks = batch * heads * per_head;
-        let for_each = |work: &(dyn Fn(usize) + Sync)| match batch * heads * seq * d_head {
-            0..=PARALLEL_FROM => (0..blocks).for_each(work),
-            // One head may have few rows, so a thread takes several blocks.
-            _ => {
-                let at_a_time = (CHUNK / (rows_at_a_time * d_head)).max(1);
-                threads::for_each((0..blocks).step_by(at_a_time), |first| {
-                    (first..blocks.min(first + at_a_time)).for_each(work);
-                });
-            }
-        };
-
-        let stride = strides.strides()[2];
-        if let Some(extent) = extent
+        let strides = [0, 1, 2].map(|axis| x.layout().strides()[axis]);
+        if let Some(extent) = extent(shape, strides)
             && let Some(numbers) = x.try_storage_mut::<f32>()
         {
-            let numbers = Memory(numbers[start..start + extent].as_mut_ptr());
-            for_each(&|i| {
-                let (index, angles) = block(i);
-                if index[1] >= turned {
-                    return;
-                }
-                // SAFETY: `numbers` has all rows, of `d_head` elements each, they do not overlap, and each is given to
-                // one thread; `width` is at most `d_head`. `try_storage_mut` has checked that nothing else uses the
-                // storage.
-                unsafe {
-                    let first = numbers.from(strides.index(&index) - start);
-                    rotate_rows(first, stride, width, angles, layout, sign);
-                }
-            });
+            let numbers = &mut numbers[start..start + extent];
+            match seq == 1 && batch * heads * d_head <= PARALLEL_FROM {
+                true => self.rotate_token(numbers, [batch, turned], strides),
+                false => self.rotate_in_place(numbers, shape, turned, strides),
+            }
             return x;
         }
+        self.in_new_memory(&x, shape)
+    }
+
+    /// A decoding step: all heads of a sequence turn by one row of angles.
+    #[inline]
+    fn rotate_token(
+        &self,
+        numbers: &mut [f32],
+        [batch, turned]: [usize; 2],
+        [of_batch, of_head, _]: [isize; 3],
+    ) {
+        let [angles_batch, _, width] = self.angles.shape;
+        let (angles, numbers) = (self.angles.numbers(), numbers.as_mut_ptr());
+        for b in 0..batch {
+            let angles = &angles[b % angles_batch * width..][..width];
+            // SAFETY: `numbers` has all rows, of `d_head` elements each, and they do not overlap; `angles` are at most as
+            // many, and `turned` at most the heads that there are. Nothing else uses `numbers`, which are borrowed mutably.
+            unsafe {
+                let first = numbers.offset(b as isize * of_batch);
+                rotate_heads_of_token(first, of_head, turned, angles, self.layout, self.sign);
+            }
+        }
+    }
+
+    /// Rotates the first `turned` heads, whose rows are `strides` apart and do not overlap.
+    fn rotate_in_place(
+        &self,
+        numbers: &mut [f32],
+        shape: [usize; 4],
+        turned: usize,
+        [of_batch, of_head, of_token]: [isize; 3],
+    ) {
+        let (layout, sign) = (self.layout, self.sign);
+        let [_, _, width] = self.angles.shape;
+        let numbers = Memory(numbers.as_mut_ptr());
+        self.angles.for_each_block(shape, |index, angles| {
+            let [b, h, first] = index.map(|i| i as isize);
+            if index[1] >= turned {
+                return;
+            }
+            // SAFETY: `numbers` has all rows, of `d_head` elements each, they do not overlap, and each is given to one
+            // thread; `width` is at most `d_head`. Nothing else uses `numbers`, which are borrowed mutably.
+            unsafe {
+                let first = numbers.at(b * of_batch + h * of_head + first * of_token);
+                rotate_rows(first, of_token, width, angles, layout, sign);
+            }
+        });
+    }
+
+    fn in_new_memory(&self, x: &FlexTensor, shape: [usize; 4]) -> FlexTensor {
+        let [batch, heads, seq, d_head] = shape;
+        let turned = self.heads.unwrap_or(heads);
+        let (layout, sign) = (self.layout, self.sign);
+        let [_, _, width] = self.angles.shape;
         let (numbers, strides) = (x.storage::<f32>(), x.layout());
         // How far apart sequences, heads and tokens are in the output.
-        let rows_apart = match first_heads {
+        let rows_apart = match self.heads {
             None => [heads * seq, seq, 1],
             Some(_) => [heads * seq, 1, heads],
         };
-        let [of_batch, of_head, step] = rows_apart.map(|rows| rows * d_head);
+        let [of_batch, of_head, step] = rows_apart.map(|rows| (rows * d_head) as isize);
         let write = |out: &mut [MaybeUninit<f32>]| {
             let out = Memory(out.as_mut_ptr().cast());
-            for_each(&|i| {
-                let (index, angles) = block(i);
-                let [b, h, first, _] = index;
-                let target = b * of_batch + h * of_head + first * step;
+            self.angles.for_each_block(shape, |[b, h, first], angles| {
+                let target = b as isize * of_batch + h as isize * of_head + first as isize * step;
                 for row in 0..angles.len() / width {
                     let from = strides.index(&[b, h, first + row, 0]);
                     let source = &numbers[from..from + d_head];
                     // SAFETY: `source` has `d_head` elements of other memory than `out`. That has batch · heads · seq rows
                     // of as many elements, of which each is written by one thread.
                     unsafe {
-                        let row = out.from(target + row * step);
+                        let row = out.at(target + row as isize * step);
                         row.copy_from_nonoverlapping(source.as_ptr(), d_head);
                     }
                 }
@@ -222,13 +256,12 @@ impl Rotation {
                 // SAFETY: these rows, of `d_head` elements each, have just been written by this thread, and `width` is at
                 // most `d_head`.
                 unsafe {
-                    let first = out.from(target);
-                    rotate_rows(first, step as isize, width, angles, layout, sign);
+                    rotate_rows(out.at(target), step, width, angles, layout, sign);
                 }
             });
         };
         // SAFETY: the blocks are those of all batch · heads · seq rows, and each row is written whole.
-        match first_heads {
+        match self.heads {
             None => unsafe { filled_by([batch, heads, seq, d_head], write) },
             Some(_) => unsafe { filled_by([batch, seq, heads, d_head], write) }.transpose(1, 2),
         }
@@ -250,7 +283,7 @@ impl Operation<Flex, 1> for Rotation {
 /// and a plain loop in place on one thread 1.76 ms.
 struct Memory(*mut f32);
 
-// SAFETY: each thread uses rows of its own; see `rotated`.
+// SAFETY: each thread uses rows of its own; see `for_each_block`.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -259,17 +292,15 @@ impl Memory {
     /// # Safety
     ///
     /// `index` is inside the memory.
-    unsafe fn from(&self, index: usize) -> *mut f32 {
+    unsafe fn at(&self, index: isize) -> *mut f32 {
         // SAFETY: the caller promises that `index` is inside the memory.
-        unsafe { self.0.add(index) }
+        unsafe { self.0.offset(index) }
     }
 }
 
 /// The number of elements from the first row to the end of the last one in memory; `None` where rows overlap, as those of an
 /// expanded tensor do.
-fn extent(strides: &Strides) -> Option<usize> {
-    let [batch, heads, seq, d_head] = strides.shape().dims();
-    let by = strides.strides();
+fn extent([batch, heads, seq, d_head]: [usize; 4], by: [isize; 3]) -> Option<usize> {
     let mut outer = [(batch, by[0]), (heads, by[1]), (seq, by[2])];
     outer.sort_unstable_by_key(|(_, stride)| *stride);
     let mut extent = d_head;
@@ -279,6 +310,12 @@ fn extent(strides: &Strides) -> Option<usize> {
     }
     Some(extent)
 }
+
+/// As many numbers as the widest registers hold.
+const AT_ONCE: usize = 16;
+
+/// The sines of that many pairs, and their cosines.
+type SinCos = [[f32; AT_ONCE]; 2];
 
 /// Rotates the first elements of rows that are `stride` elements apart, as many as there are angles: all rows by the
 /// same sines and cosines, which are read once.
@@ -295,8 +332,6 @@ unsafe fn rotate_heads_of_token(
     layout: Layout,
     sign: f32,
 ) {
-    /// As many numbers as the widest registers hold.
-    const AT_ONCE: usize = 16;
     let pairs = angles.len() / 2;
     let whole = pairs / AT_ONCE * AT_ONCE;
     let mut pair = 0;
@@ -306,48 +341,13 @@ unsafe fn rotate_heads_of_token(
             sin[i] = angles[pair + i] * sign;
             cos[i] = angles[pairs + pair + i];
         }
-        match layout {
-            Layout::Halves => {
-                for row in 0..rows {
-                    // SAFETY: the caller promises that this row has `2 * pairs` initialized elements, which
-                    // nothing else uses.
-                    unsafe {
-                        let row = first.offset(row as isize * stride);
-                        let a = row.add(pair).cast::<[f32; AT_ONCE]>();
-                        let b = row.add(pairs + pair).cast::<[f32; AT_ONCE]>();
-                        let (mut x, mut y) = (*a, *b);
-                        for i in 0..AT_ONCE {
-                            let turned = x[i] * cos[i] - y[i] * sin[i];
-                            y[i] = x[i] * sin[i] + y[i] * cos[i];
-                            x[i] = turned;
-                        }
-                        (*a, *b) = (x, y);
-                    }
-                }
-            }
-            Layout::Interleaved => {
-                // For neighbouring columns: both times the cosine, plus the other one times −sin or sin.
-                let (mut own, mut other) = ([0.0; 2 * AT_ONCE], [0.0; 2 * AT_ONCE]);
-                for i in 0..AT_ONCE {
-                    (own[2 * i], own[2 * i + 1]) = (cos[i], cos[i]);
-                    (other[2 * i], other[2 * i + 1]) = (-sin[i], sin[i]);
-                }
-                for row in 0..rows {
-                    // SAFETY: as above.
-                    unsafe {
-                        let row = first.offset(row as isize * stride);
-                        let both = row.add(2 * pair).cast::<[f32; 2 * AT_ONCE]>();
-                        let x = *both;
-                        let mut swapped = [0.0; 2 * AT_ONCE];
-                        for i in 0..AT_ONCE {
-                            (swapped[2 * i], swapped[2 * i + 1]) = (x[2 * i + 1], x[2 * i]);
-                        }
-                        let mut turned = [0.0; 2 * AT_ONCE];
-                        for i in 0..2 * AT_ONCE {
-                            turned[i] = x[i] * own[i] + swapped[i] * other[i];
-                        }
-                        *both = turned;
-                    }
+        // SAFETY: the caller promises that all rows have `2 * pairs` initialized elements, which nothing else uses.
+        unsafe {
+            let (a, b) = (first.add(pair), first.add(pairs + pair));
+            match layout {
+                Layout::Halves => turn_halves([a, b], stride, rows, [sin, cos]),
+                Layout::Interleaved => {
+                    turn_neighbours(first.add(2 * pair), stride, rows, [sin, cos])
                 }
             }
         }
@@ -366,6 +366,61 @@ unsafe fn rotate_heads_of_token(
                 let (a, b) = (row.add(i), row.add(j));
                 (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
             }
+        }
+    }
+}
+
+/// Rotates 16 columns of every row with as many others.
+///
+/// # Safety
+///
+/// As for [`rotate_rows`], of the elements behind each of both.
+#[inline(always)]
+unsafe fn turn_halves([a, b]: [*mut f32; 2], stride: isize, rows: usize, [sin, cos]: SinCos) {
+    for row in 0..rows {
+        // SAFETY: the caller promises that this row has initialized elements there, which nothing else uses.
+        unsafe {
+            let a = a.offset(row as isize * stride).cast::<[f32; AT_ONCE]>();
+            let b = b.offset(row as isize * stride).cast::<[f32; AT_ONCE]>();
+            let (mut x, mut y) = (*a, *b);
+            for i in 0..AT_ONCE {
+                let turned = x[i] * cos[i] - y[i] * sin[i];
+                y[i] = x[i] * sin[i] + y[i] * cos[i];
+                x[i] = turned;
+            }
+            (*a, *b) = (x, y);
+        }
+    }
+}
+
+/// Rotates 16 pairs of neighbouring columns of every row: both times the cosine, plus the other one times −sin or sin.
+///
+/// # Safety
+///
+/// As for [`rotate_rows`].
+#[inline(always)]
+unsafe fn turn_neighbours(first: *mut f32, stride: isize, rows: usize, [sin, cos]: SinCos) {
+    let (mut own, mut other) = ([0.0; 2 * AT_ONCE], [0.0; 2 * AT_ONCE]);
+    for i in 0..AT_ONCE {
+        (own[2 * i], own[2 * i + 1]) = (cos[i], cos[i]);
+        (other[2 * i], other[2 * i + 1]) = (-sin[i], sin[i]);
+    }
+    for row in 0..rows {
+        // SAFETY: as in `turn_halves`.
+        unsafe {
+            let both = first
+                .offset(row as isize * stride)
+                .cast::<[f32; 2 * AT_ONCE]>();
+            let x = *both;
+            let mut swapped = [0.0; 2 * AT_ONCE];
+            for i in 0..AT_ONCE {
+                (swapped[2 * i], swapped[2 * i + 1]) = (x[2 * i + 1], x[2 * i]);
+            }
+            let mut turned = [0.0; 2 * AT_ONCE];
+            for i in 0..2 * AT_ONCE {
+                turned[i] = x[i] * own[i] + swapped[i] * other[i];
+            }
+            *both = turned;
         }
     }
 }

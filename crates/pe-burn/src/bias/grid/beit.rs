@@ -12,8 +12,6 @@ use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
 use crate::error::{PositionError, init};
-use crate::positions::Axes;
-use crate::sizes::SchemeConfig;
 
 /// The configuration of a [`BeitRelativeBias`].
 ///
@@ -102,12 +100,6 @@ impl TableConfig for BeitRelativeBiasConfig {
 impl Resize for BeitRelativeBiasConfig {
     fn with_window(self, window: [usize; 2]) -> Self {
         Self { window, ..self }
-    }
-}
-
-impl SchemeConfig for BeitRelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 

@@ -66,7 +66,11 @@ impl DecomposedRelativeBiasConfig {
             self.init
                 .init_with(shape, Some(entries), Some(d_head), device)
         });
-        Ok(self.with_tables(rows, columns))
+        Ok(DecomposedRelativeBias {
+            rows,
+            columns,
+            config: self.clone(),
+        })
     }
 
     /// Builds the module with the tables of a trained model, from a safetensors file or a PyTorch one; the
@@ -101,7 +105,11 @@ impl DecomposedRelativeBiasConfig {
         };
         let rows = table("h", rows, "2 height − 1 of the window, and d_head")?;
         let columns = table("w", columns, "2 width − 1 of the window, and d_head")?;
-        Ok(self.with_tables(rows, columns))
+        Ok(DecomposedRelativeBias {
+            rows,
+            columns,
+            config: self.clone(),
+        })
     }
 
     /// The shapes of the tables, checked.
@@ -112,18 +120,6 @@ impl DecomposedRelativeBiasConfig {
             check_room::<f32>(2 * side - 1, self.d_head)?;
         }
         Ok(self.window.map(|side| [2 * side - 1, self.d_head]))
-    }
-
-    fn with_tables(
-        &self,
-        rows: Param<Tensor<2>>,
-        columns: Param<Tensor<2>>,
-    ) -> DecomposedRelativeBias {
-        DecomposedRelativeBias {
-            rows,
-            columns,
-            config: self.clone(),
-        }
     }
 }
 
@@ -214,34 +210,21 @@ impl ScoreBias for DecomposedRelativeBias {
             }
             let q_cells = cells(&q_at, q_at.batch, 1)?;
             let [by_row, by_column] = [(0, &self.rows), (1, &self.columns)].map(|(axis, table)| {
-                let places = q_cells.iter().map(|cell| cell.map_or(0, |cell| cell[axis]));
-                let entries = entries(places.collect(), from[axis], to[axis]);
-                let entries = indices(&entries, &device);
+                let places = places(&q_cells, axis);
+                let entries = indices(&entries(places, from[axis], to[axis]), &device);
                 let entries = entries.reshape([q_at.batch, q_seq, to[axis]]);
                 let table = dequantized(table.val()).cast(q.dtype());
                 let table = fitted(table, 2 * from[axis].max(to[axis]) - 1);
                 pick(q.clone().matmul(table.transpose().unsqueeze()), entries)
             });
-            // `[batch, heads, queries, keys]`, from every row and from every column of the keys' grid.
             let (bias, key_prefix) = match key_ids {
-                None => {
-                    let sum = by_row.unsqueeze_dim::<5>(4) + by_column.unsqueeze_dim::<5>(3);
-                    let bias = sum.reshape([batch, heads, q_seq, to[0] * to[1]]);
-                    let shape = [batch, heads, q_seq, k_grid.prefix()];
-                    let prefix = Tensor::zeros(shape, (&bias.device(), bias.dtype()));
-                    match k_grid.prefix() {
-                        0 => (bias, None),
-                        _ => (Tensor::cat(vec![prefix, bias], 3), None),
-                    }
-                }
+                None => (of_grid([by_row, by_column], k_grid.prefix()), None),
                 Some(_) => {
                     let k_cells = cells(&k_at, k_at.batch, 1)?;
                     let of = |by: Tensor<4>, axis: usize| {
-                        let places: Vec<usize> = k_cells
-                            .iter()
-                            .map(|cell| cell.map_or(0, |cell| cell[axis] as usize))
-                            .collect();
-                        let places = indices(&places, &device).reshape([k_at.batch, 1, k_at.seq]);
+                        let places = places(&k_cells, axis).map(|place| place as usize);
+                        let places = indices(&places.collect::<Vec<_>>(), &device);
+                        let places = places.reshape([k_at.batch, 1, k_at.seq]);
                         pick(by, places.expand([k_at.batch, q_seq, k_at.seq]))
                     };
                     let prefix = prefix(&k_cells, [k_at.batch, 1, 1, k_at.seq], &device);
@@ -258,10 +241,30 @@ impl ScoreBias for DecomposedRelativeBias {
     }
 }
 
+/// The rows (axis 0) or columns (axis 1) of tokens; 0 for prefix tokens.
+fn places(cells: &Cells, axis: usize) -> impl Iterator<Item = i64> {
+    (cells.iter()).map(move |cell| cell.map_or(0, |cell| cell[axis]))
+}
+
+/// The biases of all tokens of the keys' grid, from those of its rows and of its columns, `[batch, heads, queries, side]`. Its
+/// prefix tokens come first, with 0.
+fn of_grid([by_row, by_column]: [Tensor<4>; 2], prefix: usize) -> Tensor<4> {
+    let [batch, heads, queries, height] = by_row.dims();
+    let [_, _, _, width] = by_column.dims();
+    let sum = by_row.unsqueeze_dim::<5>(4) + by_column.unsqueeze_dim::<5>(3);
+    let bias = sum.reshape([batch, heads, queries, height * width]);
+    if prefix == 0 {
+        return bias;
+    }
+    let options = (&bias.device(), bias.dtype());
+    let zeros = Tensor::zeros([batch, heads, queries, prefix], options);
+    Tensor::cat(vec![zeros, bias], 3)
+}
+
 /// The row of a table for each query, at one of `from` places, and each of `to` places of a key. In `f32`,
 /// as SAM's own code has it: where sizes do not divide each other, a product may be just below a whole
 /// number.
-fn entries(queries: Vec<i64>, from: usize, to: usize) -> Vec<usize> {
+fn entries(queries: impl Iterator<Item = i64>, from: usize, to: usize) -> Vec<usize> {
     let spread = |size: usize, other: usize| (other as f64 / size as f64).max(1.0);
     let of_query = spread(from, to) as f32;
     let (of_key, last) = (spread(to, from), (to - 1) as f64);
@@ -270,7 +273,7 @@ fn entries(queries: Vec<i64>, from: usize, to: usize) -> Vec<usize> {
         (apart + (last * of_key) as f32) as usize
     };
     let keys = move |query: i64| (0..to).map(move |key| entry(query, key));
-    queries.into_iter().flat_map(keys).collect()
+    queries.flat_map(keys).collect()
 }
 
 /// A table with another number of rows.

@@ -12,8 +12,6 @@ use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
 use crate::error::{PositionError, init};
-use crate::positions::Axes;
-use crate::sizes::SchemeConfig;
 
 /// The configuration of a [`LevitRelativeBias`].
 ///
@@ -107,12 +105,6 @@ impl TableConfig for LevitRelativeBiasConfig {
             entries: Entries::Distances,
             init: &self.init,
         }
-    }
-}
-
-impl SchemeConfig for LevitRelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 

@@ -12,8 +12,6 @@ use crate::bias::table::small;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
 use crate::error::{PositionError, init};
-use crate::positions::Axes;
-use crate::sizes::SchemeConfig;
 
 /// The configuration of a [`SwinRelativeBias`].
 ///
@@ -99,12 +97,6 @@ impl TableConfig for SwinRelativeBiasConfig {
 impl Resize for SwinRelativeBiasConfig {
     fn with_window(self, window: [usize; 2]) -> Self {
         Self { window, ..self }
-    }
-}
-
-impl SchemeConfig for SwinRelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 

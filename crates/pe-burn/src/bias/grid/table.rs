@@ -19,7 +19,8 @@ use crate::bias::table::{check_table, gather};
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::display::one_line;
 use crate::error::{PositionError, check_size};
-use crate::positions::Positions;
+use crate::positions::{Axes, Positions};
+use crate::sizes::SchemeConfig;
 use crate::tensor::dequantized;
 
 /// The configuration of a [`TableBias`].
@@ -29,6 +30,12 @@ pub trait TableConfig: Clone + Debug + Send + Sync + 'static {
 
     /// What the table is like.
     fn table(&self) -> Table<'_>;
+}
+
+impl<C: TableConfig> SchemeConfig for C {
+    fn axes(&self) -> Option<Axes> {
+        Some(Axes::HEIGHT_WIDTH)
+    }
 }
 
 /// A [`TableConfig`] whose table can be fitted to another window: one with [`Entries::Offsets`].

@@ -66,8 +66,11 @@ impl PositionalEncodingGeneratorConfig {
             min: -reach,
             max: reach,
         };
-        let bias = init.init([self.d_model], device);
-        Ok(self.with_parameters(init.init(shape, device), bias))
+        Ok(PositionalEncodingGenerator {
+            weight: init.init(shape, device),
+            bias: init.init([self.d_model], device),
+            config: self.clone(),
+        })
     }
 
     /// Builds the module with the convolution of a trained model, from a safetensors file or a PyTorch one;
@@ -90,9 +93,11 @@ impl PositionalEncodingGeneratorConfig {
         let path = path.as_ref();
         let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
         let meaning = "d_model, 1, and twice the kernel";
-        let weight = parameter(path, &weight, self.shape()?, meaning, device)?;
-        let bias = parameter(path, &bias, [self.d_model], "d_model", device)?;
-        Ok(self.with_parameters(weight, bias))
+        Ok(PositionalEncodingGenerator {
+            weight: parameter(path, &weight, self.shape()?, meaning, device)?,
+            bias: parameter(path, &bias, [self.d_model], "d_model", device)?,
+            config: self.clone(),
+        })
     }
 
     /// The shape of the weight, checked.
@@ -103,18 +108,6 @@ impl PositionalEncodingGeneratorConfig {
         let places = self.kernel.saturating_mul(self.kernel);
         check_room::<f32>(self.d_model, places)?;
         Ok([self.d_model, 1, self.kernel, self.kernel])
-    }
-
-    fn with_parameters(
-        &self,
-        weight: Param<Tensor<4>>,
-        bias: Param<Tensor<1>>,
-    ) -> PositionalEncodingGenerator {
-        PositionalEncodingGenerator {
-            weight,
-            bias,
-            config: self.clone(),
-        }
     }
 }
 

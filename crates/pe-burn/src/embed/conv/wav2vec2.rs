@@ -84,8 +84,11 @@ impl Wav2Vec2PositionalConvConfig {
             mean: 0.0,
             std: 2.0 / libm::sqrt(self.kernel as f64 * self.d_model as f64),
         };
-        let bias = Initializer::Zeros.init([self.d_model], device);
-        Ok(self.with_parameters(init.init(shape, device), bias))
+        Ok(Wav2Vec2PositionalConv {
+            weight: init.init(shape, device),
+            bias: Initializer::Zeros.init([self.d_model], device),
+            config: self.clone(),
+        })
     }
 
     /// Builds the module with the convolution of a trained model, from a safetensors file or a PyTorch one;
@@ -153,14 +156,12 @@ impl Wav2Vec2PositionalConvConfig {
             }
             other => other?,
         };
-        let bias = parameter(
-            path,
-            &format!("{name}.bias"),
-            [self.d_model],
-            "d_model",
-            device,
-        )?;
-        Ok(self.with_parameters(Param::from_tensor(weight), bias))
+        let bias = format!("{name}.bias");
+        Ok(Wav2Vec2PositionalConv {
+            weight: Param::from_tensor(weight),
+            bias: parameter(path, &bias, [self.d_model], "d_model", device)?,
+            config: self.clone(),
+        })
     }
 
     /// The shape of the weight, checked.
@@ -175,18 +176,6 @@ impl Wav2Vec2PositionalConvConfig {
         let width = self.d_model / self.groups;
         check_room::<f32>(self.d_model.saturating_mul(width), self.kernel)?;
         Ok([self.d_model, width, self.kernel])
-    }
-
-    fn with_parameters(
-        &self,
-        weight: Param<Tensor<3>>,
-        bias: Param<Tensor<1>>,
-    ) -> Wav2Vec2PositionalConv {
-        Wav2Vec2PositionalConv {
-            weight,
-            bias,
-            config: self.clone(),
-        }
     }
 }
 

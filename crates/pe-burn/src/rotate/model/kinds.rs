@@ -112,32 +112,23 @@ impl Kinds {
             let given = file.optional_length("max_window_layers")?;
             Ok::<_, String>(given.unwrap_or(usual))
         };
+        // The last of every few layers is full.
+        let last_of = |usual, name, other| {
+            let period = period(file, usual, name)?;
+            let is_full = |i: usize| (i + 1).is_multiple_of(period);
+            Ok::<_, String>(full_where(&is_full, other))
+        };
         Ok(match self {
             Self::Alike | Self::Full => all(FULL),
             Self::Sliding if has_window()? => all(SLIDING),
             Self::Sliding => all(FULL),
             Self::Hybrid => all(HYBRID),
-            Self::LastOf(usual, name) => {
-                let period = period(file, usual, name)?;
-                full_where(&|i| (i + 1).is_multiple_of(period), SLIDING)
-            }
-            Self::LastOfRest(usual) => {
-                let start = file.optional_length("first_k_dense_replace")?.unwrap_or(0);
-                let before = period(file, 1, "prefix_dense_sliding_window_pattern")?;
-                let rest = period(file, usual, "sliding_window_pattern")?;
-                let is_full = |i: usize| match i.checked_sub(start) {
-                    Some(i) => (i + 1).is_multiple_of(rest),
-                    None => (i + 1).is_multiple_of(before),
-                };
-                full_where(&is_full, SLIDING)
-            }
+            Self::LastOf(usual, name) => last_of(usual, name, SLIDING)?,
+            Self::LinearBut(usual, name) => last_of(usual, name, LINEAR)?,
+            Self::LastOfRest(usual) => full_where(&last_of_rest(file, usual)?, SLIDING),
             Self::FirstOf(usual, name) => {
                 let period = period(file, usual, name)?;
                 full_where(&|i| i.is_multiple_of(period), SLIDING)
-            }
-            Self::LinearBut(usual, name) => {
-                let period = period(file, usual, name)?;
-                full_where(&|i| (i + 1).is_multiple_of(period), LINEAR)
             }
             Self::AfterFull(usual) => {
                 let (first, has_window) = (first(usual)?, has_window()?);
@@ -174,22 +165,42 @@ impl Kinds {
                 full_where(&|i| !indices.contains(&i), CROSS)
             }
             Self::Blocks => blocks(file, layers)?,
-            Self::ByWindow(period, name) => {
-                let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
-                match windows {
-                    Some(windows) if windows.len() < layers => {
-                        let entries = windows.len();
-                        return Err(format!(
-                            "`{name}` has {entries} entries for {layers} layers"
-                        ));
-                    }
-                    Some(windows) => full_where(&|i| windows[i] == 0, SLIDING),
-                    None => full_where(&|i| (i + 1).is_multiple_of(period), SLIDING),
+            Self::ByWindow(period, name) => match windows(file, name)? {
+                Some(windows) => {
+                    check_entries(name, &windows, layers)?;
+                    full_where(&|i| windows[i] == 0, SLIDING)
                 }
-            }
+                None => last_of(period, "", SLIDING)?,
+            },
             Self::Listed => return Err("it has no `layer_types`".into()),
         })
     }
+}
+
+/// Whether a layer is the last of every few: of those before a first one, and of the rest.
+fn last_of_rest(file: &Fields, usual: usize) -> Result<impl Fn(usize) -> bool, String> {
+    let start = file.optional_length("first_k_dense_replace")?.unwrap_or(0);
+    let before = period(file, 1, "prefix_dense_sliding_window_pattern")?;
+    let rest = period(file, usual, "sliding_window_pattern")?;
+    Ok(move |i: usize| match i.checked_sub(start) {
+        Some(i) => (i + 1).is_multiple_of(rest),
+        None => (i + 1).is_multiple_of(before),
+    })
+}
+
+/// Refuses a list that does not have an entry for every layer.
+fn check_entries<T>(name: &str, listed: &[T], layers: usize) -> Result<(), String> {
+    match listed.len() {
+        entries if entries < layers => Err(format!(
+            "`{name}` has {entries} entries for {layers} layers"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The window of every layer, 0 where there is none.
+fn windows(file: &Fields, name: &str) -> Result<Option<Vec<usize>>, String> {
+    file.optional_list(name, "a list of lengths", Value::as_length)
 }
 
 /// Every how many layers something comes, by the field of this name, where there is one.
@@ -241,11 +252,10 @@ pub(super) fn rope_layers(file: &Fields, layers: usize) -> Result<Vec<bool>, Str
         value => value.as_number().map(|number| number != 0.0),
     })?;
     match listed.filter(|listed| !listed.is_empty()) {
-        Some(listed) if listed.len() < layers => Err(format!(
-            "`{name}` has {} entries for {layers} layers",
-            listed.len()
-        )),
-        Some(listed) => Ok(listed),
+        Some(listed) => {
+            check_entries(name, &listed, layers)?;
+            Ok(listed)
+        }
         None => match file.optional_length("no_rope_layer_interval")?.unwrap_or(4) {
             0 => Err("`no_rope_layer_interval` must be at least 1; got 0".into()),
             interval => Ok((0..layers)
@@ -290,8 +300,8 @@ pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, St
                 .or(family.window))
         }
         Windows::FirstOf(name) => {
-            let windows = file.optional_list(name, "a list of lengths", Value::as_length)?;
-            match windows.and_then(|windows| windows.into_iter().find(|window| *window > 0)) {
+            let listed = windows(file, name)?.unwrap_or_default();
+            match listed.into_iter().find(|window| *window > 0) {
                 Some(window) => Ok(Some(window)),
                 None => plain(),
             }

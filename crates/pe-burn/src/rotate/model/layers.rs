@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use super::family::{Family, Rotates, Scale, When};
 use super::kinds::{self, has_attention, window};
+use super::parameters::parameters;
 use super::query_scale::QueryScale;
 use super::rope::{self, Rotation};
 use crate::rotate::fields::{Fields, ORIGINAL, Value};
@@ -293,7 +294,7 @@ fn query_scale(
             (beta, length, 1)
         }
         Scale::Parameter => {
-            let Some(parameters) = rope::parameters(file, family, kinds::FULL)? else {
+            let Some(parameters) = parameters(file, family, kinds::FULL)? else {
                 return Ok(None);
             };
             let beta = parameters.number("llama_4_scaling_beta")?;

@@ -1,11 +1,13 @@
 //! The positions of a model at Hugging Face, layer by layer, from its `config.json`.
 
 mod alibi;
+mod columns;
 mod family;
 mod json;
 mod kinds;
 mod layers;
 mod like;
+mod parameters;
 mod probe;
 mod query_scale;
 mod rope;

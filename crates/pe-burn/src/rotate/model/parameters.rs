@@ -1,0 +1,257 @@
+//! The parameters of the rotation of a kind of layer, with everything that a file may leave out.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::columns::{columns, is_older};
+use super::family::{Family, Rope, Sections, Share};
+use super::kinds::{FULL, SLIDING};
+use crate::rotate::fields::{Fields, ORIGINAL, Value};
+
+pub(super) const LONGEST: &str = "max_position_embeddings";
+pub(super) const SHARE: &str = "partial_rotary_factor";
+
+/// The parameters of a kind of layer with everything that is left out, as version 5 of transformers
+/// completes them.
+pub(super) fn parameters(
+    file: &Fields,
+    family: &Family,
+    kind: &str,
+) -> Result<Option<Fields>, String> {
+    // An empty group counts as none.
+    let older = file
+        .group("rope_scaling")?
+        .filter(|group| !group.is_empty());
+    let newer = file.group("rope_parameters")?;
+    let usual = |text| serde_json::from_str::<Fields>(text).expect("the table has valid JSON");
+    match family.rope {
+        Rope::Fixed => {
+            let mut own = Fields::default();
+            own.set("rope_theta", Value::Number(family.base));
+            Ok(Some(own))
+        }
+        Rope::Base => {
+            let mut own = Fields::default();
+            complete(&mut own, file, family)?;
+            Ok(Some(own))
+        }
+        Rope::PerKind(_) if older.is_some() => {
+            Err(format!("{} has no `rope_scaling`", family.name))
+        }
+        Rope::One(_) | Rope::Newer => {
+            // Where a file has both names, the older one counts.
+            let (given, text) = match family.rope {
+                Rope::One(text) => (older.or(newer), text),
+                _ => (newer, "{}"),
+            };
+            let mut own = given.cloned().unwrap_or_else(|| usual(text));
+            if let Some(name) = own.names().find(|name| is_kind(name)) {
+                return Err(format!(
+                    "it has parameters for \"{name}\", but {} has one group for all layers",
+                    family.name
+                ));
+            }
+            complete(&mut own, file, family)?;
+            if uses_original(&own)? {
+                set_original(&mut own, file, family)?;
+            }
+            finish(&mut own, file, family)?;
+            Ok(Some(own))
+        }
+        Rope::PerKind(text) => {
+            let own = newer.cloned().unwrap_or_else(|| usual(text));
+            of_group(&own, kind, file, family)
+        }
+        Rope::Older {
+            groups,
+            full,
+            windows,
+            scales_windows,
+        } => {
+            let mut own = newer.cloned().unwrap_or_default();
+            let usual = usual(groups);
+            for (group, name, is_scaled) in [(FULL, full, true), (SLIDING, windows, scales_windows)]
+            {
+                let base = usual.group(group)?.expect("the table has both groups");
+                let base = (name, base.number("rope_theta")?);
+                let parameters = older_group(file, group, base, newer, older.filter(|_| is_scaled));
+                own.set(group, Value::Group(parameters?));
+            }
+            of_group(&own, kind, file, family)
+        }
+    }
+}
+
+/// The parameters of a group of layers of a model whose older files have no groups: `scaling` is their one for the group, and
+/// `base` names the field of its base, with the usual one.
+fn older_group(
+    file: &Fields,
+    group: &str,
+    base: (&'static str, f64),
+    newer: Option<&Fields>,
+    scaling: Option<&Fields>,
+) -> Result<Fields, String> {
+    let given = newer.map_or(Ok(None), |newer| newer.group(group))?;
+    if given.is_none() && newer.is_some() && scaling.is_some() {
+        return Err(format!(
+            "it has `rope_scaling`, but no group \"{group}\" that it would change"
+        ));
+    }
+    let mut parameters = given.cloned().unwrap_or_default();
+    // So that version 5 passes over the older name `type` of a scaling.
+    if given.is_none() && !is_older(file)? {
+        parameters.set("rope_type", Value::Text("default".into()));
+    }
+    if let Some(scaling) = scaling {
+        parameters.update(scaling);
+    }
+    let own = match base.0 {
+        "" => None,
+        name => file.optional_number(name)?,
+    };
+    parameters.set_default("rope_theta", own.unwrap_or(base.1));
+    Ok(parameters)
+}
+
+/// The parameters of a kind of layer out of the groups of all kinds.
+fn of_group(
+    groups: &Fields,
+    kind: &str,
+    file: &Fields,
+    family: &Family,
+) -> Result<Option<Fields>, String> {
+    if groups.is_null(kind) {
+        return Ok(None);
+    }
+    let Some(group) = groups.group(kind)? else {
+        return Err(format!(
+            "it has no parameters for layers of kind \"{kind}\""
+        ));
+    };
+    let mut own = group.clone();
+    if !own.contains("rope_theta") {
+        return Err(format!(
+            "it has no `rope_theta` for layers of kind \"{kind}\""
+        ));
+    }
+    if file.contains(SHARE) {
+        own.set_default(SHARE, file.number(SHARE)?);
+    }
+    if let Share::Part(share) = family.share {
+        own.set_default(SHARE, share);
+    }
+    set_type(&mut own)?;
+    if uses_original(&own)?
+        && !own.contains(ORIGINAL)
+        && let Some(longest) = longest(file, family)?
+    {
+        own.set(ORIGINAL, Value::Number(longest as f64));
+    }
+    // The code of transformers looks for it outside of the groups.
+    own.set("truncate", Value::Bool(true));
+    finish(&mut own, file, family)?;
+    Ok(Some(own))
+}
+
+/// The longest input.
+fn longest(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
+    let given = file.first_length(&[LONGEST, "n_positions"])?;
+    Ok(given.map(|(_, length)| length).or(family.longest()))
+}
+
+fn is_kind(name: &str) -> bool {
+    name.ends_with("_attention") || name.starts_with("hybrid")
+}
+
+/// Adds the base, the share and the name of the scaling.
+fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), String> {
+    let base = match file.optional_number(family.base_name())? {
+        _ if own.contains("rope_theta") => None,
+        Some(base) => Some(base),
+        None if file.is_null(family.base_name()) => {
+            return Err(format!("it has no `{}`", family.base_name()));
+        }
+        None => Some(family.base_of(is_older(file)?)),
+    };
+    if let Some(base) = base {
+        own.set_default("rope_theta", base);
+    }
+    let share = match (file.optional_number(family.share_name())?, family.share) {
+        (_, Share::Half) => Some(0.5),
+        (Some(share), _) => Some(share),
+        (None, Share::Part(share)) if !file.is_null(SHARE) => Some(share),
+        (None, Share::PartOrColumns) => match file.optional_length("rotary_dim")? {
+            Some(rotated) => Some(rotated as f64 / columns(file, family, FULL)?.end as f64),
+            None => None,
+        },
+        _ => None,
+    };
+    if let Some(share) = share {
+        own.set_default(SHARE, share);
+    }
+    set_type(own)?;
+    // Names that the first files of Phi-3 have for it.
+    if family.original.is_some() && matches!(own.text("rope_type")?, Some("su" | "yarn")) {
+        own.set("rope_type", Value::Text("longrope".into()));
+    }
+    // The name in HunYuan-VL's first files.
+    let has_columns = matches!(family.sections, Some((Sections::Columns, _)));
+    if has_columns && own.text("rope_type")? == Some("xdrope") {
+        own.set("rope_type", Value::Text("dynamic".into()));
+    }
+    Ok(())
+}
+
+/// Sets `rope_type`, which older files call `type`.
+fn set_type(own: &mut Fields) -> Result<(), String> {
+    let name = match own.text("rope_type")? {
+        Some(name) => name,
+        None => own.text("type")?.unwrap_or("default"),
+    };
+    let name = Value::Text(name.to_string());
+    own.set("rope_type", name);
+    Ok(())
+}
+
+fn uses_original(own: &Fields) -> Result<bool, String> {
+    Ok(matches!(
+        own.text("rope_type")?,
+        Some("yarn" | "longrope" | "llama3")
+    ))
+}
+
+/// Sets the length that the model was trained on, for the scalings that use it.
+fn set_original(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), String> {
+    let is_longrope = own.text("rope_type")? == Some("longrope");
+    let beside = file.optional_length(ORIGINAL)?.or(family.original);
+    // Before version 5, the length beside the parameters was for LongRoPE alone.
+    let length = match beside {
+        Some(length) if is_longrope || !is_older(file)? => Some(length),
+        _ if own.contains(ORIGINAL) => None,
+        _ => longest(file, family)?,
+    };
+    if let Some(length) = length {
+        own.set(ORIGINAL, Value::Number(length as f64));
+    }
+    Ok(())
+}
+
+/// Sets what follows from the longest input.
+fn finish(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), String> {
+    let longest = longest(file, family)?;
+    let name = own.text("rope_type")?.unwrap_or("default").to_string();
+    // Its code takes the length from nowhere else.
+    if name == "dynamic"
+        && let Some(longest) = longest
+    {
+        own.set(ORIGINAL, Value::Number(longest as f64));
+    }
+    if matches!(&*name, "yarn" | "longrope")
+        && !own.contains("factor")
+        && let (Some(longest), Some(original)) = (longest, own.optional_length(ORIGINAL)?)
+        && (name == "longrope" || own.is_null("factor"))
+    {
+        own.set("factor", Value::Number(longest as f64 / original as f64));
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! What the layers of one kind take besides their input: what the scheme does, and which keys a token sees.
+
+use burn::tensor::{Bool, Device, Tensor, TensorData};
+use pe_burn::{ForgetGate, Positional, Positions, Rotate, ScoreBias};
+
+use crate::kernels;
+use crate::plain::{MASKED, join_heads, key_mask, later_keys};
+
+/// What layers of one kind have in common beside their weights.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub heads: usize,
+    /// The width of a head's values.
+    pub d_head: usize,
+    pub causal: bool,
+    pub window: Option<usize>,
+}
+
+/// What every layer of one kind takes besides its input. It is computed once for all of them.
+pub(crate) struct Shared<'a> {
+    pub(super) rotate: Option<&'a dyn Rotate>,
+    score_bias: Option<&'a dyn ScoreBias>,
+    pub(super) forget_gate: Option<&'a dyn ForgetGate>,
+    /// The positions of the input's tokens.
+    pub(super) positions: Positions,
+    /// The positions of all tokens that they attend to.
+    key_positions: Positions,
+    /// `[batch, seq]`, true where there is no token.
+    pub(super) padding: Option<&'a Tensor<2, Bool>>,
+    /// What scheme and window add by positions alone, `[1 or batch, heads, queries, keys]`.
+    bias: Option<Tensor<4>>,
+    /// What the scheme adds to the weights after the softmax, `[1 or batch, heads, queries, keys]`: 0 at keys that the mask
+    /// or the window hides, but not yet at padding.
+    weight_bias: Option<Tensor<4>>,
+    /// `[batch, heads, queries, keys]`
+    scores: [usize; 4],
+    /// The width of a head's values.
+    pub(super) d_head: usize,
+    /// The width of a head's queries and keys, as they go into the product.
+    pub(super) width: usize,
+}
+
+impl<'a> Shared<'a> {
+    /// For `x`, `[batch, seq, d_model]`, whose tokens attend to each other.
+    pub fn new(
+        x: &Tensor<3>,
+        padding: Option<&'a Tensor<2, Bool>>,
+        scheme: &'a dyn Positional,
+        positions: &Positions,
+        form: Form,
+    ) -> Self {
+        let [batch, seq, _] = x.dims();
+        if let Some(padding) = padding {
+            assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
+        }
+        Self {
+            padding,
+            ..Self::of(x, scheme, positions, (positions, seq), form)
+        }
+    }
+
+    /// For `x`, `[batch, seq, d_model]`, whose tokens follow `cached` others in their row and attend to them too.
+    pub fn after(cached: usize, x: &Tensor<3>, scheme: &'a dyn Positional, form: Form) -> Self {
+        let keys = (&Positions::default(), cached + x.dims()[1]);
+        Self::of(x, scheme, &Positions::from(cached), keys, form)
+    }
+
+    fn of(
+        x: &Tensor<3>,
+        scheme: &'a dyn Positional,
+        positions: &Positions,
+        keys: (&Positions, usize),
+        form: Form,
+    ) -> Self {
+        let [batch, seq, _] = x.dims();
+        let (scores, d_head) = ([batch, form.heads, seq, keys.1], form.d_head);
+        let rotate = scheme.as_rotate();
+        let bias = scheme.as_bias().map(|scheme| {
+            let bias = scheme.bias((positions, seq), keys);
+            kernels::check_bias(&bias, scores, &x.device());
+            bias
+        });
+        let window = form.window_bias(seq, keys.1, &x.device());
+        let weight_bias = scheme.as_weight_bias().map(|scheme| {
+            let bias = scheme.weight_bias((positions, seq), keys);
+            kernels::check_bias(&bias, scores, &x.device());
+            form.of_seen_keys(bias, window.clone())
+        });
+        Self {
+            rotate,
+            weight_bias,
+            score_bias: scheme.as_score_bias(),
+            forget_gate: scheme.as_forget_gate(),
+            positions: positions.clone(),
+            key_positions: keys.0.clone(),
+            padding: None,
+            bias: together(bias, window),
+            scores,
+            d_head,
+            width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),
+        }
+    }
+
+    /// Whether the scheme makes queries and keys of another width, which leaves the kernels and projections in one.
+    pub(super) fn changes_width(&self) -> bool {
+        self.width != self.d_head
+    }
+
+    /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
+    /// its forget gate.
+    pub(super) fn bias(
+        &self,
+        queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
+        of_gate: Option<Tensor<4>>,
+    ) -> Option<Tensor<4>> {
+        let by_content = self.score_bias.map(|scheme| {
+            let [q, k] = queries_and_keys();
+            let bias = scheme.score_bias((&q, &self.positions), (&k, &self.key_positions));
+            kernels::check_bias(&bias, self.scores, &q.device());
+            bias
+        });
+        together(together(by_content, self.bias.clone()), of_gate)
+    }
+
+    /// What the scheme's addition to the weights makes of the values, `[batch, heads, keys, d_head]`, to be added to the
+    /// result of the attention: `[batch, queries, d_model]`.
+    pub(super) fn after_softmax(&self, values: impl FnOnce() -> Tensor<4>) -> Option<Tensor<3>> {
+        let bias = self.weight_bias.clone()?;
+        let v = values();
+        let v = match self.padding {
+            // Nothing attends to padding. Here it is its value that counts nothing, since a bias for each row is larger.
+            Some(padding) => v.mask_fill(key_mask(padding).swap_dims(2, 3), 0.0),
+            None => v,
+        };
+        Some(join_heads(bias.cast(v.dtype()).matmul(v)))
+    }
+}
+
+impl Form {
+    /// For local attention: the score of a masked key at every key outside of the window, and 0 inside,
+    /// `[1, heads, queries, keys]`. The queries are those of the last keys. The kernels take it as a bias.
+    fn window_bias(&self, queries: usize, keys: usize, device: &Device) -> Option<Tensor<4>> {
+        let window = self.window?;
+        let first = keys - queries;
+        let scores: Vec<f32> = (first..keys)
+            .flat_map(|query| {
+                (0..keys).map(move |key| match query.abs_diff(key) < window {
+                    true => 0.0,
+                    false => MASKED,
+                })
+            })
+            .collect();
+        let data = TensorData::new(scores, [1, 1, queries, keys]);
+        let scores = Tensor::from_data(data, device);
+        Some(scores.repeat_dim(1, self.heads))
+    }
+
+    /// What is added to weights, `[1 or batch, heads, queries, keys]`, with 0 at keys that a query does not attend to: those
+    /// after it, if the attention is causal, and those outside of the [window](Self::window_bias).
+    fn of_seen_keys(&self, mut bias: Tensor<4>, window: Option<Tensor<4>>) -> Tensor<4> {
+        let [_, _, queries, keys] = bias.dims();
+        if self.causal {
+            bias = bias
+                .clone()
+                .mask_fill(later_keys(queries, keys, &bias.device()), 0.0);
+        }
+        match window {
+            Some(scores) => bias.mask_fill(scores.lower_elem(0.0), 0.0),
+            None => bias,
+        }
+    }
+}
+
+/// The sum of two biases, in the wider of their types.
+fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(match a.dtype().size() < b.dtype().size() {
+            true => a.cast(b.dtype()) + b,
+            false => {
+                let dtype = a.dtype();
+                a + b.cast(dtype)
+            }
+        }),
+        (a, b) => a.or(b),
+    }
+}
