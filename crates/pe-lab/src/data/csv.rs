@@ -1,12 +1,14 @@
 //! Tables: a header that names the columns, one of which is the label.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+mod cells;
+
+use csv::StringRecord;
+
+use cells::{Column, cells_or_numbers, columns_of, doubts};
 
 use super::dates::Seen;
 use super::error::Problem;
 use super::header::{self, column, find_column, list};
-use super::numbers::number;
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::records::{each_record, names_of, single_blanks, sniffed};
@@ -18,33 +20,8 @@ const PROMPT: &str = "prompt";
 /// Names that a label often has in files of others.
 const LABEL_NAMES: [&str; 6] = ["class", "target", "category", "y", "labels", "sentiment"];
 
-/// Names of columns that hold no tokens.
-const NOT_TOKENS: [&str; 17] = [
-    "",
-    "id",
-    "idx",
-    "index",
-    "uuid",
-    "guid",
-    "key",
-    "name",
-    "date",
-    "time",
-    "datetime",
-    "timestamp",
-    "url",
-    "split",
-    "fold",
-    "unnamed: 0",
-    // What pandas calls the numbers of rows in a Parquet file.
-    "__index_level_0__",
-];
-
 /// Names of columns of times, if they hold numbers.
 pub(super) const TIMES: [&str; 5] = ["date", "time", "datetime", "timestamp", "year"];
-
-/// A column with more than this share of cells that hold several words is a text.
-const TEXT_SHARE: f64 = 0.1;
 
 /// Which columns are what.
 struct Layout {
@@ -90,13 +67,7 @@ pub(super) fn read(
     if reading.is_answer() {
         rows.write_labels(layout.kind);
     }
-    let separator = match delimiter {
-        ',' => "a comma".to_string(),
-        ';' => "a semicolon".to_string(),
-        '\t' => "a tab".to_string(),
-        ' ' => "blanks".to_string(),
-        other => format!("`{other}`"),
-    };
+    let separator = in_words(delimiter);
     let mut header = !reading.no_header;
     each_record(text, delimiter, |record, place| {
         if std::mem::take(&mut header) {
@@ -128,24 +99,9 @@ pub(super) fn read(
             });
             return Ok(());
         }
-        let cells = || {
-            let cells = layout.tokens.iter();
-            cells.map(|column| record.get(*column).unwrap_or("").trim())
-        };
-        let mut tokens = Tokens::default();
-        let filled = up_to_the_last_filled(cells());
-        for cell in cells().take(filled) {
-            match cell {
-                "" => tokens.push_empty(),
-                _ => Reading::split(layout.kind, cell, |token| tokens.push(token)),
-            }
-        }
-        // A row that has fewer fields than the header ends early; empty cells at its end do the same.
-        let present = layout.tokens.iter().filter(|c| **c < record.len()).count();
-        tokens.ended_by_empty = filled > 0 && filled < present;
         let label = layout.label.and_then(|label| record.get(label));
         let group = layout.group.map(|group| record.get(group).unwrap_or(""));
-        rows.take(line, labels.of(label), group, tokens)
+        rows.take(line, labels.of(label), group, layout.tokens_of(record))
     })?;
     Ok(layout.describe(reading, &separator))
 }
@@ -178,56 +134,20 @@ pub(super) fn token_columns(
     Ok((names, layout.kind))
 }
 
+fn in_words(delimiter: char) -> String {
+    match delimiter {
+        ',' => "a comma".to_string(),
+        ';' => "a semicolon".to_string(),
+        '\t' => "a tab".to_string(),
+        ' ' => "blanks".to_string(),
+        other => format!("`{other}`"),
+    }
+}
+
 /// How many cells there are up to the last one that is not empty.
 fn up_to_the_last_filled<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     let filled = (1..).zip(cells).filter(|(_, cell)| !cell.is_empty());
     filled.last().map_or(0, |(number, _)| number)
-}
-
-/// What is known about the cells of a column.
-#[derive(Default)]
-struct Column {
-    /// Cells that are not empty.
-    filled: usize,
-    /// Cells with a space inside.
-    texts: usize,
-    /// Cells that hold a number or say that it is missing, and those of them whose number is not a whole one.
-    numbers: usize,
-    fractions: usize,
-    /// The hashes of its cells, until one occurs twice.
-    different: HashSet<u64>,
-    /// Whether a cell occurs twice.
-    repeats: bool,
-}
-
-fn columns_of(
-    text: &str,
-    delimiter: char,
-    no_header: bool,
-    count: usize,
-) -> Result<Vec<Column>, Problem> {
-    let mut columns: Vec<Column> = (0..count).map(|_| Column::default()).collect();
-    let hash = RandomState::new();
-    let mut header = !no_header;
-    each_record(text, delimiter, |record, _| {
-        if !std::mem::take(&mut header) {
-            for (column, cell) in columns.iter_mut().zip(record) {
-                let cell = cell.trim();
-                column.filled += usize::from(!cell.is_empty());
-                column.texts += usize::from(cell.contains(char::is_whitespace));
-                if let (Some(number), false) = (number(cell), cell.is_empty()) {
-                    column.numbers += 1;
-                    column.fractions += usize::from(number.fract() != 0.0 && !number.is_nan());
-                }
-                if !column.repeats && !column.different.insert(hash.hash_one(cell)) {
-                    column.repeats = true;
-                    column.different = HashSet::new();
-                }
-            }
-        }
-        Ok(())
-    })?;
-    Ok(columns)
 }
 
 /// Which columns are what: as the flags say, and where they do not, as the names and the cells suggest.
@@ -253,106 +173,114 @@ fn layout(
             shorten(name)
         )));
     }
-    let is_token = |column: &usize| ![label, group].contains(&Some(*column));
-    let others: Vec<usize> = (0..names.len()).filter(is_token).collect();
-    if let ([], Some(label)) = (&others[..], label) {
-        let name = names[label].clone();
-        return Err(Problem::NoTokenColumn { label: name });
-    }
-    let find = |flag: &'static str, name: &str| match find_column(
-        flag,
-        name,
-        &names,
-        reading.no_header,
-    )? {
-        found if Some(found) == label => Err(Problem::Reading(format!(
-            "{flag} names {}, which is the column of the label; say which one the label is with \
-             --label",
-            shorten(name)
-        ))),
-        found if Some(found) == group => Err(Problem::Reading(format!(
-            "{flag} names {}, which is the column of the group; a group is no token",
-            shorten(name)
-        ))),
-        found => Ok(found),
+    let mut layout = Layout {
+        names,
+        notes,
+        label,
+        group,
+        tokens: Vec::new(),
+        kind: TokenKind::Cells,
     };
-    let columns = || columns_of(text, delimiter, reading.no_header, names.len());
-    let prompt = (reading.is_answer() && reading.columns.is_none() && !reading.no_header)
-        .then(|| column(&names, PROMPT))
-        .flatten();
-    let (tokens, kind) = if let (None, Some(column)) = (&reading.text, prompt) {
-        (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
-    } else if let Some(name) = &reading.text {
-        let column = find("--text", name)?;
-        (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
-    } else if let Some(named) = &reading.columns {
-        let tokens = ranges(
-            &names,
-            named,
-            |name| find("--columns", name),
-            |column| !is_token(&column),
-        )?;
-        let kind = match (reading.tokens, &tokens[..]) {
-            (Some(kind), _) => kind,
-            (None, [_]) => TokenKind::Words,
-            (None, _) => {
-                let columns = columns()?;
-                let text = tokens.iter().find(|column| is_text(&columns[**column]));
-                match text {
-                    None => cells_or_numbers(&columns, &tokens, reading),
-                    Some(column) => {
-                        return Err(Problem::Reading(format!(
-                            "the cells of {} hold several words; say what a token is: --tokens \
-                             cells (the whole cell), words or characters",
-                            shorten(&names[*column])
-                        )));
-                    }
-                }
-            }
-        };
-        (tokens, kind)
-    } else if let [column] = others[..] {
-        (vec![column], reading.tokens.unwrap_or(TokenKind::Words))
-    } else {
+    (layout.tokens, layout.kind) = layout.find_tokens(text, reading, delimiter)?;
+    Ok(layout)
+}
+
+impl Layout {
+    fn is_token(&self, column: usize) -> bool {
+        ![self.label, self.group].contains(&Some(column))
+    }
+
+    /// The column of tokens that a flag names.
+    fn find(&self, flag: &'static str, name: &str, reading: &Reading) -> Result<usize, Problem> {
+        match find_column(flag, name, &self.names, reading.no_header)? {
+            found if Some(found) == self.label => Err(Problem::Reading(format!(
+                "{flag} names {}, which is the column of the label; say which one the label is with \
+                 --label",
+                shorten(name)
+            ))),
+            found if Some(found) == self.group => Err(Problem::Reading(format!(
+                "{flag} names {}, which is the column of the group; a group is no token",
+                shorten(name)
+            ))),
+            found => Ok(found),
+        }
+    }
+
+    /// The columns of the tokens, and what a token is.
+    fn find_tokens(
+        &self,
+        text: &str,
+        reading: &Reading,
+        delimiter: char,
+    ) -> Result<(Vec<usize>, TokenKind), Problem> {
+        let names = &self.names;
+        let others: Vec<usize> = (0..names.len()).filter(|of| self.is_token(*of)).collect();
+        if let ([], Some(label)) = (&others[..], self.label) {
+            let name = names[label].clone();
+            return Err(Problem::NoTokenColumn { label: name });
+        }
+        let columns = || columns_of(text, delimiter, reading.no_header, names.len());
+        let one = |column: usize| (vec![column], reading.tokens.unwrap_or(TokenKind::Words));
+        if let Some(name) = &reading.text {
+            return Ok(one(self.find("--text", name, reading)?));
+        }
+        if let Some(named) = &reading.columns {
+            return self.named_tokens(named, reading, columns);
+        }
+        let prompt = (reading.is_answer() && !reading.no_header)
+            .then(|| column(names, PROMPT))
+            .flatten();
+        if let Some(column) = prompt {
+            return Ok(one(column));
+        }
+        if let [column] = others[..] {
+            return Ok(one(column));
+        }
         let columns = columns()?;
-        let doubts = doubts(&names, &others, &columns, reading);
+        let doubts = doubts(names, &others, &columns, reading);
         if !doubts.is_empty() {
             let longest = others.iter().copied().max_by_key(|c| columns[*c].texts);
-            let text = longest.filter(|column| is_text(&columns[*column]));
+            let text = longest.filter(|column| columns[*column].is_text());
             let text = text.unwrap_or(others[others.len() - 1]);
             return Err(Problem::Columns {
                 doubts,
-                columns: list(&names),
+                columns: list(names),
                 text: names[text].clone(),
             });
         }
         let found = || cells_or_numbers(&columns, &others, reading);
         let kind = reading.tokens.unwrap_or_else(found);
-        (others, kind)
-    };
-    Ok(Layout {
-        names,
-        notes,
-        label,
-        group,
-        tokens,
-        kind,
-    })
-}
-
-/// Whether cells are numbers or symbols: numbers if each is one or is empty, and at least one is not a whole number. Whole
-/// numbers alone may as well be symbols, such as the codes of classes.
-fn cells_or_numbers(columns: &[Column], tokens: &[usize], reading: &Reading) -> TokenKind {
-    let mut of = tokens.iter().map(|column| &columns[*column]);
-    let all = of.clone().all(|column| column.numbers == column.filled);
-    match all && of.any(|column| column.fractions > 0) && !reading.is_answer() {
-        true => TokenKind::Numbers,
-        false => TokenKind::Cells,
+        Ok((others, kind))
     }
-}
 
-fn is_text(column: &Column) -> bool {
-    column.texts as f64 > TEXT_SHARE * column.filled as f64
+    /// The columns that `--columns` names, and what a token is.
+    fn named_tokens(
+        &self,
+        named: &[String],
+        reading: &Reading,
+        columns: impl Fn() -> Result<Vec<Column>, Problem>,
+    ) -> Result<(Vec<usize>, TokenKind), Problem> {
+        let find = |name: &str| self.find("--columns", name, reading);
+        let tokens = ranges(&self.names, named, find, |column| !self.is_token(column))?;
+        let kind = match (reading.tokens, &tokens[..]) {
+            (Some(kind), _) => kind,
+            (None, [_]) => TokenKind::Words,
+            (None, _) => {
+                let columns = columns()?;
+                match tokens.iter().find(|column| columns[**column].is_text()) {
+                    None => cells_or_numbers(&columns, &tokens, reading),
+                    Some(column) => {
+                        return Err(Problem::Reading(format!(
+                            "the cells of {} hold several words; say what a token is: --tokens \
+                             cells (the whole cell), words or characters",
+                            shorten(&self.names[*column])
+                        )));
+                    }
+                }
+            }
+        };
+        Ok((tokens, kind))
+    }
 }
 
 /// The columns that `--columns` names: one by one, or as `FIRST..LAST` without those that `hides` says.
@@ -381,49 +309,6 @@ pub(super) fn ranges(
         }
     }
     Ok(columns)
-}
-
-/// Why some columns may not hold tokens.
-fn doubts(
-    names: &[String],
-    others: &[usize],
-    columns: &[Column],
-    reading: &Reading,
-) -> Vec<String> {
-    // A number that is not whole names no row.
-    let all_different = |column: &usize| {
-        let column = &columns[*column];
-        let differ = !column.repeats && column.different.len() == column.filled;
-        differ && column.fractions == 0 && column.filled >= 20
-    };
-    // Where most columns hold a different value in each row, they are measurements.
-    let few = others
-        .iter()
-        .filter(|column| !all_different(column))
-        .count();
-    let ids_stand_out = 2 * few > others.len();
-    let reason = |column: &usize| {
-        let name = names[*column].to_ascii_lowercase();
-        let named =
-            !reading.no_header && (NOT_TOKENS.contains(&name.as_str()) || name.ends_with("_id"));
-        if named {
-            Some(match name.as_str() {
-                "" => "has no name, as a column of row numbers has none",
-                _ => "sounds like no token",
-            })
-        } else if reading.tokens.is_none() && is_text(&columns[*column]) {
-            Some("holds several words beside other columns")
-        } else if ids_stand_out && all_different(column) {
-            Some("differs in every row, as the name of a row does")
-        } else {
-            None
-        }
-    };
-    let doubts = others.iter().filter_map(|column| {
-        let reason = reason(column)?;
-        Some(format!("{} {reason}", shorten(&names[*column])))
-    });
-    doubts.collect()
 }
 
 fn label_column(
@@ -505,6 +390,26 @@ fn series_in(
 }
 
 impl Layout {
+    /// The tokens of a row, up to its last cell that is not empty.
+    fn tokens_of(&self, record: &StringRecord) -> Tokens {
+        let cells = || {
+            let cells = self.tokens.iter();
+            cells.map(|column| record.get(*column).unwrap_or("").trim())
+        };
+        let mut tokens = Tokens::default();
+        let filled = up_to_the_last_filled(cells());
+        for cell in cells().take(filled) {
+            match cell {
+                "" => tokens.push_empty(),
+                _ => Reading::split(self.kind, cell, |token| tokens.push(token)),
+            }
+        }
+        // A row that has fewer fields than the header ends early; empty cells at its end do the same.
+        let present = self.tokens.iter().filter(|c| **c < record.len()).count();
+        tokens.ended_by_empty = filled > 0 && filled < present;
+        tokens
+    }
+
     /// Where the label and the tokens were found, and what was not read.
     fn describe(&self, reading: &Reading, separator: &str) -> Vec<String> {
         let name = |column: usize| shorten(&self.names[column]);

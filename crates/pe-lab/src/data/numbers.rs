@@ -3,14 +3,19 @@
 use super::quote::shorten;
 
 /// Cells that stand for a missing value, in any capitals.
-const MISSING: [&str; 5] = ["", "?", "nan", "na", "null"];
+const MISSING: [&str; 8] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a"];
+
+/// Whether a cell stands for a missing value.
+pub(super) fn is_missing(cell: &str) -> bool {
+    MISSING.iter().any(|name| cell.eq_ignore_ascii_case(name))
+}
 
 /// The number that a cell holds: not a number where its value is missing, and `None` where it is something else.
 pub(super) fn number(cell: &str) -> Option<f64> {
-    if MISSING.iter().any(|name| cell.eq_ignore_ascii_case(name)) {
-        return Some(f64::NAN);
+    match is_missing(cell) {
+        true => Some(f64::NAN),
+        false => finite(cell),
     }
-    finite(cell)
 }
 
 /// The number that a cell holds, unless it is infinite or none.

@@ -313,79 +313,85 @@ impl Collector {
             tokens.times.truncate(max_len);
             tokens.count = whole.min(max_len);
         }
-        // Numbers are short, and a token that is none is named by itself.
-        let are_words = self.channels.is_none() || no_number.is_some();
-        let too_long = |text: &&str| are_words && text.chars().nth(MAX_CHARACTERS).is_some();
-        let all = || std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
+        if let Some(what) = self.fault(label, group, &tokens, no_number) {
+            self.reject(line, || what);
+            return Ok(());
+        }
+        if self.rows.len() == MAX_ROWS {
+            return Err(Problem::TooManyRows);
+        }
+        if self.words.len() > MAX_WORDS {
+            return Err(Problem::TooManyWords { line });
+        }
+        self.untaken.cut += usize::from(whole > tokens.count);
+        self.untaken.with_empty += usize::from(tokens.empty > 0);
+        self.untaken.ended_by_empty += usize::from(tokens.ended_by_empty);
+        let label = self.labels.of(label) as usize;
+        let group = group.map(|group| self.groups.of(group.trim()));
+        self.of_groups.extend(group);
+        if let Some(times) = &mut self.times {
+            times.add(&tokens.times);
+        }
+        let tokens = tokens.kept.iter().map(|token| self.words.of(token));
+        self.rows.push(Row {
+            tokens: tokens.collect(),
+            label,
+        });
+        Ok(())
+    }
+
+    /// What is wrong with a row. `no_number` says which of its tokens is no number, where all are to be.
+    fn fault(
+        &self,
+        label: &str,
+        group: Option<&str>,
+        tokens: &Tokens,
+        no_number: Option<String>,
+    ) -> Option<String> {
         if label.is_empty() {
             let what = match self.written {
                 None => "label",
                 Some(_) => "answer",
             };
-            self.reject(line, || {
-                format!("has no {what}; write one, or delete the row")
-            });
-        } else if group.is_some_and(|group| group.trim().is_empty()) {
-            self.reject(line, || {
-                "has no group; write one, or delete the row".to_string()
-            });
-        } else if tokens.count == 0 {
-            self.reject(line, || {
-                format!(
-                    "has no tokens beside the label {}; write some, or delete the row",
-                    shorten(label)
-                )
-            });
-        } else if tokens.count > MAX_TOKENS {
-            self.reject(line, || {
-                format!(
-                    "a sequence of {} tokens, which begins with {}; at most {MAX_TOKENS}, since \
-                     the cost of attention grows with the square of the length: cut such \
-                     sequences with --max-len {MAX_TOKENS}, or make several rows of it",
-                    grouped(tokens.count),
-                    shorten(&tokens.kept[..8].join(" "))
-                )
-            });
-        } else if let Some(long) = all().find(too_long) {
-            self.reject(line, || {
-                format!(
-                    "{} is one label or token of more than {} characters; separate tokens by \
-                     spaces, or take its characters with --tokens characters",
-                    shorten(long),
-                    grouped(MAX_CHARACTERS)
-                )
-            });
-        } else if self.asks_numbers() && label != UNLABELLED && numbers::finite(label).is_none() {
-            self.reject(line, || {
-                format!(
-                    "the number to be predicted is {}, which is no number",
-                    shorten(label)
-                )
-            });
-        } else if let Some(what) = no_number {
-            self.reject(line, || what);
-        } else if self.rows.len() == MAX_ROWS {
-            return Err(Problem::TooManyRows);
-        } else {
-            if self.words.len() > MAX_WORDS {
-                return Err(Problem::TooManyWords { line });
-            }
-            self.untaken.cut += usize::from(whole > tokens.count);
-            self.untaken.with_empty += usize::from(tokens.empty > 0);
-            self.untaken.ended_by_empty += usize::from(tokens.ended_by_empty);
-            let label = self.labels.of(label) as usize;
-            let group = group.map(|group| self.groups.of(group.trim()));
-            self.of_groups.extend(group);
-            if let Some(times) = &mut self.times {
-                times.add(&tokens.times);
-            }
-            let tokens = tokens.kept.iter().map(|token| self.words.of(token));
-            self.rows.push(Row {
-                tokens: tokens.collect(),
-                label,
-            });
+            return Some(format!("has no {what}; write one, or delete the row"));
         }
-        Ok(())
+        if group.is_some_and(|group| group.trim().is_empty()) {
+            return Some("has no group; write one, or delete the row".to_string());
+        }
+        if tokens.count == 0 {
+            return Some(format!(
+                "has no tokens beside the label {}; write some, or delete the row",
+                shorten(label)
+            ));
+        }
+        if tokens.count > MAX_TOKENS {
+            return Some(format!(
+                "a sequence of {} tokens, which begins with {}; at most {MAX_TOKENS}, since \
+                 the cost of attention grows with the square of the length: cut such \
+                 sequences with --max-len {MAX_TOKENS}, or make several rows of it",
+                grouped(tokens.count),
+                shorten(&tokens.kept[..8].join(" "))
+            ));
+        }
+        // Numbers are short, and a token that is none is named by itself.
+        let are_words = self.channels.is_none() || no_number.is_some();
+        let too_long = |text: &&str| are_words && text.chars().nth(MAX_CHARACTERS).is_some();
+        let mut all = std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
+        if let Some(long) = all.find(too_long) {
+            return Some(format!(
+                "{} is one label or token of more than {} characters; separate tokens by \
+                 spaces, or take its characters with --tokens characters",
+                shorten(long),
+                grouped(MAX_CHARACTERS)
+            ));
+        }
+        if self.asks_numbers() && label != UNLABELLED && numbers::finite(label).is_none() {
+            return Some(format!(
+                "the number to be predicted is {}, which is no number",
+                shorten(label)
+            ));
+        }
+        no_number
     }
 
     /// The same of a row with a name of its own.

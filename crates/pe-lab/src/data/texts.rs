@@ -72,43 +72,11 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             shown: bad.into_iter().take(SHOWN).collect(),
         });
     }
-    let of_lines = Reading {
-        skip_bad: reading.skip_bad - bad.len(),
-        ..reading.clone()
-    };
-    let (mut collector, mut found, mut in_file) = (Collector::new(reading), Vec::new(), 0);
-    for (number, part) in parts.iter().enumerate() {
-        let name = Path::new(&part.name);
-        let (form, labels) = (Format::JsonLines, Labels::Needed);
-        let notes = rows_of(
-            name,
-            form,
-            &part.text,
-            &of_lines,
-            labels,
-            None,
-            &mut collector,
-        );
-        // The first line says which keys were read.
-        found.extend(
-            notes
-                .map_err(|problem| part.by_file(problem))?
-                .into_iter()
-                .skip(1),
-        );
-        if number == 0 {
-            in_file = collector.len();
-        }
-    }
-    let [spec_of_file, test] = {
-        let mut specs = parts
-            .iter()
-            .map(|part| FileSpec::of(Path::new(&part.name), part.text.as_bytes()));
-        [specs.next(), specs.next()]
-    };
-    let file = spec_of_file.unwrap_or_else(|| FileSpec::of(root, &[]));
+    let (collector, in_file, found) = rows_of_parts(&parts, reading, bad.len())?;
+    let mut specs = parts.iter().map(Part::spec);
+    let file = specs.next().unwrap_or_else(|| FileSpec::of(root, &[]));
     let spec = DataSpec {
-        test,
+        test: specs.next(),
         folds: source.folds,
         ..DataSpec::new(file, Format::JsonLines, reading)
     };
@@ -132,6 +100,33 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
             .collect(),
         made: Made::Rows(tasks),
     })
+}
+
+/// The rows of all parts, how many of them are of the first, and what is said of them. `bad` of the rows that may be left out
+/// were left out before.
+fn rows_of_parts(
+    parts: &[Part],
+    reading: &Reading,
+    bad: usize,
+) -> Result<(Collector, usize, Vec<String>), Problem> {
+    let of_lines = Reading {
+        skip_bad: reading.skip_bad - bad,
+        ..reading.clone()
+    };
+    let (form, labels) = (Format::JsonLines, Labels::Needed);
+    let (mut rows, mut notes, mut in_first) = (Collector::new(reading), Vec::new(), None);
+    for part in parts {
+        let name = Path::new(&part.name);
+        let said = rows_of(name, form, &part.text, &of_lines, labels, None, &mut rows);
+        // The first line says which keys were read.
+        notes.extend(
+            said.map_err(|problem| part.by_file(problem))?
+                .into_iter()
+                .skip(1),
+        );
+        in_first.get_or_insert(rows.len());
+    }
+    Ok((rows, in_first.unwrap_or(0), notes))
 }
 
 /// Whether rows that are read so may be those of a folder of texts.
@@ -199,6 +194,10 @@ impl Part {
             files: Vec::new(),
             root: root.to_path_buf(),
         }
+    }
+
+    fn spec(&self) -> FileSpec {
+        FileSpec::of(Path::new(&self.name), self.text.as_bytes())
     }
 
     /// Reads the files of all classes. Those that cannot be used go to `bad`.

@@ -30,23 +30,8 @@ pub(super) fn read(
     labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    let mut header = Header::default();
     let mut lines = (1..).zip(text.lines().map(str::trim));
-    let mut has_data = false;
-    for (at, line) in lines.by_ref() {
-        if line.eq_ignore_ascii_case("@data") {
-            has_data = true;
-            break;
-        }
-        if !line.is_empty() && !line.starts_with(['#', '%']) {
-            header.read(at, line)?;
-        }
-    }
-    if !has_data {
-        return Err(Problem::Series(
-            "has no line @data, after which the series of a .ts file stand".into(),
-        ));
-    }
+    let header = Header::of(&mut lines)?;
     if !header.has_labels() && labels == Labels::Needed {
         return Err(Problem::Series(
             "its header has neither `@classLabel true` nor `@targetLabel true`, and a class or a number is what is predicted"
@@ -89,22 +74,7 @@ pub(super) fn read(
             }
         }
     }
-    let channels = channels.unwrap_or(1);
-    Ok(vec![format!(
-        "{}series of {}; the {} is the last field of a line",
-        match &header.name {
-            Some(name) => format!("{}: ", shorten(name)),
-            None => String::new(),
-        },
-        match channels {
-            1 => "one number at each step".to_string(),
-            _ => format!("{channels} channels"),
-        },
-        match header.asks_number {
-            false => "class",
-            true => "number to be predicted",
-        }
-    )])
+    Ok(vec![header.describe(channels.unwrap_or(1))])
 }
 
 /// What stands before the series.
@@ -121,6 +91,41 @@ struct Header {
 }
 
 impl Header {
+    /// The header of a file, whose lines are read up to that on which the data begin.
+    fn of<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<Self, Problem> {
+        let mut header = Self::default();
+        for (at, line) in lines {
+            if line.eq_ignore_ascii_case("@data") {
+                return Ok(header);
+            }
+            if !line.is_empty() && !line.starts_with(['#', '%']) {
+                header.read(at, line)?;
+            }
+        }
+        Err(Problem::Series(
+            "has no line @data, after which the series of a .ts file stand".into(),
+        ))
+    }
+
+    /// What the series are.
+    fn describe(&self, channels: usize) -> String {
+        format!(
+            "{}series of {}; the {} is the last field of a line",
+            match &self.name {
+                Some(name) => format!("{}: ", shorten(name)),
+                None => String::new(),
+            },
+            match channels {
+                1 => "one number at each step".to_string(),
+                _ => format!("{channels} channels"),
+            },
+            match self.asks_number {
+                false => "class",
+                true => "number to be predicted",
+            }
+        )
+    }
+
     /// Whether the last field of a series is its class or its number.
     fn has_labels(&self) -> bool {
         self.classes.is_some() || self.asks_number

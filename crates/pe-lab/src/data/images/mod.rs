@@ -11,12 +11,12 @@
 
 mod decode;
 mod digits_32;
+mod equal;
 mod pack;
 mod predict;
 mod size;
 mod task;
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,9 +33,9 @@ use super::open::open_bytes;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
-use super::split::in_a_fifth;
 use super::task::{DataTask, Made};
 use decode::Header;
+use equal::{Equal, drawn};
 use pack::{Contents, Pack};
 use size::{Size, Sizes, by};
 
@@ -170,8 +170,7 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
         allowed: reading.skip_bad,
         all: Vec::new(),
     };
-    let first = headers(&train, &labels, &mut bad);
-    let mut images = first;
+    let mut images = headers(&train, &labels, &mut bad);
     let in_train = images.len();
     if let Some((test, _)) = &test {
         images.extend(headers(test, &labels, &mut bad));
@@ -196,31 +195,22 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     };
     contents.check_room()?;
 
-    // Every image at the size of the training, and whether it is in the test file.
-    let mut decoded: Vec<(Image, Vec<u8>, bool)> = Vec::with_capacity(images.len());
-    for (number, image) in images.into_iter().enumerate() {
-        let pixels = decode::decode(&image.path);
-        if let Some(pixels) = bad.sort_out(&image.path, pixels) {
-            let pixels = decode::at_size(&pixels, sizes.image, contents.coloured);
-            decoded.push((image, pixels, number >= in_train));
-        }
-    }
-    bad.check()?;
+    let mut decoded = decoded(images, in_train, &contents, &mut bad)?;
     let stored_as_colours = contents.coloured;
     let is_grey = |pixels: &[u8]| pixels.chunks(3).all(|p| p[0] == p[1] && p[1] == p[2]);
-    if contents.coloured && decoded.iter().all(|(_, pixels, _)| is_grey(pixels)) {
+    if contents.coloured && decoded.iter().all(|of| is_grey(&of.pixels)) {
         contents.coloured = false;
-        for (_, pixels, _) in &mut decoded {
-            *pixels = pixels.iter().copied().step_by(3).collect();
+        for of in &mut decoded {
+            of.pixels = of.pixels.iter().copied().step_by(3).collect();
         }
     }
 
-    let classes: Vec<usize> = decoded.iter().map(|(image, ..)| image.class).collect();
-    let pixels: Vec<&[u8]> = decoded.iter().map(|(_, pixels, _)| &pixels[..]).collect();
+    let classes: Vec<usize> = decoded.iter().map(|of| of.image.class).collect();
+    let pixels: Vec<&[u8]> = decoded.iter().map(|of| &of.pixels[..]).collect();
     let equal = Equal::of(&pixels, &classes);
     let (is_test, from) = match &test {
         Some((_, name)) => {
-            let is_test: Vec<bool> = decoded.iter().map(|(.., is_test)| *is_test).collect();
+            let is_test: Vec<bool> = decoded.iter().map(|of| of.is_test).collect();
             (is_test, format!("those in {name}"))
         }
         None => (
@@ -233,15 +223,14 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
         part.collect::<Vec<usize>>()
     };
     let (trained, tested) = (of(false), of(true));
-    let class = |index: &usize| decoded[*index].0.class;
-    contents.train = trained.iter().map(class).collect();
-    contents.test = tested.iter().map(class).collect();
+    contents.train = trained.iter().map(|index| classes[*index]).collect();
+    contents.test = tested.iter().map(|index| classes[*index]).collect();
     check_parts(&contents)?;
     contents.sizes = sizes.tested();
     contents.check_room()?;
 
     contents.notes = notes;
-    let headers = decoded.iter().map(|(image, ..)| image.header);
+    let headers = decoded.iter().map(|of| of.image.header);
     let facts = facts(
         &headers.collect::<Vec<_>>(),
         &sizes,
@@ -258,10 +247,53 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     contents.notes.extend(left_out(hidden, &bad.all));
     contents.notes.extend(equal.notes(&trained, &tested));
 
-    // The other sizes are made of the files again, not of the small images.
+    let tested: Vec<&Decoded> = tested.iter().map(|index| &decoded[*index]).collect();
+    let tested = at_all_sizes(&tested, &contents)?;
+    let all = trained.iter().map(|index| decoded[*index].pixels.clone());
+    let all = all.chain(tested);
+    let files = decoded.iter().map(|of| of.image.path.as_path());
+    let private = most_private(root, files);
+    Ok((Pack::of(contents, all)?, private))
+}
+
+/// An image at the size of the training.
+struct Decoded {
+    image: Image,
+    pixels: Vec<u8>,
+    /// Whether it is in the folder of the test.
+    is_test: bool,
+}
+
+/// Every image at the size of the training. Those from number `in_train` on are in the folder of the test.
+fn decoded(
+    images: Vec<Image>,
+    in_train: usize,
+    contents: &Contents,
+    bad: &mut Bad<'_>,
+) -> Result<Vec<Decoded>, Problem> {
+    let mut all = Vec::with_capacity(images.len());
+    for (number, image) in images.into_iter().enumerate() {
+        let pixels = decode::decode(&image.path);
+        if let Some(pixels) = bad.sort_out(&image.path, pixels) {
+            all.push(Decoded {
+                pixels: decode::at_size(&pixels, contents.sizes[0], contents.coloured),
+                image,
+                is_test: number >= in_train,
+            });
+        }
+    }
+    bad.check()?;
+    Ok(all)
+}
+
+/// The pixels of all tested images at the first size, then at the others, which are made of the files again and not of the
+/// small images.
+fn at_all_sizes(
+    tested: &[&Decoded],
+    contents: &Contents,
+) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Problem> {
     let mut at_sizes: Vec<Vec<Vec<u8>>> = vec![Vec::new(); contents.sizes.len()];
-    for index in &tested {
-        let (image, pixels, _) = &decoded[*index];
+    for Decoded { image, pixels, .. } in tested {
         at_sizes[0].push(pixels.clone());
         let whole = decode::decode(&image.path).map_err(|what| Problem::BadImages {
             count: 1,
@@ -274,11 +306,7 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
             of_size.push(decode::at_size(&whole, *size, contents.coloured));
         }
     }
-    let all = trained.iter().map(|index| decoded[*index].1.clone());
-    let all = all.chain(at_sizes.into_iter().flatten());
-    let files = decoded.iter().map(|(image, ..)| image.path.as_path());
-    let private = most_private(root, files);
-    Ok((Pack::of(contents, all)?, private))
+    Ok(at_sizes.into_iter().flatten())
 }
 
 /// Reads the beginnings of the files of every class.
@@ -318,117 +346,6 @@ fn check_parts(contents: &Contents) -> Result<(), Problem> {
             contents.test.len()
         ))),
     }
-}
-
-/// Images with the same pixels at the size of the training. They stay together, so that no tested image is also
-/// in training.
-struct Equal {
-    /// The group of every image.
-    group: Vec<usize>,
-    /// The images of every group.
-    groups: Vec<Vec<usize>>,
-    /// The groups with more than one class.
-    contradictory: usize,
-}
-
-impl Equal {
-    fn of(pixels: &[&[u8]], classes: &[usize]) -> Self {
-        let mut known: HashMap<&[u8], usize> = HashMap::new();
-        let (mut group, mut groups) = (Vec::new(), Vec::<Vec<usize>>::new());
-        for (image, pixels) in pixels.iter().enumerate() {
-            let next = groups.len();
-            let of = *known.entry(pixels).or_insert(next);
-            if of == next {
-                groups.push(Vec::new());
-            }
-            groups[of].push(image);
-            group.push(of);
-        }
-        let differs = |images: &&Vec<usize>| {
-            let first = classes[images[0]];
-            images.iter().any(|image| classes[*image] != first)
-        };
-        let contradictory = groups.iter().filter(differs).count();
-        Self {
-            group,
-            groups,
-            contradictory,
-        }
-    }
-
-    fn notes(&self, trained: &[usize], tested: &[usize]) -> Vec<String> {
-        let known: HashSet<usize> = trained.iter().map(|image| self.group[*image]).collect();
-        let leaked = tested
-            .iter()
-            .filter(|image| known.contains(&self.group[**image]));
-        let (repeated, leaked) = (self.group.len() - self.groups.len(), leaked.count());
-        let mut notes = Vec::new();
-        if repeated > 0 {
-            notes.push(format!(
-                "images with the pixels of an earlier one: {}{}",
-                grouped(repeated),
-                match leaked {
-                    0 => "; equal images are all in training or all in the test",
-                    _ => "",
-                }
-            ));
-        }
-        if leaked > 0 {
-            notes.push(format!(
-                "images of the test that are also in training: {}; a model may know their answers by heart",
-                grouped(leaked)
-            ));
-        }
-        if self.contradictory > 0 {
-            notes.push(format!(
-                "equal images in more than one class: {}; not all of their answers can be correct",
-                grouped(self.contradictory)
-            ));
-        }
-        notes
-    }
-}
-
-/// Draws a fifth of each class for the test. A group of equal images counts to the class of its first.
-fn drawn(equal: &Equal, classes: &[usize], labels: &[String]) -> Result<Vec<bool>, Problem> {
-    let mut of_class: Vec<Vec<&[usize]>> = vec![Vec::new(); labels.len()];
-    for images in &equal.groups {
-        of_class[classes[images[0]]].push(images);
-    }
-    let small: Vec<usize> = (0..labels.len())
-        .filter(|class| of_class[*class].len() < 2)
-        .collect();
-    if !small.is_empty() {
-        let shown = small.iter().take(SHOWN);
-        let shown = shown.map(|class| {
-            format!(
-                "{} has {}",
-                shorten(&labels[*class]),
-                of_class[*class].len()
-            )
-        });
-        let shown: Vec<String> = shown.collect();
-        return Err(Problem::Images(format!(
-            "every class needs two different images, one to train on and one to test on; {}{}",
-            shown.join(", "),
-            match small.len() - shown.len() {
-                0 => String::new(),
-                more => format!(", and {} more have too few", grouped(more)),
-            }
-        )));
-    }
-    let mut is_test = vec![false; classes.len()];
-    for (class, groups) in of_class.iter().enumerate() {
-        let sizes: Vec<usize> = groups.iter().map(|images| images.len()).collect();
-        let drawn = groups.iter().zip(in_a_fifth(&sizes, class));
-        for image in drawn
-            .filter(|(_, drawn)| *drawn)
-            .flat_map(|(images, _)| *images)
-        {
-            is_test[*image] = true;
-        }
-    }
-    Ok(is_test)
 }
 
 /// What the files are, and what is made of them.

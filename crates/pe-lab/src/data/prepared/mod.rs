@@ -164,64 +164,7 @@ impl DataTask {
             width,
             count: numbers.count(),
         };
-        let (about, parts) = match &self.made {
-            Made::Rows(tasks) => {
-                let sequences = tasks[0].sequences();
-                let mut parts = vec![
-                    ("ends".to_string(), 4, Numbers::Short(&sequences.ends)),
-                    ("labels".into(), 4, Numbers::Short(&sequences.labels)),
-                    ("tokens".into(), 4, Numbers::Stream(&sequences.tokens)),
-                ];
-                if let Some(answers) = &sequences.answers {
-                    let lengths = answers.iter().map(|answer| answer.len() as u32).collect();
-                    let tokens = answers.iter().flatten().copied().collect();
-                    parts.push(("lengths of answers".into(), 4, Numbers::Own(lengths)));
-                    parts.push(("answers".into(), 4, Numbers::Own(tokens)));
-                }
-                let measured = tasks[0].measured();
-                if let Some(measured) = measured {
-                    let table = Numbers::Real(vec![measured.own().0]);
-                    parts.push(("measured".into(), 8, table));
-                }
-                if let Some(since) = &sequences.since {
-                    parts.push(("times".into(), 8, Numbers::Real(vec![since])));
-                }
-                let mut folds = Vec::new();
-                for task in tasks {
-                    let (division, numbers, train) = task.own();
-                    let name = &division.name;
-                    parts.push((format!("numbers of {name}"), 4, Numbers::Short(numbers)));
-                    parts.push((format!("train of {name}"), 4, Numbers::Indices(train)));
-                    folds.push(division.clone());
-                }
-                let labels = tasks[0].labels().to_vec();
-                (About::Rows { labels, folds }, parts)
-            }
-            Made::Text(task) => {
-                let (characters, known) = task.characters();
-                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(characters))];
-                (About::Masked { known }, parts)
-            }
-            Made::Next(task) => {
-                let Alphabet::Characters(known) = task.alphabet() else {
-                    return Err(io::ErrorKind::Unsupported.into());
-                };
-                let known = known.iter().collect();
-                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(task.tokens()))];
-                (About::Next { known }, parts)
-            }
-            Made::Series(task) => {
-                let (about, numbers) = task.own();
-                let columns = numbers.columns.iter().map(Vec::as_slice).collect();
-                let mut parts = vec![("values".to_string(), 8, Numbers::Real(columns))];
-                let times = numbers.times.map(|times| Numbers::Real(vec![times]));
-                parts.extend(times.map(|times| ("times".to_string(), 8, times)));
-                let classes = numbers.classes.map(Numbers::Indices);
-                parts.extend(classes.map(|classes| ("classes".to_string(), 4, classes)));
-                (About::Series(about), parts)
-            }
-            Made::Images(_) => return Err(io::ErrorKind::Unsupported.into()),
-        };
+        let (about, parts) = self.parts()?;
         let head = Head {
             of: of.into(),
             about,
@@ -246,6 +189,73 @@ impl DataTask {
         to.write_all(digest.as_bytes())?;
         Ok(digest)
     }
+
+    /// What is kept of the data beside its numbers, and the numbers.
+    fn parts(&self) -> io::Result<(About, Vec<Named<'_>>)> {
+        Ok(match &self.made {
+            Made::Rows(tasks) => parts_of_rows(tasks),
+            Made::Text(task) => {
+                let (characters, known) = task.characters();
+                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(characters))];
+                (About::Masked { known }, parts)
+            }
+            Made::Next(task) => {
+                let Alphabet::Characters(known) = task.alphabet() else {
+                    return Err(io::ErrorKind::Unsupported.into());
+                };
+                let known = known.iter().collect();
+                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(task.tokens()))];
+                (About::Next { known }, parts)
+            }
+            Made::Series(task) => {
+                let (about, numbers) = task.own();
+                let columns = numbers.columns.iter().map(Vec::as_slice).collect();
+                let mut parts = vec![("values".to_string(), 8, Numbers::Real(columns))];
+                let times = numbers.times.map(|times| Numbers::Real(vec![times]));
+                parts.extend(times.map(|times| ("times".to_string(), 8, times)));
+                let classes = numbers.classes.map(Numbers::Indices);
+                parts.extend(classes.map(|classes| ("classes".to_string(), 4, classes)));
+                (About::Series(about), parts)
+            }
+            Made::Images(_) => return Err(io::ErrorKind::Unsupported.into()),
+        })
+    }
+}
+
+/// Numbers with their name and the bytes of each.
+type Named<'a> = (String, usize, Numbers<'a>);
+
+fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Named<'_>>) {
+    let sequences = tasks[0].sequences();
+    let mut parts = vec![
+        ("ends".to_string(), 4, Numbers::Short(&sequences.ends)),
+        ("labels".into(), 4, Numbers::Short(&sequences.labels)),
+        ("tokens".into(), 4, Numbers::Stream(&sequences.tokens)),
+    ];
+    if let Some(answers) = &sequences.answers {
+        let lengths = answers.iter().map(|answer| answer.len() as u32).collect();
+        let tokens = answers.iter().flatten().copied().collect();
+        parts.push(("lengths of answers".into(), 4, Numbers::Own(lengths)));
+        parts.push(("answers".into(), 4, Numbers::Own(tokens)));
+    }
+    let measured = tasks[0].measured();
+    if let Some(measured) = measured {
+        let table = Numbers::Real(vec![measured.own().0]);
+        parts.push(("measured".into(), 8, table));
+    }
+    if let Some(since) = &sequences.since {
+        parts.push(("times".into(), 8, Numbers::Real(vec![since])));
+    }
+    let mut folds = Vec::new();
+    for task in tasks {
+        let (division, numbers, train) = task.own();
+        let name = &division.name;
+        parts.push((format!("numbers of {name}"), 4, Numbers::Short(numbers)));
+        parts.push((format!("train of {name}"), 4, Numbers::Indices(train)));
+        folds.push(division.clone());
+    }
+    let labels = tasks[0].labels().to_vec();
+    (About::Rows { labels, folds }, parts)
 }
 
 /// A prepared file that is as it was written.
@@ -391,59 +401,65 @@ impl Prepared {
         Ok(lengths.into_iter().map(of).collect())
     }
 
-    fn task(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
+    /// The task of this name, of rows.
+    fn rows(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
+        let About::Rows { labels, folds } = &self.head.about else {
+            return Err("it holds no rows".into());
+        };
         let short = |number: u64| number as u32;
         let index = |number: u64| number as usize;
+        let classes = labels.len();
+        let fold = folds.iter().position(|fold| fold.name == name);
+        let fold = fold.ok_or_else(|| format!("it has no task `{name}`"))?;
+        let is_measured = folds[fold].scale.is_some();
+        let has_times = folds[fold].times.is_some();
+        let ends = self.numbers("ends", 4, short)?;
+        let of_rows = self.numbers("labels", 4, short)?;
+        let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
+        let answers = match spec.reading.is_answer() {
+            false => None,
+            true => Some(self.answers(classes, numbers.len())?),
+        };
+        let train = self.numbers(&format!("train of {name}"), 4, index)?;
+        let table = match is_measured {
+            false => None,
+            true => Some(self.numbers("measured", 8, f64::from_bits)?),
+        };
+        let since = match has_times {
+            false => None,
+            true => Some(self.numbers("times", 8, f64::from_bits)?),
+        };
+        let (tokens, head) = self.stream("tokens", 4)?;
+        let About::Rows { labels, mut folds } = head.about else {
+            return Err("it holds no rows".into());
+        };
+        if !ends.is_sorted()
+            || ends.last().copied().unwrap_or(0) as usize != tokens.len()
+            || of_rows.len() != ends.len()
+            || of_rows.iter().any(|label| *label as usize >= classes)
+            || since
+                .as_ref()
+                .is_some_and(|since| since.len() != tokens.len())
+        {
+            return Err("its rows and labels do not fit".into());
+        }
+        let sequences = Arc::new(Sequences {
+            ends,
+            labels: of_rows,
+            answers,
+            tokens,
+            since,
+        });
+        let division = folds.swap_remove(fold);
+        let task = Labelled::prepared(
+            sequences, labels, &spec.file, division, numbers, train, table,
+        )?;
+        Ok(Arc::new(task))
+    }
+
+    fn task(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
         match &self.head.about {
-            About::Rows { labels, folds } => {
-                let classes = labels.len();
-                let fold = folds.iter().position(|fold| fold.name == name);
-                let fold = fold.ok_or_else(|| format!("it has no task `{name}`"))?;
-                let is_measured = folds[fold].scale.is_some();
-                let has_times = folds[fold].times.is_some();
-                let ends = self.numbers("ends", 4, short)?;
-                let of_rows = self.numbers("labels", 4, short)?;
-                let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
-                let answers = match spec.reading.is_answer() {
-                    false => None,
-                    true => Some(self.answers(classes, numbers.len())?),
-                };
-                let train = self.numbers(&format!("train of {name}"), 4, index)?;
-                let table = match is_measured {
-                    false => None,
-                    true => Some(self.numbers("measured", 8, f64::from_bits)?),
-                };
-                let since = match has_times {
-                    false => None,
-                    true => Some(self.numbers("times", 8, f64::from_bits)?),
-                };
-                let (tokens, head) = self.stream("tokens", 4)?;
-                let About::Rows { labels, mut folds } = head.about else {
-                    return Err("it holds no rows".into());
-                };
-                if !ends.is_sorted()
-                    || ends.last().copied().unwrap_or(0) as usize != tokens.len()
-                    || of_rows.len() != ends.len()
-                    || of_rows.iter().any(|label| *label as usize >= classes)
-                    || since
-                        .as_ref()
-                        .is_some_and(|since| since.len() != tokens.len())
-                {
-                    return Err("its rows and labels do not fit".into());
-                }
-                let sequences = Arc::new(Sequences {
-                    ends,
-                    labels: of_rows,
-                    answers,
-                    tokens,
-                    since,
-                });
-                let division = folds.swap_remove(fold);
-                let task = Labelled::prepared(
-                    sequences, labels, &spec.file, division, numbers, train, table,
-                )?;
-                Ok(Arc::new(task))
-            }
+            About::Rows { .. } => self.rows(spec, name),
             About::Masked { known } => {
                 let known = *known;
                 let (characters, _) = self.stream("tokens", 2)?;
@@ -465,7 +481,7 @@ impl Prepared {
                 };
                 let classes = match about.labels {
                     None => None,
-                    Some(_) => Some(self.numbers("classes", 4, index)?),
+                    Some(_) => Some(self.numbers("classes", 4, |number| number as usize)?),
                 };
                 let task = Series::prepared(about, values, times, classes, &spec.file)?;
                 Ok(Arc::new(task))

@@ -1,15 +1,8 @@
 //! What the cells of a column of a series are.
 
 use super::super::dates::Seen;
-use super::super::numbers::finite;
+use super::super::numbers::{finite, is_missing};
 use super::super::quote::shorten;
-
-/// How a missing value is written.
-const MISSING: [&str; 8] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a"];
-
-pub(super) fn is_missing(cell: &str) -> bool {
-    MISSING.contains(&cell.to_ascii_lowercase().as_str())
-}
 
 /// The number that a cell holds, with a decimal comma or a decimal point.
 pub(super) fn number(cell: &str, has_comma: bool) -> Option<f64> {

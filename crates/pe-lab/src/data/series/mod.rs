@@ -16,6 +16,7 @@ mod column;
 mod long;
 mod predict;
 mod rows;
+mod scale;
 mod table;
 mod task;
 #[cfg(test)]
@@ -32,8 +33,8 @@ use super::error::{Problem, SHOWN};
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use super::times::{as_positions, steps_of};
+use scale::is_forecast;
 use table::{How, Table, Target};
-use task::is_forecast;
 
 use crate::task::Task;
 

@@ -6,9 +6,10 @@ use super::super::csv::ranges;
 use super::super::dates::{Clock, SUCH_AS, Seen};
 use super::super::error::{BadLine, Problem, SHOWN};
 use super::super::limits::{MAX_CLASSES, MAX_ROWS};
+use super::super::numbers::is_missing;
 use super::super::quote::{grouped, shorten};
 use super::super::reading::Reading;
-use super::column::{Column, is_missing, number};
+use super::column::{Column, number};
 use super::rows::{Form, Rows};
 use super::time::{Survey, Time, cell, found_time, has};
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::epochs::steps;
 use super::super::limits::NAME;
-use super::super::numbers::{or_one, standard};
 use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::super::times::{middle, steps_of};
+use super::scale::{is_forecast, scale};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
 use crate::task::{Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows};
@@ -328,10 +328,6 @@ pub(super) fn training_steps(rows: usize) -> usize {
     steps(rows).max(LEAST_STEPS)
 }
 
-pub(super) fn is_forecast(table: &Table) -> bool {
-    table.to_predict == Target::Next
-}
-
 fn about(table: &Table) -> String {
     match &table.to_predict {
         Target::Next => format!("your data: the next value of {}", shorten(&table.target)),
@@ -341,26 +337,6 @@ fn about(table: &Table) -> String {
             shorten(&table.target)
         ),
     }
-}
-
-/// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.
-fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
-    let of = |(column, numbers): (usize, &Vec<f64>)| {
-        let train = &numbers[..to_train];
-        if column == 0 && is_forecast(table) {
-            // Differences from the last number of a window, as a model reads them.
-            let (mut squares, mut count) = (0.0, 0_usize);
-            for (last, number) in train.iter().enumerate() {
-                for before in &train[last.saturating_sub(window - 1)..last] {
-                    squares += (before - number).powi(2);
-                    count += 1;
-                }
-            }
-            return (0.0, or_one((squares / count.max(1) as f64).sqrt()));
-        }
-        standard(train)
-    };
-    table.values.iter().enumerate().map(of).collect()
 }
 
 impl Windows for Series {

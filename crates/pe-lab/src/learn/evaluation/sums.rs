@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes};
+use super::scores::{DEPTHS, DepthScore, Keep, LengthScore, PositionScore, RowOutcomes};
 use crate::task::{Measure, Readout, Sample, Task};
 
 /// The mean of several scores on one test set.

@@ -1,8 +1,11 @@
 //! Files of a study or a training that were edited or damaged, two processes at one folder, and names that a terminal
 //! would obey.
 
+#[path = "../common/mod.rs"]
 mod common;
+#[path = "../rows/mod.rs"]
 mod rows;
+mod trainings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -195,34 +198,6 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
     assert_eq!(report(&out).0, 0);
 }
 
-#[test]
-fn a_study_that_no_plan_makes_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let (out, _) = finished(folder.path());
-    let file = out.join("study.json");
-    let whole = fs::read(&file).unwrap();
-    for (field, name, value, said) in WRONG {
-        edit(&file, |spec| spec[field][name] = value());
-        let (code, _, stderr) = report(&out);
-        assert_eq!(code, 2, "{field}.{name}: {stderr}");
-        assert!(stderr.contains(said), "{field}.{name}: {stderr}");
-        fs::write(&file, &whole).unwrap();
-    }
-    edit(&file, |spec| spec["tasks"][0]["steps"] = json!(1u64 << 63));
-    let (code, _, stderr) = report(&out);
-    assert!(
-        code == 2 && stderr.contains("9223372036854775808 steps"),
-        "{stderr}"
-    );
-    fs::write(&file, &whole).unwrap();
-    edit(&file, |spec| spec["schemes"] = json!(["none", "none"]));
-    let (code, _, stderr) = report(&out);
-    assert!(
-        code == 2 && stderr.contains("`none` is named twice"),
-        "{stderr}"
-    );
-}
-
 type Wrong = (&'static str, &'static str, fn() -> Value, &'static str);
 
 /// What is wrong with a model or a recipe, and what is said about it.
@@ -257,175 +232,29 @@ const WRONG: [Wrong; 7] = [
 ];
 
 #[test]
-fn a_training_that_this_program_did_not_start_is_refused() {
+fn a_study_that_no_plan_makes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
-    let (code, _, stderr) = training(&out, "3");
-    assert_eq!(code, 0, "{stderr}");
-    fs::remove_file(out.join("result.json")).unwrap();
-    let file = out.join("spec.json");
+    let (out, _) = finished(folder.path());
+    let file = out.join("study.json");
     let whole = fs::read(&file).unwrap();
-    let refused = |said: &str| {
-        let (code, stdout, stderr) = resume(&out);
-        assert_eq!(code, 2, "{said}: {stderr}");
-        assert!(stderr.contains(said), "{said}: {stderr}");
-        assert!(
-            stderr.contains("spec.json") && stdout.is_empty(),
-            "{stderr}"
-        );
-        fs::write(&file, &whole).unwrap();
-    };
     for (field, name, value, said) in WRONG {
         edit(&file, |spec| spec[field][name] = value());
-        refused(said);
-    }
-    edit(&file, |spec| spec["steps"] = json!(1u64 << 63));
-    refused("9223372036854775808 steps");
-    edit(&file, |spec| spec["device"] = json!("abacus"));
-    refused("no device `abacus`");
-    // A table of a size that the scheme does not have on this task.
-    edit(&file, |spec| spec["scheme"]["name"] = json!("none"));
-    refused("its scheme is not what `none` is");
-    edit(&file, |spec| spec["scheme"]["name"] = json!("../x"));
-    refused("no scheme `../x`");
-    let (code, _, stderr) = resume(&out);
-    assert_eq!(code, 0, "{stderr}");
-}
-
-#[test]
-fn a_damaged_checkpoint_changes_no_result() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
-    let (code, _, stderr) = training(&out, "60");
-    assert_eq!(code, 0, "{stderr}");
-    let measured = || {
-        let mut result = json(&out.join("result.json"));
-        result["outcome"]["finished"]["timing"].take();
-        result["digest"].take();
-        result
-    };
-    let unbroken = measured();
-    let checkpoint = |name: &str| out.join("checkpoint").join(name);
-    let again = |said: &str| {
-        fs::remove_file(out.join("result.json")).unwrap();
-        let (code, _, stderr) = resume(&out);
-        assert_eq!(code, 0, "{stderr}");
-        assert!(stderr.contains(said), "{stderr}");
-        assert_eq!(measured(), unbroken, "{said}");
-    };
-    again("from step 50 on");
-    // One bit of a weight: the file can still be read as one.
-    for name in ["model-1.bpk", "optim-1.bpk"] {
-        let mut bytes = fs::read(checkpoint(name)).unwrap();
-        let last = bytes.len() - 9;
-        bytes[last] ^= 1;
-        fs::write(checkpoint(name), bytes).unwrap();
-        again("the checkpoint of step 50 is not whole");
-    }
-    // A loss of before the checkpoint, which is in the result.
-    let losses = out.join("losses.json");
-    edit(&losses, |losses| losses["training"][3] = json!(0.5));
-    again("the checkpoint of step 50 is not whole");
-    fs::remove_file(checkpoint("optim-1.sha256")).unwrap();
-    again("the checkpoint of step 50 is not whole");
-}
-
-#[test]
-fn the_weights_of_a_winner_are_those_that_were_trained() {
-    type Change = fn(&mut Vec<u8>);
-
-    let folder = tempfile::tempdir().unwrap();
-    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
-    rows::write_rows(&rows);
-    let (code, _, stderr) = common::ended(&mut rows::of_data(&rows, &out));
-    assert_eq!(code, 0, "{stderr}");
-    let predict = || {
-        common::ended(
-            common::lab()
-                .arg("predict")
-                .arg(&rows)
-                .arg("--study")
-                .arg(&out),
-        )
-    };
-    assert_eq!(predict().0, 0);
-    let changes: [(&str, &str, Change); 2] = [
-        ("winner.bpk", "does not hold the weights", |bytes| {
-            let last = bytes.len() - 9;
-            bytes[last] ^= 1;
-        }),
-        ("winner.json", "not as it was written", |bytes| {
-            let text = String::from_utf8(bytes.clone()).unwrap();
-            let other = text.replace("\"heads\": 4", "\"heads\": 0");
-            assert_ne!(other, text);
-            *bytes = other.into_bytes();
-        }),
-    ];
-    for (name, said, change) in changes {
-        let file = out.join(name);
-        let whole = fs::read(&file).unwrap();
-        let mut bytes = whole.clone();
-        change(&mut bytes);
-        fs::write(&file, &bytes).unwrap();
-        let (code, stdout, stderr) = predict();
-        assert!(code == 1 && stdout.is_empty(), "{stdout} {stderr}");
-        assert!(stderr.contains(name) && stderr.contains(said), "{stderr}");
-        fs::write(&file, whole).unwrap();
-    }
-    // One byte of the weights of the trial that won, before they are copied.
-    let trial = out.join("trials/data-none-1");
-    let merge = || {
-        let whole = folder.path().join("whole");
-        common::ended(common::lab().arg("merge").arg(&out).arg("--out").arg(whole))
-    };
-    let file = trial.join("weights.bpk");
-    let whole = fs::read(&file).unwrap();
-    let kept = fs::read(out.join("winner.bpk")).unwrap();
-    assert_eq!(whole, kept);
-    for place in [0, whole.len() / 2, whole.len() - 1] {
-        let mut bytes = whole.clone();
-        bytes[place] ^= 1;
-        fs::write(&file, bytes).unwrap();
-        for (code, _, stderr) in [report(&out), merge()] {
-            assert_eq!(code, 1, "{place}: {stderr}");
-            let named =
-                stderr.contains("data-none-1/result.json") && stderr.contains("weights.bpk");
-            assert!(named, "{place}: {stderr}");
-            assert!(
-                stderr.contains("it is not as it was written"),
-                "{place}: {stderr}"
-            );
-        }
-    }
-    // A link.
-    fs::remove_file(&file).unwrap();
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
         let (code, _, stderr) = report(&out);
-        assert!(code == 1 && stderr.contains("is no file"), "{stderr}");
-        fs::remove_file(&file).unwrap();
+        assert_eq!(code, 2, "{field}.{name}: {stderr}");
+        assert!(stderr.contains(said), "{field}.{name}: {stderr}");
+        fs::write(&file, &whole).unwrap();
     }
-    // Without its result the trial is run again, as the message says.
-    fs::write(&file, &kept[..kept.len() / 2]).unwrap();
-    fs::remove_file(trial.join("result.json")).unwrap();
-    let (code, _, stderr) = common::ended(rows::of_data(&rows, &out).arg("--quiet"));
-    assert_eq!(code, 0, "{stderr}");
-    assert_eq!((predict().0, merge().0, report(&out).0), (0, 0, 0));
-    // Without the weights the winner still names them, so that no others can take their place.
-    fs::remove_file(&file).unwrap();
-    fs::write(out.join("winner.bpk"), &kept).unwrap();
-    assert_eq!(report(&out).0, 0);
-    let (code, _, stderr) = predict();
-    assert!(code == 1 && stderr.contains("winner.bpk"), "{stderr}");
-    // One of a version without digests, which somebody edited.
-    edit(&out.join("winner.json"), |winner| {
-        winner.as_object_mut().unwrap().remove("digest").unwrap();
-        winner["model"]["heads"] = json!(0);
-    });
-    let (code, _, stderr) = predict();
+    edit(&file, |spec| spec["tasks"][0]["steps"] = json!(1u64 << 63));
+    let (code, _, stderr) = report(&out);
     assert!(
-        code == 1 && stderr.contains("no trial of this study"),
+        code == 2 && stderr.contains("9223372036854775808 steps"),
+        "{stderr}"
+    );
+    fs::write(&file, &whole).unwrap();
+    edit(&file, |spec| spec["schemes"] = json!(["none", "none"]));
+    let (code, _, stderr) = report(&out);
+    assert!(
+        code == 2 && stderr.contains("`none` is named twice"),
         "{stderr}"
     );
 }
@@ -598,49 +427,4 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
     let (code, _, stderr) = common::ended(&mut rows::of_data(&file, &out));
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(report(&out).0, 0);
-}
-
-/// A terminal of the largest size that there is.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_training_in_a_huge_terminal_shows_its_losses() {
-    use std::io::Read;
-    use std::os::fd::{FromRawFd, OwnedFd};
-
-    let size = libc::winsize {
-        ws_row: u16::MAX,
-        ws_col: u16::MAX,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    let (mut ours, mut theirs) = (0, 0);
-    // SAFETY: the call writes two descriptors to the two integers, and reads the size.
-    let opened = unsafe {
-        libc::openpty(
-            &mut ours,
-            &mut theirs,
-            std::ptr::null_mut(),
-            std::ptr::null(),
-            &size,
-        )
-    };
-    assert_eq!(opened, 0);
-    // SAFETY: both are open, and nobody else has them.
-    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = common::lab();
-    command
-        .args(["train", "--steps", "3", "--out"])
-        .arg(folder.path().join("t"));
-    command.env("TERM", "xterm");
-    command.stderr(theirs.try_clone().unwrap()).stdout(theirs);
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut said = Vec::new();
-    // The end of a terminal is an error.
-    let _ = fs::File::from(ours).read_to_end(&mut said);
-    assert!(child.wait().unwrap().success());
-    let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("step      3 of 3  loss "));
-    assert!(said.contains("3 of 3 steps"), "there is a bar");
 }

@@ -1,0 +1,250 @@
+//! Which columns and keys hold the label and the tokens.
+
+use super::*;
+
+/// A table with a column of row numbers, one of words, and a label that is called otherwise.
+fn reviews() -> String {
+    let rows = (0..40).map(|i| {
+        let label = ["good", "bad"][i % 2];
+        format!(
+            "{},2024-01-{:02},{label} it is so {},{label}\n",
+            100 + i,
+            1 + i % 28,
+            i % 5
+        )
+    });
+    format!("id,date,text,Class\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
+    let label = |name: &str| Reading {
+        label: Some(name.into()),
+        ..Reading::default()
+    };
+    assert_says(
+        &refused("a.csv", reviews()),
+        &[
+            "no columns of the header (line 1) are called `label`",
+            "--label Class",
+        ],
+    );
+    assert_says(
+        &refused_as("a.csv", reviews(), label("Class")),
+        &[
+            "`id` sounds like no token",
+            "`date` sounds like no token",
+            "`text` holds several words beside other columns",
+            "--text text (the words of one column), or --columns A,B",
+            "--tokens cells, words or characters",
+        ],
+    );
+    let text = Reading {
+        text: Some("text".into()),
+        ..label("class")
+    };
+    let data = load_as("a.csv", reviews(), text.clone()).unwrap();
+    assert_eq!(
+        shown_row(&data, 2),
+        "BOS bad it is so 1 EOS (5 tokens), label `bad`"
+    );
+    assert_says(
+        &data.describe().join("\n"),
+        &[
+            "label from column `Class`; tokens from column `text`; a token is a word",
+            "columns not read: `id`, `date`",
+        ],
+    );
+    let characters = Reading {
+        tokens: Some(TokenKind::Characters),
+        ..text
+    };
+    let data = load_as("a.csv", reviews(), characters).unwrap();
+    assert_says(&shown_row(&data, 1), &["BOS g o o d \u{2423} i t"]);
+    // A column of row numbers without a telling name.
+    let numbers = (0..40).map(|i| format!("r{i},{},{},{}\n", i % 3, i % 5, i % 2));
+    let numbers = format!("row,a,b,label\n{}", numbers.collect::<String>());
+    assert_says(
+        &refused("a.csv", &numbers),
+        &["`row` differs in every row, as the name of a row does"],
+    );
+    let columns = |names: &[&str]| Reading {
+        columns: Some(names.iter().map(|name| name.to_string()).collect()),
+        ..Reading::default()
+    };
+    let data = load_as("a.csv", &numbers, columns(&["b", "a"])).unwrap();
+    assert_eq!(shown_row(&data, 2), "BOS 1 1 EOS (2 tokens), label `1`");
+    let data = load_as("a.csv", &numbers, columns(&["a..b"])).unwrap();
+    assert_says(&data.describe().join("\n"), &["columns not read: `row`"]);
+    for (named, said) in [
+        (
+            columns(&["c"]),
+            "--columns names `c`, and there is no such column; the columns are: `row`",
+        ),
+        (columns(&["b..a"]), "`b` comes after `a` in the file"),
+        (
+            columns(&["label"]),
+            "--columns names `label`, which is the column of the label",
+        ),
+        (
+            label("klass"),
+            "--label names `klass`, and there is no such column",
+        ),
+        (
+            label("2"),
+            "if the first line is a row like the others, say --no-header",
+        ),
+    ] {
+        assert_says(&refused_as("a.csv", &numbers, named), &[said]);
+    }
+}
+
+#[test]
+fn tables_of_other_names_delimiters_and_headers_are_read_or_answered_with_the_flag() {
+    let rows = csv_of(&rows(40));
+    let plain = everything(&good("a.csv", &rows));
+    for (name, text) in [
+        ("a.tsv", rows.replace(',', "\t")),
+        ("a.csv", rows.replace(',', ";")),
+        ("a.csv", rows.replace(',', "|")),
+        ("a.csv", rows.replace(',', "\t")),
+        ("a.csv", rows.replacen("label", "Label", 1)),
+        ("a.data", rows.replacen("label", "LABEL", 1)),
+    ] {
+        assert_eq!(everything(&good(name, &text)), plain, "{name}: {text:.30}");
+    }
+    // Between tabs a quote is a character like any other.
+    let quoted = format!("{}x\t\"first_x then n0 and more\n", rows.replace(',', "\t"));
+    good("a.tsv", quoted);
+    // Without a header, and under the name of a plain text.
+    let bare = rows.replacen("label,text\n", "", 1);
+    let no_header = Reading {
+        no_header: true,
+        ..Reading::default()
+    };
+    assert_says(
+        &refused_as("a.csv", &bare, no_header.clone()),
+        &["the columns are called 1 to 2", "--label 2"],
+    );
+    let first = Reading {
+        label: Some("1".into()),
+        ..no_header
+    };
+    for name in ["a.csv", "a.txt", "a.log", "a"] {
+        let data = load_as(name, &bare, first.clone()).unwrap();
+        assert_eq!(everything(&data), plain, "{name}");
+    }
+    let delimiter = |delimiter| Reading {
+        delimiter: Some(delimiter),
+        ..Reading::default()
+    };
+    let bars = load_as("a.csv", rows.replace(',', "#"), delimiter('#')).unwrap();
+    assert_eq!(everything(&bars), plain);
+    assert_says(
+        &refused_as("a.csv", &rows, delimiter('é')),
+        &["one ASCII character"],
+    );
+    assert_says(&refused("a.json", "[]"), &["one object per line", ".jsonl"]);
+    // A log is plain text, and what is about rows is refused for it.
+    let log = "12:00 started\n12:01 stopped\n".repeat(100);
+    let characters = Reading {
+        tokens: Some(TokenKind::Characters),
+        ..Reading::default()
+    };
+    good("a.log", &log);
+    assert_says(
+        &refused_as("a.log", &log, characters),
+        &[
+            "--tokens is for a text of which the next token is predicted",
+            "--objective masked",
+        ],
+    );
+}
+
+#[test]
+fn other_keys_of_json_are_understood_or_named() {
+    let lines = |label: &str, key: &str, sequence: fn(usize) -> String| -> String {
+        let line = |i| {
+            format!(
+                "{{\"id\": {i}, \"{label}\": {}, \"{key}\": {}}}\n",
+                i % 2,
+                sequence(i)
+            )
+        };
+        (0..40).map(line).collect()
+    };
+    let list = |i: usize| format!("[101, {}, {}, 102]", i % 7, i % 5);
+    let words = |i: usize| format!("\"so {} is {}\"", i % 7, i % 5);
+    let ids = good("a.jsonl", lines("label", "input_ids", list));
+    assert_eq!(
+        shown_row(&ids, 2),
+        "BOS 101 1 1 102 EOS (4 tokens), label `1`"
+    );
+    assert_says(
+        &ids.describe().join("\n"),
+        &[
+            "label from key `label`; tokens from `input_ids`",
+            "keys not read: `id`",
+        ],
+    );
+    let sentence = good("a.jsonl", lines("label", "sentence", words));
+    assert_eq!(
+        shown_row(&sentence, 2),
+        "BOS so 1 is 1 EOS (4 tokens), label `1`"
+    );
+    assert_says(
+        &refused("a.jsonl", lines("label", "review", words)),
+        &[
+            "no key is called `tokens`, `input_ids`, `text`, `sentence`",
+            "`id`, `review`",
+            "--text KEY",
+        ],
+    );
+    assert_says(
+        &refused("a.jsonl", lines("stars", "text", words)),
+        &["no key is called `label`", "`id`, `stars`", "--label KEY"],
+    );
+    let named = |label: &str, text: &str| Reading {
+        label: Some(label.into()),
+        text: Some(text.into()),
+        ..Reading::default()
+    };
+    for sequence in [list, words] {
+        let text = lines("stars", "review", sequence);
+        load_as("a.jsonl", text, named("stars", "review")).unwrap();
+    }
+    let both = lines("label", "text", words).replace("\"id\": ", "\"tokens\": [1, 2], \"id\": ");
+    assert_says(
+        &refused("a.jsonl", &both),
+        &["has both `tokens` and `text`", "--text tokens"],
+    );
+    load_as("a.jsonl", &both, named("label", "text")).unwrap();
+    let header = Reading {
+        no_header: true,
+        ..Reading::default()
+    };
+    assert_says(
+        &refused_as("a.jsonl", both, header),
+        &["--no-header is for tables"],
+    );
+}
+
+#[test]
+fn a_header_needs_one_label_and_tokens() {
+    let header = |line: &str| refused("a.csv", format!("\n{line}\nx,a b\n"));
+    assert_says(
+        &header("text,class"),
+        &["no columns of the header (line 2)", "`text`, `class`"],
+    );
+    assert_says(&header("label,text,label"), &["2 columns of the header"]);
+    assert_says(
+        &header("label"),
+        &["line 2, `label`, is no header: it has 1 cell"],
+    );
+    assert_says(
+        &refused("a.csv", "label\nx\ny\n"),
+        &["no column beside `label`", "--delimiter tab"],
+    );
+    assert_says(&header("a,b,c,d,e,f,g,h,i,j"), &["`h`, and 2 more"]);
+    good("a.csv", csv_of(&rows(40)).replacen("label", " label ", 1));
+}

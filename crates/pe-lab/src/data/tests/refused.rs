@@ -1,0 +1,353 @@
+//! Files and lines that cannot be used are named with what is wrong.
+
+use super::*;
+
+#[test]
+fn a_file_that_is_none_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let says = |path: &Path, parts: &[&str]| {
+        let message = DataTask::load(path).err().unwrap().to_string();
+        assert!(
+            message.starts_with(&path.display().to_string()),
+            "{message}"
+        );
+        assert_says(&message, parts);
+    };
+    says(
+        &folder.path().join("no.csv"),
+        &["cannot be read", "check the path"],
+    );
+    says(
+        folder.path(),
+        &["holds no folder; it takes one folder for each class"],
+    );
+    let names = [".csv", ".jsonl", ".ndjson", ".txt"];
+    assert_says(&refused("a.xlsx", "x"), &names);
+    assert_says(&refused("data", "x"), &names);
+    let large = folder.path().join("large.csv");
+    let file = File::create(&large).unwrap();
+    file.set_len(MAX_BYTES + 1).unwrap(); // a sparse file: nothing is written
+    says(&large, &["268,435,457 bytes", "268,435,456"]);
+}
+
+/// Each of these took gigabytes before it was refused.
+#[test]
+fn lines_columns_and_different_tokens_have_bounds() {
+    let header = "label,".repeat(40 << 20);
+    assert_says(
+        &refused("a.csv", &header),
+        &["line 1 has 251,658,240 bytes", "16,777,216"],
+    );
+    let long = format!("{{\"label\": 1, \"text\": [{}", "0,".repeat(MAX_LINE));
+    assert_says(
+        &refused("a.jsonl", format!("{{}}\n{long}")),
+        &["line 2 has 33,554,4", "16,777,216"],
+    );
+    let columns = |count: usize| format!("label{}\nx,1\n", ",c".repeat(count - 1));
+    assert_says(
+        &refused("a.csv", columns(MAX_COLUMNS + 1)),
+        &["line 1 has 10,001 columns, more than 10,000"],
+    );
+    assert!(!refused("a.csv", columns(MAX_COLUMNS)).contains("columns, more than"));
+    assert!(refused("a.csv", "x".repeat(MAX_LINE)).contains("no columns of the header"));
+    // 400 different tokens in a row.
+    let row = |row: usize| {
+        let tokens = (0..400).map(|token| format!(" {:x}", row * 400 + token));
+        format!("{},{}\n", row % 2, tokens.collect::<String>())
+    };
+    let text: String = (0..MAX_WORDS / 400 + 2).map(row).collect();
+    assert_says(
+        &refused("a.csv", format!("label,text\n{text}")),
+        &[
+            "more than 4,000,000 different tokens up to line 10,003",
+            "--tokens characters",
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_grows_in_utf_8_is_cut() {
+    let long = "\u{fffd}".repeat(251);
+    let cut = short_enough(format!("{long}.csv"));
+    assert_eq!(cut, format!("{}.csv", "\u{fffd}".repeat(83)));
+    assert_eq!(short_enough(long).len(), 255);
+    for name in ["a.csv", "", "x", &"y".repeat(255)] {
+        assert_eq!(short_enough(name.to_string()), name);
+    }
+    assert_eq!(short_enough(format!("a.{}", "z".repeat(300))).len(), 255);
+}
+
+#[test]
+fn a_file_with_nothing_in_it_is_refused() {
+    for name in ["a.csv", "a.jsonl", "a.txt"] {
+        for content in ["", "\n\r\n \n", "\u{feff}"] {
+            assert_eq!(refused(name, content), format!("{name}: is empty"));
+        }
+    }
+    for header in ["label,text", "label,text\n", "label,text\r\n\r\n"] {
+        assert_says(
+            &refused("a.csv", header),
+            &["no row of data", "at least 20"],
+        );
+    }
+}
+
+#[test]
+fn bad_rows_are_listed_with_their_lines_up_to_five() {
+    let mut text = csv_of(&rows(20));
+    text.push_str("\n\n,no label\nx,\nx,a,b\ny,  \n \n,\nx,a b\n,1\n,2\n");
+    let message = refused("a.csv", &text);
+    assert_eq!(
+        message,
+        "a.csv: 7 bad lines\n  \
+         line 24: has no label; write one, or delete the row\n  \
+         line 25: has no tokens beside the label `x`; write some, or delete the row\n  \
+         line 26: 3 fields, but the header has 2; the first one too many is `b`; put a field \
+         that holds a comma in double quotes\n  \
+         line 27: has no tokens beside the label `y`; write some, or delete the row\n  \
+         line 29: has no label; write one, or delete the row\n  \
+         and 2 more\n\
+         To leave them out, say --skip-bad 7"
+    );
+    // Lines are counted alike with Windows line ends, and after rows of several lines.
+    assert_eq!(refused("a.csv", text.replace('\n', "\r\n")), message);
+    let text = csv_of(&rows(20)) + "x,\"a\nb\nc\"\n,d\n";
+    assert_says(
+        &refused("a.csv", text),
+        &["1 bad line\n", "line 25: has no label"],
+    );
+}
+
+#[test]
+fn a_quote_that_is_not_closed_swallows_no_row_in_silence() {
+    let text = csv_of(&rows(20)) + "x,\"a b\ny,c d\ny,e f\n";
+    assert_says(
+        &refused("a.csv", text),
+        &[
+            "line 22: a double quote is not closed",
+            "goes on to line 24",
+        ],
+    );
+    // A closed one with a blank behind it is a row of two lines.
+    for row in ["x,\"p\nq\" \n", "\"x\" ,\"p\nq\"\n"] {
+        let text = csv_of(&rows(20)) + row;
+        assert_eq!(
+            good("a.csv", text).describe()[0],
+            "21 rows of labelled sequences"
+        );
+    }
+    // Two quotes that are not closed are as many as one that is.
+    let text = csv_of(&rows(20)) + "x,\"hello\ny,\"world\ny,e f\n";
+    assert_says(
+        &refused("a.csv", text),
+        &[
+            "line 22: a double quote is not closed",
+            "goes on to line 23",
+        ],
+    );
+}
+
+#[test]
+fn bad_json_is_listed_with_line_and_column() {
+    let good_lines: String = rows(30)
+        .iter()
+        .map(|(label, tokens)| {
+            format!(
+                "{{\"label\":\"{label}\",\"text\":\"{}\"}}\n",
+                tokens.join(" ")
+            )
+        })
+        .collect();
+    let says = |line: &str, parts: &[&str]| {
+        let message = refused("a.jsonl", format!("{good_lines}\n{line}\n"));
+        assert_says(&message, &["1 bad line\n  line 32: "]);
+        assert_says(&message, parts);
+    };
+    says(
+        r#"{"label": "x", "tokens": ["a"}"#,
+        &["column 30", r#"{"label": "x", "tokens": ["a", "b"]}"#],
+    );
+    says(r#"["x", ["a"]]"#, &["`[\"x\", [\"a\"]]` is no JSON object"]);
+    says(r#"{"tokens": ["a"]}"#, &["has no label"]);
+    says(r#"{"label": null, "tokens": ["a"]}"#, &["has no label"]);
+    says(r#"{"label": " ", "tokens": ["a"]}"#, &["has no label"]);
+    says(
+        r#"{"label": "x", "label": "y", "text": "a"}"#,
+        &["duplicate field `label`"],
+    );
+    says(
+        r#"{"label": ["x"], "text": "a"}"#,
+        &["`label` is a list, expected a string, a number, true or false"],
+    );
+    says(r#"{"label": "x"}"#, &["has no tokens beside the label `x`"]);
+    says(r#"{"label": "x", "tokens": []}"#, &["has no tokens"]);
+    says(
+        r#"{"label": "x", "text": 3}"#,
+        &["invalid type: integer `3`, expected a string"],
+    );
+    says(
+        r#"{"label": "x", "tokens": "a b"}"#,
+        &["expected a list of tokens"],
+    );
+    says(
+        r#"{"label": "x", "tokens": ["a", null]}"#,
+        &["null, expected a token"],
+    );
+    says(
+        r#"{"label": "x", "tokens": ["a", true]}"#,
+        &["boolean `true`, expected a token"],
+    );
+    says(
+        r#"{"label": "x", "tokens": ["a", ["b"]]}"#,
+        &["list, expected a token"],
+    );
+    says(
+        r#"{"label": "x", "tokens": ["a", ""]}"#,
+        &["token 2 is empty"],
+    );
+    says(
+        r#"{"label": "x", "tokens": ["a"], "text": "a"}"#,
+        &["both `tokens` and `text`"],
+    );
+}
+
+#[test]
+fn a_byte_that_is_not_utf8_is_found_on_its_line() {
+    let mut csv = csv_of(&rows(30)).into_bytes();
+    csv.extend(b"x,caf\xe9 a\ny,\xffb\n");
+    let message = refused("a.csv", &csv);
+    assert_says(
+        &message,
+        &[
+            "2 bad lines",
+            "line 32: byte 6 of the line, 0xe9, is not UTF-8; save the file as UTF-8",
+            "line 33: byte 3 of the line, 0xff",
+        ],
+    );
+    for name in ["a.jsonl", "a.txt"] {
+        assert_says(&refused(name, &csv), &["line 32: byte 6"]);
+    }
+    assert_says(&refused("a.csv", b"\xff\xfel\0a\0"), &["UTF-16", "UTF-8"]);
+}
+
+#[test]
+fn a_line_of_a_million_characters_is_an_error_in_a_few_words() {
+    let many = "ab ".repeat(350_000);
+    let one = "a".repeat(1_000_000);
+    let csv = |text: &str| refused("a.csv", csv_of(&rows(30)) + "x," + text + "\n");
+    let message = csv(&many);
+    assert!(message.len() < 400, "{} bytes", message.len());
+    assert_says(
+        &message,
+        &[
+            "line 32: a sequence of 350,000 tokens",
+            "at most 512",
+            "square of the length",
+        ],
+    );
+    let message = csv(&one);
+    assert!(message.len() < 400, "{} bytes", message.len());
+    assert_says(
+        &message,
+        &[
+            "line 32: `aaaa",
+            "…` is one label or token of more than 1,000",
+        ],
+    );
+    let tokens = format!(r#"{{"label": 1, "tokens": [{}1]}}"#, "1,".repeat(499_999));
+    assert_says(
+        &refused("a.jsonl", tokens),
+        &["line 1: a sequence of 500,000 tokens"],
+    );
+    let text = format!(r#"{{"label": 1, "text": "{many}"}}"#);
+    assert_says(
+        &refused("a.jsonl", text),
+        &["line 1: a sequence of 350,000 tokens"],
+    );
+    let deep = format!(r#"{{"label": 1, "x": {}"#, "[".repeat(1_000_000));
+    assert_says(
+        &refused("a.jsonl", deep),
+        &["line 1: EOF while parsing a list (column 1000018 of"],
+    );
+    // The longest sequence there may be is one.
+    good(
+        "a.csv",
+        csv_of(&rows(30)) + "x," + &"ab ".repeat(512) + "\n",
+    );
+    // A text may be all on one line.
+    good("a.txt", "abc ".repeat(250_000));
+}
+
+#[test]
+fn too_few_rows_one_class_and_too_many_are_refused() {
+    assert_says(
+        &refused("a.csv", csv_of(&rows(19))),
+        &["has 19 rows", "at least 20"],
+    );
+    good("a.csv", csv_of(&rows(20)));
+    let mut one = rows(25);
+    one.iter_mut().for_each(|row| row.0 = "same");
+    assert_says(
+        &refused("a.csv", csv_of(&one)),
+        &["all 25 rows have the label `same`"],
+    );
+    let numbers: String = (0..2002)
+        .map(|row| format!("{},a b {row}\n", row / 2))
+        .collect();
+    assert_says(
+        &refused("a.csv", format!("label,text\n{numbers}")),
+        &["has 1,001 different labels, more than 1,000"],
+    );
+    let rest = numbers
+        .rsplit_once("1000,")
+        .unwrap()
+        .0
+        .rsplit_once("1000,")
+        .unwrap()
+        .0;
+    assert_eq!(
+        good("a.csv", format!("label,text\n{rest}"))
+            .task()
+            .classes(),
+        1000
+    );
+}
+
+#[test]
+fn a_class_that_cannot_be_on_both_sides_is_named() {
+    let text = csv_of(&rows(30)) + "rare,a b\ntwin,c d\ntwin,c d\nalso,first_x then n0\n";
+    assert_eq!(
+        refused("a.csv", text),
+        "a.csv: every label needs two different sequences, one to train on and one to test on; \
+         add rows for these, or leave them out\n  \
+         `also`: 1 row, 0 sequences of its own\n  \
+         `rare`: 1 row, 1 sequence of its own\n  \
+         `twin`: 2 rows, 1 sequence of its own"
+    );
+}
+
+#[test]
+fn sequences_of_one_token_have_no_order() {
+    let text: String = (0..30).map(|row| format!("{},w{row}\n", row % 2)).collect();
+    assert_says(
+        &refused("a.csv", format!("label,text\n{text}")),
+        &[
+            "30 of 30 rows have only one token",
+            "separate tokens by spaces",
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_says_too_little_is_refused() {
+    assert_says(
+        &refused("a.txt", "ab ".repeat(666)),
+        &["has 1998 characters", "at least 2,000"],
+    );
+    for text in ["a".repeat(3000), "ab".repeat(2000) + &"c".repeat(1000)] {
+        assert_says(
+            &refused("a.txt", text),
+            &["nothing is left to guess", "length 32"],
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! What a model learns of a file, and predicts.
+
+use super::*;
+
+/// What a model has learned is what `predict` says: on its own test rows it is right as often as its score.
+#[test]
+fn predictions_are_those_of_the_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, test) = (folder.path().join("a.csv"), folder.path().join("b.csv"));
+    let (out, text) = (folder.path().join("out"), rows_told_apart_by_order_alone());
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    let some = |lines: &[&str]| format!("label,text\n{}\n", lines.join("\n"));
+    fs::write(&file, some(&lines[..500])).unwrap();
+    fs::write(&test, some(&lines[500..])).unwrap();
+    let mut command = lab();
+    command.args([
+        "compare",
+        "--schemes",
+        "none,sinusoidal",
+        "--seeds",
+        "1",
+        "--steps",
+        "150",
+        "--quiet",
+        "--json",
+    ]);
+    command
+        .arg("--data")
+        .arg(&file)
+        .arg("--test")
+        .arg(&test)
+        .arg("--out")
+        .arg(&out);
+    let (code, stdout, stderr) = ended(&mut command);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let summary: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(summary["study"]["data"]["test"]["file"], "b.csv");
+    let winner = fs::read_to_string(out.join("winner.json")).unwrap();
+    let winner: serde_json::Value = serde_json::from_str(&winner).unwrap();
+    assert_eq!(winner["scheme"]["name"], "sinusoidal");
+    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&test).arg("--study").arg(&out));
+    assert_eq!(code, 0, "{stderr}");
+    let said = stdout
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).unwrap());
+    let right = said
+        .zip(&lines[500..])
+        .filter(|(said, line)| line.starts_with(said))
+        .count();
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    let scored = csv
+        .lines()
+        .filter(|line| line.starts_with("b.csv (trained on a.csv),sinusoidal,"));
+    let (tested, correct) = scored.fold((0.0, 0.0), |(tested, correct), line| {
+        let cells: Vec<f64> = line
+            .split(',')
+            .map(|cell| cell.parse().unwrap_or(0.0))
+            .collect();
+        (tested + cells[7], correct + cells[7] * cells[8])
+    });
+    assert_eq!(tested, 100.0, "{csv}");
+    assert!((correct - right as f64).abs() < 1e-6, "{correct} {right}");
+    assert!(right > 80, "{right} of 100");
+}
+
+/// Rows of 5 to 10 tokens. The label says whether `a` is before `b`; both are anywhere among other words,
+/// so only positions tell one label from the other.
+fn rows_told_apart_by_order_alone() -> String {
+    let mut rng = generator("data/test/order", 1, 0);
+    let mut text = String::from("label,text\n");
+    for row in 0..600 {
+        let (label, first, second) = [("ab", "a", "b"), ("ba", "b", "a")][row % 2];
+        let noise = rng.random_range(3..=8);
+        let mut tokens: Vec<String> = (0..noise)
+            .map(|_| format!("w{}", rng.random_range(0..5)))
+            .collect();
+        let place = rng.random_range(0..=noise);
+        tokens.insert(place, first.into());
+        let place = rng.random_range(place + 1..=noise + 1);
+        tokens.insert(place, second.into());
+        text.push_str(&format!("{label},{}\n", tokens.join(" ")));
+    }
+    text
+}
+
+#[test]
+fn order_is_learned_with_positions_and_not_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("order.csv");
+    fs::write(&file, rows_told_apart_by_order_alone()).unwrap();
+    let data = DataTask::load(&file).unwrap();
+    let task = data.task();
+    let plain = Device::flex();
+    let device = plain.clone().autodiff();
+    let recipe = Recipe {
+        batch_size: 32,
+        learning_rate: 2e-3,
+        ..Recipe::default()
+    };
+    let accuracy = |name: &str| {
+        let spec = ModelSpec::default();
+        let scheme = Scheme::by_name(name, &spec, task.max_tokens()).unwrap();
+        let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
+        let job = Job {
+            task: task.as_ref(),
+            seed: 1,
+            steps: 150,
+            recipe: &recipe,
+            device: &device,
+        };
+        let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
+        let scores = evaluate(&trained.model, task.as_ref(), &plain, Keep::Rows).unwrap();
+        let tested: usize = scores.iter().map(|score| score.samples).sum();
+        assert_eq!(tested, 120);
+        assert!(scores.iter().all(|score| score.inside));
+        assert!(scores.iter().all(|score| score.by_position.is_empty()));
+        assert!(scores.iter().all(|of| of.exact == Some(of.score.value())));
+        let right: f64 = scores
+            .iter()
+            .map(|s| s.score.value() * s.samples as f64)
+            .sum();
+        right / tested as f64
+    };
+    let (sinusoidal, none) = (accuracy("sinusoidal"), accuracy("none"));
+    assert!(sinusoidal > 0.95, "{sinusoidal}");
+    assert!(none < 0.7, "{none}");
+}
+
+/// `--train-length` is for the novel of the laboratory what it is for a text of one's own.
+#[test]
+fn the_text_of_the_laboratory_takes_a_training_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let study = |flags: &[&str]| {
+        let mut command = lab();
+        command.args([
+            "compare",
+            "--schemes",
+            "none",
+            "--seeds",
+            "1",
+            "--steps",
+            "2",
+        ]);
+        command.args(["--d-model", "16", "--heads", "2", "--layers", "1"]);
+        ended(command.args(flags).arg("--out").arg(&out))
+    };
+    let (code, stdout, stderr) = study(&["--details", "--tasks", "text", "--train-length", "16"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stdout.contains("inside training: lengths 16; beyond: lengths 32, 64, 128"),
+        "{stdout}"
+    );
+    assert!(out.join("trials/text(train_length=16)-none-1").is_dir());
+    // It goes on under its name, another length is added to it, and the study repeats itself.
+    let (code, _, stderr) = study(&["--train-length", "8"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("1 of them are there already and are kept; 1 are new"),
+        "{stderr}"
+    );
+    let again = folder.path().join("again");
+    let (code, _, stderr) = ended(
+        lab()
+            .args(["compare", "--quiet", "--study"])
+            .arg(out.join("study.toml"))
+            .arg("--out")
+            .arg(&again),
+    );
+    assert_eq!(code, 0, "{stderr}");
+    let scores = |out: &Path| {
+        let text = fs::read_to_string(out.join("summary.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let tasks = summary["tasks"].as_array().unwrap().iter();
+        tasks
+            .map(|task| {
+                (
+                    task["task"].clone(),
+                    task["schemes"][0]["inside"]["mean"].clone(),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(scores(&again), scores(&out));
+    assert_eq!(scores(&out).len(), 2);
+    for (flags, said) in [
+        (["--train-length", "7"], "it takes from 8 to 512 tokens"),
+        (["--train-length", "513"], "it takes from 8 to 512 tokens"),
+        (["--max-len", "9"], "is about data of your own"),
+    ] {
+        let (code, _, stderr) = study(&flags);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    let other = folder.path().join("other");
+    let (code, _, stderr) = ended(
+        lab()
+            .args([
+                "compare",
+                "--tasks",
+                "reverse",
+                "--train-length",
+                "16",
+                "--out",
+            ])
+            .arg(&other),
+    );
+    assert_eq!(code, 2, "{stderr}");
+    assert!(
+        stderr.contains("--train-length 16 is about texts, and none of the tasks reverse is one"),
+        "{stderr}"
+    );
+}

@@ -1,0 +1,206 @@
+//! What a table of a series says, and what is wrong with it.
+
+use super::*;
+
+#[test]
+fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
+    let with = |row: usize, cells: &str| {
+        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
+        lines[row] = cells.into();
+        lines.join("\n")
+    };
+    let all = |_: &mut Reading| ();
+    // In the test, and in the training: far outside of the deviation, and where the mean itself overflows.
+    for (row, cells, column) in [
+        (390, "390,1e308,0.5", "x"),
+        (390, "390,-1e200,0.5", "x"),
+        (7, "7,1.7e308,0.5", "x"),
+        (390, "390,3,1e39", "y"),
+        (7, "7,3,-1e308", "y"),
+    ] {
+        let error = read(&with(row, cells), all).unwrap_err();
+        let place = format!("row {row}: `{column}` is ");
+        assert!(error.contains(&place), "{error}");
+        assert!(error.contains("too large for f32"), "{error}");
+    }
+    let far = with(400, "1e308,3,0.5").replace("\n0,", "\n-1e308,");
+    let error = read(&far, timed).unwrap_err();
+    assert!(
+        error.contains("-1e308 to 1e308 are too far apart"),
+        "{error}"
+    );
+    // What f32 holds is read.
+    assert!(read(&with(390, "390,1e30,0.5"), all).is_ok());
+}
+
+#[test]
+fn words_are_classes_and_other_columns_are_standardized() {
+    let mut text = String::from("a,b,y\n");
+    for row in 0..400 {
+        let is_on = row / 9 % 3 == 0;
+        writeln!(text, "{},5,{}", row % 11, if is_on { "on" } else { "off" }).unwrap();
+    }
+    let data = read(&text, |_| ()).unwrap();
+    let task = data.task();
+    assert_eq!(data.labels(), ["off", "on"]);
+    assert_eq!((task.classes(), task.vector_width()), (2, Some(2)));
+    let set = task.test_set(32);
+    // The first row with 48 rows of the test up to itself; the window ends with it.
+    for (row, sample) in (367..).zip(&set) {
+        let is_on = row / 9 % 3 == 0;
+        assert_eq!(sample.answers[0].class, usize::from(is_on), "{row}");
+        let Input::Vectors { values, .. } = &sample.input else {
+            panic!("{sample:?}")
+        };
+        let train: Vec<f64> = (0..320).map(|row| (row % 11) as f64).collect();
+        let mean = train.iter().sum::<f64>() / 320.0;
+        let deviation = (train.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / 320.0).sqrt();
+        let last = ((row % 11) as f64 - mean) / deviation;
+        assert!((f64::from(values[62]) - last).abs() < 1e-5);
+        assert_eq!(values[63], 0.0);
+    }
+    let on = (367..400).filter(|row| row / 9 % 3 == 0).count() as f64 / 33.0;
+    assert_eq!(set.len(), 33);
+    assert!((task.floor(16) - on.max(1.0 - on)).abs() < 1e-12);
+}
+
+#[test]
+fn times_are_positions_in_units_of_the_middle_step() {
+    // Every third step is twice as long.
+    let mut time = 0.0;
+    let rows: String = (0..400)
+        .map(|row| {
+            time += if row % 3 == 0 { 20.0 } else { 10.0 };
+            format!("{time},{}\n", row % 13)
+        })
+        .collect();
+    let task = read(&format!("t,y\n{rows}"), timed).unwrap().task();
+    assert!(task.has_times());
+    let sample = &task.test_set(16)[0];
+    let times = sample.times.clone().unwrap();
+    // The window begins with row 352; the steps to the rows 354, 357 and so on are the long ones.
+    assert_eq!(times[..6], [0.0, 1.0, 3.0, 4.0, 5.0, 7.0]);
+    let device = Device::flex();
+    let positions = |name: &str| {
+        let model = ModelSpec {
+            d_model: 16,
+            layers: 1,
+            heads: 2,
+            d_ff: 16,
+            ..ModelSpec::default()
+        };
+        let scheme = Scheme::by_name(name, &model, 64).unwrap();
+        let model = Model::init(&model, task.as_ref(), &scheme, 1, &device).unwrap();
+        let evaluated = evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap();
+        assert_eq!(evaluated.len(), 3, "{name}");
+        let batch = TensorBatch::new(&task.test_set(16), task.readout(), &device);
+        let mut source = scheme.for_test(16).next().unwrap();
+        let batch = batch.at(&task.test_set(16), &mut source).unwrap();
+        // Whole positions can be told as rows of numbers, times cannot.
+        batch.positions.to_rows(16).is_err()
+    };
+    for name in Scheme::names() {
+        let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
+        if !scheme.needs_grid() {
+            assert_eq!(positions(name), scheme.takes_times(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_or_out_of_order_is_named_by_its_line() {
+    let with = |line: usize, row: &str| {
+        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
+        lines[line - 1] = row.to_string();
+        lines.join("\n") + "\n"
+    };
+    for (row, said) in [
+        ("9,1,", "line 11: `y` is missing"),
+        ("9,,0.5", "line 11: `x` is missing"),
+        ("9,1,NA", "line 11: `y` is missing: it is `NA`"),
+        (
+            "9,one,0.5",
+            "line 11: `x` is `one`, and series are made of numbers",
+        ),
+        ("8,1,0.5", "line 11: the time `8` is that of the row before"),
+        (
+            "7,1,0.5",
+            "line 11: the time `7` lies before that of the row before",
+        ),
+        (
+            "soon,1,0.5",
+            "line 11: `t` is `soon`, and the other times are numbers",
+        ),
+        ("9,1,0.5,4", "line 11: 4 fields"),
+    ] {
+        let text = with(11, row);
+        let message = read(&text, timed).unwrap_err();
+        assert!(message.contains(said), "{row}: {message}");
+        assert!(message.contains("--skip-bad 1"), "{message}");
+        let skip = |reading: &mut Reading| {
+            timed(reading);
+            reading.skip_bad = 1;
+        };
+        let data = read(&text, skip).unwrap();
+        let told = data.describe().join("\n");
+        assert!(
+            told.contains("399 rows") && told.contains("lines left out: 1, such as line 11"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_a_series_is_refused() {
+    for (rows, change, said) in [
+        (
+            55,
+            (|_| ()) as fn(&mut Reading),
+            "has 55 rows, too few for a series: it takes at least 56",
+        ),
+        (
+            400,
+            |r| r.target = Some("z".into()),
+            "--target names `z`, and there is no such column",
+        ),
+        (400, |r| r.time = Some("u".into()), "--time names `u`"),
+        (
+            400,
+            |r| r.time = Some("y".into()),
+            "--time and --target both name `y`",
+        ),
+        (400, |r| r.target = None, "`label`"),
+        (
+            400,
+            |r| {
+                r.target = None;
+                r.time = Some("t".into());
+            },
+            "--time is about series",
+        ),
+        (
+            400,
+            |r| r.label = Some("x".into()),
+            "--label is not about a series",
+        ),
+        (
+            400,
+            |r| r.objective = Some(pe_lab::data::Objective::Masked),
+            "--objective is not about a series",
+        ),
+        (
+            400,
+            |r| r.train_length = Some(16),
+            "--train-length is not about a series",
+        ),
+        (400, |r| r.max_len = Some(1), "--max-len is 1"),
+    ] {
+        let message = read(&waves(rows), change).map(|_| ()).unwrap_err();
+        assert!(message.contains(said), "{said}: {message}");
+    }
+    let flat = "y\n".to_string() + &"3\n".repeat(400);
+    let message = read(&flat, |_| ()).unwrap_err();
+    assert!(message.contains("does not change in the test"), "{message}");
+    let message = read("y\n", |_| ()).unwrap_err();
+    assert!(message.contains("no row"), "{message}");
+}

@@ -1,0 +1,281 @@
+//! The page of a study.
+
+use super::*;
+
+#[test]
+fn a_study_is_shown_as_it_is_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    serving(Some(&out), |port| {
+        let now = || get(port, "/api/study").json();
+        let said = now();
+        assert_eq!(said["state"], "missing");
+        assert!(
+            said["message"]
+                .as_str()
+                .unwrap()
+                .contains(out.to_str().unwrap())
+        );
+        fs::create_dir(&out).unwrap();
+        assert_eq!(now()["state"], "no_study");
+        study(&out);
+
+        let before = listing(&out);
+        let said = now();
+        assert_eq!(
+            [
+                &said["planned"],
+                &said["done"],
+                &said["failed"],
+                &said["begun"]
+            ]
+            .map(|v| v.as_u64().unwrap()),
+            [8, 8, 0, 0]
+        );
+        assert_eq!(said["report"], true);
+        assert_eq!(said["seconds_left"], 0.0);
+        // The scores are those of the report.
+        let summary: Value =
+            serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+        // So is the verdict, and so are the colours.
+        assert!(!summary["verdict"].as_array().unwrap().is_empty());
+        assert_eq!(said["verdict"], summary["verdict"]);
+        let bars = fs::read_to_string(out.join("bars-reverse.svg")).unwrap();
+        for look in said["looks"].as_array().unwrap() {
+            let colour = look["colour"].as_array().unwrap().iter();
+            let hex = colour.map(|part| format!("{:02X}", part.as_u64().unwrap()));
+            let hex = hex.collect::<String>();
+            assert!(bars.contains(&format!("fill=\"#{hex}\"")), "{hex}");
+        }
+        let mut compared = 0;
+        for trial in said["trials"].as_array().unwrap() {
+            let tasks = summary["tasks"].as_array().unwrap();
+            let task = tasks
+                .iter()
+                .find(|task| task["task"] == trial["task"])
+                .unwrap();
+            let schemes = task["schemes"].as_array().unwrap();
+            let scheme = schemes
+                .iter()
+                .find(|scheme| scheme["scheme"] == trial["scheme"])
+                .unwrap();
+            for part in ["inside", "beyond"] {
+                let seeds = scheme[part]["seeds"].as_array().unwrap();
+                let seed = seeds
+                    .iter()
+                    .find(|seed| seed["seed"] == trial["seed"])
+                    .unwrap();
+                let (ours, theirs) = (
+                    trial[part].as_f64().unwrap(),
+                    seed["normalized"].as_f64().unwrap(),
+                );
+                assert!((ours - theirs).abs() < 1e-12, "{trial}: {theirs}");
+                compared += 1;
+            }
+            assert!(!trial["held_out"].as_array().unwrap().is_empty(), "{trial}");
+        }
+        assert_eq!(compared, 16);
+        let report = get(port, "/report");
+        assert_eq!(
+            (report.status, &report.body),
+            (200, &fs::read(out.join("report.html")).unwrap())
+        );
+        assert!(
+            report
+                .head
+                .contains("Content-Security-Policy: sandbox allow-scripts; default-src 'none';")
+        );
+        assert_eq!(listing(&out), before);
+
+        // One trial not begun, one begun, one failed, one damaged, one of another trial.
+        let trial = |id: &str| out.join("trials").join(id);
+        fs::remove_dir_all(trial("reverse-none-1")).unwrap();
+        fs::remove_file(trial("reverse-none-2").join("result.json")).unwrap();
+        fs::remove_file(trial("reverse-learned-1").join("result.json")).unwrap();
+        fs::write(
+            trial("reverse-learned-1").join("failure.json"),
+            "\"the disk is full\"",
+        )
+        .unwrap();
+        fs::write(trial("majority-none-1").join("result.json"), "{").unwrap();
+        fs::copy(
+            trial("majority-learned-1").join("result.json"),
+            trial("majority-learned-2").join("result.json"),
+        )
+        .unwrap();
+        let said = now();
+        let state = |id: &str| {
+            let trials = said["trials"].as_array().unwrap();
+            let is = |t: &&Value| {
+                format!(
+                    "{}-{}-{}",
+                    t["task"].as_str().unwrap(),
+                    t["scheme"].as_str().unwrap(),
+                    t["seed"]
+                ) == id
+            };
+            let found = trials.iter().find(is).unwrap();
+            (
+                found["state"].as_str().unwrap().to_string(),
+                found["reason"].as_str().unwrap_or_default().to_string(),
+            )
+        };
+        assert_eq!(state("reverse-none-1").0, "waiting");
+        assert_eq!(state("reverse-none-2").0, "begun");
+        assert_eq!(
+            state("reverse-learned-1"),
+            ("failed".into(), "the disk is full".into())
+        );
+        assert!(state("majority-none-1").1.contains("cannot be read"));
+        assert!(state("majority-learned-2").1.contains("another trial"));
+        assert_eq!(
+            [&said["done"], &said["failed"], &said["begun"]].map(|v| v.as_u64().unwrap()),
+            [3, 3, 1]
+        );
+        assert!(said["seconds_left"].as_f64().unwrap() > 0.0);
+
+        // The folder goes, and comes back.
+        fs::rename(&out, folder.path().join("away")).unwrap();
+        assert_eq!(now()["state"], "missing");
+        let report = get(port, "/report");
+        assert_eq!(report.status, 404);
+        assert!(report.text().contains("no report"));
+        fs::rename(folder.path().join("away"), &out).unwrap();
+        assert_eq!(now()["state"], "study");
+        assert_eq!(get(port, "/").status, 200);
+    });
+}
+
+#[test]
+fn the_curve_of_a_training_is_shown_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let compare = || {
+        let mut command = common::lab();
+        command.args([
+            "compare",
+            "--quiet",
+            "--schemes",
+            "none",
+            "--tasks",
+            "reverse",
+        ]);
+        command.args(["--seeds", "1", "--steps", "150", "--out"]);
+        command.arg(&out);
+        command
+    };
+    let curve = out.join("trials/reverse-none-1/curve.json");
+    let of = |trial: &Value| -> Vec<(u64, f64)> {
+        let points = trial["held_out"].as_array().unwrap();
+        let point = |point: &Value| (point[0].as_u64().unwrap(), point[1].as_f64().unwrap());
+        points.iter().map(point).collect()
+    };
+    serving(Some(&out), |port| {
+        let trial = || get(port, "/api/study").json()["trials"][0].clone();
+        let mut running = compare().spawn().unwrap();
+        let start = Instant::now();
+        let seen = loop {
+            let now = trial();
+            if now["state"] == "begun" && of(&now).len() > 1 {
+                break of(&now);
+            }
+            assert!(now["state"] != "done", "it ended before it was seen");
+            assert!(start.elapsed() < Duration::from_secs(300), "{now}");
+            thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!((seen[0].0, seen[1].0), (0, 50), "{seen:?}");
+        assert!(
+            seen[..2].iter().all(|point| point.1.is_finite()),
+            "{seen:?}"
+        );
+        running.kill().unwrap();
+        running.wait().unwrap();
+        // What a kill leaves is removed when the study goes on, also where it is damaged.
+        fs::write(&curve, "[{").unwrap();
+        assert_eq!(
+            (trial()["state"].as_str(), of(&trial())),
+            (Some("begun"), vec![])
+        );
+        let (code, _, stderr) = common::ended(&mut compare());
+        assert_eq!(code, 0, "{stderr}");
+        let done = trial();
+        assert_eq!(done["state"], "done");
+        assert_eq!(
+            of(&done)[..seen.len()],
+            seen[..],
+            "the same numbers as before"
+        );
+        assert!(of(&done).len() > seen.len());
+        assert!(!curve.exists());
+        // A trial that was killed long ago, and a study that is only claimed.
+        fs::write(&curve, "[]").unwrap();
+        let (code, _, stderr) = common::ended(&mut compare());
+        assert_eq!(code, 0, "{stderr}");
+        assert!(!curve.exists());
+    });
+}
+
+#[test]
+fn nothing_outside_of_the_folder_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, outside) = (
+        folder.path().join("study"),
+        folder.path().join("outside.html"),
+    );
+    fs::create_dir(&out).unwrap();
+    fs::write(&outside, "secret").unwrap();
+    serving(Some(&out), |port| {
+        std::os::unix::fs::symlink(&outside, out.join("report.html")).unwrap();
+        std::os::unix::fs::symlink(&outside, out.join("study.json")).unwrap();
+        let report = get(port, "/report");
+        assert_eq!(report.status, 404);
+        assert!(
+            report.text().contains("it is no file but a link"),
+            "{}",
+            report.text()
+        );
+        let said = get(port, "/api/study").json();
+        assert_eq!(said["state"], "damaged");
+        assert!(
+            said["message"]
+                .as_str()
+                .unwrap()
+                .contains("it is no file but a link")
+        );
+        // A pipe would keep a reader waiting for ever, and a large file would fill the memory.
+        fs::remove_file(out.join("report.html")).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(out.join("report.html"))
+            .status()
+            .unwrap();
+        assert!(pipe.success());
+        assert_eq!(get(port, "/report").status, 404);
+        fs::remove_file(out.join("report.html")).unwrap();
+        let large = fs::File::create(out.join("report.html")).unwrap();
+        large.set_len(1 << 40).unwrap();
+        assert!(get(port, "/report").text().contains("at most"));
+    });
+}
+
+#[test]
+fn a_study_of_too_many_trials_is_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    study(&out);
+    serving(Some(&out), |port| {
+        plan_seeds(&out, 5_000);
+        let answer = get(port, "/api/study").json();
+        assert_eq!(
+            (&answer["state"], &answer["planned"]),
+            (&"study".into(), &20_000.into())
+        );
+        plan_seeds(&out, 5_001);
+        let answer = get(port, "/api/study").json();
+        assert_eq!(answer["state"], "damaged");
+        let said = answer["message"].as_str().unwrap();
+        assert!(
+            said.contains("20,004 trials") && said.contains("at most 20,000"),
+            "{said}"
+        );
+    });
+}
