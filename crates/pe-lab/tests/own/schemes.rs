@@ -36,7 +36,7 @@ pub fn added_to(lab: Lab) -> Lab {
         |sizes| Ok(FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)),
     )
     .scheme(
-        "pope",
+        "own_pope",
         "magnitudes of queries and keys, turned by position",
         |sizes| Ok(PopeConfig::new(sizes.d_head())),
     )

@@ -375,7 +375,7 @@ fn a_decoder_has_gates_and_wider_queries() {
         "--data",
         "t.txt",
         "--schemes",
-        "fox,pope",
+        "fox,own_pope",
         "--seeds",
         "1",
         "--steps",
