@@ -93,7 +93,7 @@ pub(crate) fn projection(inputs: usize, outputs: usize, device: &Device) -> Line
 ///
 /// One linear layer makes queries, keys and values; another one projects the heads' results. The
 /// scheme rotates `q` and `k` and gives `bias`, which may depend on the rotated `q` and `k`, and to which a
-/// [forget gate](ForgetGate) adds. What it [adds to the weights](pe_burn::WeightBias) comes after the softmax, and after dropout, for the
+/// [forget gate](pe_burn::ForgetGate) adds. What it [adds to the weights](pe_burn::WeightBias) comes after the softmax, and after dropout, for the
 /// keys that a token attends to. With a scheme that does none of it, the result is that of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
 ///
 /// ```
