@@ -147,6 +147,7 @@ module!(PopeConfig => Pope { d_head, heads, base, max_len });
 ///   is lost: a model that was trained with RoPE cannot take PoPE without training.
 /// - **Weights.** `phases` is `bias` of `PoPE` in the package PoPE-pytorch. Values outside −2π to 0 count as the nearer end, and
 ///   get no gradient.
+/// - **Types.** It computes in the type of the phases, and returns the type of its input.
 /// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position.
 #[derive(Module, Debug)]
 #[module(custom_display)]
@@ -180,7 +181,9 @@ impl Pope {
         if x.shape().num_elements() == 0 {
             return Ok(Tensor::cat(vec![x; 2], 3));
         }
-        let (own, dtype) = (x.dtype(), compute_dtype(x.dtype().into()));
+        // In the type of the phases: drivers of Vulkan have no exponential and no sine of f64.
+        let dtype = compute_dtype(dequantized(self.phases.val()).dtype().into());
+        let own = x.dtype();
         let rows: Tensor<4> = self.rows.rows(&lookup, dtype)?.unsqueeze_dim(1);
         let (mut sin, mut cos) = (
             rows.clone().narrow(3, 0, d_head),
