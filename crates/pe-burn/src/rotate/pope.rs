@@ -4,7 +4,7 @@ use alloc::vec;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::log_sigmoid;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Rotate, lookup};
@@ -162,7 +162,8 @@ pub struct Pope {
 }
 
 impl Pope {
-    /// Every column of `x` as a length, in the direction of its position and of the phases, if there are some.
+    /// Every column of `x` as a length, in the direction of its position and of the phases, if there are some. Computed in
+    /// `dtype`.
     ///
     /// # Shapes
     ///
@@ -172,17 +173,15 @@ impl Pope {
         &self,
         x: Tensor<4>,
         positions: &Positions,
+        dtype: FloatDType,
         phases: Option<Tensor<2>>,
     ) -> Result<Tensor<4>, PositionError> {
         let d_head = self.config.d_head;
         let lookup = lookup(&x, positions, d_head, &self.rows.device())?;
         lookup.check_axes(None)?;
-        let [batch, heads, seq, _] = x.dims();
         if x.shape().num_elements() == 0 {
             return Ok(Tensor::cat(vec![x; 2], 3));
         }
-        // In the type of the phases: drivers of Vulkan have no exponential and no sine of f64.
-        let dtype = compute_dtype(dequantized(self.phases.val()).dtype().into());
         let own = x.dtype();
         let rows: Tensor<4> = self.rows.rows(&lookup, dtype)?.unsqueeze_dim(1);
         let (mut sin, mut cos) = (
@@ -191,7 +190,7 @@ impl Pope {
         );
         if let Some(phases) = phases {
             let phases = cast(phases, dtype).clamp(-core::f64::consts::TAU, 0.0);
-            let phases = phases.reshape([1, heads, 1, d_head]);
+            let phases = phases.reshape([1, self.config.heads, 1, d_head]);
             let (s, c) = (phases.clone().sin(), phases.cos());
             (sin, cos) = (
                 sin.clone() * c.clone() + cos.clone() * s.clone(),
@@ -201,7 +200,6 @@ impl Pope {
         // softplus(x), without the overflow of e^x.
         let length = -log_sigmoid(-cast(x, dtype));
         let columns = Tensor::cat(vec![length.clone() * cos, length * sin], 3);
-        debug_assert_eq!(columns.dims(), [batch, heads, seq, 2 * d_head]);
         Ok(cast(columns, own.into()))
     }
 }
@@ -216,10 +214,13 @@ impl Rotate for Pope {
         queries: Option<(Tensor<4>, &Positions)>,
         keys: Option<(Tensor<4>, &Positions)>,
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-        let queries = queries.map(|(q, positions)| self.side(q, positions, None));
+        let phases = dequantized(self.phases.val());
+        // In the type of the phases: drivers of Vulkan have no exponential and no sine of f64.
+        let dtype = compute_dtype(phases.dtype().into());
+        let queries = queries.map(|(q, positions)| self.side(q, positions, dtype, None));
         let keys = keys.map(|(k, positions)| {
             check_width("heads", self.config.heads, k.dims()[1])?;
-            self.side(k, positions, Some(dequantized(self.phases.val())))
+            self.side(k, positions, dtype, Some(phases))
         });
         Ok([queries.transpose()?, keys.transpose()?])
     }

@@ -44,8 +44,8 @@ pub fn cached_attention(
             let seen = keys - queries + block.end;
             scores.clear();
             let room = &mut scores.spare_capacity_mut()[..block.len() * seen];
-            let sides = (q.rows(block.clone()), k.rows(0..seen).t());
-            set_product(room, seen, scale, sides.0, sides.1);
+            let (queries_of, keys_of) = (q.rows(block.clone()), k.rows(0..seen).t());
+            set_product(room, seen, scale, queries_of, keys_of);
             // SAFETY: the product has initialized all of it: the queries of the block times the keys that are seen.
             let scores = unsafe { room.assume_init_mut() };
             let rows = Rows {
