@@ -145,7 +145,8 @@ pub fn attention_weights(
     bias: Option<Tensor<4>>,
     masks: impl IntoIterator<Item = Tensor<4, Bool>>,
 ) -> Tensor<4> {
-    let mut scores = q.matmul(k.transpose()) / (d_head as f32).sqrt();
+    // A product, since Burn's gradient of a division by a number is rounded to f32 (0.22.1).
+    let mut scores = q.matmul(k.transpose()) * (1.0 / (d_head as f64).sqrt());
     if let Some(bias) = bias {
         let dtype = scores.dtype();
         scores = scores + bias.cast(dtype);

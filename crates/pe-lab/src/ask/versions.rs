@@ -16,7 +16,9 @@ const BURN: &str = "0.22.1";
 /// 3: of series and texts, whose windows overlap, `--tune` and `--steps auto` hold out a part of the data and no single windows;
 ///    short series have a shorter window; dates of eight digits and decimal commas are read as such.
 /// 4: the loss on held-out sequences is measured before the first step too, and the rule of convergence counts from there.
-const NUMBERS: u32 = 4;
+/// 5: scores of attention outside kernels are multiplied by 1/√d_head and not divided by √d_head, another rounding where
+///    d_head is no power of 4.
+const NUMBERS: u32 = 5;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.
