@@ -25,9 +25,9 @@ pub const KINDS: [Kind; 7] = [
     Kind::new("Llama-like", llama::difference, 1e-4),
     Kind::new("the same by the opposite angle", llama::opposite, 1e-4),
     Kind::new("BERT-like", bert::difference, 0.0),
-    Kind::new("ViT", vit::difference, 2e-5),
-    Kind::new("Swin", swin::difference, 1e-5),
-    Kind::new("Qwen-VL", qwen_vl::difference, 2e-5),
+    Kind::new("ViT", vit::difference, 5e-6),
+    Kind::new("Swin", swin::difference, 5e-6),
+    Kind::new("Qwen-VL", qwen_vl::difference, 1e-5),
     Kind::new("TimesFM", timesfm::difference, 2e-5),
 ];
 
