@@ -51,7 +51,7 @@ fn built() -> Vec<(&'static str, Device)> {
     ]
 }
 
-/// The code in the README and in the guide compiles and runs.
+/// The code in the README and in these pages compiles and runs.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../README.md")]
@@ -59,6 +59,9 @@ mod documents {
 
     #[doc = include_str!("../docs/guide.md")]
     struct Guide;
+
+    #[doc = include_str!("../docs/adopting.md")]
+    struct Adopting;
 
     #[doc = include_str!("../docs/own.md")]
     struct Own;

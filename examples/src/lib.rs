@@ -6,6 +6,7 @@
 //! | `… --example positions` | offsets, left padding, packing and explicit ids |
 //! | `… --example spectrum` | what the encoding is made of: wavelengths, similarity, shifts |
 //! | `… --example attention` | a layer with a cache that takes every scheme |
+//! | `… --example adopting` | positions by hand, and the lines in place of them, by kind of layer |
 //! | `… --example decoder [folder]` | a Llama, Mistral, Qwen, SmolLM3, Gemma or Phi-3 from Hugging Face, with a cache |
 //! | `… --example gpt_decoder [folder]` | a GPT-NeoX, GPT-J or BLOOM from Hugging Face, with a cache |
 //! | `… --example hf_encoder [folder]` | a BERT, RoBERTa, DeBERTa, ModernBERT or the encoder of T5 from Hugging Face |

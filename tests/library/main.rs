@@ -34,6 +34,7 @@ mod rotary;
 mod scheme;
 mod series;
 mod shown;
+mod silent_errors;
 mod tables;
 mod times;
 mod transformer;
