@@ -45,6 +45,22 @@ pub struct Headline {
     pub best: bool,
     /// Whether the top is known: the first is best, or the others are proven below it or level with it.
     pub decided: bool,
+    /// The same question without one of the tasks, for each of three or more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The answer to the question of a [`Headline`] if one task is left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// The task that is left out.
+    pub task: String,
+    /// The scheme with the highest mean over the other tasks.
+    pub highest: String,
+    /// By how much its mean is above the next one.
+    pub ahead: f64,
+    /// Whether it is best, by the tests of the whole study.
+    pub best: bool,
 }
 
 /// What is said of a finding: in the table of pairs, and before the names of those to which it applies. Each test has
@@ -173,6 +189,7 @@ impl Headline {
             p: answer.p,
             best: answer.best,
             decided: answer.decided(),
+            left_out: Vec::new(),
         }
     }
 }

@@ -108,6 +108,11 @@ impl Summary {
         let headlines = answered().map(|(question, answer)| {
             Headline::of(question.part, &question.tasks, &question.names, answer)
         });
+        let mut headlines: Vec<Headline> = headlines.collect();
+        // The parts of a person's data are no tasks of their own.
+        if data.origin.own_data().is_none() {
+            question::set_left_out(&mut headlines, &questions, &tasks, errors);
+        }
         let pairs = answers.iter().map(|answer| answer.pairs.len()).sum();
         let comparisons =
             answered().flat_map(|(question, answer)| question.comparisons(data, answer, pairs));
@@ -131,7 +136,7 @@ impl Summary {
                 ..CostSummary::of(costs, &overall)
             }),
             schemes: overall,
-            headlines: headlines.collect(),
+            headlines,
             comparisons: comparisons.collect(),
             tasks,
         }

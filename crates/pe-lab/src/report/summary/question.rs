@@ -2,9 +2,41 @@
 
 use super::numbers::{Group, TaskSummary, complete_seeds};
 use super::rows::{row_scores, row_units};
-use crate::report::comparison::{Comparison, Part};
+use crate::report::comparison::{Comparison, Headline, LeftOut, Part};
 use crate::report::data::Data;
-use crate::stats::{Answer, mean, other_rows};
+use crate::stats::{Answer, Errors, MARGIN, judge, mean, other_rows};
+
+/// With fewer tasks there is nothing left that is a mean.
+const FEWEST_TASKS: usize = 3;
+
+/// The answers without one task, for every task of a question of at least three.
+pub(super) fn set_left_out(
+    headlines: &mut [Headline],
+    questions: &[Question<'_>],
+    tasks: &[TaskSummary],
+    errors: Errors,
+) {
+    for task in tasks {
+        let scores: Vec<_> = questions.iter().map(|of| of.without(&task.task)).collect();
+        let answers = judge(&scores, errors, MARGIN);
+        for ((headline, question), answer) in headlines.iter_mut().zip(questions).zip(answers) {
+            let asks = question.tasks.iter().any(|of| of.task == task.task);
+            if !asks || question.tasks.len() < FEWEST_TASKS {
+                continue;
+            }
+            let highest = answer.order.first().map(|of| question.names[*of]);
+            let next = answer.of_leader().next().map(|pair| pair.difference.value);
+            if let (Some(highest), Some(ahead)) = (highest, next) {
+                headline.left_out.push(LeftOut {
+                    task: task.task.clone(),
+                    highest: highest.to_string(),
+                    ahead,
+                    best: answer.best,
+                });
+            }
+        }
+    }
+}
 
 /// One question: which scheme is best inside, or beyond, the training lengths.
 pub(super) struct Question<'a> {
@@ -37,6 +69,16 @@ impl<'a> Question<'a> {
             names,
             scores,
         }
+    }
+
+    /// The scores without those on a task.
+    fn without(&self, task: &str) -> Vec<Vec<Vec<f64>>> {
+        let of_scheme = |scores: &Vec<Vec<f64>>| {
+            let by_task = self.tasks.iter().zip(scores);
+            let others = by_task.filter(|(of, _)| of.task != task);
+            others.map(|(_, scores)| scores.clone()).collect()
+        };
+        self.scores.iter().map(of_scheme).collect()
     }
 
     /// The pairs, of `all` that are compared in both questions.

@@ -136,7 +136,7 @@ fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standi
 }
 
 /// Why no scheme of a part leads, if none does.
-fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
+pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
     let means = summary
         .schemes
         .iter()

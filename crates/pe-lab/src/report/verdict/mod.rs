@@ -4,6 +4,7 @@
 mod course;
 mod evidence;
 mod found;
+mod left_out;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ fn evidence_and_notes(summary: &Summary) -> Vec<String> {
     let mut lines = how_long(summary);
     for headline in &summary.headlines {
         lines.push(evidence::of(summary, headline));
+        lines.extend(left_out::of(summary, headline));
         // Before the first planned look nothing is claimed.
         if summary.looks.is_none() || summary.look.is_some() {
             lines.extend(rows::of(summary, headline));

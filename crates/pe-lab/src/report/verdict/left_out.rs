@@ -1,0 +1,88 @@
+//! Whether one task decides which scheme leads.
+
+use super::found;
+use super::words::place;
+use crate::report::comparison::{Headline, LeftOut};
+use crate::report::number::fixed;
+use crate::report::summary::Summary;
+use crate::report::words::{list, spoken};
+
+/// Which schemes have the highest mean if each task is left out in turn. It describes the scores, and claims nothing of them.
+pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
+    let leader = headline.order.first()?;
+    if headline.left_out.is_empty() || found::unsolved(summary, headline).is_some() {
+        return None;
+    }
+    let leads = |of: &&LeftOut| of.highest == *leader;
+    let others: Vec<String> = (headline.left_out.iter())
+        .filter(|of| !leads(of))
+        .map(|of| {
+            let ahead = fixed(of.ahead, 2);
+            format!("without {} {} is (+{ahead})", of.task, spoken(&of.highest))
+        })
+        .collect();
+    let name = spoken(leader);
+    let mut text = match others.is_empty() {
+        true => format!("{name} is highest, whichever task is left out"),
+        false => format!("{name} is highest, but {}", list(&others)),
+    };
+    let open: Vec<&str> = (headline.left_out.iter())
+        .filter(|of| leads(of) && headline.best && !of.best)
+        .map(|of| of.task.as_str())
+        .collect();
+    if !open.is_empty() {
+        let tasks = match open.len() {
+            n if n == headline.left_out.len() => "any one of the tasks".into(),
+            _ => list(&open).replace(" and ", " or "),
+        };
+        text.push_str(&format!(
+            ". That it is best is not established without {tasks}"
+        ));
+    }
+    let place = place(summary, headline.part);
+    Some(format!("{place}, each task left out in turn: {text}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::summary::Summary;
+    use crate::report::synthetic::Synthetic;
+
+    /// Normalized scores of `a` and `b` on each task, with three seeds around them.
+    fn said(tasks: &[(&str, f64, f64)]) -> Option<String> {
+        let names: Vec<&str> = tasks.iter().map(|of| of.0).collect();
+        let mut study = Synthetic::new(&names, &["a", "b"], 5);
+        for (task, a, b) in tasks {
+            for (scheme, score) in [("a", a), ("b", b)] {
+                for seed in 1..=5 {
+                    let score = score + 0.01 * (seed as f64 - 3.0);
+                    study = study.score(task, scheme, seed, &[(10, 0.25 + 0.75 * score)]);
+                }
+            }
+        }
+        let summary = Summary::of(&study.data());
+        super::of(&summary, &summary.headlines[0])
+    }
+
+    #[test]
+    fn a_lead_that_one_task_makes_is_said_with_the_task() {
+        assert_eq!(
+            said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6), ("z", 0.5, 0.6)]).unwrap(),
+            "On held-out data, each task left out in turn: a is highest, but without x b is (+0.10)."
+        );
+        assert_eq!(
+            said(&[("x", 0.9, 0.1), ("y", 0.5, 0.4), ("z", 0.5, 0.4)]).unwrap(),
+            "On held-out data, each task left out in turn: a is highest, whichever task is left out."
+        );
+        assert_eq!(
+            said(&[("x", 0.9, 0.2), ("y", 0.5, 0.495), ("z", 0.5, 0.495)]).unwrap(),
+            "On held-out data, each task left out in turn: a is highest, whichever task is left out. That it is best is not \
+             established without x."
+        );
+    }
+
+    #[test]
+    fn two_tasks_leave_no_mean() {
+        assert_eq!(said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6)]), None);
+    }
+}
