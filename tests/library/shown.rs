@@ -7,6 +7,7 @@ use burn::tensor::Device;
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::Time2VecConfig;
+use pe_burn::gates::FoxConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
@@ -186,6 +187,12 @@ fn rotations() {
         PopeConfig::new(8, 2),
         PopeConfig::init,
         "Pope {d_head: 8, heads: 2, base: 10000, max_len: 5000, params: 16}",
+    );
+    check(
+        r#"{"d_model": 8, "heads": 2, "layers": 3}"#,
+        FoxConfig::new(8, 2, 3),
+        FoxConfig::init,
+        "Fox {d_model: 8, heads: 2, layers: 3, params: 54}",
     );
     check(
         r#"{"d_head": 8, "heads": 2}"#,

@@ -202,6 +202,8 @@ mod tests {
                 "alibi",
                 "t5",
                 "cope",
+                "fox",
+                "fox_rotary",
             ] {
                 let model = model(task, scheme);
                 let written = generate(&model, task, &prompts, &device).unwrap();

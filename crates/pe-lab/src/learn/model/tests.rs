@@ -23,6 +23,8 @@ fn parameters_are_those_of_the_reference_model() {
         ("learned", 82 * 64),
         ("rotary", 0),
         ("pope", 64),
+        ("fox", 2 * (64 * 4 + 4)),
+        ("fox_rotary", 2 * (64 * 4 + 4)),
         ("alibi", 0),
         ("t5", 32 * 4),
         ("kerple", 2 * 4),
@@ -102,7 +104,15 @@ fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
     let task = crate::task::text();
     let ids: Vec<i32> = (0..24).map(|at| at * 7 % 20).collect();
     let tokens = Tensor::<1, Int>::from_ints(&ids[..], &device).reshape([1, 24]);
-    for name in ["sinusoidal", "learned", "rotary", "alibi", "t5"] {
+    for name in [
+        "sinusoidal",
+        "learned",
+        "rotary",
+        "fox",
+        "fox_rotary",
+        "alibi",
+        "t5",
+    ] {
         let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
         let sizes = ModelSpec::default();
         let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
@@ -145,6 +155,9 @@ fn a_padded_batch_is_answered_as_each_row_alone() {
             let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
             if scheme.needs_grid() {
                 continue; // its inputs always fill the grid, so there is no padding
+            }
+            if name.starts_with("fox") {
+                continue; // a decoder's
             }
             let model = Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap();
             let together = logits(&model, task, &rows);
