@@ -174,7 +174,7 @@ fn rotations() {
         r#"{"d_head": 8}"#,
         XPosPositionalEncodingConfig::new(8),
         XPosPositionalEncodingConfig::init,
-        "XPosPositionalEncoding {d_head: 8, max_len: 5000, base: 10000, layout: Interleaved, scale_base: 512}",
+        "XPosPositionalEncoding {d_head: 8, max_len: 5000, base: 10000, layout: Interleaved, scale_base: 512, rotary_dim: None}",
     );
     check(
         r#"{"d_head": 8, "heads": 2, "trained_len": 32}"#,

@@ -46,7 +46,7 @@ const SCHEMES: [(&str, &str); 27] = [
     ),
     (
         "xpos",
-        "as rotary, and fading with distance (Sun et al. 2022)",
+        "as rotary, and fading with distance (Sun et al. 2022; Toto 2 on half of a head)",
     ),
     (
         "pope",

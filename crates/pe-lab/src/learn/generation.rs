@@ -203,7 +203,6 @@ mod tests {
                 "t5",
                 "cope",
                 "fox",
-                "fox_rotary",
             ] {
                 let model = model(task, scheme);
                 let written = generate(&model, task, &prompts, &device).unwrap();
