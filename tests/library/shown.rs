@@ -168,7 +168,7 @@ fn rotations() {
         r#"{"d_head": 8, "base": 500.5}"#,
         RotaryPositionalEncodingConfig::new(8).with_base(500.5),
         RotaryPositionalEncodingConfig::init,
-        "RotaryPositionalEncoding {d_head: 8, max_len: 5000, base: 500.5, layout: Interleaved, rotary_dim: None, scaling: None, axes: None, frequencies: None, tiled_angles: false}",
+        "RotaryPositionalEncoding {d_head: 8, max_len: 5000, base: 500.5, layout: Interleaved, rotary_dim: None, scaling: None, axes: None, frequencies: None, tiled_angles: false, opposite: false}",
     );
     check(
         r#"{"d_head": 8}"#,
