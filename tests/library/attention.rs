@@ -27,6 +27,7 @@ fn configs() -> Vec<PositionalConfig> {
         r#"{"kind": "rotary", "d_head": 4, "max_len": 1, "scaling": {"rope_type": "yarn",
             "factor": 4, "original_max_position_embeddings": 64}}"#,
         r#"{"kind": "xpos", "d_head": 4, "layout": "halves", "max_len": 64, "scale_base": 32}"#,
+        r#"{"kind": "xpos", "d_head": 4, "rotary_dim": 2, "scale_base": 256}"#,
         r#"{"kind": "pope", "d_head": 4, "heads": 4, "max_len": 3, "init": {"Uniform": {"min": -6.28, "max": 0}}}"#,
         r#"{"kind": "alibi", "heads": 4, "shape": "half_step"}"#,
         r#"{"kind": "t5", "heads": 4, "buckets": 8, "max_distance": 20, "bidirectional": false}"#,

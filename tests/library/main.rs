@@ -17,6 +17,7 @@ mod exactness;
 mod far;
 mod fope;
 mod formulas;
+mod fox;
 mod grids;
 mod learned;
 mod model_fields;

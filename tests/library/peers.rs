@@ -2,7 +2,7 @@
 //! `tests/peers/write.py`.
 
 use burn::module::Param;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, FloatDType, Tensor};
 use pe_burn::scaling::{Llama3, Yarn};
 use pe_burn::{
     AlibiConfig, Bias, FireConfig, KerpleConfig, KerpleShape, Layout, ModelConfig, Positions,
@@ -220,6 +220,63 @@ fn scores_of_xpos() {
                         products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + f64::abs(x)));
                     let off = (ours - theirs).abs();
                     assert!(off <= 1e-6 * size.max(1.0), "{device:?}: {ours} {theirs}");
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Part {
+    config: XPosPositionalEncodingConfig,
+    start: usize,
+    q: Vec<f64>,
+    k: Vec<f64>,
+    scores: Vec<f64>,
+    /// Of a weighted sum of the scores, for the queries and the keys.
+    weights: Vec<f64>,
+    gradients: [Vec<f64>; 2],
+}
+
+/// xPos on a part of a head, as in Toto 2, whose code counts positions from the middle of the input.
+#[test]
+fn xpos_of_toto_2() {
+    let cases: Vec<Part> = cases(include_str!("../peers/values/toto.json"));
+    assert_eq!(cases.len(), 3);
+    let single = devices()
+        .into_iter()
+        .map(|device| (device, FloatDType::F32, 4e-6));
+    let double = (Device::flex(), FloatDType::F64, 1e-11);
+    for (device, dtype, bound) in single.chain([double]) {
+        let device = device.autodiff();
+        for case in &cases {
+            let d_head = case.config.d_head;
+            let tokens = case.q.len() / d_head;
+            let numbers = |numbers: &[f64], width: usize| {
+                let numbers = Tensor::<1>::from_data(numbers, (&device, DType::from(dtype)));
+                numbers.reshape([1, 1, tokens, width])
+            };
+            let (q, k) = (numbers(&case.q, d_head), numbers(&case.k, d_head));
+            let (q, k) = (q.require_grad(), k.require_grad());
+            let xpos = case.config.clone().init(&device);
+            let at = Positions::from(case.start);
+            let (turned_q, turned_k) = xpos.rotate(q.clone(), k.clone(), &at);
+            let scores = turned_q.matmul(turned_k.transpose());
+            let of = (scores.clone() * numbers(&case.weights, tokens))
+                .sum()
+                .backward();
+            let [of_q, of_k] = &case.gradients;
+            for (ours, theirs) in [
+                (scores, &case.scores),
+                (q.grad(&of).unwrap(), of_q),
+                (k.grad(&of).unwrap(), of_k),
+            ] {
+                let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+                let ours: Vec<f64> = ours.into_data().iter().collect();
+                assert_eq!(ours.len(), theirs.len());
+                for (ours, theirs) in ours.iter().zip(theirs) {
+                    let off = (ours - theirs).abs() / largest;
+                    assert!(off < bound, "{device:?} {dtype:?}: {ours} {theirs}");
                 }
             }
         }

@@ -7,6 +7,7 @@ use burn::tensor::Device;
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::Time2VecConfig;
+use pe_burn::gates::FoxConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
     SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
@@ -167,13 +168,13 @@ fn rotations() {
         r#"{"d_head": 8, "base": 500.5}"#,
         RotaryPositionalEncodingConfig::new(8).with_base(500.5),
         RotaryPositionalEncodingConfig::init,
-        "RotaryPositionalEncoding {d_head: 8, max_len: 5000, base: 500.5, layout: Interleaved, rotary_dim: None, scaling: None, axes: None, frequencies: None, tiled_angles: false}",
+        "RotaryPositionalEncoding {d_head: 8, max_len: 5000, base: 500.5, layout: Interleaved, rotary_dim: None, scaling: None, axes: None, frequencies: None, tiled_angles: false, opposite: false}",
     );
     check(
         r#"{"d_head": 8}"#,
         XPosPositionalEncodingConfig::new(8),
         XPosPositionalEncodingConfig::init,
-        "XPosPositionalEncoding {d_head: 8, max_len: 5000, base: 10000, layout: Interleaved, scale_base: 512}",
+        "XPosPositionalEncoding {d_head: 8, max_len: 5000, base: 10000, layout: Interleaved, scale_base: 512, rotary_dim: None}",
     );
     check(
         r#"{"d_head": 8, "heads": 2, "trained_len": 32}"#,
@@ -186,6 +187,12 @@ fn rotations() {
         PopeConfig::new(8, 2),
         PopeConfig::init,
         "Pope {d_head: 8, heads: 2, base: 10000, max_len: 5000, params: 16}",
+    );
+    check(
+        r#"{"d_model": 8, "heads": 2, "layers": 3}"#,
+        FoxConfig::new(8, 2, 3),
+        FoxConfig::init,
+        "Fox {d_model: 8, heads: 2, layers: 3, params: 54}",
     );
     check(
         r#"{"d_head": 8, "heads": 2}"#,

@@ -2,12 +2,13 @@
 //! of graphics cards read any memory layout, so it is seen here.
 
 use burn::tensor::{Device, Distribution, FloatDType, Tensor};
+use pe_burn::rotary::PopeConfig;
 use pe_burn::{
     Layout, Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
 };
 use pe_tests::devices;
 
-use crate::{distance, values};
+use crate::{distance, random, values};
 
 /// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
 /// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
@@ -271,4 +272,73 @@ fn a_projection_that_has_no_such_heads_is_refused() {
     let empty = Tensor::<3>::zeros([0, 3, 64], &device);
     let turned = rope.try_rotate_packed(empty, [4, 2], &Positions::default());
     assert_eq!(turned.unwrap().dims(), [0, 3, 64]);
+}
+
+/// The schemes that rotate, with their widths.
+fn rotations(device: &Device) -> Vec<(&'static str, Box<dyn Rotate>)> {
+    let rotary = RotaryPositionalEncodingConfig::new(8);
+    let xpos = XPosPositionalEncodingConfig::new(8).with_rotary_dim(4);
+    vec![
+        ("rotary", Box::new(rotary.init(device))),
+        (
+            "the other way",
+            Box::new(rotary.with_rotary_dim(6).with_opposite(true).init(device)),
+        ),
+        ("xpos", Box::new(xpos.init(device))),
+        ("pope", Box::new(PopeConfig::new(8, 2).init(device))),
+    ]
+}
+
+/// `[batch, seq, heads, d_head]` gives the bits of the transposed call.
+#[test]
+fn heads_side_by_side_are_rotated_as_heads_apart() {
+    for device in devices() {
+        for seq in [1, 5, 70] {
+            let (q, k) = (
+                random([2, seq, 4, 8], &device),
+                random([2, seq, 2, 8], &device),
+            );
+            for at in [Positions::from(3), Positions::from_starts([9, 2])] {
+                for (name, scheme) in rotations(&device) {
+                    let apart = |x: &Tensor<4>| x.clone().swap_dims(1, 2);
+                    let (theirs_q, theirs_k) = scheme.rotate(apart(&q), apart(&k), &at);
+                    let (ours_q, ours_k) = scheme.rotate_bshd(q.clone(), k.clone(), &at);
+                    for (ours, theirs) in [(ours_q, theirs_q), (ours_k, theirs_k)] {
+                        let theirs = theirs.swap_dims(1, 2);
+                        assert_eq!(ours.dims(), theirs.dims());
+                        assert_eq!(values(ours), values(theirs), "{device:?} {name} {seq}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// So do its gradients.
+#[test]
+fn gradients_of_heads_side_by_side_are_those_of_heads_apart() {
+    for device in devices() {
+        let device = device.autodiff();
+        let weights = random([2, 70, 2, 16], &device);
+        let x = random([2, 70, 2, 8], &device);
+        for (name, scheme) in rotations(&device) {
+            let weights = weights.clone().narrow(3, 0, scheme.width(8));
+            let gradients = |side_by_side: bool| {
+                let (q, k) = (x.clone().require_grad(), x.clone().require_grad());
+                let at = Positions::from(3);
+                let (turned_q, turned_k) = match side_by_side {
+                    true => scheme.rotate_bshd(q.clone(), k.clone(), &at),
+                    false => {
+                        let apart = |x: &Tensor<4>| x.clone().swap_dims(1, 2);
+                        let (q, k) = scheme.rotate(apart(&q), apart(&k), &at);
+                        (q.swap_dims(1, 2), k.swap_dims(1, 2))
+                    }
+                };
+                let sum = (turned_q * weights.clone() + turned_k * weights.clone() * 2.0).sum();
+                let of = sum.backward();
+                [q, k].map(|x| values(x.grad(&of).unwrap()))
+            };
+            assert_eq!(gradients(true), gradients(false), "{device:?} {name}");
+        }
+    }
 }

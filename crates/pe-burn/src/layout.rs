@@ -73,7 +73,6 @@ impl Turn {
     }
 
     /// The opposite direction.
-    #[cfg(feature = "cube")]
     pub(crate) fn inverse(self) -> Self {
         match self {
             Self::Forward => Self::Inverse,

@@ -51,7 +51,7 @@
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
 //! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Tupe`](content::Tupe) (TUPE), [`Cope`](content::Cope) (CoPE) |
 //! | [`WeightBias`] | attention weights, after the softmax | [`Erpe`](weights::Erpe) (eRPE) |
-//! | [`ForgetGate`] | attention scores, with a look at hidden states | none of this crate: its documentation has FoX |
+//! | [`ForgetGate`] | attention scores, with a look at hidden states | [`Fox`](gates::Fox) (FoX) |
 //!
 //! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
 //! [`Rotate`] and the methods [`score_bias`](PositionalScheme::score_bias) and
@@ -257,6 +257,11 @@ pub mod embedding {
     pub use crate::embed::{
         Extension, Gain, InputScale, LengthLimit, TableInit, Time2Vec, Time2VecConfig,
     };
+}
+pub mod gates {
+    //! Forget gates: [FoX](Fox), and gates as columns of queries and keys ([`augment`]). The hook is
+    //! [`ForgetGate`](crate::ForgetGate).
+    pub use crate::gate::{Fox, FoxConfig, augment};
 }
 pub mod grid {
     //! Relative positions on the [`Grid`](crate::Grid) of an image, as vision models add them to attention

@@ -89,3 +89,32 @@ pub trait Positional {
 pub struct NoPositions {}
 
 impl Positional for NoPositions {}
+
+/// A module that acts at one place.
+macro_rules! acts_at {
+    ($module:ty, Embed) => {
+        acts_at!($module, as_embed, Embed);
+    };
+    ($module:ty, Rotate) => {
+        acts_at!($module, as_rotate, Rotate);
+    };
+    ($module:ty, Bias) => {
+        acts_at!($module, as_bias, Bias);
+    };
+    ($module:ty, ScoreBias) => {
+        acts_at!($module, as_score_bias, ScoreBias);
+    };
+    ($module:ty, WeightBias) => {
+        acts_at!($module, as_weight_bias, WeightBias);
+    };
+    // Its file says where it acts, since it may rotate too.
+    ($module:ty, ForgetGate) => {};
+    ($module:ty, $method:ident, $hook:ident) => {
+        impl Positional for $module {
+            fn $method(&self) -> Option<&dyn $hook> {
+                Some(self)
+            }
+        }
+    };
+}
+pub(crate) use acts_at;

@@ -2,7 +2,7 @@
 //!
 //! # Adding a scheme
 //!
-//! 1. Its own file in `embed/`, `rotate/` or `bias/`: the configuration (serde, setters, `try_init`, and
+//! 1. Its own file in `embed/`, `rotate/`, `bias/` or `gate/`: the configuration (serde, setters, `try_init`, and
 //!    `SchemeConfig`, which makes one from the sizes of a model), the module with its hook ([`Embed`],
 //!    [`Rotate`], [`Bias`], [`ScoreBias`] or [`WeightBias`]), one line with `module!`, which writes what all modules have in
 //!    common, and its tests.
@@ -35,8 +35,8 @@ use crate::embed::{
     Wav2Vec2PositionalConvConfig,
 };
 use crate::error::{PositionError, expect, init};
-use crate::gate::ForgetGate;
-use crate::positional::{NoPositions, Positional};
+use crate::gate::{ForgetGate, Fox, FoxConfig};
+use crate::positional::{NoPositions, Positional, acts_at};
 use crate::positions::{Axes, Positions};
 use crate::rotate::{
     Fope, FopeConfig, MixedRotary, Pope, PopeConfig, RotaryPositionalEncoding,
@@ -92,7 +92,7 @@ macro_rules! schemes {
             pub const NAMES: &'static [&'static str] = &["none", $($named),*];
 
             /// The names of all schemes of this type, as the field `kind` takes them: [`NAMES`](Self::NAMES), and
-            /// those that need sizes of their own, such as a window. `MixedRotary` and `DualChunk` of
+            /// those that need sizes of their own, such as a window or the number of layers. `MixedRotary` and `DualChunk` of
             /// [`rotary`](crate::rotary) are made by their own types alone.
             pub const KINDS: &'static [&'static str] = &["none", $($name),*];
 
@@ -220,32 +220,6 @@ macro_rules! schemes {
     };
 }
 
-/// A module that acts at one place.
-macro_rules! acts_at {
-    ($module:ty, Embed) => {
-        acts_at!($module, as_embed, Embed);
-    };
-    ($module:ty, Rotate) => {
-        acts_at!($module, as_rotate, Rotate);
-    };
-    ($module:ty, Bias) => {
-        acts_at!($module, as_bias, Bias);
-    };
-    ($module:ty, ScoreBias) => {
-        acts_at!($module, as_score_bias, ScoreBias);
-    };
-    ($module:ty, WeightBias) => {
-        acts_at!($module, as_weight_bias, WeightBias);
-    };
-    ($module:ty, $method:ident, $hook:ident) => {
-        impl Positional for $module {
-            fn $method(&self) -> Option<&dyn $hook> {
-                Some(self)
-            }
-        }
-    };
-}
-
 schemes! {
     by name:
     "sinusoidal", "the fixed sinusoidal encoding":
@@ -281,6 +255,8 @@ schemes! {
     "erpe", "a number per distance, added to attention weights":
         Erpe(ErpeConfig => Erpe), WeightBias;
     as data:
+    "fox", "forget gates, for causal attention":
+        Fox(FoxConfig => Fox), ForgetGate;
     "fope", "RoPE in which pairs turn by mixtures of frequencies":
         Fope(FopeConfig => Fope), Rotate;
     "swin", "Swin's table of offsets in a window":

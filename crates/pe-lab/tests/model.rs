@@ -32,7 +32,8 @@ fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_anothe
     let after = parameter_bits(&none).len() - 1;
     let [tokens, scheme, rest] = parts(&none, after);
     assert!(scheme.is_empty());
-    for name in Scheme::names() {
+    // Forget gates are a decoder's.
+    for name in Scheme::names().filter(|name| !name.starts_with("fox")) {
         let [of_tokens, _, of_rest] = parts(&init(name, 1), after);
         assert!(of_tokens == tokens && of_rest == rest, "{name}");
     }

@@ -1,12 +1,11 @@
-//! A linear bias as columns of queries and keys.
-//!
-//! ALiBi's bias is the sum of a part of the query and a part of the key,
+//! A bias that is the sum of a part of the query and a part of the key, as columns of both.
 //!
 //! ```text
-//! −m (i − j) = (−m i) · 1 + m · j
+//! −m (i − j) = (−m i) · 1 + m · j                 ALiBi
+//! c_i − c_j  = c_i · 1 + 1 · (−c_j)               forget gates
 //! ```
 //!
-//! so that the product of a query and a key with two more columns each has it.
+//! The product of a query and a key with two more columns each has it.
 //!
 //! A column of half precision has 11 or 8 bits. A number then takes several: its rounded value, the rounded
 //! rest, and so on.
@@ -20,7 +19,7 @@ use burn::tensor::{DType, FloatDType, Tensor, TensorData};
 use super::distances::on_a_line;
 use crate::error::PositionError;
 use crate::positions::Lookup;
-use crate::tensor::cast;
+use crate::tensor::{cast, compute_dtype};
 
 /// The width is made a multiple of this, which fast attention kernels ask for.
 const STEP: usize = 16;
@@ -43,14 +42,47 @@ fn parts(dtype: FloatDType) -> usize {
 
 /// The parts of numbers, the largest first: their sum has at least 22 bits.
 fn split(numbers: Tensor<4>, dtype: FloatDType) -> Vec<Tensor<4>> {
+    let wide = numbers.dtype().into();
     let mut rest = numbers;
     let mut all = Vec::new();
     for _ in 0..parts(dtype) {
         let part = cast(rest.clone(), dtype);
-        rest = rest - cast(part.clone(), FloatDType::F32);
+        rest = rest - cast(part.clone(), wide);
         all.push(part);
     }
     all
+}
+
+/// Queries and keys with more columns, so that attention, which divides their products by the root of
+/// their width, gets those of before plus `of_queries + of_keys`.
+///
+/// # Shapes
+///
+/// - `q`, `k`: `[batch, heads, seq, d_head]`, of one float type
+/// - `of_queries`, `of_keys`: `[batch, heads, seq, 1]`, in the type that sums are computed in
+pub(crate) fn augment_by_sum(
+    (q, of_queries): (Tensor<4>, Tensor<4>),
+    (k, of_keys): (Tensor<4>, Tensor<4>),
+) -> (Tensor<4>, Tensor<4>) {
+    let (dtype, d_head) = (FloatDType::from(q.dtype()), q.dims()[3]);
+    let parts = parts(dtype);
+    let width = (d_head + 2 * parts).next_multiple_of(STEP);
+    let root = libm::sqrt(width as f64);
+    let columns = |numbers: Tensor<4>| split(numbers.mul_scalar(root / UNIT), dtype);
+    let device = q.device().without_autodiff();
+    let unit = Tensor::full([1, 1, 1, 1], UNIT, (&device, DType::from(dtype)));
+    let (mut more_q, mut more_k) = (columns(of_queries), vec![unit.clone(); parts]);
+    more_q.resize(2 * parts, unit);
+    more_k.extend(columns(of_keys));
+    let q = rescaled(q, width);
+    (widened(q, more_q, width), widened(k, more_k, width))
+}
+
+/// Queries whose products with keys come out as before when attention divides them by the root of another width.
+fn rescaled(q: Tensor<4>, width: usize) -> Tensor<4> {
+    let (dtype, d_head) = (FloatDType::from(q.dtype()), q.dims()[3]);
+    let scale = libm::sqrt(width as f64 / d_head as f64);
+    cast(cast(q, compute_dtype(dtype)).mul_scalar(scale), dtype)
 }
 
 /// Queries and keys with more columns, so that attention, which divides their products by the root of
@@ -106,8 +138,7 @@ pub(super) fn augment(
     more_q.extend(of_queries);
     more_k.resize(more_q.len(), unit);
 
-    let scale = libm::sqrt(width as f64 / d_head as f64);
-    let q = cast(cast(q, FloatDType::F32).mul_scalar(scale), dtype);
+    let q = rescaled(q, width);
     Ok((widened(q, more_q, width), widened(k, more_k, width)))
 }
 

@@ -2,7 +2,7 @@
 //! weights.
 
 mod alibi;
-mod augment;
+pub(crate) mod augment;
 mod content;
 mod cope;
 mod deberta;

@@ -218,6 +218,54 @@ pub trait Rotate {
         expect(self.try_rotate_apart(queries, keys))
     }
 
+    /// [`try_rotate`](Self::try_rotate) for queries and keys whose heads lie side by side in each token, as candle's kernels,
+    /// bunsen and FlashAttention have them. Nothing is copied for that: the rotation takes them as views.
+    ///
+    /// # Shapes
+    ///
+    /// - `q`, `k`: `[batch, seq, heads, d_head]`, any float type; the numbers of heads may differ
+    /// - output: as `q` and `k`, where [`width`](Self::width) does not say otherwise
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Positions, Rotate, RotaryPositionalEncodingConfig};
+    ///
+    /// let device = Device::flex();
+    /// let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
+    /// let q = Tensor::<4>::random([2, 100, 8, 64], Distribution::Default, &device);
+    /// let k = Tensor::<4>::random([2, 100, 2, 64], Distribution::Default, &device);
+    /// let (q, k) = rope.rotate_bshd(q, k, &Positions::default());
+    /// assert_eq!((q.dims(), k.dims()), ([2, 100, 8, 64], [2, 100, 2, 64]));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_rotate_sides`](Self::try_rotate_sides).
+    fn try_rotate_bshd(
+        &self,
+        q: Tensor<4>,
+        k: Tensor<4>,
+        positions: &Positions,
+    ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
+        let (q, k) = self.try_rotate(q.swap_dims(1, 2), k.swap_dims(1, 2), positions)?;
+        Ok((q.swap_dims(1, 2), k.swap_dims(1, 2)))
+    }
+
+    /// The panicking form of [`try_rotate_bshd`](Self::try_rotate_bshd).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rotate_bshd`](Self::try_rotate_bshd) returns an error, with its message.
+    #[track_caller]
+    fn rotate_bshd(
+        &self,
+        q: Tensor<4>,
+        k: Tensor<4>,
+        positions: &Positions,
+    ) -> (Tensor<4>, Tensor<4>) {
+        expect(self.try_rotate_bshd(q, k, positions))
+    }
+
     /// Rotates queries alone.
     ///
     /// # Shapes

@@ -46,6 +46,11 @@ impl RotaryPositionalEncodingConfig {
                  pair are neighbours, and belong to one axis in the order of a row",
             ));
         }
+        if self.opposite && (self.tiled_angles || self.splits_pairs()) {
+            return Err(PositionError::config(
+                "with tiled angles and with axes in the order of columns nothing turns the other way: no model does so",
+            ));
+        }
         // The frequencies of inputs that are short enough not to change them.
         let line = self.spectrum(0)?;
         let axes = match &self.axes {
@@ -76,7 +81,7 @@ impl RotaryPositionalEncodingConfig {
 }
 
 module!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding {
-    d_head, max_len, base, layout, rotary_dim, scaling, axes, frequencies, tiled_angles,
+    d_head, max_len, base, layout, rotary_dim, scaling, axes, frequencies, tiled_angles, opposite,
 });
 
 /// RoPE: rotates pairs of columns of queries and keys by angles that grow with the position, so that
@@ -169,7 +174,7 @@ impl RotaryPositionalEncoding {
         let side = self.side(&x)?;
         let lookup = self.lookup(&side, positions)?;
         let rows = self.rows(&side, &lookup, self.length(&lookup))?;
-        Ok(self.turn(x, rows, Turn::Inverse))
+        Ok(self.turn(x, rows, self.config.direction().inverse()))
     }
 
     /// Checks the width and the device of queries or keys.
@@ -275,11 +280,12 @@ impl RotaryPositionalEncoding {
     /// Turns queries and keys by the same rows.
     #[inline]
     fn turn_both(&self, q: Tensor<4>, k: Tensor<4>, rows: Addend) -> (Tensor<4>, Tensor<4>) {
+        let direction = self.config.direction();
         if self.config.tiled_angles || self.config.splits_pairs() {
-            let k = self.turn(k, Some(rows.clone()), Turn::Forward);
-            return (self.turn(q, Some(rows), Turn::Forward), k);
+            let k = self.turn(k, Some(rows.clone()), direction);
+            return (self.turn(q, Some(rows), direction), k);
         }
-        rotate_both(q, k, rows, self.config.layout, Turn::Forward)
+        rotate_both(q, k, rows, self.config.layout, direction)
     }
 
     /// For each rotated column the pair whose angle it turns by, where angles are tiled.
@@ -415,8 +421,9 @@ impl Rotate for RotaryPositionalEncoding {
                     (of_k, rows_of_q) => {
                         let of_k = of_k.as_ref().unwrap_or(&of_q);
                         let rows_of_k = self.rows(&side_k, of_k, length)?;
-                        let q = self.turn(q, rows_of_q, Turn::Forward);
-                        [Some(q), Some(self.turn(k, rows_of_k, Turn::Forward))]
+                        let direction = self.config.direction();
+                        let q = self.turn(q, rows_of_q, direction);
+                        [Some(q), Some(self.turn(k, rows_of_k, direction))]
                     }
                 }
             }
@@ -426,7 +433,7 @@ impl Rotate for RotaryPositionalEncoding {
                         let side = self.side(&x)?;
                         let lookup = self.lookup(&side, positions)?;
                         let rows = self.rows(&side, &lookup, self.length(&lookup))?;
-                        Ok(self.turn(x, rows, Turn::Forward))
+                        Ok(self.turn(x, rows, self.config.direction()))
                     })
                     .transpose()
                 };
@@ -452,8 +459,8 @@ impl Rotate for RotaryPositionalEncoding {
         let [heads, kv_heads] = heads;
         Ok(packed::side_by_side(match rows {
             Some(rows) => {
-                let layout = self.config.layout;
-                rotate_heads(x, rows, heads + kv_heads, layout, Turn::Forward)
+                let (layout, direction) = (self.config.layout, self.config.direction());
+                rotate_heads(x, rows, heads + kv_heads, layout, direction)
             }
             None => x,
         }))

@@ -30,7 +30,7 @@ const MAX_EXPONENT_F16: f64 = 9.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XPosPositionalEncodingConfig {
-    /// The width of a head, even and at least 2.
+    /// The width of a head, at least 2.
     pub d_head: usize,
     /// The number of rows that the buffers start with; they grow when they are used past them.
     /// Default: 5000.
@@ -46,6 +46,10 @@ pub struct XPosPositionalEncodingConfig {
     /// Default: 512.
     #[serde(default = "default_scale_base")]
     pub scale_base: f64,
+    /// The number of columns of a head that are rotated and decay, which are the first ones: even, from 2 to `d_head`; ζ and
+    /// the wavelengths are those of a head of this width. Default: all of them, for which `d_head` must be even.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotary_dim: Option<usize>,
 }
 
 fn default_scale_base() -> f64 {
@@ -61,6 +65,7 @@ impl XPosPositionalEncodingConfig {
             base: default_base(),
             layout: Layout::default(),
             scale_base: default_scale_base(),
+            rotary_dim: None,
         }
     }
 
@@ -84,6 +89,24 @@ impl XPosPositionalEncodingConfig {
         Self { scale_base, ..self }
     }
 
+    /// Sets the number of columns of a head that are rotated and decay.
+    ///
+    /// ```
+    /// use pe_burn::XPosPositionalEncodingConfig;
+    ///
+    /// // Toto 2 (Datadog, 2026): half of a head of 64 columns, with a decay of its own.
+    /// let config = XPosPositionalEncodingConfig::new(64).with_rotary_dim(32).with_scale_base(256.0);
+    /// # config.init(&burn::tensor::Device::flex());
+    /// ```
+    pub fn with_rotary_dim(self, rotary_dim: usize) -> Self {
+        let rotary_dim = Some(rotary_dim);
+        Self { rotary_dim, ..self }
+    }
+
+    fn rotary_dim(&self) -> usize {
+        self.rotary_dim.unwrap_or(self.d_head)
+    }
+
     /// Builds the module and its buffers on `device`.
     ///
     /// # Errors
@@ -92,8 +115,8 @@ impl XPosPositionalEncodingConfig {
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
     /// more than there are positions, or the buffers do not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<XPosPositionalEncoding, PositionError> {
-        let Self { d_head, base, .. } = *self;
-        check_rotary_dim(d_head, d_head)?;
+        let rotary_dim = self.rotary_dim();
+        check_rotary_dim(rotary_dim, self.d_head)?;
         // Below the normal numbers the rates would be infinite.
         let fits = self.scale_base > 0.0 && self.scale_base.is_normal();
         check_number(
@@ -106,7 +129,7 @@ impl XPosPositionalEncodingConfig {
         let max_len = self
             .max_len
             .min((self.reach(MAX_EXPONENT) as usize).saturating_add(1));
-        let spectrum = Spectrum::new(d_head, base)?.with_layout(Layout::Halves);
+        let spectrum = Spectrum::new(rotary_dim, self.base)?.with_layout(Layout::Halves);
         let rows = |sign: f64| {
             let rates = self.logarithms().map(|log| sign * log / self.scale_base);
             let rows = RowSource::from(spectrum.clone()).growing(rates.collect());
@@ -121,7 +144,7 @@ impl XPosPositionalEncodingConfig {
 
     /// ln ζ_i of every pair, smallest first.
     fn logarithms(&self) -> impl Iterator<Item = f64> {
-        let pairs = self.d_head / 2;
+        let pairs = self.rotary_dim() / 2;
         (0..pairs).map(move |i| libm::log((i as f64 / pairs as f64 + GAMMA) / (1.0 + GAMMA)))
     }
 
@@ -158,14 +181,14 @@ impl SchemeConfig for XPosPositionalEncodingConfig {
 }
 
 module!(XPosPositionalEncodingConfig => XPosPositionalEncoding {
-    d_head, max_len, base, layout, scale_base,
+    d_head, max_len, base, layout, scale_base, rotary_dim,
 });
 
 /// xPos: rotates queries and keys as RoPE does, and lets their products decay with the distance. Sun et
 /// al., [*A Length-Extrapolatable Transformer*](https://arxiv.org/abs/2212.10554), 2022, §3.2:
 ///
 /// ```text
-/// ζ_i = (2i/d_head + γ) / (1 + γ), γ = 0.4
+/// ζ_i = (2i/rotary_dim + γ) / (1 + γ), γ = 0.4
 /// query pair i at p:  rotated, times ζ_i^(p/scale_base)
 /// key pair i at p:    rotated, times ζ_i^(−p/scale_base)
 /// ```
@@ -188,7 +211,7 @@ module!(XPosPositionalEncodingConfig => XPosPositionalEncoding {
 ///
 /// The factors depend on positions and not on distances, so they leave the range of a float type at
 /// some position: 32 695 with the default `scale_base` (3 678 in `f16`), and in proportion to it. Past
-/// it is an error.
+/// it is an error. Code that counts positions from the middle of the input, as Toto 2's does, has the same scores.
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct XPosPositionalEncoding {
@@ -280,6 +303,11 @@ mod tests {
             .init(&device);
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(120)).is_ok());
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
+        let wide = XPosPositionalEncodingConfig::new(8).with_rotary_dim(10);
+        assert_eq!(
+            wide.try_init(&device).unwrap_err().to_string(),
+            "rotary_dim must be even, from 2 to d_head 8; got 10"
+        );
         let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
         assert_eq!(
             bad.try_init(&device).unwrap_err().to_string(),

@@ -5,6 +5,7 @@ use burn::tensor::Device;
 use pe_burn::RopeScaling;
 use pe_burn::content::TupeConfig;
 use pe_burn::embedding::{Gain, Time2VecConfig};
+use pe_burn::gates::FoxConfig;
 use pe_burn::rotary::FopeConfig;
 use pe_burn::weights::ErpeConfig;
 use pe_burn::{
@@ -26,7 +27,7 @@ use crate::task::{
 };
 
 /// The name of each scheme, what it does and where it comes from.
-const SCHEMES: [(&str, &str); 25] = [
+const SCHEMES: [(&str, &str); 27] = [
     (
         "none",
         "no positions at all: the control of every comparison",
@@ -45,11 +46,19 @@ const SCHEMES: [(&str, &str); 25] = [
     ),
     (
         "xpos",
-        "as rotary, and fading with distance (Sun et al. 2022)",
+        "as rotary, and fading with distance (Sun et al. 2022; Toto 2 on half of a head)",
     ),
     (
         "pope",
         "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025)",
+    ),
+    (
+        "fox",
+        "scores fall at each token by a gate of its hidden state, for causal tasks (FoX; Lin et al. 2025)",
+    ),
+    (
+        "fox_rotary",
+        "as fox and rotary together, for causal tasks (Lin et al. 2025)",
     ),
     (
         "alibi",
@@ -209,6 +218,8 @@ fn here(name: &str) -> Option<&'static str> {
 fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, PositionError> {
     use PositionalConfig::{Alibi, Erpe, Learned, Pope, Rotary, Sinusoidal, T5, Tupe};
     let of_library = match name {
+        "fox" => return Ok(PositionalConfig::Fox(gates(sizes))),
+        "fox_rotary" => return Ok(rotated_gates(sizes)),
         "fope" => return Ok(whole_turns_in_training(sizes)),
         "tape" => return Ok(scaled_to_training(sizes)),
         "time2vec" => return Ok(waves_of_training(sizes)),
@@ -246,6 +257,15 @@ fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, Position
         ("erpe", Erpe(erpe)) => Erpe(ErpeConfig { max_len, ..erpe }),
         (_, config) => config,
     })
+}
+
+fn gates(sizes: &Sizes) -> FoxConfig {
+    FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)
+}
+
+fn rotated_gates(sizes: &Sizes) -> PositionalConfig {
+    let rotary = RotaryPositionalEncodingConfig::new(sizes.d_head()).with_max_len(sizes.max_len);
+    PositionalConfig::Fox(gates(sizes).with_rotary(rotary))
 }
 
 /// FoPE leaves out what makes no whole turn within the training length, and with fewer than 7 tokens nothing would be left.
@@ -318,6 +338,7 @@ impl SchemeConfig for PositionalConfig {
                 &["base", "share", "scaling", "factor", "original"]
             }
             Self::Sinusoidal(_) | Self::Rotary(_) | Self::XPos(_) | Self::Pope(_) => &["base"],
+            Self::Fox(fox) if fox.rotary.is_some() => &["base"],
             _ => &[],
         };
         names.iter().map(|name| name.to_string()).collect()
@@ -348,6 +369,10 @@ impl SchemeConfig for PositionalConfig {
             Self::Rotary(rotary) => Self::Rotary(rotary.with_base(value)),
             Self::XPos(xpos) => Self::XPos(xpos.with_base(value)),
             Self::Pope(pope) => Self::Pope(pope.with_base(value)),
+            Self::Fox(fox) => Self::Fox(FoxConfig {
+                rotary: fox.rotary.map(|rotary| rotary.with_base(value)),
+                ..fox
+            }),
             other => other,
         })
     }

@@ -309,6 +309,7 @@ mod tests {
             ("sinusoidal(base=100)", "sinusoidal"),
             ("xpos(base=100)", "xpos"),
             ("pope(base=100)", "pope"),
+            ("fox_rotary(base=100)", "fox_rotary"),
             ("randomized_rotary(share=0.5)", "randomized_rotary"),
         ] {
             let with = scheme(name).unwrap();

@@ -150,7 +150,7 @@ enum Command {
 /// What the list of schemes says about settings.
 const SETTINGS: &str = "
 Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (in a shell, between quotes):
-  base=B           the base of the wavelengths, of sinusoidal and rotary schemes, xpos and pope
+  base=B           the base of the wavelengths, of sinusoidal and rotary schemes, xpos, pope and fox_rotary
   share=S          the share of the columns of a head that are rotated, of rotary schemes on a line
   scaling=NAME     a scaling of RoPE in training and test, of rotary schemes on a line: linear, ntk, dynamic, yarn or llama3
   factor=F         with scaling: how far it stretches [default: the longest test in lengths of the training]

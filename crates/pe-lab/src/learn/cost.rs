@@ -388,7 +388,8 @@ mod tests {
         for task in tasks {
             let fits = |name: &&str| {
                 let scheme = Scheme::by_name(name, &sizes, 1).unwrap();
-                scheme.on(task).is_ok()
+                let looks_back = name.starts_with("fox");
+                scheme.on(task).is_ok() && (task.causal() || !looks_back)
             };
             let lengths = cost_lengths(task);
             let last = *lengths.last().unwrap();

@@ -202,6 +202,7 @@ mod tests {
                 "alibi",
                 "t5",
                 "cope",
+                "fox",
             ] {
                 let model = model(task, scheme);
                 let written = generate(&model, task, &prompts, &device).unwrap();

@@ -267,7 +267,8 @@ fn every_scheme_is_tested_at_every_resolution() {
         d_ff: 16,
         ..ModelSpec::default()
     };
-    for name in Scheme::names() {
+    // Forget gates are a decoder's.
+    for name in Scheme::names().filter(|name| !name.starts_with("fox")) {
         let scheme = Scheme::for_lengths(name, &spec, Lengths::of(task.as_ref())).unwrap();
         let scheme = scheme.on(task.as_ref()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();

@@ -31,7 +31,7 @@ pub fn added_to(lab: Lab) -> Lab {
         |sizes| Ok(AbacusConfig::new(sizes.d_model, sizes.max_len)),
     )
     .scheme(
-        "fox",
+        "own_fox",
         "each token forgets what came before it, by a gate from its hidden state",
         |sizes| Ok(FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)),
     )

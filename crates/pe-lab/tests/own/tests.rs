@@ -375,7 +375,7 @@ fn a_decoder_has_gates_and_wider_queries() {
         "--data",
         "t.txt",
         "--schemes",
-        "fox,own_pope",
+        "own_fox,own_pope",
         "--seeds",
         "1",
         "--steps",
@@ -393,7 +393,7 @@ fn a_decoder_has_gates_and_wider_queries() {
     let arguments = [
         "compare",
         "--schemes",
-        "fox",
+        "own_fox",
         "--tasks",
         "copy",
         "--out",
@@ -402,14 +402,14 @@ fn a_decoder_has_gates_and_wider_queries() {
     let (code, _, stderr) = ran(at, &arguments);
     assert_eq!(code, 2, "{stderr}");
     assert!(
-        stderr.contains("the scheme fox: a forget gate looks back"),
+        stderr.contains("the scheme own_fox: a forget gate looks back"),
         "{stderr}"
     );
     // With the answer written, it is a decoder's too.
     let flags = ["--causal", "--seeds", "1,", "--steps", "3"];
     let (stdout, _) = good(at, &[&arguments[..], &flags].concat());
     assert!(stdout.contains("exact match"), "{stdout}");
-    let trial = json(&at.join("t/trials/copy(causal)-fox-1/result.json"));
+    let trial = json(&at.join("t/trials/copy(causal)-own_fox-1/result.json"));
     let scores = &trial["outcome"]["finished"]["scores"];
     assert!(scores[0]["exact_match"].is_number(), "{trial}");
 }

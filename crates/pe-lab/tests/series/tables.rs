@@ -99,7 +99,8 @@ fn times_are_positions_in_units_of_the_middle_step() {
         // Whole positions can be told as rows of numbers, times cannot.
         batch.positions.to_rows(16).is_err()
     };
-    for name in Scheme::names() {
+    // Forget gates are a decoder's.
+    for name in Scheme::names().filter(|name| !name.starts_with("fox")) {
         let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
         if !scheme.needs_grid() {
             assert_eq!(positions(name), scheme.takes_times(), "{name}");

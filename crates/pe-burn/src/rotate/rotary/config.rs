@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PositionError;
-use crate::layout::{Layout, check_rotary_dim};
+use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::axes::dealt;
 use crate::positions::{Axes, Axis, AxisFrequencies};
 use crate::rotate::scaling::RopeScaling;
@@ -50,6 +50,9 @@ pub struct RotaryPositionalEncodingConfig {
     /// Whether the angles of each axis are repeated as a whole, as in V-JEPA 2. Default: false.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub tiled_angles: bool,
+    /// Whether pairs turn the other way, as in nanochat and bunsen. Default: false.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub opposite: bool,
 }
 
 impl RotaryPositionalEncodingConfig {
@@ -65,6 +68,7 @@ impl RotaryPositionalEncodingConfig {
             axes: None,
             frequencies: None,
             tiled_angles: false,
+            opposite: false,
         }
     }
 
@@ -147,6 +151,21 @@ impl RotaryPositionalEncodingConfig {
         Self {
             tiled_angles,
             ..self
+        }
+    }
+
+    /// Turns pairs the other way, by the angle −ω p: `(a, b) → (a cos + b sin, b cos − a sin)`, as nanochat and bunsen do.
+    /// Scores depend on the distance in the same way, but weights that were trained with one direction do not work with the
+    /// other.
+    pub fn with_opposite(self, opposite: bool) -> Self {
+        Self { opposite, ..self }
+    }
+
+    /// The direction in which pairs turn.
+    pub(super) fn direction(&self) -> Turn {
+        match self.opposite {
+            true => Turn::Inverse,
+            false => Turn::Forward,
         }
     }
 

@@ -185,3 +185,62 @@ fn bad_input_is_refused_with_its_value_and_bound() {
         assert_eq!(rope.invert(input, &positions).unwrap_err(), error);
     }
 }
+
+/// nanochat: y1 = x1 cos + x2 sin, y2 = x2 cos − x1 sin, with halves. The other direction is the inverse of the usual one, bit
+/// for bit, in every way in.
+#[test]
+fn the_opposite_direction_is_the_inverse_rotation() {
+    let device = Device::flex();
+    for layout in [Layout::Halves, Layout::Interleaved] {
+        let config = RotaryPositionalEncodingConfig::new(8).with_layout(layout);
+        let config = config.with_rotary_dim(6);
+        let rope = config.clone().init(&device);
+        let opposite = config.with_opposite(true).init(&device);
+        let (q, k) = (heads([2, 3, 40, 8], &device), heads([2, 3, 40, 8], &device));
+        let at = Positions::from(17);
+        let inverse = |x: &Tensor<4>| values(rope.invert(x.clone(), &at).unwrap());
+        let (turned_q, turned_k) = opposite.rotate(q.clone(), k.clone(), &at);
+        assert_eq!(values(turned_q.clone()), inverse(&q));
+        assert_eq!(values(turned_k), inverse(&k));
+        assert_eq!(values(opposite.rotate_queries(q.clone(), &at)), inverse(&q));
+        let back = opposite.invert(turned_q, &at).unwrap();
+        assert!(distance(back, q.clone()) < 1e-6);
+        let of_both = Tensor::cat(vec![q.clone(), k.clone(), k.clone()], 1).swap_dims(1, 2);
+        let packed = opposite.rotate_packed(of_both.reshape([2, 40, 72]), [3, 3], &at);
+        let packed = packed.reshape([2, 40, 9, 8]).swap_dims(1, 2);
+        assert_eq!(values(packed.clone().narrow(1, 0, 3)), inverse(&q));
+        assert_eq!(values(packed.narrow(1, 3, 3)), inverse(&k));
+    }
+    let by_hand = RotaryPositionalEncodingConfig::new(2).with_opposite(true);
+    let x = Tensor::<4>::from_floats([[[[3.0, 5.0]]]], &device);
+    let y = values(by_hand.init(&device).rotate_queries(x, &Positions::from(2)));
+    let (sin, cos) = 2.0_f32.sin_cos();
+    let expected = [3.0 * cos + 5.0 * sin, 5.0 * cos - 3.0 * sin];
+    assert!(
+        y.iter().zip(expected).all(|(y, x)| (y - x).abs() < 1e-6),
+        "{y:?}"
+    );
+    let tiled = RotaryPositionalEncodingConfig::new(8).with_tiled_angles(true);
+    let refused = tiled.with_opposite(true).try_init(&device).unwrap_err();
+    assert!(refused.to_string().contains("the other way"), "{refused}");
+}
+
+/// The input is a part of larger memory, which the result then has too: nothing was copied.
+#[test]
+#[cfg(feature = "flex")]
+fn heads_side_by_side_are_rotated_in_place() {
+    use burn::backend::Flex;
+
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
+    for seq in [1, 40] {
+        let part = |heads_of: usize| heads([3, seq, heads_of, 8], &device).narrow(0, 0, 2);
+        let (q, k) = rope.rotate_bshd(part(4), part(2), &Positions::from(3));
+        for (x, heads_of) in [(q, 4), (k, 2)] {
+            assert_eq!(x.dims(), [2, seq, heads_of, 8]);
+            let x = x.try_into_primitive::<Flex>().expect("a tensor on Flex");
+            assert!(x.is_contiguous());
+            assert_eq!(x.storage::<f32>().len(), 3 * seq * heads_of * 8);
+        }
+    }
+}

@@ -86,6 +86,40 @@ fn wrong_use_is_named() {
     }
 }
 
+/// Forget gates look back: they are refused for an encoder, and the word `all` means them for a decoder alone.
+#[test]
+fn forget_gates_are_for_decoders() {
+    let with = |schemes: Names, causal: bool| {
+        StudySpec::of(Plan {
+            schemes: Some(schemes),
+            causal: Some(causal),
+            ..plan(&[], &["reverse"], &[1])
+        })
+    };
+    let fox = || names(&["fox", "fox_rotary(base=500)"]).unwrap();
+    let refused = with(fox(), false).unwrap_err().to_string();
+    assert!(
+        refused.contains("the scheme fox: a forget gate looks back")
+            && refused.contains("--causal"),
+        "{refused}"
+    );
+    assert_eq!(
+        with(fox(), true).unwrap().0.schemes,
+        ["fox", "fox_rotary(base=500)"]
+    );
+    let all = |causal| {
+        with(Names::All(crate::ask::plan::All::All), causal)
+            .unwrap()
+            .0
+            .schemes
+    };
+    let gated = |schemes: Vec<String>| {
+        let gated = schemes.iter().filter(|name| name.starts_with("fox"));
+        gated.count()
+    };
+    assert_eq!((gated(all(false)), gated(all(true))), (0, 2));
+}
+
 #[test]
 fn the_text_of_the_laboratory_takes_a_training_length() {
     let of = |tasks: &[&str], length, steps| {

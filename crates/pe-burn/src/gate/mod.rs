@@ -1,5 +1,9 @@
 //! Forget gates: what a token leaves of the tokens before it.
 
+mod fox;
+
+pub use fox::{Fox, FoxConfig, augment};
+
 use burn::tensor::Tensor;
 
 use crate::error::{PositionError, expect};
@@ -14,7 +18,7 @@ use crate::error::{PositionError, expect};
 /// ```
 ///
 /// It is for causal attention, in which no key comes after its query. The sums are over the tokens of a row in their
-/// order, whatever their positions are.
+/// order, whatever their positions are. [`Fox`] is the scheme of the paper, and another one may have gates of its own:
 ///
 /// ```
 /// use burn::module::Module;
@@ -23,13 +27,13 @@ use crate::error::{PositionError, expect};
 /// use burn::tensor::{Device, Tensor};
 /// use pe_burn::{ForgetGate, PositionError, Positional};
 ///
-/// /// FoX: gates from a linear layer `d_model` → `heads` for each layer of the model.
+/// /// Gates from a linear layer `d_model` → `heads` for each layer of the model.
 /// #[derive(Module, Debug)]
-/// struct Fox {
+/// struct Gates {
 ///     layers: Vec<Linear>,
 /// }
 ///
-/// impl ForgetGate for Fox {
+/// impl ForgetGate for Gates {
 ///     fn try_log_gates(&self, layer: usize, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
 ///         let linear = self.layers.get(layer).ok_or(PositionError::Config {
 ///             reason: format!("there are no gates for layer {layer}").into(),
@@ -38,7 +42,7 @@ use crate::error::{PositionError, expect};
 ///     }
 /// }
 ///
-/// impl Positional for Fox {
+/// impl Positional for Gates {
 ///     fn as_forget_gate(&self) -> Option<&dyn ForgetGate> {
 ///         Some(self)
 ///     }
@@ -46,7 +50,7 @@ use crate::error::{PositionError, expect};
 ///
 /// let device = Device::flex();
 /// let layers = (0..2).map(|_| LinearConfig::new(64, 4).init(&device)).collect();
-/// let gates = Fox { layers }.log_gates(1, Tensor::zeros([8, 100, 64], &device));
+/// let gates = Gates { layers }.log_gates(1, Tensor::zeros([8, 100, 64], &device));
 /// # assert_eq!(gates.dims(), [8, 4, 100]);
 /// ```
 #[doc(alias = "FoX")]
