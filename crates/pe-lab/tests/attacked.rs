@@ -39,7 +39,7 @@ fn with_steps(steps: &str, out: &Path) -> Command {
     command
         .args(STUDY)
         .args(SMALL)
-        .args(["--steps", steps, "--out"])
+        .args(["--batch-size", "16", "--steps", steps, "--out"])
         .arg(out);
     command
 }
@@ -310,6 +310,10 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
         match data {
             Some(data) => command
                 .args(SMALL)
+                .args(match data.ends_with("ids.u16.bin") {
+                    true => &["--train-length", "16"][..],
+                    false => &[],
+                })
                 .args(["--steps", "3", "--data"])
                 .arg(data),
             None => command.arg("--resume"),
@@ -444,7 +448,8 @@ fn a_program_without_memory_ends() {
     for megabytes in (40..160).step_by(3) {
         let out = folder.path().join(megabytes.to_string());
         let mut train = common::lab();
-        train.args(["train", "--steps", "1", "--out"]).arg(&out);
+        train.args(["train", "--task", "digits", "--steps", "1"]);
+        train.args(SMALL).arg("--out").arg(&out);
         let mut limited = behind(&format!("ulimit -v {}", megabytes << 10), &train);
         limited.env("RUST_BACKTRACE", "1");
         limited.stdout(Stdio::null()).stderr(Stdio::null());

@@ -31,12 +31,12 @@ fn study(steps: &str, out: &Path) -> Command {
     command
         .args(STUDY)
         .args(SMALL)
-        .args(["--steps", steps, "--out"])
+        .args(["--batch-size", "32", "--steps", steps, "--out"])
         .arg(out);
     command
 }
 
-/// The study with trials of about half a second each.
+/// The study with trials of some tenths of a second each.
 fn command(out: &Path) -> Command {
     study("100", out)
 }
@@ -96,7 +96,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
 
     // Killed at several moments, from before the folder is claimed to the middle of a training.
     let broken = folder.path().join("broken");
-    for milliseconds in [1, 10, 40, 100, 200] {
+    for milliseconds in [1, 10, 30, 60, 100] {
         let mut child = start(&broken);
         thread::sleep(Duration::from_millis(milliseconds));
         child.kill().unwrap();

@@ -145,14 +145,7 @@ fn a_budget_chooses_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let flags = |budget| {
-        let study = [
-            "--tasks",
-            "digits",
-            "--schemes",
-            "none",
-            "--budget",
-            budget,
-        ];
+        let study = ["--tasks", "digits", "--schemes", "none", "--budget", budget];
         [&study[..], &SMALL].concat()
     };
     let (code, _, stderr) = compare(&[&flags("1s")[..], &["--steps", "100000"]].concat(), &out);

@@ -30,7 +30,10 @@ pub fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
 
 /// A study of small models, as [`good`].
 pub fn small(folder: &Path, arguments: &[&str]) -> (String, String) {
-    good(folder, &[arguments, &SMALL].concat())
+    good(
+        folder,
+        &[arguments, &SMALL, &["--batch-size", "16"]].concat(),
+    )
 }
 
 /// Every score and loss of a study, without the times.
