@@ -7,7 +7,7 @@ use pe_burn::ModelConfig;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::models::{Group, difference};
+use crate::models::{Group, Grown, difference};
 
 #[derive(Deserialize)]
 struct File {
@@ -65,9 +65,10 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
         serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
     assert_eq!(file.version, "5.23.0");
     let (mut equal, mut types, mut refused, mut wrong) = (0, 0, BTreeMap::new(), Vec::new());
+    let mut grown = Grown::default();
     for of in file.types.iter().filter(|of| of.raises.is_none()) {
         let bare = Value::from(of.file.clone());
-        match difference(&of.name, &bare, &of.layers, &file.runs) {
+        match difference(&mut grown, &of.name, &bare, &of.layers, &file.runs) {
             Ok(None) => {}
             Ok(Some(difference)) => wrong.push(format!("{}: {difference}", of.name)),
             Err(error) => {
@@ -92,7 +93,7 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
                 "{} with {:?}, without {:?}",
                 of.name, case.set, case.without
             );
-            match difference(&of.name, &case.file(&of.file), same, &file.runs) {
+            match difference(&mut grown, &of.name, &case.file(&of.file), same, &file.runs) {
                 Ok(None) => equal += 1,
                 Ok(Some(difference)) => wrong.push(format!("{what}: {difference}")),
                 Err(error) => {

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
+use common::{SMALL, ended, lab};
 
 fn tiny(flags: &[&str], out: &Path) -> (i32, String, String) {
     let mut command = lab();
@@ -18,7 +18,8 @@ fn tiny(flags: &[&str], out: &Path) -> (i32, String, String) {
         "--seeds",
         "1",
     ]);
-    ended(command.args(["--steps", "2", "--out"]).arg(out).args(flags))
+    command.args(SMALL).args(["--steps", "2", "--out"]);
+    ended(command.arg(out).args(flags))
 }
 
 #[test]

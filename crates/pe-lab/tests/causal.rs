@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{SMALL, ended, lab};
+use common::{NO_TRIAL, SMALL, ended, lab};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
@@ -278,6 +278,8 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
             "--dry-run",
             "--steps",
             "2",
+            "--shard",
+            NO_TRIAL,
         ],
     );
     assert!(stderr.contains("tasks text for 2 steps"), "{stderr}");
@@ -293,6 +295,8 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
             "--dry-run",
             "--steps",
             "1",
+            "--shard",
+            NO_TRIAL,
         ],
     );
     assert!(

@@ -261,9 +261,9 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
     let folder = tempfile::tempdir().unwrap();
     let [unbroken, broken] = ["unbroken", "broken"].map(|name| folder.path().join(name));
     let task = &["--tasks", "bucket_sort", "--schemes", "none,sinusoidal"];
-    run(task, "auto:50..400", &["--seeds", "1"], &unbroken);
+    run(task, "auto:50..200", &["--seeds", "1"], &unbroken);
     for milliseconds in [50, 400, 900] {
-        let mut command = command(task, "auto:50..400", &["--seeds", "1"], &broken);
+        let mut command = command(task, "auto:50..200", &["--seeds", "1"], &broken);
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -274,7 +274,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
         child.wait().unwrap();
     }
     // The worker of the last trial ends by itself, but the lock of the folder is free.
-    run(task, "auto:50..400", &["--seeds", "1"], &broken);
+    run(task, "auto:50..200", &["--seeds", "1"], &broken);
     assert_eq!(results(&broken), results(&unbroken));
     assert_eq!(results(&broken).len(), 2);
 }

@@ -34,8 +34,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-const STUDY: &str =
-    "\"$2\" compare --tasks digits --schemes none,learned --seeds 1 --steps 2 --out \"$1/study\"";
+const STUDY: &str = "\"$2\" compare --tasks digits --schemes none,learned --seeds 1 --steps 2 --out \"$1/study\" --d-model 16 --layers 1 \
+     --heads 2 --d-ff 32";
 
 #[test]
 fn a_read_only_folder_is_named_and_nothing_is_run() {

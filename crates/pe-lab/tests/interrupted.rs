@@ -11,11 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::SMALL;
+
 /// Four trials, one after the other.
 const STUDY: &[&str] = &[
     "compare",
     "--tasks",
-    "reverse",
+    "digits",
     "--schemes",
     "none,learned",
     "--seeds",
@@ -28,14 +30,15 @@ fn study(steps: &str, out: &Path) -> Command {
     let mut command = common::lab();
     command
         .args(STUDY)
-        .args(["--steps", steps, "--out"])
+        .args(SMALL)
+        .args(["--batch-size", "32", "--steps", steps, "--out"])
         .arg(out);
     command
 }
 
-/// The study with trials of a second or two each.
+/// The study with trials of some tenths of a second each.
 fn command(out: &Path) -> Command {
-    study("12", out)
+    study("100", out)
 }
 
 fn start(out: &Path) -> Child {
@@ -93,7 +96,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
 
     // Killed at several moments, from before the folder is claimed to the middle of a training.
     let broken = folder.path().join("broken");
-    for milliseconds in [1, 10, 40, 150, 600] {
+    for milliseconds in [1, 10, 30, 60, 100] {
         let mut child = start(&broken);
         thread::sleep(Duration::from_millis(milliseconds));
         child.kill().unwrap();

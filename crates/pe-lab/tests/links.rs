@@ -13,21 +13,22 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{end_of, ended_in_time as ended, send};
+use common::{SMALL, end_of, ended_in_time as ended, send};
 
-const TRIAL: &str = "trials/reverse-learned-1";
+const TRIAL: &str = "trials/digits-learned-1";
 
 fn study(out: &Path) -> Command {
     let mut command = common::lab();
     command.args([
         "compare",
         "--tasks",
-        "reverse",
+        "digits",
         "--schemes",
         "none,learned",
         "--seeds",
         "1",
     ]);
+    command.args(SMALL);
     command.args(["--steps", "3", "--quiet", "--out"]).arg(out);
     command
 }
@@ -119,7 +120,7 @@ fn merge_copies_no_file_from_outside_of_a_part() {
                 code == 1 && said.contains(name),
                 "{name}, way {way}: {code}, {said}"
             );
-            assert!(said.contains("reverse-learned-1"), "{said}");
+            assert!(said.contains("digits-learned-1"), "{said}");
             assert!(!merged.join(TRIAL).join(name).exists(), "{name}, way {way}");
             others.check(name);
         }
@@ -182,7 +183,7 @@ fn a_study_writes_nothing_outside_of_its_folder_and_waits_for_no_pipe() {
     let second: &dyn Fn(&Path) = &|file| fs::hard_link(&others.secret, file).unwrap();
     // The last says whether the study does without the file: it is put in the place of one that the study writes.
     for (name, put, code) in [
-        ("trials/reverse-none-1", link, 1),
+        ("trials/digits-none-1", link, 1),
         ("trials", link, 1),
         ("study.lock", second, 1),
         ("study.lock", &pipe as &dyn Fn(&Path), 1),
@@ -192,16 +193,16 @@ fn a_study_writes_nothing_outside_of_its_folder_and_waits_for_no_pipe() {
         ("study.toml", second, 0),
         ("report.html", second, 0),
         ("summary.json", &pipe, 0),
-        ("trials/reverse-none-1/result.json", &pipe, 1),
-        ("trials/reverse-none-1/worker.log", &pipe, 1),
-        ("trials/reverse-none-1/worker.log", second, 1),
-        ("trials/reverse-none-1/failure.json", second, 0),
-        ("trials/reverse-none-1/curve.json", &pipe, 0),
+        ("trials/digits-none-1/result.json", &pipe, 1),
+        ("trials/digits-none-1/worker.log", &pipe, 1),
+        ("trials/digits-none-1/worker.log", second, 1),
+        ("trials/digits-none-1/failure.json", second, 0),
+        ("trials/digits-none-1/curve.json", &pipe, 0),
     ] {
         let _ = fs::remove_dir_all(&out);
         copy(&whole, &out);
-        if name.starts_with("trials/reverse-none-1/") && !name.ends_with("result.json") {
-            fs::remove_file(out.join("trials/reverse-none-1/result.json")).unwrap();
+        if name.starts_with("trials/digits-none-1/") && !name.ends_with("result.json") {
+            fs::remove_file(out.join("trials/digits-none-1/result.json")).unwrap();
         }
         instead(&out.join(name), put);
         let (ended, said) = ended(&mut study(&out));
@@ -246,7 +247,8 @@ fn a_training_waits_for_no_pipe() {
         command.arg("train").args(more).arg("--out").arg(&out);
         ended(&mut command)
     };
-    assert_eq!(train(&["--steps", "60"]).0, 0);
+    let begun = [&SMALL[..], &["--task", "digits", "--steps", "60"]].concat();
+    assert_eq!(train(&begun).0, 0);
     fs::remove_file(out.join("result.json")).unwrap();
     for name in [
         "train.lock",

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"reverse\", \"majority\"]\nseeds = 2\nsteps = 3\n\
+const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"digits\", \"majority\"]\nseeds = 2\nsteps = 3\n\
     model = { d_model = 16, layers = 1, heads = 2, d_ff = 32 }\n";
 
 fn plan(folder: &Path) -> PathBuf {
@@ -96,7 +96,7 @@ fn other_studies_and_other_results_are_not_merged() {
     assert!(stderr.contains("holds no study"), "{stderr}");
 
     run(&mut compare(&plan, &at("again")));
-    let file = at("again").join("trials/reverse-none-1/result.json");
+    let file = at("again").join("trials/digits-none-1/result.json");
     // Computed otherwise, and stored as every result is.
     let mut other = pe_lab::run::TrialResult::read(&pe_lab::folder::Entry::named(&file)).unwrap();
     if let pe_lab::run::Outcome::Finished(measures) = &mut other.outcome {
@@ -109,7 +109,7 @@ fn other_studies_and_other_results_are_not_merged() {
         stderr.contains("are results of one trial and differ"),
         "{stderr}"
     );
-    assert!(stderr.contains("reverse-none-1"), "{stderr}");
+    assert!(stderr.contains("digits-none-1"), "{stderr}");
     assert!(!at("all").join("trials").exists());
 }
 

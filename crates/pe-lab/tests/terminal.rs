@@ -5,15 +5,13 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
-use common::{end_of, lab};
+use common::{SMALL, end_of, lab};
 
 /// A terminal of 40 lines: the end that shows it, and the end that a program gets.
 fn terminal() -> (File, File) {
@@ -54,7 +52,8 @@ fn all_of(mut shown: File) -> String {
 
 fn train(steps: &str, out: &Path) -> Command {
     let mut command = lab();
-    command.args(["train", "--steps", steps, "--out"]).arg(out);
+    command.args(["train", "--task", "digits"]).args(SMALL);
+    command.args(["--steps", steps, "--out"]).arg(out);
     command
 }
 
@@ -62,7 +61,7 @@ fn compare(out: &Path) -> Command {
     let mut command = lab();
     command.args(["compare", "--tasks", "digits", "--schemes", "none"]);
     command.args(["--seeds", "1", "--steps", "30", "--out"]);
-    command.arg(out);
+    command.arg(out).args(SMALL);
     command
 }
 
@@ -165,8 +164,9 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
     // It is as whole as any that was stopped.
     let mut again = lab();
     again.args(["train", "--resume", "--out"]).arg(&out);
-    let mut child = again.stdout(Stdio::null()).spawn().unwrap();
-    thread::sleep(Duration::from_secs(2));
+    let mut child = again.stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("  loss ")));
     assert_eq!(child.try_wait().unwrap(), None);
     child.kill().unwrap();
     child.wait().unwrap();

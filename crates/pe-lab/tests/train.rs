@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{ended, lab};
+use common::{SMALL, ended, lab};
 
 fn run(arguments: &[&str], out: &Path) -> (i32, String, String) {
     ended(lab().arg("train").args(arguments).arg("--out").arg(out))
@@ -17,6 +17,7 @@ fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
     let arguments = ["--task", "reverse", "--scheme", "learned", "--steps", "60"];
+    let arguments = [&arguments[..], &SMALL].concat();
     let (code, stdout, stderr) = run(&arguments, &out);
     assert_eq!(code, 0, "{stderr}");
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
@@ -57,14 +58,14 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
 
     let folder = tempfile::tempdir().unwrap();
     let (out, whole) = (folder.path().join("a"), folder.path().join("b"));
-    let arguments = ["--task", "reverse", "--steps", "170"];
+    let arguments = [&SMALL[..], &["--task", "reverse", "--steps", "170"]].concat();
     for signal in ["-INT", "-KILL"] {
         let resume = signal == "-KILL";
         let mut command = lab();
         command.arg("train");
         match resume {
             true => command.arg("--resume"),
-            false => command.args(arguments),
+            false => command.args(&arguments),
         };
         let mut child = command
             .arg("--out")

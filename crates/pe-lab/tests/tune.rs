@@ -47,7 +47,7 @@ fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
         &out,
     );
     let study = StudyFolder::at(&out);
-    let old: TrialSpec = read_json(&study.trial("majority-none-101-rate-0.0015").spec()).unwrap();
+    let old: TrialSpec = read_json(&study.trial("digits-none-101-rate-0.0015").spec()).unwrap();
     assert!(study.trial(&old.id()).result().exists());
     let new = TrialSpec { steps: 4, ..old };
     let crew = Crew {
@@ -63,7 +63,7 @@ fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
     assert_eq!(missing[0].0, new);
 }
 
-const TINY: &[&str] = &["--tasks", "majority", "--seeds", "1", "--steps", "3"];
+const TINY: &[&str] = &["--tasks", "digits", "--seeds", "1", "--steps", "3"];
 
 #[test]
 fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
@@ -79,7 +79,7 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
     assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
     assert!(
-        stderr.contains("learning rate of none on majority: 0.00"),
+        stderr.contains("learning rate of none on digits: 0.00"),
         "{stderr}"
     );
     assert!(
@@ -93,7 +93,7 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
         "{stdout}"
     );
     let tune = spec(&out).tune.unwrap();
-    let chosen = tune.of("majority", "none").unwrap();
+    let chosen = tune.of("digits", "none").unwrap();
     let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
     let lowest = if losses[0] <= losses[1] { 0 } else { 1 };
     assert_eq!(chosen.rate, tune.rates[lowest]);
@@ -115,7 +115,7 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     assert!(stderr.contains("0 trainings at seed 101"), "{stderr}");
     good(&["--schemes", "rotary"], &out);
     let grown = spec(&out).tune.unwrap();
-    assert_eq!(grown.of("majority", "none"), Some(chosen));
+    assert_eq!(grown.of("digits", "none"), Some(chosen));
     assert_eq!((grown.chosen.len(), trials(&out, "-rate-0.0015")), (2, 2));
 
     // Other rates are another study, and so is none.
@@ -145,14 +145,7 @@ fn a_budget_chooses_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let flags = |budget| {
-        let study = [
-            "--tasks",
-            "majority",
-            "--schemes",
-            "none",
-            "--budget",
-            budget,
-        ];
+        let study = ["--tasks", "digits", "--schemes", "none", "--budget", budget];
         [&study[..], &SMALL].concat()
     };
     let (code, _, stderr) = compare(&[&flags("1s")[..], &["--steps", "100000"]].concat(), &out);
@@ -230,7 +223,7 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
         ("rotary(nope_every=4)", "the model has 2 layers"),
         ("rotary(bse=4)", "did you mean `base`?"),
     ] {
-        let flags = ["--tasks", "majority", "--schemes", scheme];
+        let flags = ["--tasks", "digits", "--schemes", scheme];
         let (code, _, stderr) = compare(&flags, &folder.path().join("wrong"));
         assert_eq!(code, 2);
         assert!(stderr.contains(said), "{scheme}: {stderr}");
@@ -243,7 +236,7 @@ fn a_retrieval_task_has_scores_by_depth() {
     let out = folder.path().join("study");
     let flags = [
         "--tasks",
-        "passkey,majority",
+        "passkey,digits",
         "--schemes",
         "none",
         "--seeds",
@@ -259,5 +252,5 @@ fn a_retrieval_task_has_scores_by_depth() {
     // Eight lengths of five depths, and nothing of the task without depths.
     assert_eq!(lines.clone().count(), 40, "{depths}");
     assert!(lines.all(|line| line.starts_with("passkey,none,1,")));
-    assert!(out.join("depth-passkey.svg").exists() && !out.join("depth-majority.svg").exists());
+    assert!(out.join("depth-passkey.svg").exists() && !out.join("depth-digits.svg").exists());
 }

@@ -68,6 +68,12 @@ pub(super) fn tasks(in_all: bool) -> impl Iterator<Item = Arc<dyn Task>> {
     entries.map(|entry| (*entry.task).clone())
 }
 
+/// The task of this name. Of the others none is made: images and texts take a moment.
+pub(super) fn task(name: &str) -> Option<Arc<dyn Task>> {
+    let entry = lab().tasks.iter().find(|entry| entry.name == name)?;
+    Some((*entry.task).clone())
+}
+
 /// The networks of this program, and what they are.
 pub fn networks() -> impl Iterator<Item = (&'static str, &'static str)> {
     let networks = lab().networks.iter();

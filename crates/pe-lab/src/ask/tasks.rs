@@ -100,8 +100,10 @@ impl Tasks {
             })?;
             return Ok(Arc::new(task));
         }
-        let known = || self.every().into_iter();
-        let of = |name: &str| known().find(|task| task.name() == name);
+        let of = |name: &str| match &self.data {
+            Some(data) => data.tasks().into_iter().find(|task| task.name() == name),
+            None => registry::task(name),
+        };
         let task = match (&self.data, name.split_once('(')) {
             (None, Some((plain, _))) if of(plain.trim()).is_some() => {
                 Some(with_settings(&Named::read("task", name)?)?)
@@ -110,7 +112,10 @@ impl Tasks {
         };
         task.ok_or_else(|| LabError::UnknownTask {
             name: name.to_string(),
-            known: known().map(|task| task.name().to_string()).collect(),
+            known: match &self.data {
+                Some(_) => self.names().collect(),
+                None => registry::task_names().map(String::from).collect(),
+            },
         })
     }
 }

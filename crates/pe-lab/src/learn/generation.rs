@@ -174,7 +174,12 @@ mod tests {
     use crate::task::Prompted;
 
     fn model(task: &dyn Task, scheme: &str) -> Model {
-        let sizes = ModelSpec::default();
+        let sizes = ModelSpec {
+            d_model: 16,
+            heads: 2,
+            d_ff: 32,
+            ..ModelSpec::default()
+        };
         let scheme = Scheme::by_name(scheme, &sizes, task.positions()).unwrap();
         Model::init(&sizes, task, &scheme, 1, &Device::flex()).unwrap()
     }

@@ -14,6 +14,14 @@ use pe_lab::ask::Scheme;
 /// A study of two tiny trials.
 const TINY: &[&str] = &[
     "compare",
+    "--d-model",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--d-ff",
+    "32",
     "--tasks",
     "digits",
     "--schemes",

@@ -187,7 +187,7 @@ fn a_study_stops_at_the_look_that_decides_it() {
     assert!(out.join("trials/digits-none-4/result.json").exists());
     // Positions tell digits apart after some steps, and three seeds show it.
     let out = folder.path().join("clear");
-    let clear = "--schemes none,sinusoidal --steps 300 --lr 0.008";
+    let clear = "--schemes none,sinusoidal --steps 300 --lr 0.008 --batch-size 32";
     let clear: Vec<&str> = clear.split(' ').collect();
     let clear = [&study[..], &clear[..]].concat();
     let (code, stdout, stderr) = run(&clear, Some(&out));

@@ -20,6 +20,9 @@ pub const SMALL: [&str; 8] = [
     "32",
 ];
 
+/// A part of a study in which there is hardly ever a trial: what a dry run says of the study comes without the time of any.
+pub const NO_TRIAL: &str = "0/100000";
+
 /// The program, to be given arguments.
 pub fn lab() -> Command {
     hearing(Command::new(assert_cmd::cargo::cargo_bin!("pe-lab")))

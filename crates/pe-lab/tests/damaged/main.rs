@@ -21,7 +21,7 @@ fn study(out: &Path) -> Command {
 
 fn study_of(schemes: &str, seeds: &str, out: &Path) -> Command {
     let mut command = common::lab();
-    command.args(["compare", "--tasks", "reverse", "--schemes", schemes]);
+    command.args(["compare", "--tasks", "digits", "--schemes", schemes]);
     command.args(["--seeds", seeds, "--steps", "3", "--quiet", "--out"]);
     command.arg(out).args(common::SMALL);
     command
@@ -56,7 +56,7 @@ fn finished(folder: &Path) -> (PathBuf, PathBuf) {
     let out = folder.join("study");
     let (code, _, stderr) = common::ended(&mut study(&out));
     assert_eq!(code, 0, "{stderr}");
-    let result = out.join("trials/reverse-none-1/result.json");
+    let result = out.join("trials/digits-none-1/result.json");
     (out, result)
 }
 
@@ -77,7 +77,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
         edit(&file, change);
         for (code, _, stderr) in [report(&out), common::ended(&mut study(&out))] {
             assert_eq!(code, 1, "{stderr}");
-            let named = stderr.contains("reverse-none-1") && stderr.contains("result.json");
+            let named = stderr.contains("digits-none-1") && stderr.contains("result.json");
             assert!(
                 named && stderr.contains("not as it was written"),
                 "{stderr}"
@@ -302,7 +302,7 @@ fn a_terminal_and_a_page_get_no_orders_from_a_study() {
     let mut failed = TrialResult::read(&Entry::named(&result)).unwrap();
     failed.outcome = pe_lab::run::Outcome::Failed(orders.into());
     failed.write(&Entry::named(&result)).unwrap();
-    let missing = out.join("trials/reverse-learned-1");
+    let missing = out.join("trials/digits-learned-1");
     fs::remove_file(missing.join("result.json")).unwrap();
     fs::write(missing.join("failure.json"), json!(orders).to_string()).unwrap();
     let (code, stdout, stderr) = report(&out);
@@ -365,13 +365,13 @@ fn what_cannot_be_looked_into_is_no_trial_that_was_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let (out, _) = finished(folder.path());
     // Not by permissions, which do not hold for everybody: a folder that leads into itself, and a file.
-    let trial = out.join("trials/reverse-none-1");
+    let trial = out.join("trials/digits-none-1");
     fs::rename(&trial, folder.path().join("kept")).unwrap();
-    std::os::unix::fs::symlink("reverse-none-1", &trial).unwrap();
+    std::os::unix::fs::symlink("digits-none-1", &trial).unwrap();
     let (code, stdout, stderr) = report(&out);
     assert_eq!(code, 1, "{stdout}");
     assert!(
-        stderr.contains("trials/reverse-none-1/result.json"),
+        stderr.contains("trials/digits-none-1/result.json"),
         "{stderr}"
     );
     assert!(!stderr.contains("not been run"), "{stderr}");
@@ -398,7 +398,7 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
     command.args([
         "compare",
         "--tasks",
-        "reverse",
+        "digits",
         "--schemes",
         "none",
         "--seeds",

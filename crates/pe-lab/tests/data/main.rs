@@ -128,6 +128,7 @@ fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String)
         .arg("--data")
         .arg(file)
         .args(flags)
+        .args(common::SMALL)
         .arg("--out")
         .arg(out);
     let (code, stdout, stderr) = ended(&mut command);
@@ -228,6 +229,7 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
             "--steps",
             "2",
         ]);
+        command.args(common::SMALL);
         command.args(["--group", "patient", "--text", "text", "--data"]);
         ended(command.arg(&file).arg("--out").arg(&out).args(flags))
     };
@@ -235,7 +237,8 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     let mut plain = lab();
     plain
         .args(["compare", "--dry-run", "--text", "text", "--data"])
-        .arg(&file);
+        .arg(&file)
+        .args(common::SMALL);
     let (code, _, stderr) = ended(plain.arg("--out").arg(&out));
     assert_eq!(code, 0, "{stderr}");
     assert!(

@@ -1,6 +1,8 @@
 //! Schemes, tasks and networks of another crate in a laboratory. This program is that laboratory: called with a command it
 //! is `pe-lab` with them, so that the studies of the tests run it, and their workers too. Without one it runs the tests.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod programs;
 mod schemes;
 #[path = "../served/mod.rs"]

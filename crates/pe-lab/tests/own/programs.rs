@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::common::SMALL;
+
 /// This program, to be given arguments.
 pub fn lab() -> Command {
     Command::new(std::env::current_exe().unwrap())
@@ -24,6 +26,14 @@ pub fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
     let (code, stdout, stderr) = ran(folder, arguments);
     assert_eq!(code, 0, "{arguments:?}: {stdout}{stderr}");
     (stdout, stderr)
+}
+
+/// A study of small models, as [`good`].
+pub fn small(folder: &Path, arguments: &[&str]) -> (String, String) {
+    good(
+        folder,
+        &[arguments, &SMALL, &["--batch-size", "16"]].concat(),
+    )
 }
 
 /// Every score and loss of a study, without the times.

@@ -362,6 +362,7 @@ impl Toy for Copy {
     const SOURCE: &'static str = "this test";
     const TOKENS: usize = 2;
     const CLASSES: usize = 2;
+    const TEST_LENGTHS: &'static [usize] = &[10, 20, 40];
     const STEPS: usize = 4;
     const FLOOR_ABOUT: &'static str = "a guess";
 

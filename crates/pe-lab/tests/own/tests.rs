@@ -12,7 +12,8 @@ use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
 use serde_json::Value;
 
-use super::programs::{good, lab, numbers, ran};
+use super::common::SMALL;
+use super::programs::{good, lab, numbers, ran, small};
 
 /// Every test and its name.
 pub const ALL: &[(&str, fn())] = &[
@@ -63,7 +64,7 @@ fn a_scheme_is_compared_reported_and_listed() {
     let study = "schemes = [\"none\", \"slope( most=7, alpha = 0.25)\", \"flip\"]\ntasks = [\"copy\", \"reverse\"]\n\
                  seeds = 1\nsteps = 3\n";
     fs::write(at.join("mine.toml"), study).unwrap();
-    let (stdout, _) = good(at, &["compare", "--study", "mine.toml", "--out", "s"]);
+    let (stdout, _) = small(at, &["compare", "--study", "mine.toml", "--out", "s"]);
     assert!(stdout.contains("slope(alpha=0.25,most=7)"), "{stdout}");
     let page = fs::read_to_string(at.join("s/report.html")).unwrap();
     assert!(page.contains("scores fall with distance by trained slopes; with alpha 0.25, most 7"));
@@ -73,7 +74,7 @@ fn a_scheme_is_compared_reported_and_listed() {
     let scheme = &result["spec"]["scheme"];
     assert_eq!(
         scheme["encoding"],
-        serde_json::json!({"heads": 4, "alpha": 0.25, "most": 7})
+        serde_json::json!({"heads": 2, "alpha": 0.25, "most": 7})
     );
     let code = result["code"].as_str().unwrap();
     let program =
@@ -162,7 +163,7 @@ const STUDY: [&str; 9] = [
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&STUDY[..], more].concat()
+    [&STUDY[..], &SMALL, more].concat()
 }
 
 fn a_killed_study_goes_on() {
@@ -233,7 +234,7 @@ fn the_page_shows_it_and_predict_uses_it() {
         "--out",
         "s",
     ];
-    good(at, &study);
+    small(at, &study);
     assert_eq!(json(&at.join("s/winner.json"))["scheme"]["name"], "slope");
     let (table, _) = good(at, &["predict", "rows.csv", "--study", "s"]);
     assert_eq!(table.lines().count(), 301, "{table}");
@@ -262,7 +263,7 @@ fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
         "--out",
         "s",
     ];
-    let (code, stdout, stderr) = ran(folder.path(), &arguments);
+    let (code, stdout, stderr) = ran(folder.path(), &[&arguments[..], &SMALL].concat());
     assert_eq!(code, 1, "{stderr}");
     let said = stdout + &stderr;
     for (trial, reason) in [
@@ -353,7 +354,7 @@ fn rates_steps_and_costs_are_measured() {
         "--out",
         "s",
     ];
-    good(
+    small(
         at,
         &[&study[..], &["--steps", "auto:4..8", "--tune", "2"]].concat(),
     );
@@ -383,7 +384,7 @@ fn a_decoder_has_gates_and_wider_queries() {
         "--out",
         "s",
     ];
-    good(at, &[&study[..], &["--train-length", "8"]].concat());
+    small(at, &[&study[..], &["--train-length", "8"]].concat());
     good(at, &["costs", "s"]);
     assert_eq!(numbers(&at.join("s")).len(), 2);
     // A decoder continues from a cache.
@@ -407,7 +408,7 @@ fn a_decoder_has_gates_and_wider_queries() {
     );
     // With the answer written, it is a decoder's too.
     let flags = ["--causal", "--seeds", "1,", "--steps", "3"];
-    let (stdout, _) = good(at, &[&arguments[..], &flags].concat());
+    let (stdout, _) = small(at, &[&arguments[..], &flags].concat());
     assert!(stdout.contains("exact match"), "{stdout}");
     let trial = json(&at.join("t/trials/copy(causal)-own_fox-1/result.json"));
     let scores = &trial["outcome"]["finished"]["scores"];
@@ -430,7 +431,7 @@ fn a_network_takes_the_place_of_the_encoder() {
         "--out",
         "s",
     ];
-    let of = |schemes: &str| ran(at, &[&study[..], &["--schemes", schemes]].concat());
+    let of = |schemes: &str| ran(at, &[&study[..], &SMALL, &["--schemes", schemes]].concat());
     let (code, _, stderr) = of("none,slope");
     assert_eq!(code, 2, "{stderr}");
     assert!(
@@ -445,7 +446,7 @@ fn a_network_takes_the_place_of_the_encoder() {
     let parameters = &result["outcome"]["finished"]["parameters"];
     assert_eq!(
         parameters,
-        &serde_json::json!(64 * 64 + 4 * 64 + 82 * 64 + (64 * 2 + 2))
+        &serde_json::json!(16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2))
     );
     let (code, _, stderr) = ran(
         at,
@@ -465,7 +466,7 @@ fn another_program_does_not_know_its_names() {
         ("copy", "none", "no task `copy`"),
         ("reverse", "slope", "no scheme `slope`"),
     ] {
-        good(
+        small(
             at,
             &[
                 "compare",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::lab;
+use crate::common::{SMALL, lab};
 
 /// Writes a file of labelled rows.
 pub fn write_rows(file: &Path) {
@@ -12,7 +12,7 @@ pub fn write_rows(file: &Path) {
     fs::write(file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
 }
 
-/// A short study of a data file.
+/// A short study of a data file, with a small model.
 pub fn of_data(file: &Path, out: &Path) -> Command {
     let mut command = lab();
     command.args([
@@ -25,6 +25,6 @@ pub fn of_data(file: &Path, out: &Path) -> Command {
         "3",
         "--data",
     ]);
-    command.arg(file).arg("--out").arg(out);
+    command.arg(file).args(SMALL).arg("--out").arg(out);
     command
 }

@@ -1,5 +1,7 @@
 //! Tables of measurements, made here, as data of one's own.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod tables;
 
 use std::fmt::Write as _;
@@ -357,6 +359,8 @@ fn the_series_of_the_laboratory_is_a_task() {
         "--schemes",
         "none",
         "--dry-run",
+        "--shard",
+        common::NO_TRIAL,
     ];
     let (_, said) = run(&[&all[..], &small].concat());
     assert!(

@@ -160,8 +160,8 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
             "--tasks",
             "reverse",
         ]);
-        command.args(["--seeds", "1", "--steps", "150", "--out"]);
-        command.arg(&out);
+        command.args(["--seeds", "1", "--steps", "400", "--out"]);
+        command.arg(&out).args(common::SMALL);
         command
     };
     let curve = out.join("trials/reverse-none-1/curve.json");
