@@ -19,6 +19,7 @@ mod fope;
 mod formulas;
 mod fox;
 mod grids;
+mod inkling;
 mod learned;
 mod model_fields;
 mod models;

@@ -269,6 +269,11 @@ fn schemes_that_need_more_than_a_name_are_data() {
             [true, false, false],
         ),
         (
+            r#"{"kind": "inkling", "d_model": 16, "heads": 4, "layers": 2}"#,
+            false,
+            [false, false, false],
+        ),
+        (
             r#"{"kind": "fox", "d_model": 16, "heads": 4, "layers": 2}"#,
             false,
             [false, false, false],
@@ -334,7 +339,7 @@ fn schemes_that_need_more_than_a_name_are_data() {
     }
     assert_eq!(
         PositionalConfig::KINDS.len(),
-        PositionalConfig::NAMES.len() + 9
+        PositionalConfig::NAMES.len() + 10
     );
     assert!(PositionalConfig::KINDS.starts_with(PositionalConfig::NAMES));
 }

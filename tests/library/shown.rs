@@ -4,7 +4,9 @@ use std::fmt::{Debug, Display};
 
 use burn::config::Config;
 use burn::tensor::Device;
-use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
+use pe_burn::content::{
+    CopeConfig, DebertaConfig, InklingConfig, ShawConfig, TransformerXlConfig, TupeConfig,
+};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::Time2VecConfig;
 use pe_burn::gates::FoxConfig;
@@ -69,6 +71,12 @@ fn biases_of_distances() {
         ShawConfig::new(2),
         ShawConfig::init,
         "Shaw {d_head: 2, left: 16, right: 16, values: false, params: 66}",
+    );
+    check(
+        r#"{"d_model": 8, "heads": 2, "layers": 1, "extent": 10}"#,
+        InklingConfig::new(8, 2, 1).with_extent(10),
+        InklingConfig::init,
+        "Inkling {d_model: 8, heads: 2, layers: 1, d_rel: 16, extent: 10, params: 416}",
     );
     check(
         r#"{"d_model": 8, "heads": 2}"#,

@@ -39,8 +39,8 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of four places. There is a trait for each, and attention scores have three:
-//! for positions alone, for a look at the content of queries and keys, and for gates that forget. A scheme may act at several
+//! Position enters a transformer at one of four places. There is a trait for each, and attention scores have four:
+//! for positions alone, for a look at queries and keys, for one at hidden states, and for gates that forget. A scheme may act at several
 //! places. [`Positional`] says at which: it answers with the trait of each, or with `None`. All schemes have it, and a
 //! scheme of your own goes wherever they go:
 //!
@@ -51,6 +51,7 @@
 //! | [`Bias`] | attention scores | [`Alibi`] (ALiBi), [`T5RelativeBias`], [`Kerple`], [`Fire`] |
 //! | [`ScoreBias`] | attention scores, with a look at queries and keys | all of the line above; [`Shaw`](content::Shaw), [`TransformerXl`](content::TransformerXl) (Conformer), [`Deberta`](content::Deberta), [`Tupe`](content::Tupe) (TUPE), [`Cope`](content::Cope) (CoPE) |
 //! | [`WeightBias`] | attention weights, after the softmax | [`Erpe`](weights::Erpe) (eRPE) |
+//! | [`HiddenBias`] | attention scores, with a look at hidden states | [`Inkling`](content::Inkling) |
 //! | [`ForgetGate`] | attention scores, with a look at hidden states | [`Fox`](gates::Fox) (FoX) |
 //!
 //! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
@@ -204,8 +205,8 @@ pub use backend::cube::is_card;
 #[doc(hidden)] // for pe-lab
 pub use backend::memory::room;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Kerple, KerpleConfig, KerpleShape,
-    ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
+    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, HiddenBias, Kerple, KerpleConfig,
+    KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
@@ -231,10 +232,11 @@ pub mod axes {
 }
 pub mod content {
     //! Biases that look at queries and keys: [Shaw], [Transformer-XL and Conformers](TransformerXl),
-    //! [DeBERTa](Deberta), [TUPE](Tupe), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias).
+    //! [DeBERTa](Deberta), [TUPE](Tupe), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias). [Inkling]'s looks at
+    //! hidden states: [`HiddenBias`](crate::HiddenBias).
     pub use crate::bias::{
-        Cope, CopeConfig, Deberta, DebertaConfig, Shaw, ShawConfig, TransformerXl,
-        TransformerXlConfig, Tupe, TupeConfig,
+        Cope, CopeConfig, Deberta, DebertaConfig, Inkling, InklingConfig, RelativeLogits, Shaw,
+        ShawConfig, TransformerXl, TransformerXlConfig, Tupe, TupeConfig,
     };
 }
 pub mod conv {

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 
-use crate::bias::{Bias, ScoreBias, WeightBias};
+use crate::bias::{Bias, HiddenBias, ScoreBias, WeightBias};
 use crate::embed::Embed;
 use crate::gate::ForgetGate;
 use crate::rotate::Rotate;
@@ -64,6 +64,11 @@ pub trait Positional {
         None
     }
 
+    /// What it adds to attention scores by the hidden states of queries and by positions, in every layer.
+    fn as_hidden_bias(&self) -> Option<&dyn HiddenBias> {
+        None
+    }
+
     /// What it adds to attention weights, after the softmax, by positions alone. It is computed once for all layers.
     fn as_weight_bias(&self) -> Option<&dyn WeightBias> {
         None
@@ -79,6 +84,7 @@ pub trait Positional {
         self.as_rotate().is_some()
             || self.as_bias().is_some()
             || self.as_score_bias().is_some()
+            || self.as_hidden_bias().is_some()
             || self.as_weight_bias().is_some()
             || self.as_forget_gate().is_some()
     }
@@ -103,6 +109,9 @@ macro_rules! acts_at {
     };
     ($module:ty, ScoreBias) => {
         acts_at!($module, as_score_bias, ScoreBias);
+    };
+    ($module:ty, HiddenBias) => {
+        acts_at!($module, as_hidden_bias, HiddenBias);
     };
     ($module:ty, WeightBias) => {
         acts_at!($module, as_weight_bias, WeightBias);

@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use crate::bias::{
     Alibi, AlibiConfig, BeitRelativeBias, BeitRelativeBiasConfig, Bias, Cope, CopeConfig, Deberta,
     DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Erpe, ErpeConfig, Fire,
-    FireConfig, Kerple, KerpleConfig, LevitRelativeBias, LevitRelativeBiasConfig, ScoreBias, Shaw,
-    ShawConfig, SwinRelativeBias, SwinRelativeBiasConfig, SwinV2RelativeBias,
-    SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig, TransformerXl,
-    TransformerXlConfig, Tupe, TupeConfig, WeightBias,
+    FireConfig, HiddenBias, Inkling, InklingConfig, Kerple, KerpleConfig, LevitRelativeBias,
+    LevitRelativeBiasConfig, ScoreBias, Shaw, ShawConfig, SwinRelativeBias, SwinRelativeBiasConfig,
+    SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig,
+    TransformerXl, TransformerXlConfig, Tupe, TupeConfig, WeightBias,
 };
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
@@ -255,6 +255,8 @@ schemes! {
     "erpe", "a number per distance, added to attention weights":
         Erpe(ErpeConfig => Erpe), WeightBias;
     as data:
+    "inkling", "Inkling's relative logits, by hidden states and distance":
+        Inkling(InklingConfig => Inkling), HiddenBias;
     "fox", "forget gates, for causal attention":
         Fox(FoxConfig => Fox), ForgetGate;
     "fope", "RoPE in which pairs turn by mixtures of frequencies":
@@ -295,6 +297,10 @@ impl Positional for PositionalScheme {
 
     fn as_score_bias(&self) -> Option<&dyn ScoreBias> {
         self.module().as_score_bias()
+    }
+
+    fn as_hidden_bias(&self) -> Option<&dyn HiddenBias> {
+        self.module().as_hidden_bias()
     }
 
     fn as_weight_bias(&self) -> Option<&dyn WeightBias> {

@@ -13,6 +13,7 @@ use burn::tensor::{Bool, DType, Device, FloatDType, Tensor};
 use pe_burn::{Positional, Positions};
 
 pub use cache::Cache;
+use shared::together;
 pub(crate) use shared::{Form, Shared};
 
 use crate::kernels::{self, Kernels};
@@ -217,18 +218,19 @@ impl Attention {
     pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
         let gates = self.gate_sums(&x, shared, None);
         let of_gate = gates.map(|sums| differences(sums.clone(), sums));
+        let by_states = together(of_gate, shared.by_hidden_states(self.layer, &x));
         let qkv = self.projected(x);
         let y = if self.drops(&qkv) || shared.changes_width() {
             let [q, k, v] = self.queries_keys_values(qkv, shared);
             let padding = shared.padding.map(key_mask);
-            self.weighted_values(q, [k, v], shared, of_gate, padding)
+            self.weighted_values(q, [k, v], shared, by_states, padding)
         } else {
             let qkv = self.rotate_packed(qkv, shared);
             let queries_and_keys = || {
                 let [q, k, _] = split_heads(qkv.clone(), self.heads);
                 [q, k]
             };
-            let bias = shared.bias(queries_and_keys, of_gate);
+            let bias = shared.bias(queries_and_keys, by_states);
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
@@ -252,14 +254,16 @@ impl Attention {
     ) -> Tensor<3> {
         assert!(self.causal, "a cache is for causal attention");
         let gates = self.gate_sums(&x, shared, Some(cache));
+        let by_hidden_states = shared.by_hidden_states(self.layer, &x);
         let [q, k, v] = self.queries_keys_values(self.projected(x), shared);
         cache.extend([k, v], gates.clone());
         let [k, v] = [&cache.keys, &cache.values].map(|room| cache.all(room));
         let of_gate = gates.map(|sums| differences(sums, cache.all(&cache.gates)));
+        let by_states = together(of_gate, by_hidden_states);
         let y = match self.drops(&q) || shared.changes_width() {
-            true => self.weighted_values(q, [k, v], shared, of_gate, None),
+            true => self.weighted_values(q, [k, v], shared, by_states, None),
             false => {
-                let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
+                let bias = shared.bias(|| [q.clone(), k.clone()], by_states);
                 let added = shared.after_softmax(|| v.clone());
                 let y = kernels::cached_attention(q, [k, v], bias, self.kernels);
                 plus(join_heads(y), added)
@@ -358,12 +362,12 @@ impl Attention {
         q: Tensor<4>,
         [k, v]: [Tensor<4>; 2],
         shared: &Shared<'_>,
-        of_gate: Option<Tensor<4>>,
+        by_states: Option<Tensor<4>>,
         padding: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
         let later = (self.causal).then(|| later_keys(q.dims()[2], k.dims()[2], &q.device()));
         let masks = padding.into_iter().chain(later);
-        let bias = shared.bias(|| [q.clone(), k.clone()], of_gate);
+        let bias = shared.bias(|| [q.clone(), k.clone()], by_states);
         let weights = attention_weights(q, k, shared.d_head, bias, masks);
         let added = shared.after_softmax(|| v.clone());
         plus(join_heads(self.dropout.forward(weights).matmul(v)), added)

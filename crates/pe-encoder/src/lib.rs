@@ -62,6 +62,7 @@
 //! | rotates by operations of its own ([`Rotate`](pe_burn::Rotate)) | these, and the attention above |
 //! | makes queries and keys of another width ([`Rotate::width`](pe_burn::Rotate::width)), as PoPE | attention by Burn's operations |
 //! | adds to scores ([`Bias`](pe_burn::Bias), [`ScoreBias`](pe_burn::ScoreBias)) | the attention above |
+//! | adds to scores by hidden states ([`HiddenBias`](pe_burn::HiddenBias)), as Inkling | the attention above |
 //! | forgets ([`ForgetGate`](pe_burn::ForgetGate)), as FoX | the attention above, which has to be causal |
 //!
 //! A scheme may do several of these. What it returns is checked for shape and device before anything reads it.

@@ -10,6 +10,8 @@ mod distances;
 mod erpe;
 mod fire;
 mod grid;
+mod hidden;
+mod inkling;
 mod kerple;
 mod shaw;
 mod t5;
@@ -27,6 +29,8 @@ pub use grid::{
     LevitRelativeBias, LevitRelativeBiasConfig, Resampling, SwinRelativeBias,
     SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, TableBias,
 };
+pub use hidden::HiddenBias;
+pub use inkling::{Inkling, InklingConfig, RelativeLogits};
 pub use kerple::{Kerple, KerpleConfig, KerpleShape};
 pub use shaw::{Shaw, ShawConfig};
 pub use t5::{T5RelativeBias, T5RelativeBiasConfig};

@@ -1,7 +1,7 @@
 //! What the layers of one kind take besides their input: what the scheme does, and which keys a token sees.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
-use pe_burn::{ForgetGate, Positional, Positions, Rotate, ScoreBias};
+use pe_burn::{ForgetGate, HiddenBias, Positional, Positions, Rotate, ScoreBias};
 
 use crate::kernels;
 use crate::plain::{MASKED, join_heads, key_mask, later_keys};
@@ -20,6 +20,7 @@ pub(crate) struct Form {
 pub(crate) struct Shared<'a> {
     pub(super) rotate: Option<&'a dyn Rotate>,
     score_bias: Option<&'a dyn ScoreBias>,
+    hidden_bias: Option<&'a dyn HiddenBias>,
     pub(super) forget_gate: Option<&'a dyn ForgetGate>,
     /// The positions of the input's tokens.
     pub(super) positions: Positions,
@@ -90,6 +91,7 @@ impl<'a> Shared<'a> {
             rotate,
             weight_bias,
             score_bias: scheme.as_score_bias(),
+            hidden_bias: scheme.as_hidden_bias(),
             forget_gate: scheme.as_forget_gate(),
             positions: positions.clone(),
             key_positions: keys.0.clone(),
@@ -107,11 +109,11 @@ impl<'a> Shared<'a> {
     }
 
     /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
-    /// its forget gate.
+    /// hidden states and its forget gate.
     pub(super) fn bias(
         &self,
         queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
-        of_gate: Option<Tensor<4>>,
+        by_states: Option<Tensor<4>>,
     ) -> Option<Tensor<4>> {
         let by_content = self.score_bias.map(|scheme| {
             let [q, k] = queries_and_keys();
@@ -119,7 +121,16 @@ impl<'a> Shared<'a> {
             kernels::check_bias(&bias, self.scores, &q.device());
             bias
         });
-        together(together(by_content, self.bias.clone()), of_gate)
+        together(together(by_content, self.bias.clone()), by_states)
+    }
+
+    /// What a layer adds to its scores by the hidden states that it projects, `[batch, seq, d_model]`.
+    pub(super) fn by_hidden_states(&self, layer: usize, x: &Tensor<3>) -> Option<Tensor<4>> {
+        let scheme = self.hidden_bias?;
+        let keys = (&self.key_positions, self.scores[3]);
+        let bias = scheme.hidden_bias(layer, (x, &self.positions), keys);
+        kernels::check_bias(&bias, self.scores, &x.device());
+        Some(bias)
     }
 
     /// What the scheme's addition to the weights makes of the values, `[batch, heads, keys, d_head]`, to be added to the
@@ -172,7 +183,7 @@ impl Form {
 }
 
 /// The sum of two biases, in the wider of their types.
-fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
+pub(super) fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
     match (a, b) {
         (Some(a), Some(b)) => Some(match a.dtype().size() < b.dtype().size() {
             true => a.cast(b.dtype()) + b,

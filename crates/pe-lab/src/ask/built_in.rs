@@ -3,7 +3,7 @@
 use burn::module::Initializer;
 use burn::tensor::Device;
 use pe_burn::RopeScaling;
-use pe_burn::content::TupeConfig;
+use pe_burn::content::{InklingConfig, TupeConfig};
 use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::gates::FoxConfig;
 use pe_burn::rotary::FopeConfig;
@@ -27,7 +27,7 @@ use crate::task::{
 };
 
 /// The name of each scheme, what it does and where it comes from.
-const SCHEMES: [(&str, &str); 27] = [
+const SCHEMES: [(&str, &str); 28] = [
     (
         "none",
         "no positions at all: the control of every comparison",
@@ -59,6 +59,10 @@ const SCHEMES: [(&str, &str); 27] = [
     (
         "fox_rotary",
         "as fox and rotary together, for causal tasks (Lin et al. 2025)",
+    ),
+    (
+        "inkling",
+        "each token mixes trained scores of the distances to the left, by its hidden state (Inkling, Thinking Machines 2026)",
     ),
     (
         "alibi",
@@ -205,6 +209,9 @@ fn here(name: &str) -> Option<&'static str> {
             "phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
              from right"
         }
+        "inkling" => {
+            "keys farther away than the training length get no score, as those beyond 1,024 tokens there"
+        }
         "t5" => "the scores start at N(0, 1), since these trainings are short",
         "fope" => {
             "frequencies are left out that make no whole turn in 7 tokens, where training has fewer"
@@ -218,6 +225,7 @@ fn here(name: &str) -> Option<&'static str> {
 fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, PositionError> {
     use PositionalConfig::{Alibi, Erpe, Learned, Pope, Rotary, Sinusoidal, T5, Tupe};
     let of_library = match name {
+        "inkling" => return Ok(distances_of_training(sizes)),
         "fox" => return Ok(PositionalConfig::Fox(gates(sizes))),
         "fox_rotary" => return Ok(rotated_gates(sizes)),
         "fope" => return Ok(whole_turns_in_training(sizes)),
@@ -257,6 +265,13 @@ fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, Position
         ("erpe", Erpe(erpe)) => Erpe(ErpeConfig { max_len, ..erpe }),
         (_, config) => config,
     })
+}
+
+/// A distance that no training has would have a score that nothing has trained.
+fn distances_of_training(sizes: &Sizes) -> PositionalConfig {
+    let logits = InklingConfig::new(sizes.d_model, sizes.heads, sizes.layers);
+    let extent = sizes.trained_len.clamp(1, logits.extent);
+    PositionalConfig::Inkling(logits.with_extent(extent))
 }
 
 fn gates(sizes: &Sizes) -> FoxConfig {
@@ -415,6 +430,7 @@ impl SchemeConfig for PositionalConfig {
                 | Self::Deberta(_)
                 | Self::Tupe(_)
                 | Self::Erpe(_)
+                | Self::Inkling(_)
         )
     }
 

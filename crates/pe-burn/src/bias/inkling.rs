@@ -1,0 +1,273 @@
+//! The relative logits of Inkling.
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use burn::module::{Initializer, Module, Param};
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::HiddenBias;
+use super::content::pick;
+use super::distances::Distances;
+use super::table::small;
+use crate::backend::memory::{check_room, check_room_on};
+use crate::error::{PositionError, check_number, check_size, check_width, module};
+use crate::layout::share_of_heads;
+use crate::positions::Positions;
+use crate::sizes::SchemeConfig;
+use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+
+/// The largest `extent`: a layer has a column for every distance up to it.
+const MAX_EXTENT: usize = 1 << 20;
+
+/// What is wrong with times.
+const WHAT: &str = "Inkling's table of distances";
+
+/// The configuration of an [`Inkling`].
+///
+/// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InklingConfig {
+    /// The width of a token's vector, a multiple of `heads`.
+    pub d_model: usize,
+    /// The number of heads of the queries.
+    pub heads: usize,
+    /// The number of layers of the model, each of which has weights of its own.
+    pub layers: usize,
+    /// How many profiles of distances a query mixes. Default: 16.
+    #[serde(default = "default_d_rel")]
+    pub d_rel: usize,
+    /// The number of distances that have a score, 0 for the token itself among them. Farther keys get none. Default: 1024.
+    #[serde(default = "default_extent")]
+    pub extent: usize,
+    /// The initial weights. Default: N(0, 0.02).
+    #[serde(default = "small")]
+    pub init: Initializer,
+}
+
+fn default_d_rel() -> usize {
+    16
+}
+
+fn default_extent() -> usize {
+    1024
+}
+
+impl InklingConfig {
+    /// The relative logits of `layers` layers; every option as in Inkling's layers that attend to all tokens.
+    pub fn new(d_model: usize, heads: usize, layers: usize) -> Self {
+        Self {
+            d_model,
+            heads,
+            layers,
+            d_rel: default_d_rel(),
+            extent: default_extent(),
+            init: small(),
+        }
+    }
+
+    /// Sets how many profiles a query mixes.
+    pub fn with_d_rel(self, d_rel: usize) -> Self {
+        Self { d_rel, ..self }
+    }
+
+    /// Sets the number of distances that have a score.
+    pub fn with_extent(self, extent: usize) -> Self {
+        Self { extent, ..self }
+    }
+
+    /// Sets the initial weights.
+    pub fn with_init(self, init: Initializer) -> Self {
+        Self { init, ..self }
+    }
+
+    /// Builds the module on `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError::Number`] for a number that is out of bounds, and [`TooLarge`](PositionError::TooLarge) when the
+    /// weights do not fit into memory.
+    pub fn try_init(&self, device: &Device) -> Result<Inkling, PositionError> {
+        let Self { d_model, heads, .. } = *self;
+        share_of_heads("d_model", d_model, heads)?;
+        for (name, size) in [
+            ("d_model", d_model),
+            ("layers", self.layers),
+            ("d_rel", self.d_rel),
+            ("extent", self.extent),
+        ] {
+            check_size(name, size)?;
+        }
+        let fits = self.extent <= MAX_EXTENT;
+        check_number(fits, "extent", self.extent as f64, "at most 1048576")?;
+        let columns = heads.saturating_mul(self.d_rel);
+        let rows = d_model.saturating_add(self.extent);
+        check_room::<f32>(self.layers.saturating_mul(rows), columns)?;
+        let weights = |shape: [usize; 2]| {
+            (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device)
+        };
+        let layer = |_| RelativeLogits {
+            mix: weights([d_model, columns]),
+            profiles: weights([self.d_rel, self.extent]),
+        };
+        Ok(Inkling {
+            layers: (0..self.layers).map(layer).collect(),
+            config: self.clone(),
+        })
+    }
+}
+
+impl SchemeConfig for InklingConfig {}
+
+module!(InklingConfig => Inkling { d_model, heads, layers, d_rel, extent });
+
+/// The relative logits of [Inkling](https://huggingface.co/thinkingmachines/Inkling) (Thinking Machines, 2026), which has no
+/// other positions: every token mixes a few trained profiles, which say how much each distance to the left counts.
+///
+/// ```text
+/// bias(head, i, j) = (x_i R_head) · P[:, i − j]       for 0 ≤ i − j < extent, and 0 for all other keys
+/// ```
+///
+/// Made by [`InklingConfig`]; one module serves all layers of a model.
+///
+/// ```
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use pe_burn::content::InklingConfig;
+/// use pe_burn::{HiddenBias, Positions};
+///
+/// let device = Device::flex();
+/// let inkling = InklingConfig::new(512, 8, 6).init(&device); // d_model, heads, layers
+/// let x = Tensor::<3>::random([2, 100, 512], Distribution::Default, &device); // what layer 0 projects
+/// let at = Positions::default();
+/// let bias = inkling.hidden_bias(0, (&x, &at), (&at, 100)); // [batch, heads, queries, keys]
+/// assert_eq!(bias.dims(), [2, 8, 100, 100]);
+/// ```
+///
+/// - **Sides.** Keys to the right of a query get nothing: it was made for causal attention.
+/// - **Weights.** A layer has `r_proj` (transposed) and `rel_logits_proj.proj` of `InklingAttention` in transformers. That model
+///   also normalizes queries and keys, divides their products by `d_head` and scales scores by the length; this is its bias alone.
+/// - **Positions.** Distances are whole numbers, so that times are refused.
+#[derive(Module, Debug)]
+#[module(custom_display)]
+#[doc(alias = "relative logits")]
+pub struct Inkling {
+    /// The weights of each layer of the model.
+    pub layers: Vec<RelativeLogits>,
+    #[module(skip)]
+    config: InklingConfig,
+}
+
+/// The weights of one layer of [`Inkling`].
+#[derive(Module, Debug)]
+pub struct RelativeLogits {
+    /// R, how much of each profile a token mixes in each head: `[d_model, heads · d_rel]`.
+    pub mix: Param<Tensor<2>>,
+    /// P, the profiles of distances: `[d_rel, extent]`.
+    pub profiles: Param<Tensor<2>>,
+}
+
+impl HiddenBias for Inkling {
+    fn try_hidden_bias(
+        &self,
+        layer: usize,
+        (x, queries): (&Tensor<3>, &Positions),
+        (keys, k_seq): (&Positions, usize),
+    ) -> Result<Tensor<4>, PositionError> {
+        let InklingConfig {
+            d_model,
+            heads,
+            d_rel,
+            extent,
+            ..
+        } = self.config;
+        let Some(weights) = self.layers.get(layer) else {
+            let bound = format!("below {}, the layers that have weights", self.layers.len());
+            return Err(PositionError::number("layer", layer, bound));
+        };
+        let [batch, q_seq, width] = x.dims();
+        check_width("d_model", d_model, width)?;
+        let (mix, profiles) = (weights.mix.val(), weights.profiles.val());
+        let device = mix.device();
+        check_device(x, &device)?;
+        let q_at = queries.lookup(Some(batch), q_seq)?;
+        let k_at = keys.lookup(Some(batch), k_seq)?;
+        let (mix, profiles) = (dequantized(mix), dequantized(profiles));
+        let dtype = compute_dtype(mix.dtype().into());
+        let shape = [batch, heads, q_seq, k_seq];
+        if shape.contains(&0) {
+            return Ok(Tensor::zeros(shape, (&device, dtype.into())));
+        }
+        let lines = batch.saturating_mul(heads).saturating_mul(q_seq);
+        check_room_on::<f32>(&device, lines, k_seq.max(extent.saturating_add(2)))?;
+        let mixed = cast(x.clone(), dtype).matmul(cast(mix, dtype).unsqueeze());
+        let mixed = mixed.reshape([batch, q_seq, heads, d_rel]).swap_dims(1, 2);
+        let by_distance = mixed.matmul(cast(profiles, dtype).unsqueeze());
+        // From the farthest key on, key minus query, with a column of zeros for all keys beyond each end.
+        let none = by_distance.clone().narrow(3, 0, 1).zeros_like();
+        let all = Tensor::cat(vec![none.clone(), by_distance.flip([3]), none], 3);
+        let range = (-(extent as i64), 1);
+        let rows = Distances::new(&q_at, &k_at, &device)?.rows_within(range, WHAT, &device)?;
+        Ok(pick(all, rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use alloc::string::ToString;
+
+    use crate::testing::values;
+
+    #[test]
+    fn bad_input_is_refused_with_its_value_and_bound() {
+        let device = Device::flex();
+        let good = || InklingConfig::new(8, 2, 1);
+        for (bad, words) in [
+            (InklingConfig::new(9, 2, 1), "heads, 2; got 9"),
+            (
+                InklingConfig::new(8, 2, 0),
+                "layers must be at least 1; got 0",
+            ),
+            (good().with_d_rel(0), "d_rel must be at least 1; got 0"),
+            (good().with_extent(0), "extent must be at least 1; got 0"),
+            (
+                good().with_extent(MAX_EXTENT + 1),
+                "extent must be at most 1048576; got 1048577",
+            ),
+        ] {
+            let message = bad.try_init(&device).unwrap_err().to_string();
+            assert!(message.ends_with(words), "{message}");
+        }
+        let inkling = good().init(&device);
+        let at = Positions::default();
+        let refused = |layer: usize, width: usize, keys: &Positions| {
+            let x = Tensor::<3>::zeros([1, 3, width], &device);
+            let bias = inkling.try_hidden_bias(layer, (&x, &at), (keys, 3));
+            bias.map(|_| ()).unwrap_err().to_string()
+        };
+        assert!(refused(1, 8, &at).contains("layer must be below 1"));
+        assert!(refused(0, 9, &at).contains("d_model 9"));
+        let times = Positions::from_time_rows(&[[0.0, 0.5, 2.0]]).unwrap();
+        assert!(refused(0, 8, &times).contains("Inkling's table"));
+    }
+
+    /// One head and one profile, so that the bias is a token times a number of the profile.
+    #[test]
+    fn distances_to_the_left_count_up_to_the_extent() {
+        let device = Device::flex();
+        let mut inkling = InklingConfig::new(1, 1, 1).with_d_rel(1).with_extent(2);
+        inkling.init = Initializer::Ones;
+        let mut inkling = inkling.init(&device);
+        inkling.layers[0].profiles =
+            Param::from_tensor(Tensor::from_floats([[10.0, 20.0]], &device));
+        let x = Tensor::<3>::from_floats([[[1.0], [2.0]]], &device);
+        let bias = inkling.hidden_bias(0, (&x, &Positions::from(2)), (&Positions::default(), 5));
+        // Distances 2 to −2, and 3 to −1.
+        let expected = [[0.0, 20.0, 10.0, 0.0, 0.0], [0.0, 0.0, 40.0, 20.0, 0.0]];
+        assert_eq!(values(bias), expected.concat());
+    }
+}
