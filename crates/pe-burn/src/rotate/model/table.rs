@@ -228,7 +228,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("cohere2", Interleaved, [40, 8192, 64, 8192]).kinds(LastOf(4, "sliding_window_pattern")).rotates(Rotates::Windows)
         .window(4096),
     family("cohere2_moe", Interleaved, [40, 8192, 64, 8192]).kinds(LastOfRest(4)).rotates(Rotates::WindowsOrDense).rope(Rope::Newer).d_head(128).window(4096),
-    family("cohere_compass_text", Halves, [40, 8192, 64, 8192]).divided().kinds(Full).window(4096).rope(Rope::PerKind("{}"))
+    family("cohere_compass_text", Halves, [40, 8192, 64, 8192]).kinds(Full).window(4096).rope(Rope::PerKind("{}"))
         .sections(Sections::Dealt, [24, 20, 20]),
     family("cosmos3_edge_text", Halves, [28, 2048, 16, 131072]).scalings(Scalings::None).base(1e8).d_head(128)
         .sections(Sections::Dealt, [24, 20, 20]).rope(Rope::One(r#"{"rope_theta": 1e8}"#)),
