@@ -283,7 +283,7 @@ fn model_types_of_transformers() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(
-        read.len() >= 134 && compared >= 1_800,
+        read.len() >= 157 && compared >= 2_000,
         "{}, {compared}",
         read.len()
     );

@@ -89,13 +89,53 @@ OWN = {
                     "hidden_size_per_layer_input": 16},
     "gemma4_unified_text": {"global_head_dim": 32},
     "llama4_text": {"use_qk_norm": False},  # it comes after the rotation
+    "cohere_compass_text": {"rope_parameters": {kind: {"rope_type": "default", "rope_theta": 5e4, "mrope_section": [2, 3, 3]}
+                                                for kind in ("full_attention", "sliding_attention")},
+                            "layer_types": ["sliding_attention"] * 3 + ["full_attention"] + ["sliding_attention"] * 4},
+    "csm": {"num_codebooks": 2, "text_vocab_size": 64},
+    "csm_depth_decoder_model": {"num_codebooks": 2, "backbone_hidden_size": 64},
+    "dia_decoder": {"cross_num_attention_heads": 4, "cross_head_dim": 16, "cross_num_key_value_heads": 4,
+                    "cross_hidden_size": 64, "num_channels": 2},
+    "evolla": {"protein_encoder_config": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+                                          "intermediate_size": 32, "vocab_size": 32},
+               "aligner_num_add_layers": 1, "resampler_depth": 1, "resampler_dim_head": 8, "resampler_heads": 2},
+    "idefics": {"vision_config": {"embed_dim": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
+                                  "image_size": 28, "patch_size": 14},
+                "additional_vocab_size": 0, "perceiver_config": {"use_resampler": False}, "cross_layer_interval": 4},
+    "gradium_phonon_tts": {"flow_head_config": {"condition_dim": 64, "latent_dim": 32}},
+    "pocket_tts": {"flow_head_config": {"condition_dim": 64, "latent_dim": 32}},
+    "kyutai_speech_to_text": {"num_codebooks": 2, "codebook_vocab_size": 64, "audio_pad_token_id": 3},
+    "qwen2_5_omni_talker": {"embedding_size": 64},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 16},
+    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 16, "indexer_budget": 2048,
+                       "indexer_compress_ratio": 4},
+    "roformer": {"max_position_embeddings": 2**17},
+    "t5gemma2_text": {"dropout_rate": 0.0},
+    "t5gemma2_decoder": {"dropout_rate": 0.0},
 }  # fmt: skip
+OWN["EvollaModel"] = OWN["evolla"]
+
+# The part of a whole model that has the layers.
+PARTS = {
+    "csm": "CsmBackboneModel",
+    "csm_depth_decoder_model": "CsmDepthDecoderModel",
+    "qwen2_5_omni_talker": "Qwen2_5OmniTalkerModel",
+}
+
+# Models that take embeddings in place of tokens, and those whose layers are called one by one, with the rotations of
+# their own class: all else in them needs other inputs than tokens, or makes its positions itself.
+EMBEDDED = (
+    "csm gradium_phonon_tts qwen2_5_omni_talker qwen3_omni_moe_talker_code_predictor qwen3_omni_moe_talker_text"
+).split()
+ONE_BY_ONE = (
+    "EvollaModel blt_local_decoder blt_local_encoder csm_depth_decoder_model dia_decoder dia_encoder evolla pocket_tts"
+).split()
 
 # Positions of text, images and video: the sections of a head for each coordinate.
 SECTIONS = {"rope_type": "default", "mrope_section": [2, 3, 3]}
 WITH_SECTIONS = (
     "cosmos3_edge_text ernie4_5_vl_moe_text glm4v_text glm_image_text glm_ocr_text hunyuan_vl_text "
-    "paddleocr_vl_text qwen2_5_omni_text qwen2_5_vl_text qwen2_vl_text"
+    "paddleocr_vl_text qwen2_5_omni_talker qwen2_5_omni_text qwen2_5_vl_text qwen2_vl_text"
 )
 OWN |= {name: OWN.get(name, {}) | {"rope_parameters": SECTIONS} for name in WITH_SECTIONS.split()}
 OWN["ernie4_5_vl_moe_text"]["rope_parameters"] = SECTIONS | {"mrope_section": [3, 3, 2]}
@@ -158,6 +198,8 @@ def properties(cls):
 def model_class(cls):
     """The model of a configuration that reads tokens, or None."""
     code = importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
+    if cls.model_type in PARTS:
+        return getattr(code, PARTS[cls.model_type])
     models = [model for _, model in inspect.getmembers(code, inspect.isclass) if is_model_of(model, cls, code)]
     with contextlib.suppress(KeyError, ValueError, AttributeError):
         mapped = MODEL_MAPPING[cls]
@@ -182,6 +224,8 @@ def rotates(cls):
 def seed(model):
     """Weights that depend on their name and shape, but not on the layer."""
     for name, weights in model.named_parameters():
+        if "embed_positions" in name and model.config.model_type == "roformer":  # its sines
+            continue
         values = random_values(re.sub("[0-9]+", "#", name), tuple(weights.shape))
         with torch.no_grad():
             weights.copy_(values)
@@ -240,6 +284,8 @@ def queries(model, positions, rotated):
     noted = []
 
     def note(module, query, window=None):
+        if "Cross" in type(module).__name__ or getattr(module, "is_cross_attention", False):  # it looks at another input
+            return
         layer = getattr(module, "layer_idx", None)
         noted.append((len(noted) if layer is None else layer, window, query[0, 0].detach()))
 
@@ -272,6 +318,15 @@ def queries(model, positions, rotated):
     for kind in {type(module) for module in model.modules()}:
         if "_attn" in vars(kind):
             patches.append(mock.patch.object(kind, "_attn", own_attention))
+        if "apply_rotary_position_embeddings" in vars(kind):  # RoFormer
+            apply = kind.apply_rotary_position_embeddings
+
+            def own_rotation(sines, query, key, *args, apply=apply):
+                turned = apply(sines, query, key, *args) if rotated else (query, key)
+                note(None, turned[0])
+                return turned
+
+            patches.append(mock.patch.object(kind, "apply_rotary_position_embeddings", staticmethod(own_rotation)))
 
     def same_input(module, args, kwargs):
         hidden = kwargs["hidden_states"] if "hidden_states" in kwargs else args[0]
@@ -288,21 +343,58 @@ def queries(model, positions, rotated):
         for module in model.modules()
         if re.search("Att|MLA", type(module).__name__) and any(hasattr(module, name) for name in projections)
     ]
-    inputs = {"input_ids": torch.arange(3, 3 + len(positions))[None], "position_ids": torch.tensor([positions])}
-    takes = inspect.signature(model.forward).parameters
-    if "position_ids" not in takes and "kwargs" not in takes:
-        raise NotImplementedError("its forward takes no position_ids")
-    if "use_cache" in takes or "kwargs" in takes:
-        inputs["use_cache"] = False
+    run = functools.partial(one_by_one, model, positions) if model.config.model_type in ONE_BY_ONE else None
+    run = run or functools.partial(model, **inputs_of(model, positions))
     with contextlib.ExitStack() as stack, torch.no_grad():
         for patch in patches:
             stack.enter_context(patch)
         try:
-            model(**inputs)
+            run()
         finally:
             for hook in hooks:
                 hook.remove()
     return noted
+
+
+def inputs_of(model, positions):
+    """Tokens at these positions, and what else a model takes."""
+    kind, places = model.config.model_type, torch.tensor([positions])
+    inputs = {"input_ids": torch.arange(3, 3 + len(positions))[None], "position_ids": places}
+    takes = inspect.signature(model.forward).parameters
+    if kind == "roformer":  # its positions are those of its rows
+        del inputs["position_ids"]
+        lookup = torch.nn.Embedding.forward
+        sines = model.encoder.embed_positions
+        sines.forward = lambda shape, *args, **kwargs: lookup(sines, places[0])
+        return inputs
+    if kind in EMBEDDED:
+        inputs["inputs_embeds"] = torch.ones(1, len(positions), model.config.hidden_size)
+        del inputs["input_ids"]
+    if kind == "kyutai_speech_to_text":
+        inputs["input_ids"] = torch.full((1, len(positions), model.config.num_codebooks + 1), 5)
+    if kind == "t5gemma2_decoder":
+        inputs["encoder_hidden_states"] = torch.ones(1, 3, model.config.hidden_size)
+    if kind == "idefics":
+        inputs["image_encoder_embeddings"] = torch.ones(1, 1, 1, model.config.vision_config.embed_dim)
+        inputs["image_attention_mask"] = torch.ones(1, len(positions), 1)
+    if "position_ids" not in takes and "kwargs" not in takes:
+        raise NotImplementedError("its forward takes no position_ids")
+    if "use_cache" in takes or "kwargs" in takes:
+        inputs["use_cache"] = False
+    return inputs
+
+
+def one_by_one(model, positions):
+    """Calls each attention among the tokens of a model with the sines of the model's own class."""
+    places = torch.tensor([positions])
+    others = re.compile("Cross|SaProt")  # attention to another input, and another model in the same
+    own = [module for module in model.modules() if not others.search(type(module).__name__)]
+    (rotary,) = (module for module in own if "RotaryEmbedding" in type(module).__name__)
+    for module in own:
+        if "Attention" in type(module).__name__ and getattr(module, "layer_idx", None) is not None:
+            hidden = torch.ones(1, len(positions), model.config.hidden_size)
+            sines = rotary(hidden, places)
+            module(hidden_states=hidden, position_embeddings=sines, attention_mask=None)
 
 
 def layers(cls, file):
@@ -312,6 +404,9 @@ def layers(cls, file):
         plainly(config)
         with no_init_weights():
             model = model_class(cls)(config).double().eval()
+        if config.model_type == "roformer":
+            sines = model.encoder.embed_positions
+            sines.weight = torch.nn.Parameter(sines.create_weight().double(), requires_grad=False)
         seed(model)
         plain = queries(model, RUNS[0], rotated=False)
         unmoved = queries(model, [0], rotated=True)

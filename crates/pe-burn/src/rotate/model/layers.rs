@@ -74,7 +74,9 @@ pub(super) fn rotary_of(
 
 /// What each layer does with positions.
 pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, String> {
-    if let Some(name) = family.unread.iter().find(|name| file.contains(name)) {
+    // A flag that is not set says the same as one that is left out.
+    let is_set = |name: &&&str| file.contains(name) && !matches!(file.flag(name), Ok(Some(false)));
+    if let Some(name) = family.unread.iter().find(is_set) {
         return Err(format!("`{name}` of {} is not read", family.name));
     }
     let kinds = family.kinds.of(file, family)?;

@@ -96,8 +96,27 @@ const GPT_OSS: Rope = Rope::One(
 /// Model types that rotate and are not read, and why.
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("beam", "a factor of its queries has a formula of its own"),
+    (
+        "blt",
+        "its file has four models, each with layers of its own",
+    ),
     ("bloom", "it has ALiBi, see `ModelConfig::alibi`"),
+    ("clvp_decoder", "its positions are learned rows"),
+    ("clvp_encoder", "it rotates its values too"),
+    (
+        "dbrx",
+        "its code passes over the base of `attn_config`, with which the published models were trained",
+    ),
     ("deepseek_v4", "its layers differ by how they compress keys"),
+    (
+        "dia",
+        "its file has two sides: read its `encoder_config` and `decoder_config`",
+    ),
+    (
+        "dots3_note_text",
+        "its layers with windows have heads of other widths, in fields whose names start with `swa_`",
+    ),
+    ("glm5_next_text", "its attention has no positions"),
     ("hrm_text", "each layer runs several times"),
     (
         "inkling2_text",
@@ -106,19 +125,44 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("jamba", "its attention has no positions"),
     (
         "mistral_large4_text",
-        "a factor of its queries has a formula of its own",
+        "its frequencies and the factors of its queries are learned, and stand in its weights",
     ),
+    ("moshi_depth", "its attention has no positions"),
     ("mpt", "it has ALiBi, see `ModelConfig::alibi`"),
     ("nanochat", "it rotates by the opposite angle"),
     ("nemotron_h", "its attention has no positions"),
     ("neomme", "it rotates by two coordinates"),
     (
+        "qwen4_exp_text",
+        "no small model of it was made to run, so that it was not compared",
+    ),
+    (
+        "seamless_m4t",
+        "its text has sinusoidal positions; its encoder of speech rotates where its file says so",
+    ),
+    (
         "step3p5",
         "its bases and shares are lists, a number for each layer",
     ),
     (
+        "t5gemma",
+        "its two sides have one type of their own, which was not compared",
+    ),
+    (
+        "t5gemma2",
+        "its file has two sides, each with layers of its own",
+    ),
+    (
+        "t5gemma2_text",
+        "its windows reach one key further ahead than back",
+    ),
+    (
         "zaya",
         "its queries are mixed with those before them, which was not compared",
+    ),
+    (
+        "zamba2",
+        "its layers share blocks of attention, and no small model of it was made to run",
     ),
 ];
 
@@ -126,7 +170,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 pub(super) const FLAT: &[&str] = &["hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
 
 /// Names that files have for a type of the table.
-pub(super) const ALIASES: &[(&str, &str)] = &[("kimi_k2", "deepseek_v3")];
+pub(super) const ALIASES: &[(&str, &str)] =
+    &[("EvollaModel", "evolla"), ("kimi_k2", "deepseek_v3")];
 
 /// The type of the text of a model of several parts, by the model's own type, where the text does not name it. All
 /// others add `_text` to their own.
@@ -174,6 +219,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("bailing_hybrid", Interleaved, [42, 2560, 32, 262144]).base(6e6).latent(128, 64).kinds(LinearBut(6, "layer_group_size")),
     family("bamba", Halves, [32, 4096, 32, 262144]).shares(Share::Half).kinds(Indices("attn_layer_indices")),
     family("bitnet", Halves, [30, 2560, 20, 2048]).base(5e5),
+    family("blt_local_decoder", Interleaved, [9, 1024, 16, 24576]).base(5e5).divided(),
+    family("blt_local_encoder", Interleaved, [1, 1024, 16, 24576]).base(5e5).divided().unread(&["head_dim", "sliding_window"]),
     family("blt_patcher", Interleaved, [14, 768, 12, 8192]).window(512).everywhere(),
     family("chameleon", Halves, [32, 4096, 32, 4096]),
     family("codegen", Interleaved, [28, 4096, 16, 2048]).columns(64).divided().rope(Rope::Fixed),
@@ -181,12 +228,18 @@ pub(super) const FAMILIES: &[Family] = &[
     family("cohere2", Interleaved, [40, 8192, 64, 8192]).kinds(LastOf(4, "sliding_window_pattern")).rotates(Rotates::Windows)
         .window(4096),
     family("cohere2_moe", Interleaved, [40, 8192, 64, 8192]).kinds(LastOfRest(4)).rotates(Rotates::WindowsOrDense).rope(Rope::Newer).d_head(128).window(4096),
+    family("cohere_compass_text", Halves, [40, 8192, 64, 8192]).kinds(Full).window(4096).rope(Rope::PerKind("{}"))
+        .sections(Sections::Dealt, [24, 20, 20]),
     family("cosmos3_edge_text", Halves, [28, 2048, 16, 131072]).scalings(Scalings::None).base(1e8).d_head(128)
         .sections(Sections::Dealt, [24, 20, 20]).rope(Rope::One(r#"{"rope_theta": 1e8}"#)),
+    family("csm", Halves, [16, 2048, 32, 2048]).base(5e5),
+    family("csm_depth_decoder_model", Halves, [4, 1024, 8, 33]).base(5e5),
     family("cwm", Halves, [64, 6144, 48, 131072]).base(1e6).d_head(128).kinds(FirstOf(4, "")).window(8192).rope(CWM),
     family("deepseek_v2", Interleaved, [32, 4096, 32, 2048]).latent(128, 64),
     family("deepseek_v3", Interleaved, [61, 7168, 128, 4096]).latent(128, 64).interleave_flag(),
     family("deepseek_v32", Interleaved, [61, 7168, 128, 163840]).latent(128, 64),
+    family("dia_decoder", Halves, [18, 2048, 16, 3072]).d_head(128),
+    family("dia_encoder", Halves, [12, 1024, 16, 1024]).d_head(128),
     family("diffllama", Halves, [16, 2048, 32, 2048]),
     family("diffusion_gemma_text", Halves, [30, 2304, 8, 131072]).whole_only().global(256, 512).kinds(FullAtTheEnd(6, "")).window(512)
         .rope(GEMMA4).windows(Windows::Halved),
@@ -202,6 +255,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rotates(Rotates::If("position_embedding_type", When::Is("rotary", false))),
     family("esmc", Halves, [80, 2560, 40, 2048]),
     family("eurobert", Halves, [12, 768, 12, 8192]),
+    family("evolla", Halves, [32, 4096, 32, 8192]).base(5e5),
     family("exaone4", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "sliding_window_pattern")).rotates(Rotates::WindowsIfAny)
         .window(4096),
     family("exaone_moe", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "sliding_window_pattern")).rotates(Rotates::WindowsIfAny)
@@ -234,6 +288,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("gpt_neox_japanese", Halves, [32, 2560, 32, 2048]).share(1.0).neox().divided(),
     family("gpt_oss", Halves, [36, 2880, 64, 131072]).base(15e4).d_head(64).kinds(LastOf(2, "")).window(128).rope(GPT_OSS),
     family("gptj", Interleaved, [28, 4096, 16, 2048]).columns(64).divided().rope(Rope::Fixed),
+    family("gradium_phonon_tts", Halves, [6, 768, 12, 8192]),
     family("granite", Halves, [32, 4096, 32, 2048]),
     family("granite4_vision_text", Halves, [32, 4096, 32, 2048]),
     family("granite_docling_text", Halves, [28, 1024, 16, 32768]),
@@ -252,10 +307,12 @@ pub(super) const FAMILIES: &[Family] = &[
     family("hy_v3", Halves, [80, 4096, 64, 131072]).base(11_158_840.0).d_head(128),
     family("hy_v4", Halves, [34, 2816, 32, 262144]).latent(192, 64),
     family("hyperclovax", Halves, [32, 4096, 32, 2048]),
+    family("idefics", Halves, [32, 4096, 32, 2048]).divided().unread(&["head_dim"]),
     family("jais2", Halves, [32, 3328, 26, 8192]),
     family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)).unread(&["head_dim"]),
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
     family("kolibri1", Halves, [50, 2560, 48, 262144]).d_head(128).rotates(Rotates::WindowsIfAny).kinds(LastOf(5, "")).window(513),
+    family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]),
     family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).share(1.0).kinds(Full).window(512).rope(LAGUNA),
     family("lfm2", Halves, [32, 2560, 32, 128000]).base(1e6).kinds(FullIn("full_attn_idxs")),
     family("lfm2_moe", Halves, [32, 2048, 32, 128000]).base(1e6).kinds(Listed),
@@ -309,7 +366,10 @@ pub(super) const FAMILIES: &[Family] = &[
     family("phi3", Halves, [32, 3072, 32, 4096]).scalings(Scalings::Only("longrope")).share(1.0).original(4096).everywhere(),
     family("phi4_multimodal", Halves, [32, 3072, 32, 131072]).scalings(Scalings::Only("longrope")).share(1.0).original(4096).everywhere(),
     family("phimoe", Halves, [32, 4096, 32, 131072]).scalings(Scalings::Mscale).base(1e6).everywhere(),
+    family("pocket_tts", Halves, [6, 1024, 16, 8192]),
     family("qwen2", Halves, [32, 4096, 32, 32768]).kinds(AfterFull(28)).window(4096).windows(Windows::Flagged),
+    family("qwen2_5_omni_talker", Halves, [28, 3584, 28, 32768]).base(1e6).d_head(128).kinds(AfterFull(28))
+        .sections(Sections::Row, [16, 24, 24]).window(32768).windows(Windows::Flagged),
     family("qwen2_5_omni_text", Halves, [28, 3584, 28, 32768]).base(1e6).kinds(AfterFull(28)).sections(Sections::Row, [16, 24, 24])
         .window(32768).windows(Windows::Flagged),
     family("qwen2_5_vl_text", Halves, [80, 8192, 64, 32768]).scalings(Scalings::Sections).base(1e6).kinds(AfterFull(80))
@@ -324,17 +384,22 @@ pub(super) const FAMILIES: &[Family] = &[
         .sections(Sections::Dealt, [11, 11, 10]),
     family("qwen3_moe", Halves, [24, 2048, 32, 32768]).window(4096).windows(Windows::Flagged).everywhere(),
     family("qwen3_next", Halves, [48, 2048, 16, 32768]).share(0.25).d_head(256).kinds(LinearBut(4, "full_attention_interval")),
+    family("qwen3_omni_moe_talker_code_predictor", Halves, [5, 1024, 16, 32768]).d_head(128).kinds(AfterFull(28)),
+    family("qwen3_omni_moe_talker_text", Halves, [20, 1024, 16, 32768]).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_omni_moe_text", Halves, [28, 2048, 28, 32768]).base(1e6).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_vl_moe_text", Halves, [24, 2048, 16, 128000]).base(5e5).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_vl_text", Halves, [32, 4096, 32, 128000]).base(5e5).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
     family("recurrent_gemma", Halves, [26, 2560, 10, 0]).scalings(Scalings::None).share(0.5).kinds(Blocks).window(2048)
         .windows(Windows::Named("attention_window_size")),
+    family("roformer", Interleaved, [12, 768, 12, 1536]).divided().rope(Rope::Fixed).unread(&["rotary_value"]),
     family("seed_oss", Halves, [64, 4096, 80, 524288]).width(Width::HeadOrDivided(128)),
     family("smollm3", Halves, [36, 2048, 16, 32768]).base(2e6).kinds(WindowsUnlessRotated).rotates(Rotates::Listed)
         .windows(Windows::Flagged),
     family("solar_open", Halves, [48, 4096, 64, 131072]).base(1e6).whole_only().d_head(128),
     family("stablelm", Halves, [32, 2560, 32, 4096]).share(0.25),
     family("starcoder2", Halves, [30, 3072, 24, 4096]).everywhere(),
+    family("t5gemma2_decoder", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
+        .rope(GEMMA3),
     family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
         .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
