@@ -7,8 +7,9 @@ use pe_burn::axes::{AxisFrequencies, PairOrder};
 use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::rotary::MixedRotaryConfig;
 use pe_burn::{
-    Axes, Coordinates, Embed, Grid, Layout, PositionError, PositionalConfig, PositionalScheme,
-    Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+    Axes, Coordinates, Embed, Grid, Layout, PositionError, Positional, PositionalConfig,
+    PositionalScheme, Positions, RotaryPositionalEncodingConfig, Rotate,
+    SinusoidalPositionalEncodingConfig,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -23,7 +24,7 @@ const HEADS: usize = 2;
 const WIDTH: usize = 8;
 
 /// The schemes that exist only as data: those of windows and grids, and those of a line with other settings.
-const DATA: [&str; 11] = [
+const DATA: [&str; 13] = [
     r#"{"kind": "swin", "heads": 2, "window": [2, 3]}"#,
     r#"{"kind": "swin_v2", "heads": 2, "window": [2, 3], "pretrained_window": [4, 4], "hidden": 4}"#,
     r#"{"kind": "beit", "heads": 2, "window": [2, 3]}"#,
@@ -31,6 +32,8 @@ const DATA: [&str; 11] = [
     r#"{"kind": "decomposed", "d_head": 8, "window": [2, 3]}"#,
     r#"{"kind": "wav2vec2", "d_model": 16, "kernel": 3}"#,
     r#"{"kind": "peg", "d_model": 16}"#,
+    r#"{"kind": "fox", "d_model": 16, "heads": 2, "layers": 1, "rotary": {"d_head": 8}}"#,
+    r#"{"kind": "inkling", "d_model": 16, "heads": 2, "layers": 1, "d_rel": 2, "extent": 5}"#,
     r#"{"kind": "fope", "d_head": 8, "heads": 2, "trained_len": 20}"#,
     r#"{"kind": "rotary", "d_head": 8, "scaling": {"rope_type": "dynamic", "factor": 4, "original_max_position_embeddings": 5}}"#,
     r#"{"kind": "rotary", "d_head": 8, "max_len": 2, "scaling": {"rope_type": "longrope", "factor": 2,
@@ -328,7 +331,20 @@ fn check(name: &str, scheme: &PositionalScheme, case: &Case, positions: &Positio
     let adds_to_weights = agree(&format!("{name} adds to weights"), added, || {
         scheme.weight_bias(span, span).into_iter().collect()
     });
-    embeds && rotates && adds && adds_to_weights
+    let by_state = scheme.as_hidden_bias().is_none_or(|scheme| {
+        let side = (&x, positions);
+        let added = scheme.try_hidden_bias(0, side, span).map(|bias| vec![bias]);
+        agree(&format!("{name} adds by hidden states"), added, || {
+            vec![scheme.hidden_bias(0, side, span)]
+        })
+    });
+    let forgets = scheme.as_forget_gate().is_none_or(|scheme| {
+        let gates = scheme.try_log_gates(0, x.clone()).map(|gates| vec![gates]);
+        agree(&format!("{name} forgets"), gates, || {
+            vec![scheme.log_gates(0, x.clone())]
+        })
+    });
+    embeds && rotates && adds && adds_to_weights && by_state && forgets
 }
 
 fn check_rotation(name: &str, scheme: &dyn Rotate, case: &Case, positions: &Positions) -> bool {

@@ -44,7 +44,15 @@ fn the_table_is_sorted_and_its_parameters_can_be_read() {
             let file: Fields = serde_json::from_value(file).unwrap();
             layers::layers_of(&file, family)
         };
-        let own_kinds = ["beam", "zaya", "cohere2", "cohere2_moe", "afmoe", "flint"];
+        let own_kinds = [
+            "beam",
+            "zaya",
+            "cohere2",
+            "cohere2_moe",
+            "cohere_compass_text",
+            "afmoe",
+            "flint",
+        ];
         let layers = match family.sections {
             None => of_width(64),
             Some(_) => of_width(64).or_else(|_| of_width(128)),
