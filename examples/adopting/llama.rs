@@ -56,7 +56,8 @@ pub fn opposite(device: &Device) -> Result<f32> {
 
     let rope = RotaryPositionalEncodingConfig::new(64)
         .with_layout(Layout::Halves)
+        .with_opposite(true)
         .try_init(device)?;
-    let ours = rope.invert(x.swap_dims(1, 2), &Positions::from(start))?;
-    Ok(apart(ours.swap_dims(1, 2), by_hand))
+    let (ours, _) = rope.try_rotate_bshd(x.clone(), x, &Positions::from(start))?;
+    Ok(apart(ours, by_hand))
 }

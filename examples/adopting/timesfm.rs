@@ -48,16 +48,13 @@ fn by_hand(qkv: Tensor<3>, start: usize, device: &Device) -> Tensor<3> {
 /// The scores: where the decay is centred cancels out in them.
 fn toto(device: &Device) -> Result<f32> {
     let [q, k] = [(); 2].map(|()| random([1, 2, 30, 64], device));
-    let xpos = XPosPositionalEncodingConfig::new(32)
+    let xpos = XPosPositionalEncodingConfig::new(64)
+        .with_rotary_dim(32)
         .with_layout(Layout::Halves)
         .with_scale_base(256.0)
         .try_init(device)?;
-    let [(q1, q2), (k1, k2)] = [&q, &k].map(|x| {
-        let half = |from| x.clone().narrow(3, from, 32);
-        (half(0), half(32))
-    });
-    let (q1, k1) = xpos.try_rotate(q1, k1, &Positions::default())?;
-    let ours = Tensor::cat(vec![q1, q2], 3).matmul(Tensor::cat(vec![k1, k2], 3).transpose());
+    let (turned_q, turned_k) = xpos.try_rotate(q.clone(), k.clone(), &Positions::default())?;
+    let ours = turned_q.matmul(turned_k.transpose());
 
     let speed = frequencies(10_000.0, 32);
     let by_hand = |x: Tensor<4>, sign: f64| {
