@@ -5,7 +5,7 @@ use super::words::place;
 use crate::report::comparison::{Headline, LeftOut};
 use crate::report::number::fixed;
 use crate::report::summary::Summary;
-use crate::report::words::{list, spoken};
+use crate::report::words::spoken;
 
 /// Which schemes have the highest mean if each task is left out in turn. It describes the scores, and claims nothing of them.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
@@ -18,22 +18,22 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         .filter(|of| !leads(of))
         .map(|of| {
             let ahead = fixed(of.ahead, 2);
-            format!("without {} {} is (+{ahead})", of.task, spoken(&of.highest))
+            format!("{} ({} is then, by {ahead})", of.task, spoken(&of.highest))
         })
         .collect();
     let name = spoken(leader);
     let mut text = match others.is_empty() {
         true => format!("{name} is highest, whichever task is left out"),
-        false => format!("{name} is highest, but {}", list(&others)),
+        false => format!("{name} is highest, but not without {}", either(&others)),
     };
-    let open: Vec<&str> = (headline.left_out.iter())
+    let open: Vec<String> = (headline.left_out.iter())
         .filter(|of| leads(of) && headline.best && !of.best)
-        .map(|of| of.task.as_str())
+        .map(|of| of.task.clone())
         .collect();
     if !open.is_empty() {
         let tasks = match open.len() {
             n if n == headline.left_out.len() => "any one of the tasks".into(),
-            _ => list(&open).replace(" and ", " or "),
+            _ => either(&open),
         };
         text.push_str(&format!(
             ". That it is best is not established without {tasks}"
@@ -41,6 +41,14 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     }
     let place = place(summary, headline.part);
     Some(format!("{place}, each task left out in turn: {text}."))
+}
+
+/// `a, b or c`.
+fn either(names: &[String]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        names => names.join(""),
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +76,7 @@ mod tests {
     fn a_lead_that_one_task_makes_is_said_with_the_task() {
         assert_eq!(
             said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6), ("z", 0.5, 0.6)]).unwrap(),
-            "On held-out data, each task left out in turn: a is highest, but without x b is (+0.10)."
+            "On held-out data, each task left out in turn: a is highest, but not without x (b is then, by 0.10)."
         );
         assert_eq!(
             said(&[("x", 0.9, 0.1), ("y", 0.5, 0.4), ("z", 0.5, 0.4)]).unwrap(),
