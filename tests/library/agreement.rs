@@ -9,6 +9,8 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
+use crate::wide;
+
 /// Rows of the buffer; positions below and above are asked for.
 const MAX_LEN: usize = 40;
 const SHAPE: [usize; 2] = [2, 6];
@@ -56,14 +58,10 @@ fn learned_positions(device: &Device) -> Vec<Positions> {
     ]
 }
 
-fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
-    tensor.into_data().iter::<f64>().collect()
-}
-
 /// Fails at the first entry that is not the same, its sign of zero included.
 fn assert_same(got: Tensor<3>, expected: Tensor<3>, what: &str) {
     assert_eq!(got.dtype(), expected.dtype(), "{what}");
-    let (got, expected) = (numbers(got), numbers(expected));
+    let (got, expected) = (wide(got), wide(expected));
     assert_eq!(got.len(), expected.len(), "{what}");
     for (i, (got, expected)) in got.iter().zip(&expected).enumerate() {
         assert!(
@@ -75,7 +73,7 @@ fn assert_same(got: Tensor<3>, expected: Tensor<3>, what: &str) {
 
 /// Fails at the first entry that is further from flex's than its bound.
 fn assert_within(got: Tensor<3>, expected: Tensor<3>, bounds: &[f64], what: &str) {
-    let (got, expected) = (numbers(got), numbers(expected));
+    let (got, expected) = (wide(got), wide(expected));
     assert_eq!((got.len(), bounds.len()), (expected.len(), expected.len()));
     for (i, ((got, expected), bound)) in got.iter().zip(&expected).zip(bounds).enumerate() {
         assert!(
@@ -184,9 +182,9 @@ fn a_scaled_input_is_the_same_but_for_the_rounding_of_the_product() {
 
         let (here, there) = scaled(InputScale::Factor(0.3));
         let x = input(&flex, 64, FloatDType::F32);
-        let product = numbers(x.clone() * 0.3);
+        let product = wide(x.clone() * 0.3);
         let expected = here.forward(x);
-        let bounds = product_and_sum(&product, &numbers(expected.clone()));
+        let bounds = product_and_sum(&product, &wide(expected.clone()));
         let got = there.forward(input(&device, 64, FloatDType::F32));
         assert_within(got, expected, &bounds, &format!("{device:?} 0.3"));
     }
@@ -201,9 +199,9 @@ fn a_learned_gain_is_the_same_but_for_the_rounding_of_the_product() {
             .with_max_len(MAX_LEN)
             .with_gain(Gain::Learned(0.3));
         let (here, there) = (config.init(&flex), config.init(&device));
-        let product = numbers(here.encode(&Positions::default(), SHAPE[1]).unwrap());
+        let product = wide(here.encode(&Positions::default(), SHAPE[1]).unwrap());
         let expected = here.forward(input(&flex, 64, FloatDType::F32));
-        let bounds = product_and_sum(&product.repeat(SHAPE[0]), &numbers(expected.clone()));
+        let bounds = product_and_sum(&product.repeat(SHAPE[0]), &wide(expected.clone()));
         let got = there.forward(input(&device, 64, FloatDType::F32));
         assert_within(got, expected, &bounds, &format!("{device:?}"));
     }
@@ -226,7 +224,7 @@ fn a_learned_gradient_is_the_same_but_for_the_order_of_its_sums() {
     };
     let expected = gradient(&flex, |x| x);
     // At most five uses of a row: four additions on either side.
-    let magnitudes = numbers(gradient(&flex, Tensor::abs));
+    let magnitudes = wide(gradient(&flex, Tensor::abs));
     let bounds: Vec<f64> = magnitudes
         .iter()
         .map(|m| 8.0 * ROUNDING * 1.001 * m)

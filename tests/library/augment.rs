@@ -6,10 +6,10 @@ use burn::tensor::{Bool, Device, FloatDType, Tensor};
 use pe_burn::{Alibi, AlibiConfig, Bias, Coordinates, Grid, Positions};
 use pe_tests::devices;
 
-use crate::{distance, random, values};
+use crate::{HALVES, distance, random, values};
 
 /// The scores of queries and keys, in `f32` on Flex.
-fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
+pub fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
     let [q, k] = [q, k].map(|x| x.to_device(&Device::flex()).cast(FloatDType::F32));
     let root = (q.dims()[3] as f64).sqrt();
     q.matmul(k.transpose()) / root
@@ -77,10 +77,7 @@ fn products_have_the_bias() {
 #[test]
 fn half_precision_keeps_the_bias() {
     for device in devices() {
-        for (dtype, unit) in [
-            (FloatDType::F16, 2f32.powi(-11)),
-            (FloatDType::BF16, 2f32.powi(-8)),
-        ] {
+        for (dtype, unit) in HALVES {
             if !device.supports_dtype(dtype) {
                 continue;
             }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use burn::module::Param;
 use burn::tensor::activation::softmax;
-use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use pe_burn::gates::{Fox, FoxConfig, augment};
 use pe_burn::{ForgetGate, Positional, Positions};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, random, values};
+use crate::augment::scores;
+use crate::{HALVES, assert_close, cases, in_both_types, numbers, random, values, wide};
 
 #[derive(Deserialize)]
 struct Case {
@@ -34,9 +35,7 @@ impl Case {
     fn run(&self, device: &Device, dtype: FloatDType, way: Way) -> Vec<(String, Vec<f64>)> {
         let FoxConfig { d_model, heads, .. } = self.config;
         let (d_head, tokens) = (d_model / heads, self.leaves["x"].len() / d_model);
-        let numbers =
-            |numbers: &[f64]| Tensor::<1>::from_data(numbers, (device, DType::from(dtype)));
-        let leaf = |name: &str| numbers(&self.leaves[name]);
+        let leaf = |name: &str| numbers(&self.leaves[name], device, dtype);
         let shape = [1, heads, tokens, d_head];
         let [q, k, v] = ["q", "k", "v"].map(|name| leaf(name).reshape(shape).require_grad());
         let x = leaf("x").reshape([1, tokens, d_model]).require_grad();
@@ -68,7 +67,7 @@ impl Case {
         let later = later.triu(1).bool().unsqueeze::<4>();
         let scores = scores.mask_fill(later.expand([1, heads, tokens, tokens]), -1e9);
         let output = softmax(scores, 3).matmul(v.clone());
-        let weights = numbers(&self.weights).reshape(shape);
+        let weights = numbers(&self.weights, device, dtype).reshape(shape);
         let of = (output.clone() * weights).sum().backward();
         let gates = &fox.layers[1];
         let bias = gates.bias.as_ref().unwrap().val();
@@ -84,29 +83,11 @@ impl Case {
     }
 }
 
-fn wide<const D: usize>(x: Tensor<D>) -> Vec<f64> {
-    x.into_data().iter::<f64>().collect()
-}
-
-/// The largest difference, in parts of the largest number.
-fn apart(ours: &[f64], theirs: &[f64]) -> f64 {
-    assert_eq!(ours.len(), theirs.len());
-    let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-    assert!(largest > 0.0);
-    let pairs = ours.iter().zip(theirs);
-    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest
-}
-
 #[test]
 fn fox_as_in_its_paper() {
     let cases: Vec<Case> = cases(include_str!("../peers/values/fox.json"));
     assert_eq!(cases.len(), 4);
-    let single = devices()
-        .into_iter()
-        .map(|device| (device, FloatDType::F32, 1e-5));
-    let double = (Device::flex(), FloatDType::F64, 1e-11);
-    for (device, dtype, bound) in single.chain([double]) {
-        let device = device.autodiff();
+    for (device, dtype, bound) in in_both_types(1e-5) {
         for case in &cases {
             for way in [Way::Bias, Way::Columns] {
                 for (name, ours) in case.run(&device, dtype, way) {
@@ -117,11 +98,8 @@ fn fox_as_in_its_paper() {
                             None => continue,
                         },
                     };
-                    let apart = apart(&ours, theirs);
-                    assert!(
-                        apart < bound,
-                        "{device:?} {dtype:?} {way:?} {name}: {apart}"
-                    );
+                    let about = format!("{device:?} {dtype:?} {way:?} {name}");
+                    assert_close(&ours, theirs, bound, &about);
                 }
             }
         }
@@ -132,10 +110,7 @@ fn fox_as_in_its_paper() {
 #[test]
 fn columns_of_half_precision_keep_the_gates() {
     for device in devices() {
-        for (dtype, unit) in [
-            (FloatDType::F16, 2f32.powi(-11)),
-            (FloatDType::BF16, 2f32.powi(-8)),
-        ] {
+        for (dtype, unit) in HALVES {
             if !device.supports_dtype(dtype) {
                 continue;
             }
@@ -143,11 +118,6 @@ fn columns_of_half_precision_keep_the_gates() {
             let k = random([1, 2, 2_000, 64], &device).cast(dtype);
             let sums = random([1, 2, 2_000], &device).abs().neg().cumsum(2);
             let flex = Device::flex();
-            let scores = |q: Tensor<4>, k: Tensor<4>| {
-                let [q, k] = [q, k].map(|x| x.to_device(&flex).cast(FloatDType::F32));
-                let root = (q.dims()[3] as f64).sqrt();
-                q.matmul(k.transpose()) / root
-            };
             let there = sums.clone().to_device(&flex).unsqueeze_dim::<4>(3);
             let bias = there.clone().narrow(2, 1_997, 3) - there.swap_dims(2, 3);
             let expected = values(scores(q.clone(), k.clone()) + bias);

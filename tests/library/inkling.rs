@@ -1,14 +1,14 @@
 //! Inkling's relative logits against their formula: `tests/peers/values/inkling.json`.
 
 use burn::module::Param;
-use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn::tensor::Tensor;
 use pe_burn::content::{Inkling, InklingConfig};
 use pe_burn::{HiddenBias, Positions};
 use pe_encoder::EncoderConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings};
+use crate::{assert_close, cases, distance, embeddings, in_both_types, numbers, wide};
 
 #[derive(Deserialize)]
 struct Case {
@@ -27,12 +27,7 @@ struct Case {
 fn relative_logits_as_in_transformers() {
     let cases: Vec<Case> = cases(include_str!("../peers/values/inkling.json"));
     assert_eq!(cases.len(), 3);
-    let single = devices()
-        .into_iter()
-        .map(|device| (device, FloatDType::F32, 4e-6));
-    let double = (Device::flex(), FloatDType::F64, 1e-11);
-    for (device, dtype, bound) in single.chain([double]) {
-        let device = device.autodiff();
+    for (device, dtype, bound) in in_both_types(4e-6) {
         for case in &cases {
             let InklingConfig {
                 d_model,
@@ -43,8 +38,7 @@ fn relative_logits_as_in_transformers() {
             } = case.config;
             let queries = case.x.len() / d_model;
             let keys = case.start + queries;
-            let numbers =
-                |numbers: &[f64]| Tensor::<1>::from_data(numbers, (&device, DType::from(dtype)));
+            let numbers = |of: &[f64]| numbers(of, &device, dtype);
             let x = numbers(&case.x).reshape([1, queries, d_model]);
             let x = x.require_grad();
             let mut inkling: Inkling = case.config.init(&device);
@@ -60,20 +54,19 @@ fn relative_logits_as_in_transformers() {
             let of = (bias.clone() * weights).sum().backward();
             let layer = &inkling.layers[1];
             let [of_x, of_mix, of_profiles] = &case.gradients;
-            let wide = |numbers: Vec<f64>, theirs: &[f64], what: &str| {
-                let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-                assert_eq!(numbers.len(), theirs.len());
-                for (ours, theirs) in numbers.iter().zip(theirs) {
-                    let off = (ours - theirs).abs() / largest;
-                    assert!(off < bound, "{device:?} {dtype:?} {what}: {ours} {theirs}");
-                }
+            let near = |ours: Vec<f64>, theirs: &[f64], what: &str| {
+                assert_close(
+                    &ours,
+                    theirs,
+                    bound,
+                    &format!("{device:?} {dtype:?} {what}"),
+                );
             };
-            wide(bias.into_data().iter().collect(), &case.bias, "bias");
-            let of_ours = |x: Tensor<2>| x.grad(&of).unwrap().into_data().iter().collect();
-            wide(of_ours(layer.mix.val()), of_mix, "mix");
-            wide(of_ours(layer.profiles.val()), of_profiles, "profiles");
-            let ours = x.grad(&of).unwrap().into_data().iter().collect();
-            wide(ours, of_x, "x");
+            near(wide(bias), &case.bias, "bias");
+            near(wide(x.grad(&of).unwrap()), of_x, "x");
+            let of_ours = |x: Tensor<2>| wide(x.grad(&of).unwrap());
+            near(of_ours(layer.mix.val()), of_mix, "mix");
+            near(of_ours(layer.profiles.val()), of_profiles, "profiles");
         }
     }
 }

@@ -44,8 +44,10 @@ mod turns;
 mod write_ups;
 
 use std::cell::RefCell;
+use std::fmt::Display;
 
-use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use burn::tensor::{DType, Device, Distribution, FloatDType, Tensor, TensorData};
+use pe_tests::devices;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::de::DeserializeOwned;
@@ -73,6 +75,32 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }
 
+/// The same in the digits of `f64`.
+fn wide<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data().iter::<f64>().collect()
+}
+
+/// Numbers in a type.
+fn numbers(numbers: &[f64], device: &Device, dtype: FloatDType) -> Tensor<1> {
+    Tensor::from_data(numbers, (device, DType::from(dtype)))
+}
+
+/// Devices with autodiff, a type to compute in on each, and the bound of what may differ: this one in `f32` on every device, and
+/// 1e-11 in `f64` on Flex.
+fn in_both_types(single: f64) -> impl Iterator<Item = (Device, FloatDType, f64)> {
+    let single = devices()
+        .into_iter()
+        .map(move |device| (device, FloatDType::F32, single));
+    let all = single.chain([(Device::flex(), FloatDType::F64, 1e-11)]);
+    all.map(|(device, dtype, bound)| (device.autodiff(), dtype, bound))
+}
+
+/// The types of half a word, with half a unit of the last place of a number below 1.
+const HALVES: [(FloatDType, f32); 2] = [
+    (FloatDType::F16, 1.0 / 2048.0),
+    (FloatDType::BF16, 1.0 / 256.0),
+];
+
 /// The largest difference between two tensors of one shape.
 fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
     assert_eq!(a.dims(), b.dims());
@@ -85,13 +113,21 @@ fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
     serde_json::from_str(json).unwrap()
 }
 
-/// Compares numbers, of which there must be as many, within parts of the largest.
-fn assert_close(ours: &[f32], theirs: &[f64], bound: f64, about: &str) {
+/// Compares numbers, of which there must be as many: they are equal, or closer than `bound` times the largest.
+fn assert_close<T: Copy + Display + Into<f64>>(
+    ours: &[T],
+    theirs: &[f64],
+    bound: f64,
+    about: &str,
+) {
     assert_eq!(ours.len(), theirs.len(), "{about}");
     let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
     assert!(largest > 0.0, "{about}");
     for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-        let off = (f64::from(*ours) - theirs).abs() / largest;
-        assert!(off <= bound, "{about}, number {i}: {ours} for {theirs}");
+        let off = ((*ours).into() - theirs).abs() / largest;
+        assert!(
+            off == 0.0 || off < bound,
+            "{about}, number {i}: {ours} for {theirs}"
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! `tests/peers/write.py`.
 
 use burn::module::Param;
-use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn::tensor::{Device, Tensor};
 use pe_burn::scaling::{Llama3, Yarn};
 use pe_burn::{
     AlibiConfig, Bias, FireConfig, KerpleConfig, KerpleShape, Layout, ModelConfig, Positions,
@@ -13,7 +13,7 @@ use pe_tests::devices;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{cases, values};
+use crate::{assert_close, cases, in_both_types, numbers, values, wide};
 
 /// Rows of equal length as a tensor `[1, 1, rows, width]`.
 fn heads(rows: &[Vec<f32>], device: &Device) -> Tensor<4> {
@@ -243,18 +243,12 @@ struct Part {
 fn xpos_of_toto_2() {
     let cases: Vec<Part> = cases(include_str!("../peers/values/toto.json"));
     assert_eq!(cases.len(), 3);
-    let single = devices()
-        .into_iter()
-        .map(|device| (device, FloatDType::F32, 4e-6));
-    let double = (Device::flex(), FloatDType::F64, 1e-11);
-    for (device, dtype, bound) in single.chain([double]) {
-        let device = device.autodiff();
+    for (device, dtype, bound) in in_both_types(4e-6) {
         for case in &cases {
             let d_head = case.config.d_head;
             let tokens = case.q.len() / d_head;
-            let numbers = |numbers: &[f64], width: usize| {
-                let numbers = Tensor::<1>::from_data(numbers, (&device, DType::from(dtype)));
-                numbers.reshape([1, 1, tokens, width])
+            let numbers = |of: &[f64], width: usize| {
+                numbers(of, &device, dtype).reshape([1, 1, tokens, width])
             };
             let (q, k) = (numbers(&case.q, d_head), numbers(&case.k, d_head));
             let (q, k) = (q.require_grad(), k.require_grad());
@@ -271,13 +265,8 @@ fn xpos_of_toto_2() {
                 (q.grad(&of).unwrap(), of_q),
                 (k.grad(&of).unwrap(), of_k),
             ] {
-                let largest = theirs.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-                let ours: Vec<f64> = ours.into_data().iter().collect();
-                assert_eq!(ours.len(), theirs.len());
-                for (ours, theirs) in ours.iter().zip(theirs) {
-                    let off = (ours - theirs).abs() / largest;
-                    assert!(off < bound, "{device:?} {dtype:?}: {ours} {theirs}");
-                }
+                let about = format!("{device:?} {dtype:?}");
+                assert_close(&wide(ours), theirs, bound, &about);
             }
         }
     }

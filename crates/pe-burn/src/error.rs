@@ -273,6 +273,18 @@ pub(crate) fn check_width(
     }
 }
 
+/// The weights of a layer of the model. `what` is what the layers have.
+pub(crate) fn of_layer<'a, T>(
+    layers: &'a [T],
+    layer: usize,
+    what: &str,
+) -> Result<&'a T, PositionError> {
+    layers.get(layer).ok_or_else(|| {
+        let bound = format!("below {}, the layers that have {what}", layers.len());
+        PositionError::number("layer", layer, bound)
+    })
+}
+
 /// Refuses a size of 0.
 pub(crate) fn check_size(name: &'static str, size: usize) -> Result<(), PositionError> {
     check_number(size > 0, name, size, "at least 1")

@@ -8,13 +8,13 @@ use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::Bias;
-use super::augment::augment;
+use super::augment::{augment, check_sides};
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, check_width, module};
+use crate::error::{PositionError, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{cast, check_device};
+use crate::tensor::cast;
 
 /// The distance that ALiBi counts for keys to the right of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,7 +189,7 @@ impl Alibi {
         keys: (Tensor<4>, &Positions),
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
         let ((q, at_q), (k, at_k)) = (queries, keys);
-        let ([batch_q, heads, seq_q, d_head], [batch_k, _, seq_k, width]) = (q.dims(), k.dims());
+        let ([batch_q, heads, seq_q, _], [batch_k, _, seq_k, _]) = (q.dims(), k.dims());
         if heads != self.config.heads {
             let bound = format!("{}, those of the biases", self.config.heads);
             return Err(PositionError::number(
@@ -198,15 +198,7 @@ impl Alibi {
                 bound,
             ));
         }
-        check_size("d_head", d_head)?;
-        check_width("d_head", d_head, width)?;
-        check_device(&q, &self.slopes.device())?;
-        check_device(&k, &self.slopes.device())?;
-        if q.dtype() != k.dtype() {
-            return Err(PositionError::config(
-                "queries and keys must have one float type",
-            ));
-        }
+        check_sides(&q, &k, &self.slopes.device())?;
         let of_q = at_q.lookup(Some(batch_q), seq_q)?;
         let of_k = at_k.lookup(Some(batch_k), seq_k)?;
         augment((q, &of_q), (k, &of_k), self.slopes.clone())

@@ -14,12 +14,12 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::tensor::{DType, FloatDType, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 
 use super::distances::on_a_line;
-use crate::error::PositionError;
+use crate::error::{PositionError, check_size, check_width};
 use crate::positions::Lookup;
-use crate::tensor::{cast, compute_dtype};
+use crate::tensor::{cast, check_device, compute_dtype};
 
 /// The width is made a multiple of this, which fast attention kernels ask for.
 const STEP: usize = 16;
@@ -51,6 +51,25 @@ fn split(numbers: Tensor<4>, dtype: FloatDType) -> Vec<Tensor<4>> {
         all.push(part);
     }
     all
+}
+
+/// Refuses queries and keys that have no columns, or other widths, devices or types.
+pub(crate) fn check_sides(
+    q: &Tensor<4>,
+    k: &Tensor<4>,
+    device: &Device,
+) -> Result<(), PositionError> {
+    let ([_, _, _, d_head], [_, _, _, width]) = (q.dims(), k.dims());
+    check_size("d_head", d_head)?;
+    check_width("d_head", d_head, width)?;
+    check_device(q, device)?;
+    check_device(k, device)?;
+    match q.dtype() == k.dtype() {
+        true => Ok(()),
+        false => Err(PositionError::config(
+            "queries and keys must have one float type",
+        )),
+    }
 }
 
 /// Queries and keys with more columns, so that attention, which divides their products by the root of

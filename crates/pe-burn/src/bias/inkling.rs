@@ -1,6 +1,5 @@
 //! The relative logits of Inkling.
 
-use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -13,7 +12,7 @@ use super::content::pick;
 use super::distances::Distances;
 use super::table::small;
 use crate::backend::memory::{check_room, check_room_on};
-use crate::error::{PositionError, check_number, check_size, check_width, module};
+use crate::error::{PositionError, check_number, check_size, check_width, module, of_layer};
 use crate::layout::share_of_heads;
 use crate::positions::Positions;
 use crate::sizes::SchemeConfig;
@@ -183,10 +182,7 @@ impl HiddenBias for Inkling {
             extent,
             ..
         } = self.config;
-        let Some(weights) = self.layers.get(layer) else {
-            let bound = format!("below {}, the layers that have weights", self.layers.len());
-            return Err(PositionError::number("layer", layer, bound));
-        };
+        let weights = of_layer(&self.layers, layer, "weights")?;
         let [batch, q_seq, width] = x.dims();
         check_width("d_model", d_model, width)?;
         let (mix, profiles) = (weights.mix.val(), weights.profiles.val());

@@ -15,7 +15,7 @@ mod inkling;
 mod kerple;
 mod shaw;
 mod t5;
-mod table;
+pub(crate) mod table;
 mod transformer_xl;
 mod tupe;
 

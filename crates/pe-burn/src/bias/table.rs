@@ -10,7 +10,7 @@ use burn::tensor::{Int, Tensor};
 use crate::error::PositionError;
 
 /// What most tables start as: N(0, 0.02).
-pub(super) fn small() -> Initializer {
+pub(crate) fn small() -> Initializer {
     Initializer::Normal {
         mean: 0.0,
         std: 0.02,

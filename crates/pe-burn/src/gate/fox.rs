@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ForgetGate;
 use crate::backend::memory::check_room;
-use crate::bias::augment::augment_by_sum;
-use crate::error::{PositionError, check_size, check_width, module};
+use crate::bias::augment::{augment_by_sum, check_sides};
+use crate::bias::table::small;
+use crate::error::{PositionError, check_size, check_width, module, of_layer};
 use crate::layout::share_of_heads;
 use crate::positional::Positional;
 use crate::positions::Axes;
@@ -39,13 +40,6 @@ pub struct FoxConfig {
     /// How queries and keys are rotated besides. Default: not at all, with which the paper's models are best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotary: Option<RotaryPositionalEncodingConfig>,
-}
-
-fn small() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
 }
 
 impl FoxConfig {
@@ -161,10 +155,7 @@ pub struct Fox {
 impl ForgetGate for Fox {
     fn try_log_gates(&self, layer: usize, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
         let [batch, seq, width] = x.dims();
-        let Some(gates) = self.layers.get(layer) else {
-            let bound = format!("below {}, the layers that have gates", self.layers.len());
-            return Err(PositionError::number("layer", layer, bound));
-        };
+        let gates = of_layer(&self.layers, layer, "gates")?;
         let weight = gates.weight.val();
         let [d_model, heads] = weight.dims();
         check_width("d_model", d_model, width)?;
@@ -228,16 +219,9 @@ pub fn augment(
     k: Tensor<4>,
     sums: Tensor<3>,
 ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
-    let ([batch, heads, queries, d_head], [_, _, keys, width]) = (q.dims(), k.dims());
-    check_size("d_head", d_head)?;
-    check_width("d_head", d_head, width)?;
-    check_device(&k, &q.device())?;
+    let ([batch, heads, queries, _], [_, _, keys, _]) = (q.dims(), k.dims());
+    check_sides(&q, &k, &q.device())?;
     check_device(&sums, &q.device())?;
-    if q.dtype() != k.dtype() {
-        return Err(PositionError::config(
-            "queries and keys must have one float type",
-        ));
-    }
     for (what, of_heads, [rows, got, _]) in [
         ("rows of keys", "the heads of the keys", first_three(&k)),
         ("rows of sums", "the heads of the sums", sums.dims()),

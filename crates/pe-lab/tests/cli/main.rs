@@ -12,25 +12,11 @@ use common::{SMALL, ended, lab};
 use pe_lab::ask::Scheme;
 
 /// A study of two tiny trials.
-const TINY: &[&str] = &[
-    "compare",
-    "--d-model",
-    "16",
-    "--layers",
-    "1",
-    "--heads",
-    "2",
-    "--d-ff",
-    "32",
-    "--tasks",
-    "digits",
-    "--schemes",
-    "none,learned",
-    "--seeds",
-    "1",
-    "--steps",
-    "2",
-];
+fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let study = "--tasks digits --schemes none,learned --seeds 1 --steps 2";
+    let study: Vec<&str> = study.split(' ').collect();
+    [&["compare"], &SMALL[..], &study, more].concat()
+}
 
 /// Exit code, standard output and standard error.
 fn run(arguments: &[&str], out: Option<&Path>) -> (i32, String, String) {
@@ -219,7 +205,7 @@ fn a_report_needs_a_study() {
 fn a_folder_with_something_else_in_it_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("results.csv"), "mine").unwrap();
-    let (code, _, stderr) = run(TINY, Some(folder.path()));
+    let (code, _, stderr) = run(&tiny(&[]), Some(folder.path()));
     assert_eq!(code, 2);
     assert!(stderr.contains("not empty"), "{stderr}");
     assert_eq!(

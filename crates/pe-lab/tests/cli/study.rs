@@ -10,7 +10,7 @@ fn changed(file: &Path) -> SystemTime {
 fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, stdout, stderr) = run(&[TINY, &["--details"]].concat(), Some(&out));
+    let (code, stdout, stderr) = run(&tiny(&["--details"]), Some(&out));
     assert_eq!(code, 0, "{stderr}");
     assert!(
         stdout.contains("Verdict") && stdout.contains("(floor)"),
@@ -57,7 +57,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     // Again: nothing is trained, and the numbers are the same.
     let result = out.join("trials/digits-learned-1/result.json");
     let before = changed(&result);
-    let (code, again, stderr) = run(&[TINY, &["--details"]].concat(), Some(&out));
+    let (code, again, stderr) = run(&tiny(&["--details"]), Some(&out));
     assert_eq!((code, &again), (0, &stdout));
     assert!(
         stderr.contains("2 of the trials were there already"),
@@ -74,7 +74,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         rows.collect()
     };
     fs::remove_file(&result).unwrap();
-    assert_eq!(run(TINY, Some(&out)).0, 0);
+    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
     assert!(result.exists());
     assert_eq!(
         changed(&out.join("trials/digits-none-1/result.json")),
@@ -94,7 +94,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         let lines = text.lines().filter(|line| !line.starts_with("wrote"));
         lines.map(str::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(table(&reported), table(&run(TINY, Some(&out)).1));
+    assert_eq!(table(&reported), table(&run(&tiny(&[]), Some(&out)).1));
     assert!(out.join("bars-digits.svg").exists());
 
     // The study again from the file that it left, elsewhere: the same numbers.
@@ -126,7 +126,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
 fn results_of_other_numbers_are_never_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    assert_eq!(run(TINY, Some(&out)).0, 0);
+    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
     // A study of an older program has no generation of its numbers.
     let edit = |file: &Path| {
         let text = fs::read_to_string(file).unwrap();
@@ -140,14 +140,14 @@ fn results_of_other_numbers_are_never_mixed() {
     };
     let result = out.join("trials/digits-none-1/result.json");
     edit(&result);
-    let (code, _, stderr) = run(TINY, Some(&out));
+    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
     assert_eq!(code, 1);
     assert!(
         stderr.contains("numbers 0") && stderr.contains("their numbers differ"),
         "{stderr}"
     );
     edit(&out.join("study.json"));
-    let (code, _, stderr) = run(TINY, Some(&out));
+    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
     assert_eq!(code, 2);
     assert!(
         stderr.contains("versions: it was made by pe-lab")
@@ -257,7 +257,7 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let name = out.to_string_lossy().into_owned();
-    assert_eq!(run(TINY, Some(&out)).0, 0);
+    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
     let file = out.join("trials/digits-none-1/result.json");
     let whole = fs::read_to_string(&file).unwrap();
     let mut result: serde_json::Value = serde_json::from_str(&whole).unwrap();
@@ -291,7 +291,7 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     }
     fs::write(&file, whole).unwrap();
     fs::remove_file(out.join("study.json")).unwrap();
-    let (code, _, stderr) = run(TINY, Some(&out));
+    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
     assert_eq!(code, 0, "{stderr}");
     assert!(
         stderr.contains("2 of the trials were there already"),
@@ -335,12 +335,12 @@ fn a_trial_that_breaks_is_reported_and_the_others_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     // The first run lays the folders out; then one trial's place is taken by a file.
-    assert_eq!(run(TINY, Some(&out)).0, 0);
+    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
     let learned = out.join("trials/digits-learned-1/result.json");
     fs::remove_file(&learned).unwrap();
     fs::create_dir(&learned).unwrap();
     fs::write(learned.join("in-the-way"), "").unwrap();
-    let (code, _, stderr) = run(TINY, Some(&out));
+    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("result.json"), "{stderr}");
 }

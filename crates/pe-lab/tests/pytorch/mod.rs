@@ -11,7 +11,6 @@ use pe_lab::task::{Answer, Readout, Sample, Task};
 use serde::Deserialize;
 
 const STEPS: usize = 100;
-const MODEL: (usize, usize, usize, usize) = (16, 2, 2, 32);
 const VOCABULARY: usize = 12;
 const CLASSES: usize = 5;
 const ROWS: usize = 8;
@@ -48,12 +47,11 @@ pub fn compare(device: &Device, of: DType, bound: f64) {
 }
 
 fn losses(peer: &Peer, device: &Device, of: DType) -> Vec<f64> {
-    let (d_model, layers, heads, d_ff) = MODEL;
     let spec = ModelSpec {
-        d_model,
-        layers,
-        heads,
-        d_ff,
+        d_model: 16,
+        layers: 2,
+        heads: 2,
+        d_ff: 32,
         ..ModelSpec::default()
     };
     let task = Formulas {

@@ -16,6 +16,9 @@ pub(super) fn set_left_out(
     tasks: &[TaskSummary],
     errors: Errors,
 ) {
+    if questions.iter().all(|of| of.tasks.len() < FEWEST_TASKS) {
+        return;
+    }
     for task in tasks {
         let scores: Vec<_> = questions.iter().map(|of| of.without(&task.task)).collect();
         let answers = judge(&scores, errors, MARGIN);
