@@ -155,7 +155,7 @@ fn made_up(
             },
         }),
         versions: spec.versions.clone(),
-        code: Some(CODE.into()),
+        code: CODE.into(),
         weights: None,
         encoding: None,
     })

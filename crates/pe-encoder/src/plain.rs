@@ -5,6 +5,7 @@
 use burn::nn::Linear;
 use burn::serde::{Deserialize, Serialize};
 use burn::tensor::activation::{gelu, relu, silu, softmax};
+use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Device, FloatDType, Tensor};
 
 /// The function between the two layers of a feed-forward network.
@@ -94,6 +95,9 @@ pub fn attention(
     heads: usize,
 ) -> Tensor<3> {
     let [q, k, v] = split_heads(qkv, heads);
+    if mask.padding.is_none() && bias.is_none() {
+        return join_heads(without_mask(q, k, v, mask.causal));
+    }
     let later = mask
         .causal
         .then(|| later_keys(q.dims()[2], k.dims()[2], &q.device()));
@@ -101,6 +105,19 @@ pub fn attention(
     let d_head = v.dims()[3];
     let weights = attention_weights(q, k, d_head, bias, masks);
     join_heads(weights.matmul(v))
+}
+
+/// Attention without a mask tensor and without a bias, by Burn's one operation for it: with either of them, Burn 0.23
+/// leaves its fused backward pass. There are as many queries as keys if `causal`: LibTorch takes the first query for that
+/// of the first key, and the other backends the last for that of the last.
+fn without_mask(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, causal: bool) -> Tensor<4> {
+    let options = AttentionModuleOptions {
+        // Queries and keys may be wider than a head.
+        scale: Some(1.0 / (v.dims()[3] as f64).sqrt()),
+        is_causal: causal,
+        ..Default::default()
+    };
+    burn::tensor::module::attention(q, k, v, None, None, options)
 }
 
 /// Attention of new tokens to those of a cache, to themselves and to the new tokens before them.
@@ -118,6 +135,9 @@ pub fn cached_attention(
 ) -> Tensor<4> {
     let [_, _, queries, _] = q.dims();
     // One query is that of the last key.
+    if queries == 1 && bias.is_none() {
+        return without_mask(q, k, v, false);
+    }
     let later = (queries > 1).then(|| later_keys(queries, k.dims()[2], &q.device()));
     let d_head = v.dims()[3];
     attention_weights(q, k, d_head, bias, later).matmul(v)

@@ -114,7 +114,7 @@ pub enum All {
 }
 
 impl Names {
-    /// The names themselves; `all` gives what the word `all` stands for.
+    /// The names as a list, with `all` in place of the word `all`.
     pub fn of(self, all: impl Iterator<Item = String>) -> Vec<String> {
         match self {
             Self::All(All::All) => all.collect(),

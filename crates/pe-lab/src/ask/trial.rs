@@ -51,9 +51,11 @@ impl TrialSpec {
         }
     }
 
-    /// The steps of the trainings that it may run, one after the other, each from its start. A trial that goes on
-    /// until it has converged runs them up to the first that has, and that one again on all examples unless it chooses a
-    /// learning rate; or all.
+    /// The steps of the trainings that it may run, one after the other, each from its start.
+    ///
+    /// Where the steps are fixed, that is one training. A trial with `--steps auto` trains on a part of the examples until
+    /// a training has converged, or all of them were run. It then trains once more, with as many steps, on all examples. A
+    /// trial that chooses a learning rate leaves this last training out.
     pub fn trainings(&self) -> Vec<usize> {
         trainings(self.auto_from, self.steps)
     }

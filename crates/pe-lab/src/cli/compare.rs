@@ -83,8 +83,8 @@ pub struct Args {
     /// on held-out training examples
     #[arg(long, value_name = "N")]
     tune: Option<usize>,
-    /// A time, such as 30m, that the study may take: from 3 to 12 seeds and from a quarter to all of each task's
-    /// steps are chosen to fit, seeds first. --seeds or --steps fixes one of the two
+    /// A time, such as 30m, that the study may take. It chooses the steps first, from a quarter to all of each task's
+    /// own, and with all of them as many seeds as fit, from 3 to 12. --seeds or --steps fixes one of the two
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
     /// After the trials, measure what each scheme costs, one at a time: five rounds, of which the first tells how long

@@ -49,7 +49,7 @@ impl Args {
                 )));
             }
         }
-        let (winner, _): (Winner, bool) = read_sealed(&folder.winner())?;
+        let winner: Winner = read_sealed(&folder.winner())?;
         let weights = checked_weights(&winner, &study)?;
         let task = study.tasks().get(&winner.task)?;
         let data = own.to_predict(&winner.task, &self.file)?;
@@ -222,7 +222,7 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option
     })
 }
 
-/// The weights of the winner, which must be a trial of the study. Those of earlier versions have no digest.
+/// The weights of the winner, which must be a trial of the study.
 fn checked_weights(winner: &Winner, study: &Study) -> Result<Vec<u8>, LabError> {
     let folder = study.folder();
     let trials = study.spec().trials(study.tasks())?;

@@ -50,7 +50,7 @@ pub(super) struct Labelled {
     labels: Vec<String>,
     /// The index in the vocabulary of every token of the rows.
     numbers: Vec<u32>,
-    /// The same of every word of the vocabulary. Empty where only the prepared form of the data was read.
+    /// The index of every word of the vocabulary. Empty where only the prepared form of the data was read.
     vocabulary: HashMap<String, u32>,
     /// What a token of an answer is, where answers are written.
     kind: TokenKind,

@@ -60,7 +60,7 @@ impl Checkpoints<'_> {
             return Ok((model, optimizer, Losses::default()));
         }
         let (weights, state) = records(self.folder, self.after)?;
-        let losses = stored_losses(self.folder)?.up_to(self.after * EPOCH);
+        let losses = read_sealed::<Losses>(&self.folder.losses())?.up_to(self.after * EPOCH);
         Ok((
             model.load_record(weights),
             optimizer.load_record(state),
@@ -132,18 +132,6 @@ fn records(
     ))
 }
 
-/// The losses up to the last checkpoint.
-fn stored_losses(folder: &TrialFolder) -> Result<Losses, LabError> {
-    let (losses, sealed): (Losses, bool) = read_sealed(&folder.losses())?;
-    match sealed {
-        true => Ok(losses),
-        false => Err(LabError::Content {
-            path: folder.losses().to_path_buf(),
-            reason: "it is not as it was written: its digest is missing".into(),
-        }),
-    }
-}
-
 /// Where a training of `steps` steps can go on.
 ///
 /// It is the newest checkpoint whose files are all as they were written, since a process that is killed may
@@ -163,7 +151,7 @@ pub fn last_checkpoint(folder: &TrialFolder, steps: usize) -> LastCheckpoint {
         .filter(|epoch: &usize| epoch.saturating_mul(EPOCH) < steps)
         .collect();
     epochs.sort_unstable();
-    let losses = stored_losses(folder).map_or(0, |losses| losses.training.len());
+    let losses = read_sealed::<Losses>(&folder.losses()).map_or(0, |losses| losses.training.len());
     let is_whole = |epoch: usize| epoch * EPOCH <= losses && records(folder, epoch).is_ok();
     let mut last = LastCheckpoint::default();
     for epoch in epochs.into_iter().rev() {

@@ -7,8 +7,7 @@ use super::losses::CurvePoint;
 pub const STILL_FALLING: f64 = 0.02;
 
 /// By which share of its first value, that before the first step, the held-out loss falls over the last quarter of the
-/// training. `None` without a value during the training before that quarter and one at its end. Results of versions
-/// that measured nothing before the first step begin with the first value that they have.
+/// training. `None` without a value during the training before that quarter and one at its end.
 fn last_fall(points: &[CurvePoint]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
     let start = last.step as f64 * 0.75;

@@ -137,7 +137,7 @@ pub struct Data<'a> {
     pub runs: Vec<Run<'a>>,
     /// The versions that computed the trials, each once.
     pub versions: Vec<&'a Versions>,
-    /// How many results were computed by which code; those of versions that did not record it are missing.
+    /// How many results were computed by which code.
     pub codes: BTreeMap<&'a str, usize>,
     /// The processors that the trials ran on, as far as they are known.
     pub processors: BTreeSet<&'a str>,
@@ -187,10 +187,7 @@ impl<'a> Data<'a> {
             seeds: outcomes.seeds.clone(),
             look,
             costs: outcomes.costs.as_ref(),
-            codes: codes(&outcomes.results)
-                .into_iter()
-                .filter_map(|(code, count)| Some((code?, count)))
-                .collect(),
+            codes: codes(&outcomes.results),
             ..Self::new(study.spec(), runs, versions, study.tasks())
         }
     }

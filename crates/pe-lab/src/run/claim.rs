@@ -72,15 +72,15 @@ pub(super) fn claim(
         let place = folder.trial(&trial.id());
         if is_there(place.entry())? {
             remove_unfinished(place.entry())?;
-            // That of a trial that was killed.
+            // A trial that was killed leaves its learning curve.
             remove(&place.curve())?;
         }
     }
     Ok(lock)
 }
 
-/// Makes the folder of a trial that of its own number of steps. The results of another number are kept aside,
-/// and those of this number taken back from there.
+/// Prepares the folder of a trial for the number of steps that it has now. A result of another number of steps is
+/// kept aside, and one of this number is taken back from there.
 fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
     let (id, place) = (trial.id(), folder.trial(&trial.id()));
     // A spec that cannot be read is of no trial with a result; running the trial writes it again.
@@ -97,8 +97,8 @@ fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Whether a folder without a spec may become the study's: it is empty, or it holds only what a claim
-/// leaves that was killed before it wrote the spec, or it is a study whose spec was deleted.
+/// Whether a folder without a spec may become the study's: it is empty, it holds only what a process leaves that was
+/// killed before it wrote the spec, or it is a study whose spec was deleted.
 fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
     if is_there(&folder.lock())? && is_there(&folder.plan())? {
         return Ok(true);

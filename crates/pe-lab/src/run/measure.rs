@@ -162,7 +162,7 @@ fn measured_apart(
     serde_json::from_slice(&output.stdout).map_err(LabError::content(place.path()))
 }
 
-/// The least over rounds of every time and of the memory. Of what other programs did the most.
+/// The least over the rounds of every time and of the memory, and the most of what other programs did meanwhile.
 fn least(rounds: &[Cost]) -> Option<Cost> {
     let first = rounds.first()?;
     let of = |part: fn(&Cost) -> Option<f64>| rounds.iter().filter_map(part).reduce(f64::min);

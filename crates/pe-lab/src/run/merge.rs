@@ -138,7 +138,7 @@ fn one_of<'a>(
 fn without_times(result: &TrialResult) -> TrialResult {
     let mut result = result.clone();
     // The same numbers of other code are the same numbers.
-    result.code = None;
+    result.code.clear();
     result.weights = None;
     result.encoding = None;
     if let Outcome::Finished(measures) = &mut result.outcome {

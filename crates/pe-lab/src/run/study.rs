@@ -28,8 +28,8 @@ pub struct Study {
 pub struct Outcomes {
     /// The results, in the order of [`StudySpec::trials`].
     pub results: Vec<TrialResult>,
-    /// The seeds that these results are about: those of the study, or the first of them up to the last look
-    /// that is complete, see [`Looks`].
+    /// The seeds that these results are about: those of the study. In one that stops when it is decided, those up to
+    /// the last look whose trials are all finished, see [`Looks`].
     pub seeds: Vec<u64>,
     /// The trials of these seeds without a result, each with the reason why it failed, or `None` if it has
     /// not been run.
@@ -173,7 +173,8 @@ impl Study {
         Some(Looks::up_to(self.spec.seeds.len()))
     }
 
-    /// The results up to the last look that is complete, or up to the first look if none is.
+    /// The results so far. In a study that stops when it is decided, those of the seeds up to the last look whose
+    /// trials are all finished, or up to the first look while none is.
     fn so_far(
         &self,
         mut results: Vec<TrialResult>,

@@ -40,15 +40,12 @@ pub struct TrialResult {
     pub outcome: Outcome,
     /// The versions that computed it.
     pub versions: Versions,
-    /// The [`code`] that computed it. Results of versions that did not record it have none, and no digest either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// The SHA-256 of the weights beside it, where they are kept. Results of versions that did not record it have none.
-    /// Weights are stored with ids that are drawn anew each time, so it differs when the trial is run again.
+    /// The [`code`] that computed it.
+    pub code: String,
+    /// The SHA-256 of the weights beside it, where they are kept. Weights are stored with ids that are drawn anew each time, so it differs when the trial is run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
-    /// The SHA-256 of the `encoding.csv` beside it, if the scheme adds something to the embeddings. Results of versions
-    /// that did not record it have none.
+    /// The SHA-256 of the `encoding.csv` beside it, if the scheme adds something to the embeddings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
 }
@@ -114,8 +111,7 @@ impl Measures {
             ));
         }
         let forecast = task.forecast().map_or(0, |of| of.actual.len());
-        // Results of versions that did not keep them have none.
-        if !self.predicted.is_empty() && self.predicted.len() != forecast {
+        if self.predicted.len() != forecast {
             return Some(format!(
                 "it has {} forecasts, and the task tests {forecast}",
                 self.predicted.len()
@@ -156,14 +152,7 @@ impl TrialResult {
     ///
     /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is none or was changed since it was written.
     pub fn read(file: &Entry) -> Result<Self, LabError> {
-        let (result, sealed): (Self, bool) = read_sealed(file)?;
-        match result.code.is_some() && !sealed {
-            true => Err(LabError::Content {
-                path: file.to_path_buf(),
-                reason: "it is not as it was written: its digest is missing".into(),
-            }),
-            false => Ok(result),
-        }
+        read_sealed(file)
     }
 
     /// Writes the result with a digest, whole or not at all.
@@ -237,7 +226,7 @@ pub fn run_trial(
         spec: spec.clone(),
         outcome,
         versions: Versions::current(),
-        code: Some(code().into()),
+        code: code().into(),
         weights,
         encoding,
     };

@@ -27,7 +27,7 @@ pub struct Winner {
     pub model: ModelSpec,
     /// The versions that computed it.
     pub versions: Versions,
-    /// The SHA-256 of its weights, as its result names it. Results of earlier versions have none.
+    /// The SHA-256 of its weights, as its result names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
 }

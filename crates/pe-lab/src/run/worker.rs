@@ -271,7 +271,7 @@ impl Crew<'_> {
             ));
         };
         let status = child.wait().map_err(LabError::file(self.program))?;
-        // One that was killed leaves it.
+        // A trial that was killed leaves its learning curve.
         remove(&folder.curve())?;
         self.left_by(trial, status, folder)
     }
