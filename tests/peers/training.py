@@ -17,8 +17,9 @@ from common import default_float64, exact, write
 STEPS, ROWS, VOCABULARY, CLASSES = 100, 8, 12, 5
 D_MODEL, LAYERS, HEADS, D_FF, MAX_LEN = 16, 2, 2, 32, 16
 D_HEAD = D_MODEL // HEADS
+FIRE_HIDDEN, FIRE_THRESHOLD = 32, 512.0
 PEAK, WARM_UP = 4e-3, 10
-SCHEMES = ["none", "sinusoidal", "learned", "rotary", "alibi", "t5", "pope"]
+SCHEMES = ["none", "sinusoidal", "learned", "rotary", "alibi", "t5", "pope", "kerple", "fire"]
 GIVEN = ["sinusoidal", "rotary"]
 WORD = (1 << 64) - 1
 
@@ -35,7 +36,8 @@ def weights(path, *shape):
     start = 0xCBF29CE484222325
     for byte in path.encode():
         start = ((start ^ byte) * 0x100000001B3) & WORD
-    center, width = {"gamma": (1.0, 0.5), "phases": (-2.0, 4.0)}.get(path.split(".")[-1], (0.0, 1.0))
+    positive = dict.fromkeys(["gamma", "r1", "r2", "c", "threshold"], (1.0, 0.5))
+    center, width = (positive | {"phases": (-2.0, 4.0)}).get(path.split(".")[-1], (0.0, 1.0))
     numbers = [center + width * ((mixed((start + nth) & WORD) >> 40) / 2**24 - 0.5) for nth in range(math.prod(shape))]
     return torch.tensor(numbers).view(shape).requires_grad_()
 
@@ -51,11 +53,17 @@ def parameters(scheme):
             path = f"encoder.layers.{n}.{name}"
             shapes |= {f"{path}.weight": (rows, columns), f"{path}.bias": (columns,)}
     of_scheme = {
-        "learned": ("scheme.Learned.weight", (MAX_LEN, D_MODEL)),
-        "t5": ("scheme.T5.weight", (32, HEADS)),
-        "pope": ("scheme.Pope.phases", (HEADS, D_HEAD)),
+        "learned": {"Learned.weight": (MAX_LEN, D_MODEL)},
+        "t5": {"T5.weight": (32, HEADS)},
+        "pope": {"Pope.phases": (HEADS, D_HEAD)},
+        "kerple": {"Kerple.r1": (HEADS,), "Kerple.r2": (HEADS,)},
+        "fire": {
+            "Fire.inner.weight": (1, FIRE_HIDDEN), "Fire.inner.bias": (FIRE_HIDDEN,),
+            "Fire.outer.weight": (FIRE_HIDDEN, HEADS), "Fire.outer.bias": (HEADS,),
+            "Fire.c": (1,), "Fire.threshold": (1,),
+        },
     }
-    shapes |= dict([of_scheme[scheme]] if scheme in of_scheme else [])
+    shapes |= {f"scheme.{name}": shape for name, shape in of_scheme.get(scheme, {}).items()}
     return {path: weights(path, *shape) for path, shape in shapes.items()}
 
 
@@ -114,6 +122,22 @@ def t5_buckets(distances):
     return distances.abs() + 16 * (distances > 0)
 
 
+def kerple(distances, r1, r2):
+    """The logarithmic kernel."""
+    return -r1[:, None, None] * (r2[:, None, None] * distances.abs()).log1p()
+
+
+def fire(distances, weight):
+    """A network of the distance, normalized by the position of the query or the threshold, whichever is larger."""
+    c, threshold = weight("scheme.Fire.c"), (weight("scheme.Fire.threshold") * FIRE_THRESHOLD).abs()
+    place = torch.arange(distances.shape[0], dtype=torch.float64)[:, None]
+    reach = torch.where(place < threshold, threshold, place)
+    part = (c * distances).abs().log1p() / ((c * reach).abs().log1p() + 1e-6)
+    inner = part[..., None] @ weight("scheme.Fire.inner.weight") + weight("scheme.Fire.inner.bias")
+    outer = inner.relu() @ weight("scheme.Fire.outer.weight") + weight("scheme.Fire.outer.bias")
+    return outer.movedim(-1, 0)
+
+
 def attention(x, weight, scheme, positions, padding):
     rows, seq, _ = x.shape
     qkv = x @ weight("qkv.weight") + weight("qkv.bias")
@@ -124,11 +148,15 @@ def attention(x, weight, scheme, positions, padding):
         case "rotary":
             q, k = rotated(q, positions), rotated(k, positions)
         case "pope":
-            q, k = polar(q, k, positions, weight("phases"))
+            q, k = polar(q, k, positions, weight("scheme.Pope.phases"))
         case "alibi":
             bias = alibi(distances)
         case "t5":
-            bias = weight("table")[t5_buckets(distances)].movedim(-1, 0)
+            bias = weight("scheme.T5.weight")[t5_buckets(distances)].movedim(-1, 0)
+        case "kerple":
+            bias = kerple(distances, weight("scheme.Kerple.r1"), weight("scheme.Kerple.r2"))
+        case "fire":
+            bias = fire(distances, weight)
     scores = q @ k.transpose(-1, -2) / math.sqrt(D_HEAD) + bias
     scores = scores.masked_fill(padding[:, None, None], -math.inf)
     mixed_values = (scores.softmax(-1) @ v).transpose(1, 2).reshape(rows, seq, D_MODEL)
@@ -145,10 +173,9 @@ def loss(weight, scheme, pooled, tokens, positions, lengths, classes):
             x = x + sinusoidal(positions)
         case "learned":
             x = x + weight["scheme.Learned.weight"][:seq]
-    of_scheme = {"table": weight.get("scheme.T5.weight"), "phases": weight.get("scheme.Pope.phases")}
     for n in range(LAYERS):
         layer = f"encoder.layers.{n}"
-        of_attention = lambda name: of_scheme[name] if name in of_scheme else weight[f"{layer}.attention.{name}"]
+        of_attention = lambda name: weight[name if name.startswith("scheme.") else f"{layer}.attention.{name}"]
         x = x + attention(norm(x, f"{layer}.attention_norm"), of_attention, scheme, positions, padding)
         inner = norm(x, f"{layer}.feed_forward_norm") @ weight[f"{layer}.inner.weight"] + weight[f"{layer}.inner.bias"]
         x = x + F.gelu(inner) @ weight[f"{layer}.outer.weight"] + weight[f"{layer}.outer.bias"]

@@ -12,7 +12,7 @@ use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_positive, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::dequantized;
+use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// Avoids 0/0 where both logarithms are 0.
 const EPSILON: f64 = 1e-6;
@@ -150,22 +150,24 @@ impl Bias for Fire {
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
         let c = dequantized(self.c.val());
-        let (device, heads, own) = (c.device(), self.config.heads, c.dtype());
+        let (device, heads) = (c.device(), self.config.heads);
+        let own: FloatDType = c.dtype().into();
         Distances::bias(
             queries,
             keys,
             heads,
-            (&device, own),
+            (&device, own.into()),
             |distances, queries| {
                 distances.check_line()?;
-                let c = c.cast(FloatDType::F32).reshape([1, 1, 1, 1]);
-                let threshold = dequantized(self.threshold.val()).cast(FloatDType::F32);
+                let wide = compute_dtype(own);
+                let c = cast(c, wide).reshape([1, 1, 1, 1]);
+                let threshold = cast(dequantized(self.threshold.val()), wide);
                 let threshold = (threshold * self.config.threshold).abs();
                 let threshold = threshold.reshape([1, 1, 1, 1]);
 
                 // For all pairs, since the position of the query counts as well as the distance.
-                let steps = distances.spread(distances.real(&device));
-                let place = queries.numbers(1, &device);
+                let steps = distances.spread(cast(distances.real(&device), wide));
+                let place = cast(queries.numbers(1, &device), wide);
                 let [rows, queries, _] = place.dims();
                 let place = place.reshape([rows, 1, queries, 1]);
                 let nearer = place.clone().lower(threshold.clone().expand(place.dims()));
@@ -175,7 +177,7 @@ impl Bias for Fire {
 
                 let part =
                     (steps * c.clone()).abs().log1p() / ((reach * c).abs().log1p() + EPSILON);
-                let part: Tensor<4> = part.cast(FloatDType::from(own));
+                let part: Tensor<4> = cast(part, own);
                 let part = part.swap_dims(1, 2).swap_dims(2, 3);
                 Ok(self
                     .outer

@@ -10,7 +10,7 @@ use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::dequantized;
+use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// The smallest value that a parameter is used with: those of the paper are positive.
 const LEAST: f64 = 0.01;
@@ -147,9 +147,10 @@ impl Bias for Kerple {
                     KerpleShape::Power => 2.0,
                 };
                 let own: FloatDType = r1.dtype().into();
-                let r1 = within(r1.cast(FloatDType::F32), MOST).reshape([1, heads, 1, 1]);
-                let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
-                let steps = distances.real(&device).abs();
+                let wide = compute_dtype(own);
+                let r1 = within(cast(r1, wide), MOST).reshape([1, heads, 1, 1]);
+                let r2 = within(cast(r2, wide), most).reshape([1, heads, 1, 1]);
+                let steps = cast(distances.real(&device), wide).abs();
                 let fall = match shape {
                     KerpleShape::Logarithmic => (steps * r2).log1p(),
                     KerpleShape::Power => {
@@ -161,7 +162,7 @@ impl Bias for Kerple {
                         power.mask_fill(here, 0.0)
                     }
                 };
-                Ok(distances.spread(-(fall * r1)).cast(own))
+                Ok(cast(distances.spread(-(fall * r1)), own))
             },
         )
     }

@@ -9,7 +9,7 @@ use crate::task::{MqarOfSize, TEXT_TRAIN_LENGTH, Task, text_with};
 
 /// The tasks that have settings, with these, in the order in which they stand in a name.
 const WITH_SETTINGS: [(&str, &[&str]); 2] = [
-    ("mqar", &["tokens", "pairs", "vocabulary"]),
+    ("mqar", &["tokens", "pairs", "vocabulary", "others"]),
     ("text", &["train_length"]),
 ];
 
@@ -37,10 +37,18 @@ pub(super) fn with_settings(named: &Named<'_>) -> Result<Arc<dyn Task>, LabError
             named.name
         )));
     };
-    let mut values = Vec::new();
+    let (mut values, mut blanks) = (Vec::new(), false);
     for (name, value) in &named.settings {
         if !known.contains(name) {
             return Err(no_setting("task", task, name, known));
+        }
+        if *name == "others" {
+            blanks = match value {
+                Setting::Word("blanks") => true,
+                Setting::Word("symbols") => false,
+                _ => return Err(wrong_value(name, "task", task, value, "blanks or symbols")),
+            };
+            continue;
         }
         let number = match value {
             Setting::Number(number) => whole(*number, 0),
@@ -63,8 +71,11 @@ pub(super) fn with_settings(named: &Named<'_>) -> Result<Arc<dyn Task>, LabError
             let task = MqarOfSize::new(tokens, pairs, vocabulary);
             let task = task.map_err(|(name, value, bounds)| {
                 wrong_value(name, "task", "mqar", &value, &bounds)
-            });
-            Ok(Arc::new(task?))
+            })?;
+            Ok(Arc::new(match blanks {
+                true => task.with_blanks(),
+                false => task,
+            }))
         }
         _ => text_of(of("train_length").unwrap_or(TEXT_TRAIN_LENGTH)),
     }
@@ -114,6 +125,11 @@ mod tests {
                 "mqar(tokens=256,pairs=16)(causal)",
                 "mqar(tokens=256,pairs=16,vocabulary=8192)(causal)",
             ),
+            ("mqar(others=symbols)", of_64),
+            (
+                "mqar( others = blanks )",
+                "mqar(tokens=64,pairs=4,vocabulary=8192,others=blanks)",
+            ),
             ("text(train_length=64)", "text"),
             ("text( train_length = 8 )", "text(train_length=8)"),
         ] {
@@ -145,6 +161,10 @@ mod tests {
             ),
             ("mqar(tokens=-64)", &["is -64", "a whole number"]),
             ("mqar(tokens=1e99)", &["a whole number"]),
+            (
+                "mqar(others=0)",
+                &["`others` of the task mqar is 0; it must be blanks or symbols"],
+            ),
             (
                 "mqar(tokens=65)",
                 &["`tokens` of the task mqar is 65; it must be an even number from 4 to 512"],

@@ -16,8 +16,8 @@ const LONGEST: usize = 4;
 const MOST_TOKENS: usize = 512;
 const MOST_SYMBOLS: usize = 65_536;
 
-/// `k₁ v₁ k₂ v₂ … k_D v_D`, and then the keys once more, each alone among other symbols: at every one of these, predict the
-/// value that followed the key.
+/// `k₁ v₁ k₂ v₂ … k_D v_D`, and then the keys once more, each alone among other symbols or [blanks](Self::with_blanks): at every
+/// one of these, predict the value that followed the key.
 ///
 /// Of the vocabulary the first half are keys and the second half values. The `D` pairs are the first of the `tokens` tokens.
 /// The queries stand at even distances from the last pair; a distance of `2 g` is drawn with a probability proportional to
@@ -30,7 +30,8 @@ const MOST_SYMBOLS: usize = 65_536;
 /// same proportion: for (64, 4) that is (128, 8) and (256, 16). A test has 512 sequences, the same for every training with this
 /// vocabulary and as many pairs for a length.
 ///
-/// The floor is exact: without positions the answer is any of the values in the sequence, of a pair or not.
+/// The floor is exact: without positions the answer is any of the values in the sequence, of a pair or not. Among blanks it is
+/// one of the values of the pairs.
 ///
 /// Seen here with 32 tokens, 2 pairs and 512 symbols: `t5` has an accuracy of 0.48 after 3,000 steps (seed 1), where the floor is
 /// 0.07. It names one of the two values of the pairs, and not yet the one that belongs to the key. It was not measured how many
@@ -38,7 +39,8 @@ const MOST_SYMBOLS: usize = 65_536;
 /// trainings had not converged, take more, or `--steps auto`.
 ///
 /// Source: S. Arora et al., *Zoology: Measuring and Improving Recall in Efficient Language Models*, ICLR 2024 (arXiv
-/// 2312.04927), the task "MQAR", as its program has it (`multiquery_ar`, with `power_a` 0.01 and `random_non_queries`).
+/// 2312.04927), the task "MQAR", as its program has it (`multiquery_ar`, with `power_a` 0.01 and `random_non_queries`, which is its
+/// default). The configuration of the paper's figure 2 in that program sets the latter to false: there all other places are blank.
 ///
 /// [`Mqar`](super::Mqar) is a smaller one of several lengths, for a training of minutes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct MqarOfSize {
     tokens: usize,
     pairs: usize,
     vocabulary: usize,
+    /// Whether all places but those of pairs and queries are blank.
+    blanks: bool,
 }
 
 impl MqarOfSize {
@@ -93,7 +97,35 @@ impl MqarOfSize {
             tokens,
             pairs,
             vocabulary,
+            blanks: false,
         })
+    }
+
+    /// The same task with a blank, always the same token, at all places but those of pairs and queries, as in figure 2 of Arora
+    /// et al. So a query is seen to be one.
+    pub fn with_blanks(self) -> Self {
+        let Self {
+            tokens,
+            pairs,
+            vocabulary,
+            ..
+        } = self;
+        Self {
+            name: format!(
+                "mqar(tokens={tokens},pairs={pairs},vocabulary={vocabulary},others=blanks)"
+            ),
+            about: format!(
+                "toy: {pairs} pairs of a key and a value (of {vocabulary} symbols), then the keys among blanks, {tokens} tokens \
+                 in all; output the value of each key"
+            ),
+            blanks: true,
+            ..self
+        }
+    }
+
+    /// The token of a blank, after BOS and EOS.
+    fn blank(&self) -> usize {
+        self.vocabulary + 2
     }
 
     fn pairs_of(&self, length: usize) -> usize {
@@ -116,7 +148,10 @@ impl MqarOfSize {
             tokens.push(fresh(rng, half, symbols));
         }
         for _ in 2 * pairs..length {
-            tokens.push(fresh(rng, 0, symbols));
+            tokens.push(match self.blanks {
+                true => self.blank(),
+                false => fresh(rng, 0, symbols),
+            });
         }
         for (pair, gap) in gaps(rng, (length - 2 * pairs) / 2, pairs)
             .into_iter()
@@ -204,7 +239,7 @@ impl Task for MqarOfSize {
     }
 
     fn vocabulary(&self) -> usize {
-        self.vocabulary + self.framing()
+        self.vocabulary + self.framing() + usize::from(self.blanks)
     }
 
     fn classes(&self) -> usize {
@@ -243,6 +278,9 @@ impl Task for MqarOfSize {
 
     fn floor(&self, length: usize) -> f64 {
         let (pairs, half) = (self.pairs_of(length), self.vocabulary / 2);
+        if self.blanks {
+            return 1.0 / pairs as f64;
+        }
         expected_share(pairs, half - pairs, length - 3 * pairs)
     }
 
@@ -345,6 +383,23 @@ mod tests {
             assert_eq!(answer.class, x[2 * pair + 1] - half);
         }
         assert_eq!(task.depths(sample).len(), pairs);
+    }
+
+    #[test]
+    fn among_blanks_nothing_but_pairs_and_queries_is_a_symbol() {
+        let (task, plain) = (of(64, 4, 8192).with_blanks(), of(64, 4, 8192));
+        assert_eq!(task.vocabulary(), plain.vocabulary() + 1);
+        assert_eq!(task.floor(64), 0.25);
+        for sample in task.train_batch(1, 0, 32) {
+            let x = &sample.input.tokens()[1..65];
+            assert_eq!(x.iter().filter(|token| **token == 8194).count(), 64 - 12);
+            assert_eq!(sample.answers.len(), 4);
+            for answer in &sample.answers {
+                let key = x[answer.position - 1];
+                let pair = (0..4).find(|pair| x[2 * pair] == key).unwrap();
+                assert_eq!(answer.class, x[2 * pair + 1] - 4096);
+            }
+        }
     }
 
     #[test]

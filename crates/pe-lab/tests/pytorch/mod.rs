@@ -31,7 +31,7 @@ struct Peer {
 pub fn compare(device: &Device, of: DType, bound: f64) {
     let text = include_str!("../../../../tests/peers/values/training.json");
     let peers: Vec<Peer> = serde_json::from_str(text).unwrap();
-    assert_eq!(peers.len(), 18);
+    assert_eq!(peers.len(), 22);
     for peer in peers {
         let losses = losses(&peer, device, of);
         assert_eq!((losses.len(), peer.losses.len()), (STEPS, STEPS));
@@ -99,7 +99,7 @@ fn weights_of(path: &str, count: usize) -> Vec<f64> {
     });
     let last = path.rsplit('.').next().unwrap();
     let (center, width) = match last {
-        "gamma" => (1.0, 0.5),
+        "gamma" | "r1" | "r2" | "c" | "threshold" => (1.0, 0.5),
         // The phases of PoPE are from -2π to 0.
         "phases" => (-2.0, 4.0),
         _ => (0.0, 1.0),
