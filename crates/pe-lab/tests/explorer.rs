@@ -20,30 +20,130 @@ use served::{floats, get, numbers, rows, serving};
 #[test]
 fn bad_values_are_refused_with_name_value_and_bound() {
     serving(None, |port| {
-        for (query, name, value) in [
-            ("scheme=sinusoidal&d_model=0", "d_model", "0"),
-            ("scheme=sinusoidal&d_model=1025", "d_model", "1025"),
-            ("scheme=sinusoidal&base=1", "base", "1"),
-            ("scheme=sinusoidal&base=nan", "base", "nan"),
-            ("scheme=sinusoidal&start=1000000001", "start", "1000000001"),
-            ("scheme=sinusoidal&start=-1", "start", "-1"),
-            ("scheme=sinusoidal&layout=columns", "layout", "columns"),
-            ("scheme=sinusoidal&formula=mine", "formula", "mine"),
-            ("scheme=rotary&scaling=mine", "scaling", "mine"),
-            ("scheme=rotary&d_head=63", "d_head", "63"),
-            ("scheme=rotary&scaling=longrope&factor=0", "factor", "0"),
-            ("scheme=xpos&scale_base=0.5", "scale_base", "0.5"),
-            ("scheme=xpos&scaling=yarn", "scaling", "yarn"),
-            ("scheme=rotary&d_head=32&rotary_dim=64", "rotary_dim", "64"),
-            ("scheme=alibi&heads=0", "heads", "0"),
-            ("scheme=t5&buckets=30", "buckets", "30"),
+        let width = "a whole number from 1 to 1024";
+        let address = "UTF-8, with two hexadecimal digits behind every %";
+        for (query, name, value, bound) in [
+            ("scheme=sinusoidal&d_model=0", "d_model", "0", width),
+            ("scheme=sinusoidal&d_model=1025", "d_model", "1025", width),
+            ("scheme=sinusoidal&d_model=8.5", "d_model", "8.5", width),
+            (
+                "scheme=sinusoidal&d_model=99999999999999999999",
+                "d_model",
+                "99999999999999999999",
+                width,
+            ),
+            ("scheme=sinusoidal&d_model", "d_model", "", width),
+            (
+                "scheme=sinusoidal&base=1",
+                "base",
+                "1",
+                "a number from 1.001 to 1000000000",
+            ),
+            (
+                "scheme=sinusoidal&base=nan",
+                "base",
+                "nan",
+                "a number from 1.001 to 1000000000",
+            ),
+            (
+                "scheme=sinusoidal&base=inf",
+                "base",
+                "inf",
+                "a number from 1.001 to 1000000000",
+            ),
+            ("scheme=sinusoidal&base=2&base=3", "base", "3", "given once"),
+            ("scheme=sinusoidal&base=%2", "the address", "%2", address),
+            ("scheme=sinusoidal&base=%ff", "the address", "%ff", address),
+            (
+                "scheme=sinusoidal&start=1000000001",
+                "start",
+                "1000000001",
+                "",
+            ),
+            (
+                "scheme=sinusoidal&start=-1",
+                "start",
+                "-1",
+                "a whole number from 0 to 1000000000",
+            ),
+            (
+                "scheme=sinusoidal&layout=columns",
+                "layout",
+                "columns",
+                "one of own, interleaved, halves",
+            ),
+            (
+                "scheme=sinusoidal&formula=mine",
+                "formula",
+                "mine",
+                "one of paper, wavelengths, ",
+            ),
+            (
+                "scheme=rotary&scaling=mine",
+                "scaling",
+                "mine",
+                "one of none, linear, ",
+            ),
+            (
+                "scheme=rotary&d_head=63",
+                "d_head",
+                "63",
+                "a multiple of 2 from 2 to 512",
+            ),
+            (
+                "scheme=rotary&scaling=longrope&factor=0",
+                "factor",
+                "0",
+                "a number from 0.25 to 64",
+            ),
+            (
+                "scheme=xpos&scale_base=0.5",
+                "scale_base",
+                "0.5",
+                "a number from 1 to 1000000000",
+            ),
+            (
+                "scheme=xpos&scaling=yarn",
+                "scaling",
+                "yarn",
+                "a setting of this scheme: d_head, base, ",
+            ),
+            (
+                "scheme=rotary&d_head=32&rotary_dim=64",
+                "rotary_dim",
+                "64",
+                "",
+            ),
+            (
+                "scheme=alibi&heads=0",
+                "heads",
+                "0",
+                "a whole number from 1 to 64",
+            ),
+            (
+                "scheme=t5&buckets=30",
+                "buckets",
+                "30",
+                "a multiple of 4 from 4 to 256",
+            ),
             (
                 "scheme=t5&buckets=256&max_distance=64",
                 "max_distance",
                 "64",
+                "",
             ),
-            ("scheme=learned", "scheme", "learned"),
-            ("scheme=alibi&d_model=64", "d_model", "64"),
+            (
+                "scheme=learned",
+                "scheme",
+                "learned",
+                "one of sinusoidal, rotary, ",
+            ),
+            (
+                "scheme=alibi&d_model=64",
+                "d_model",
+                "64",
+                "a setting of this scheme: heads, shape, query, reach",
+            ),
         ] {
             for path in ["/api/numbers", "/api/rows"] {
                 let answer = get(port, &format!("{path}?{query}"));
@@ -52,8 +152,9 @@ fn bad_values_are_refused_with_name_value_and_bound() {
                 let is_other = path == "/api/rows"
                     && !query.contains("sinusoidal")
                     && said["name"] == "scheme";
+                let is_bound = said["bound"].as_str().unwrap().starts_with(bound);
                 assert!(
-                    is_other || (said["name"] == name && said["value"] == value),
+                    is_other || (said["name"] == name && said["value"] == value && is_bound),
                     "{query}: {said}"
                 );
                 assert!(
@@ -83,6 +184,11 @@ fn the_numbers_are_those_of_the_library() {
             rows(port, query),
             spectrum.rows_at::<f32>(&positions).unwrap()
         );
+        // What stands behind a % is read, and what is not named has its default.
+        let encoded = query
+            .replace("halves", "%68alves")
+            .replace("d_model", "d%5Fmodel");
+        assert_eq!(rows(port, &encoded), rows(port, query));
         let said = numbers(port, query);
         assert_eq!(
             floats(&said["frequencies"][0]["values"]),

@@ -1,6 +1,6 @@
 //! The answer of a report in a terminal, and one small table.
 
-use super::columns::{align, wrapped};
+use super::columns::{Columns, align, wrapped};
 use super::comparison::Part;
 use super::summary::{SchemeOverall, Summary, TaskSummary};
 use super::table::{interval, number};
@@ -48,38 +48,28 @@ fn table(summary: &Summary) -> String {
         [only] if has_floor => Some(only),
         _ => None,
     };
-    let mut header = vec!["scheme".to_string()];
-    header.extend(only.map(|task| task.measure.name()));
-    header.extend([own, "95 %"].map(String::from));
-    if two_parts {
-        header.extend([others, "95 %"].map(String::from));
-    }
-    let any_failed = summary.schemes.iter().any(|of| of.failed > 0);
-    if any_failed {
-        header.push("failed".into());
-    }
-    let row = |of: &SchemeOverall| {
-        let mut row = vec![of.scheme.clone()];
-        row.extend(only.map(|task| {
+    let mut columns = Columns::of("scheme", |of: &SchemeOverall| of.scheme.clone());
+    if let Some(task) = only {
+        columns.add(task.measure.name(), |of| {
             let group = task.scheme(&of.scheme).and_then(|of| of.inside.as_ref());
             number(group.map(|group| group.mean), 3)
-        }));
-        for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
-            let score = of.part(part);
-            row.push(number(score.map(|of| of.mean), 2));
-            row.push(interval(score.and_then(|of| of.interval)));
-        }
-        if any_failed {
-            row.push(of.failed.to_string());
-        }
-        row
-    };
+        });
+    }
+    let parts = Part::ALL.into_iter().zip([own, others]);
+    for (part, name) in parts.take(1 + usize::from(two_parts)) {
+        columns.add(name, move |of| number(of.part(part).map(|of| of.mean), 2));
+        columns.add("95 %", move |of| {
+            interval(of.part(part).and_then(|of| of.interval))
+        });
+    }
+    if summary.schemes.iter().any(|of| of.failed > 0) {
+        columns.add("failed", |of| of.failed.to_string());
+    }
     let shown = match summary.schemes.len() {
         few if few <= NAMED + 1 => few,
         _ => NAMED,
     };
-    let rows = summary.schemes.iter().take(shown).map(row);
-    let rows: Vec<Vec<String>> = [header].into_iter().chain(rows).collect();
+    let rows = columns.rows(summary.schemes.iter().take(shown));
     let rest = match summary.schemes.len() - shown {
         0 => String::new(),
         rest => format!("  and {rest} more\n"),

@@ -37,9 +37,8 @@ pub struct Charts {
 
 impl Charts {
     pub fn draw(data: &Data<'_>, summary: &Summary) -> Result<Self, LabError> {
-        let summaries = data.tasks.iter().zip(&summary.tasks);
-        let tasks =
-            summaries.map(|(task, summary)| charts::of_task(data, task, summary.language.as_ref()));
+        let tasks = summary.tasks.iter();
+        let tasks = tasks.map(|task| charts::of_task(data, task));
         Ok(Self {
             overview: charts::overview::draw(&summary.by_score())?,
             study: charts::of_study(summary)?,
@@ -201,7 +200,6 @@ pub fn render(
     encodings: &Encodings,
 ) -> Result<String, LabError> {
     let summary = &summary.by_score();
-    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
     let names = summary.part_names();
     let schemes = summary.origin.schemes().iter();
     let schemes: Vec<(&str, String)> = schemes
@@ -216,7 +214,7 @@ pub fn render(
         "leaders": summary.leaders(),
         "file": summary.origin.own_data().map(file_title),
         "resolutions": summary.resolutions(),
-        "two_parts": two_parts,
+        "two_parts": summary.has_two_parts(),
         "failures": failures(data),
         "schemes": schemes,
         "evidence": EVIDENCE,

@@ -1,64 +1,9 @@
 //! What the report says of a language model beyond its scores inside and beyond the training lengths.
 
-use serde::Serialize;
-
-use super::data::{Data, TaskFacts};
+use super::data::Data;
+use super::summary::{Bits, LanguageRow, LanguageSummary, WrittenText};
 use crate::run::Measures;
-use crate::stats::{Bounds, Interval, intervals, mean};
-
-/// A language model's scores by length, with those of a sliding window, and what the models write.
-#[derive(Clone, Debug, Serialize)]
-pub struct LanguageSummary {
-    /// How many of the last tokens of a window are scored; they are the same at every length.
-    pub scored: usize,
-    /// The tokens from one sliding window to the next.
-    pub stride: usize,
-    /// The tested lengths.
-    pub lengths: Vec<usize>,
-    /// Each scheme, followed by its scalings that are on in the test only.
-    pub rows: Vec<LanguageRow>,
-    /// What the model of each scheme writes, at the first seed with a result.
-    pub written: Vec<WrittenText>,
-}
-
-/// The scores of one scheme, or of one scaling that is on in the test only.
-#[derive(Clone, Debug, Serialize)]
-pub struct LanguageRow {
-    /// The scheme, or the scheme with the scaling.
-    pub name: String,
-    /// The scheme that was trained.
-    pub scheme: String,
-    /// The score at each of the lengths, in their order.
-    pub lengths: Vec<Bits>,
-    /// The score of a sliding window of the training length. Only of what was trained.
-    pub sliding: Option<Bits>,
-}
-
-/// Bits per token over seeds.
-#[derive(Clone, Debug, Serialize)]
-pub struct Bits {
-    /// The mean over seeds.
-    pub bits: f64,
-    /// Its 95 % interval over seeds.
-    pub interval: Option<Interval>,
-    /// 2 to the power of `bits`.
-    pub perplexity: f64,
-    /// The bits of each seed.
-    pub seeds: Vec<f64>,
-}
-
-/// What a model writes.
-#[derive(Clone, Debug, Serialize)]
-pub struct WrittenText {
-    /// The scheme.
-    pub scheme: String,
-    /// The seed.
-    pub seed: u64,
-    /// The beginning, from the held-out part of the text.
-    pub prompt: String,
-    /// How the model goes on.
-    pub text: String,
-}
+use crate::stats::{Bounds, intervals, mean};
 
 impl Bits {
     fn of(seeds: Vec<f64>) -> Option<Self> {
@@ -74,10 +19,10 @@ impl Bits {
 
 impl LanguageSummary {
     /// What is to be said of a task. `None` if no run of it is one of a language model.
-    pub fn of(data: &Data<'_>, task: &TaskFacts, schemes: &[String]) -> Option<Self> {
+    pub fn of(data: &Data<'_>, task: &str) -> Option<Self> {
         let mut found: Option<Self> = None;
-        for scheme in schemes {
-            let runs: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
+        for scheme in data.origin.schemes() {
+            let runs: Vec<(u64, &Measures)> = data.measured(task, scheme).collect();
             let measured = runs
                 .iter()
                 .find_map(|(seed, of)| Some((*seed, *of, of.language.as_ref()?)));
@@ -264,8 +209,7 @@ mod tests {
         let study = study();
         let data = study.data();
         let summary = verdict::judged(Summary::of(&data));
-        let language = summary.tasks[0].language.as_ref();
-        let figures = charts::of_task(&data, &data.tasks[0], language).unwrap();
+        let figures = charts::of_task(&data, &summary.tasks[0]).unwrap();
         let names: Vec<&str> = figures.scores.iter().map(|of| of.name.as_str()).collect();
         assert_eq!(
             names,

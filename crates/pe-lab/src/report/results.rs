@@ -9,7 +9,7 @@ use crate::data::{digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
 use crate::learn::LengthScore;
-use crate::run::{Measures, Timing};
+use crate::run::Measures;
 use crate::task::Score;
 
 /// The columns that a table has to have.
@@ -349,7 +349,7 @@ fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
                 task: line.task,
                 scheme: line.scheme,
                 seed: line.seed,
-                measures: unmeasured(),
+                measures: Measures::default(),
             });
         }
         all[at].measures.scores.push(LengthScore {
@@ -370,25 +370,6 @@ fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
             .sort_by_key(|score| (score.length, !score.inside));
     }
     all
-}
-
-/// Measures of which only the scores are known.
-fn unmeasured() -> Measures {
-    Measures {
-        scores: Vec::new(),
-        parameters: 0,
-        position_parameters: 0,
-        curve: Vec::new(),
-        held_out: Vec::new(),
-        language: None,
-        predicted: Vec::new(),
-        timing: Timing {
-            ms_per_step: 0.0,
-            tokens_per_second: 0.0,
-            threads: None,
-            machine: None,
-        },
-    }
 }
 
 #[cfg(test)]

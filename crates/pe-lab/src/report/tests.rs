@@ -114,7 +114,7 @@ fn images_are_tested_at_other_resolutions_and_not_beyond() {
     );
     assert!(said.contains("At other resolutions: "), "{said}");
     let data = study.data();
-    let figures = charts::of_task(&data, &data.tasks[0], None).unwrap();
+    let figures = charts::of_task(&data, &data.tasks[0]).unwrap();
     let drawn = figures.scores.iter().map(|of| of.svg.as_str());
     for wrong in ["Beyond", "beyond", "sequence length", "training lengths"] {
         assert!(!said.contains(wrong), "{wrong}: {said}");
@@ -131,7 +131,7 @@ fn the_loss_of_a_forecast_is_an_absolute_error_in_the_unit_of_the_data() {
     let study = study("reverse", [("none", 0.9), ("alibi", 0.5)]);
     let mut data = study.data();
     let drawn = |data: &super::data::Data<'_>| {
-        let figures = charts::of_task(data, &data.tasks[0], None).unwrap();
+        let figures = charts::of_task(data, &data.tasks[0]).unwrap();
         figures
             .losses
             .into_iter()
@@ -207,7 +207,7 @@ fn as_table(study: &Synthetic) -> super::Results {
         for scheme in &task.schemes {
             for (part, group) in [("inside", &scheme.inside), ("beyond", &scheme.beyond)] {
                 for seed in group.iter().flat_map(|group| &group.seeds) {
-                    let (task, scheme) = (&task.task, &scheme.scheme);
+                    let (task, scheme) = (&task.name, &scheme.scheme);
                     text += &format!(
                         "{task},{scheme},{},{part},{:?}\n",
                         seed.seed, seed.normalized

@@ -38,8 +38,8 @@ pub fn markdown_of(paragraph: &str) -> String {
     let mut text = markdown(paragraph);
     for source in &sources {
         text = text.replace(
-            &format!("\\[@{}\\]", source.key),
-            &format!("({})", source.short),
+            &format!("\\[@{}\\]", source.key()),
+            &format!("({})", source.short()),
         );
     }
     let list = sources
@@ -53,8 +53,8 @@ pub fn latex_of(paragraph: &str) -> String {
     let mut text = latex(paragraph);
     for source in named_in(paragraph) {
         text = text.replace(
-            &format!(" [@{}]", source.key),
-            &format!("~\\cite{{{}}}", source.key),
+            &format!(" [@{}]", source.key()),
+            &format!("~\\cite{{{}}}", source.key()),
         );
     }
     format!("{text}\n")

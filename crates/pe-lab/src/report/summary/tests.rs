@@ -11,7 +11,6 @@ fn close(value: f64, expected: f64) {
 #[test]
 fn a_row_that_is_tested_at_several_lengths_counts_once() {
     use crate::learn::{LengthScore, RowOutcomes};
-    use crate::run::Timing;
     use crate::task::Score;
 
     let at = |length, right: &[u32]| LengthScore {
@@ -30,18 +29,7 @@ fn a_row_that_is_tested_at_several_lengths_counts_once() {
     };
     let measures = Measures {
         scores: vec![at(2, &[1, 0, 1]), at(4, &[1, 1, 1]), at(9, &[1, 0, 0])],
-        parameters: 1,
-        position_parameters: 0,
-        curve: Vec::new(),
-        held_out: Vec::new(),
-        timing: Timing {
-            ms_per_step: 1.0,
-            tokens_per_second: 1.0,
-            threads: None,
-            machine: None,
-        },
-        language: None,
-        predicted: Vec::new(),
+        ..Measures::default()
     };
     let rows = |part, repeated| rows_of(&measures, part, repeated).unwrap();
     // Normalized, a right answer is 1 and a wrong one −1.

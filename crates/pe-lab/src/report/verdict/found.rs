@@ -65,7 +65,7 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     if is_control(leader) || unsolved(summary, headline).is_some() {
         return None;
     }
-    let pair = pair(summary, headline, control)?;
+    let pair = summary.pair(headline, control)?;
     let [with, without] = [leader, control].map(|of| mean(summary, headline.part, of));
     let found = match (&pair.finding, &pair.why) {
         // Half of a score says little where it is not known which score takes no skill.
@@ -100,7 +100,7 @@ fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standi
     let others: Vec<(&String, &Comparison)> = others
         .iter()
         .filter(is_left)
-        .filter_map(|other| Some((other, pair(summary, headline, other)?)))
+        .filter_map(|other| Some((other, summary.pair(headline, other)?)))
         .collect();
     if others.is_empty() {
         return None;
@@ -145,7 +145,7 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
     let tasks = summary
         .tasks
         .iter()
-        .filter(|task| headline.tasks.contains(&task.task));
+        .filter(|task| headline.tasks.contains(&task.name));
     let least = least_to_lead(tasks);
     match highest {
         low if low < ABOVE_THE_FLOOR.min(least) => Some(Top::Floor),
@@ -154,16 +154,8 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
     }
 }
 
-/// The pair of the leader of a part with another scheme.
-fn pair<'a>(summary: &'a Summary, headline: &Headline, other: &str) -> Option<&'a Comparison> {
-    let leader = headline.order.first()?;
-    let mut pairs = summary.comparisons.iter();
-    pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
-}
-
 fn mean(summary: &Summary, part: Part, scheme: &str) -> Option<f64> {
-    let of = summary.schemes.iter().find(|of| of.scheme == scheme)?;
-    Some(of.part(part)?.mean)
+    Some(summary.scheme(scheme)?.part(part)?.mean)
 }
 
 fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achieved> {
@@ -178,7 +170,7 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
         return score();
     };
     let of_task = |task: &TaskSummary| Some(task.scheme(scheme)?.part(headline.part)?.mean);
-    let task = summary.tasks.iter().find(|task| task.task == *only)?;
+    let task = summary.tasks.iter().find(|task| task.name == *only)?;
     Some(match &task.measure {
         Measure::Given => return score(),
         Measure::Accuracy => Achieved::Right(of_task(task)?, task.title.clone()),
