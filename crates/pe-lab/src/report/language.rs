@@ -110,115 +110,109 @@ pub fn line<'a>(of: &'a Measures, scaled: Option<&str>) -> Option<&'a [crate::le
 
 #[cfg(test)]
 mod tests {
-    use super::super::encodings::Encodings;
-    use super::super::summary::Summary;
     use super::super::synthetic::Synthetic;
-    use super::super::{charts, html, table, verdict};
+    use super::super::{charts, table};
     use crate::learn::{LanguageScores, LengthScore, PositionScore, Scaled, Sliding, Written};
     use crate::task::Score;
+
+    /// The scores at two lengths of a model that needs so many bits.
+    fn scores(inside: f64, beyond: f64) -> Vec<LengthScore> {
+        let by_position = |length, bits: f64| {
+            let at = |position: usize| PositionScore {
+                position,
+                score: Score::Bits(bits + 1.0 / (position + 1) as f64),
+            };
+            (0..length).map(at).collect()
+        };
+        let at = |(length, bits)| LengthScore {
+            length,
+            inside: length == 64,
+            samples: 256,
+            score: Score::Bits(bits),
+            exact: None,
+            floor: 4.0,
+            by_position: by_position(length, bits),
+            by_depth: Vec::new(),
+            rows: None,
+        };
+        [(64, inside), (512, beyond)].map(at).to_vec()
+    }
 
     /// Two schemes and two seeds at two lengths: `alibi` keeps its bits, and `rotary` does not.
     fn study() -> Synthetic {
         let mut study = Synthetic::new(&["text"], &["alibi", "rotary"], 2);
-        let scores = |inside: f64, beyond: f64| -> Vec<LengthScore> {
-            [(64, inside), (512, beyond)]
-                .map(|(length, bits)| LengthScore {
-                    length,
-                    inside: length == 64,
-                    samples: 256,
-                    score: Score::Bits(bits),
-                    exact: None,
-                    floor: 4.0,
-                    by_position: (0..length)
-                        .map(|position| PositionScore {
-                            position,
-                            score: Score::Bits(bits + 1.0 / (position + 1) as f64),
-                        })
-                        .collect(),
-                    by_depth: Vec::new(),
-                    rows: None,
-                })
-                .to_vec()
-        };
-        for (scheme, bits) in [("alibi", [2.0, 2.0]), ("rotary", [2.0, 5.0])] {
-            for seed in [1, 2] {
-                study = study.score("text", scheme, seed, &[(64, 0.5), (512, 0.5)]);
-                let mut measures = study.measures("text", scheme, seed).clone();
-                let more = 0.02 * seed as f64;
-                measures.scores = scores(bits[0] + more, bits[1] + more);
-                let scaled = Scaled {
-                    name: "rotary + yarn (test only)".into(),
-                    scores: scores(2.2 + more, 2.6 + more),
-                };
-                measures.language = Some(LanguageScores {
-                    scored: 32,
-                    sliding: Sliding {
-                        stride: 8,
-                        score: Score::Bits(1.9),
-                    },
-                    scaled: Vec::from_iter((scheme == "rotary").then_some(scaled)),
-                    written: Written {
-                        prompt: "It is a truth".into(),
-                        text: format!(" <{scheme}> {seed}"),
-                    },
-                });
-                study = study.replace("text", scheme, seed, measures);
-            }
+        for (scheme, seed) in [("alibi", 1), ("alibi", 2), ("rotary", 1), ("rotary", 2)] {
+            study = study.score("text", scheme, seed, &[]);
         }
-        study
+        study.change(|scheme, seed, measures| {
+            let more = 0.02 * seed as f64;
+            let beyond = if scheme == "alibi" { 2.0 } else { 5.0 };
+            measures.scores = scores(2.0 + more, beyond + more);
+            let scaled = (scheme == "rotary").then(|| Scaled {
+                name: "rotary + yarn (test only)".into(),
+                scores: scores(2.2 + more, 2.6 + more),
+            });
+            measures.language = Some(LanguageScores {
+                scored: 32,
+                sliding: Sliding {
+                    stride: 8,
+                    score: Score::Bits(1.9),
+                },
+                scaled: Vec::from_iter(scaled),
+                written: Written {
+                    prompt: "It is a truth".into(),
+                    text: format!(" <{scheme}> {seed}"),
+                },
+            });
+        })
     }
 
     #[test]
     fn a_language_model_has_rows_of_its_own_also_for_what_is_on_in_the_test_only() {
-        let study = study();
-        let data = study.data();
-        let summary = verdict::judged(Summary::of(&data));
+        let summary = study().judged();
         let task = &summary.tasks[0];
         let language = task.language.as_ref().unwrap();
         let names: Vec<&str> = language.rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["alibi", "rotary", "rotary + yarn (test only)"]);
         assert_eq!(language.lengths, [64, 512]);
         let yarn = &language.rows[2];
-        assert!((yarn.lengths[1].bits - 2.63).abs() < 1e-9);
-        assert!((yarn.lengths[1].perplexity - 2.63_f64.exp2()).abs() < 1e-9);
-        assert!(yarn.lengths[1].interval.is_some() && yarn.sliding.is_none());
-        assert!((language.rows[0].sliding.as_ref().unwrap().bits - 1.9).abs() < 1e-9);
-        assert_eq!(language.written[1].text, " <rotary> 1");
-        // The skill is 1 - bits / floor, and higher is better.
         let skill = |scheme: usize| task.schemes[scheme].beyond.as_ref().unwrap().normalized;
-        assert!((skill(0) - (1.0 - 2.03 / 4.0)).abs() < 1e-9);
+        for (number, expected) in [
+            (yarn.lengths[1].bits, 2.63),
+            (yarn.lengths[1].perplexity, 2.63_f64.exp2()),
+            (language.rows[0].sliding.as_ref().unwrap().bits, 1.9),
+            // The skill is 1 - bits / floor, and higher is better.
+            (skill(0), 1.0 - 2.03 / 4.0),
+        ] {
+            assert!((number - expected).abs() < 1e-9, "{number}: {expected}");
+        }
+        assert!(yarn.lengths[1].interval.is_some() && yarn.sliding.is_none());
+        assert_eq!(language.written[1].text, " <rotary> 1");
         assert!(skill(1) < 0.0);
-        let said = summary.verdict.join("\n");
-        assert!(said.contains("Beyond: alibi is"), "{said}");
-        let text = table::render(&summary);
+        let text = summary.verdict.join("\n") + &table::render(&summary);
         for said in [
+            "Beyond: alibi is",
             "scores: bits per character (lower is better)",
             "2.630 (6.19)",
             "1 for no bit needed",
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
+        let table = table::render(&summary);
         assert!(
-            !text.contains("accuracy") && !text.contains("correct"),
-            "{text}"
+            !table.contains("accuracy") && !table.contains("correct"),
+            "{table}"
         );
     }
 
     #[test]
     fn the_page_shows_bits_perplexity_and_what_is_written() {
         let study = study();
-        let data = study.data();
-        let summary = verdict::judged(Summary::of(&data));
-        let figures = charts::of_task(&data, &summary.tasks[0]).unwrap();
+        let figures = charts::of_task(&study.data(), &study.judged().tasks[0]).unwrap();
         let names: Vec<&str> = figures.scores.iter().map(|of| of.name.as_str()).collect();
         assert_eq!(
-            names,
-            [
-                "language-text",
-                "scaling-text",
-                "position-text",
-                "bars-text"
-            ]
+            names.join(" "),
+            "language-text scaling-text position-text bars-text"
         );
         let [by_length, scalings, ..] = &figures.scores[..] else {
             panic!("four figures")
@@ -227,8 +221,7 @@ mod tests {
         assert!(scalings.svg.contains("rotary: length of the window"));
         assert_eq!(scalings.svg.matches("+ yarn (test only)").count(), 1);
         assert!(!by_length.svg.contains("yarn") && by_length.svg.contains("512 (8×)"));
-        let charts = html::Charts::draw(&data, &summary).unwrap();
-        let page = html::render(&data, &summary, &charts, &Encodings::default()).unwrap();
+        let page = study.page(Vec::new());
         for said in [
             "Bits per character, inside",
             "mean bits per character, lower is better, and that of each seed",

@@ -16,7 +16,7 @@
 //! | `columns` | tables and sentences that fit into a terminal |
 //! | `files` | the report as CSV and JSON |
 //! | `charts/`, `encodings` | the figures |
-//! | `html` | the report as one page |
+//! | `html`, `template` | the report as one page |
 //! | `paper/` | the report for a paper |
 //! | `beside` | several studies beside each other |
 
@@ -41,6 +41,7 @@ mod summary;
 #[cfg(test)]
 mod synthetic;
 mod table;
+mod template;
 #[cfg(test)]
 mod tests;
 mod trainings;

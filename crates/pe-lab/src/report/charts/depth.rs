@@ -136,25 +136,21 @@ mod tests {
         for scheme in ["rotary", "none", "t5"] {
             for seed in [1, 2] {
                 study = study.score("passkey", scheme, seed, &[(20, 0.85), (40, 0.5)]);
-                let mut measures = study.measures("passkey", scheme, seed).clone();
-                for score in &mut measures.scores {
-                    score.by_depth = (0..DEPTHS)
-                        .filter(|fifth| with.contains(&scheme) && *fifth != 1)
-                        .map(|fifth| DepthScore {
-                            fifth,
-                            asked: 300,
-                            // At length 20, depth 4: 0.81 and 0.89, normalized 0.8 on average.
-                            score: {
-                                let apart = if seed == 1 { -0.04 } else { 0.04 };
-                                score.score.with(score.score.value() + apart)
-                            },
-                        })
-                        .collect();
-                }
-                study = study.replace("passkey", scheme, seed, measures);
             }
         }
-        study
+        study.change(|scheme, seed, measures| {
+            // At length 20, depth 4: 0.81 and 0.89, normalized 0.8 on average.
+            let apart = if seed == 1 { -0.04 } else { 0.04 };
+            for score in &mut measures.scores {
+                let at = |fifth| DepthScore {
+                    fifth,
+                    asked: 300,
+                    score: score.score.with(score.score.value() + apart),
+                };
+                let fifths = (0..DEPTHS).filter(|fifth| with.contains(&scheme) && *fifth != 1);
+                score.by_depth = fifths.map(at).collect();
+            }
+        })
     }
 
     #[test]
@@ -165,22 +161,15 @@ mod tests {
         let drawn = draw(&data, task).unwrap().unwrap();
         assert_eq!(drawn.name, "depth-passkey");
         for (text, count) in [(">rotary<", 1), (">t5<", 1), (">none<", 0), (">0.8<", 8)] {
-            assert_eq!(
-                drawn.svg.replace('\n', "").matches(text).count(),
-                count,
-                "{text}"
-            );
+            let svg = drawn.svg.replace('\n', "");
+            assert_eq!(svg.matches(text).count(), count, "{text}");
         }
         let map = map(&data, task, "rotary", &[20, 40]);
         assert!((map.columns[0][4].unwrap() - 0.8).abs() < 1e-12);
         assert!((map.columns[1][0].unwrap() - (0.5 - 0.2) / 0.8).abs() < 1e-12);
         assert_eq!(map.columns[0][1], None);
-    }
-
-    #[test]
-    fn a_task_without_depths_has_no_map() {
-        let study = study(&[]);
-        let data = study.data();
-        assert!(draw(&data, &data.tasks[0]).unwrap().is_none());
+        // Without depths there is no map.
+        let study = self::study(&[]);
+        assert!(draw(&study.data(), task).unwrap().is_none());
     }
 }

@@ -190,11 +190,8 @@ mod tests {
             .fail("mine", "c", 1, "diverged");
         let data = study.data();
         let all = series(&data, &data.tasks[0], Bounds::SHARE, |measures| {
-            measures
-                .scores
-                .iter()
-                .map(|s| (s.length, s.score.value()))
-                .collect()
+            let scores = measures.scores.iter();
+            scores.map(|s| (s.length, s.score.value())).collect()
         });
         assert_eq!(all.len(), 2, "a scheme without results is not drawn");
         assert_eq!(all[0].points, [(10.0, 0.5), (10.0, 0.7), (40.0, 0.3)]);
