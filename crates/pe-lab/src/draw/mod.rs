@@ -34,7 +34,7 @@ pub use file::{Format, write};
 pub use look::Look;
 pub(crate) use mark::{Chart, Stroke, band, dots, line, markers};
 pub(crate) use page::{
-    Key, Lines, Page, Rect, SHARP, Words, below_subtitle, legend_height, page, text_width,
+    Key, Lines, Page, Rect, SHARP, Words, below_subtitle, escaped, legend_height, page, text_width,
 };
 pub use pdf::IN_BUILD as PDF_IN_BUILD;
 pub(crate) use raster::{Fit, Image, Raster};

@@ -84,9 +84,9 @@ pub(crate) fn page(
         // A long name of the user's own must not run out of the page.
         let room = f64::from(width - 2 * TITLE_LEFT);
         let fitting = TITLE * (room / f64::from(text_width(title, TITLE))).min(1.0);
-        page.text((TITLE_LEFT, 14), title, fitting, Words::heading())?;
+        page.text((TITLE_LEFT, 14), title, fitting, Words::HEADING)?;
         for (line, text) in subtitle.iter().enumerate() {
-            page.text((20, 40 + 18 * line as i32), text, 13.0, Words::left())?;
+            page.text((20, 40 + 18 * line as i32), text, 13.0, Words::LEFT)?;
         }
         draw(&mut page)?;
         area.present()?;
@@ -113,8 +113,8 @@ pub(crate) fn below_subtitle(lines: usize) -> i32 {
     52 + 18 * lines as i32
 }
 
-/// A text as the value of an XML attribute.
-fn escaped(text: &str) -> String {
+/// A text as the value of an attribute of XML or HTML.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -137,76 +137,41 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// The point is the upper left corner.
-    pub fn left() -> Self {
+    const fn at(across: HPos, down: VPos) -> Self {
         Self {
-            across: HPos::Left,
-            down: VPos::Top,
+            across,
+            down,
             bold: false,
             colour: INK,
             turned: false,
         }
     }
 
+    /// The point is the upper left corner.
+    pub const LEFT: Self = Self::at(HPos::Left, VPos::Top);
     /// The point is the middle.
-    pub fn centered() -> Self {
-        Self {
-            across: HPos::Center,
-            down: VPos::Center,
-            ..Self::left()
-        }
-    }
-
+    pub const CENTERED: Self = Self::at(HPos::Center, VPos::Center);
     /// The point is the middle of the left edge.
-    pub fn middle_left() -> Self {
-        Self {
-            down: VPos::Center,
-            ..Self::left()
-        }
-    }
-
+    pub const MIDDLE_LEFT: Self = Self::at(HPos::Left, VPos::Center);
     /// The point is the middle of the right edge.
-    pub fn middle_right() -> Self {
-        Self {
-            across: HPos::Right,
-            ..Self::middle_left()
-        }
-    }
-
+    pub const MIDDLE_RIGHT: Self = Self::at(HPos::Right, VPos::Center);
     /// The point is the middle of the upper edge.
-    pub fn below() -> Self {
-        Self {
-            across: HPos::Center,
-            ..Self::left()
-        }
-    }
-
+    pub const BELOW: Self = Self::at(HPos::Center, VPos::Top);
     /// The point is the middle of the lower edge.
-    pub fn above() -> Self {
-        Self {
-            down: VPos::Bottom,
-            ..Self::below()
-        }
-    }
-
+    pub const ABOVE: Self = Self::at(HPos::Center, VPos::Bottom);
     /// Read from bottom to top; the point is where the text starts.
-    pub fn upwards() -> Self {
-        Self {
-            turned: true,
-            ..Self::middle_left()
-        }
-    }
+    pub const UPWARDS: Self = Self {
+        turned: true,
+        ..Self::MIDDLE_LEFT
+    };
+    const HEADING: Self = Self {
+        bold: true,
+        ..Self::LEFT
+    };
 
     /// In a colour.
     pub fn in_colour(self, colour: Rgb) -> Self {
         Self { colour, ..self }
-    }
-
-    fn heading() -> Self {
-        Self {
-            bold: true,
-            ..Self::left()
-        }
     }
 }
 
@@ -336,7 +301,7 @@ impl<'a> Page<'a, '_> {
             for (value, label) in &y.ticks {
                 let middle = y.place(*value, (start * UNIT, end * UNIT));
                 let place = ((rect.left + rect.width + 9) * UNIT, middle);
-                self.text_at(place, label, f64::from(LABEL), Words::middle_left())?;
+                self.text_at(place, label, f64::from(LABEL), Words::MIDDLE_LEFT)?;
             }
         }
         Ok(chart)
@@ -453,7 +418,7 @@ impl<'a> Page<'a, '_> {
             (x + KEY_TEXT, y),
             text,
             f64::from(LABEL),
-            Words::middle_left(),
+            Words::MIDDLE_LEFT,
         )
     }
 

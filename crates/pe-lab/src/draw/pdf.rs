@@ -55,7 +55,7 @@ mod tests {
                 height: 40,
             };
             page.image(rect, &image);
-            page.text((20, 150), "letters", 12.0, Words::left())
+            page.text((20, 150), "letters", 12.0, Words::LEFT)
         })
         .unwrap()
     }

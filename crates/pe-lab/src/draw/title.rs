@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_title_goes_and_the_rest_stays_where_it_is() {
         let svg = page((300, 200), "The & title", &["below it".into()], |page| {
-            page.text((20, 100), "in the middle", 12.0, Words::left())
+            page.text((20, 100), "in the middle", 12.0, Words::LEFT)
         })
         .unwrap();
         let without = without_title(&svg);

@@ -113,8 +113,8 @@ fn clock<'a>(
         ..Axis::unit(name, 0.2)
     });
     let middle = rect.left + FACE / 2;
-    page.text((middle, rect.top - 26), title, 12.0, Words::centered())?;
-    page.text((middle, rect.top - 11), turn, 11.0, Words::centered())?;
+    page.text((middle, rect.top - 26), title, 12.0, Words::CENTERED)?;
+    page.text((middle, rect.top - 11), turn, 11.0, Words::CENTERED)?;
     let chart = page.chart(rect, &x, (&y, Side::Left), Lines::Both)?;
     page.circle(&chart, 1.0)?;
     Ok(chart)
@@ -192,21 +192,6 @@ mod tests {
         assert!(faces[0].iter().all(|dot| dot.0 != 0));
         assert!(faces[0].iter().any(|dot| dot.0 == 710));
         assert!(faces[0].len() <= PARTS);
-    }
-
-    #[test]
-    fn pairs_that_do_not_exist_are_refused() {
-        for (d_model, pairs, said) in [
-            (8, &[4][..], "no pair 4: d_model 8 has the pairs 0 to 3"),
-            (7, &[3], "pairs 0 to 2 (d_model is odd"),
-            (1, &[0], "at least 2"),
-            (8, &[], "--pairs takes 1 to 24"),
-            (8, &[1, 1], "names 1 twice"),
-        ] {
-            let error = svg(&encoding(d_model, 0, 3), pairs).unwrap_err();
-            assert!(error.to_string().contains(said), "{error}");
-            assert_eq!(error.exit_code(), 2);
-        }
     }
 
     #[test]

@@ -290,25 +290,4 @@ mod tests {
             assert!(svg(&encoding, &columns, &DEFAULT_POSITIONS).is_ok());
         }
     }
-
-    #[test]
-    fn wrong_lists_are_refused() {
-        let encoding = encoding(8, 0, 4);
-        for (columns, positions, said) in [
-            (
-                &[8][..],
-                &[][..],
-                "no column 8: d_model 8 has the columns 0 to 7",
-            ),
-            (&[1, 1], &[], "--columns names 1 twice"),
-            (&[], &[2, 2], "--positions names 2 twice"),
-            (&[], &[], "--positions takes 1 to 7 values; got 0"),
-            (&[0, 1, 2, 3, 4, 5, 6, 7], &[], "got 8"),
-            (&[], &[usize::MAX], "largest position"),
-        ] {
-            let error = svg(&encoding, columns, positions).unwrap_err();
-            assert!(error.to_string().contains(said), "{error}");
-            assert_eq!(error.exit_code(), 2);
-        }
-    }
 }

@@ -163,25 +163,4 @@ mod tests {
         assert_eq!(svg.matches(", slope 0.").count(), 8);
         assert!(alibi(64, 1).is_ok() && rotary(2, &[1e4], MAX_POSITION).is_ok());
     }
-
-    #[test]
-    fn what_cannot_be_drawn_is_refused_with_value_and_bound() {
-        for (error, parts) in [
-            (rotary(0, &[1e4], 9), ["2 to 32768", "got 0"]),
-            (rotary(7, &[1e4], 9), ["even", "got 7"]),
-            (rotary(8, &[], 9), ["--bases", "got 0"]),
-            (rotary(8, &[1.0], 9), ["greater than 1", "got 1"]),
-            (rotary(8, &[1e4], 0), ["--reach must be from 1 to", "got 0"]),
-            (
-                rotary(8, &[1e4], MAX_POSITION + 1),
-                ["4503599627370495", "4503599627370496"],
-            ),
-            (alibi(0, 9), ["--heads must be from 1 to 64", "got 0"]),
-            (alibi(65, 9), ["--heads", "got 65"]),
-            (alibi(8, 0), ["--reach", "got 0"]),
-        ] {
-            let error = error.unwrap_err().to_string();
-            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
-        }
-    }
 }

@@ -167,35 +167,6 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_refused_with_value_and_bound() {
-        let layout = Layout::Interleaved;
-        let said = |d_model, base, start, seq_len| {
-            Encoding::new(d_model, base, layout, start, seq_len)
-                .unwrap_err()
-                .to_string()
-        };
-        for (error, parts) in [
-            (said(0, 1e4, 0, 1), ["d_model must be at least 1", "0"]),
-            (said(32_769, 1e4, 0, 1), ["32768", "32769"]),
-            (said(4, f64::NAN, 0, 1), ["base", "NaN"]),
-            (said(4, -2.0, 0, 1), ["base", "-2"]),
-            (said(4, 1e4, 0, 0), ["1 to 1000000", "--seq-len 0"]),
-            (said(4, 1e4, 0, 1_000_001), ["1 to 1000000", "1000001"]),
-            (said(2_048, 1e4, 0, 1_000_000), ["2048000000", "1073741824"]),
-            (
-                said(4, 1e4, MAX_POSITION, 2),
-                ["4503599627370495 + seq 2", "largest position"],
-            ),
-            (said(4, 1e4, usize::MAX, 2), ["seq 2", "largest position"]),
-        ] {
-            for part in parts {
-                assert!(error.contains(part), "{error}");
-            }
-        }
-        assert!(Encoding::new(4, 1e4, layout, MAX_POSITION, 1).is_ok());
-    }
-
-    #[test]
     fn pairs_lie_where_the_layout_puts_them() {
         let halves = Encoding::new(7, 1e4, Layout::Halves, 0, 1).unwrap();
         assert_eq!(halves.pair(2), (2, Some(6)));

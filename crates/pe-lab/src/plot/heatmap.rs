@@ -1,8 +1,9 @@
 //! The whole table: a row for each position, a column for each column, a colour for each value.
 
 use super::encoding::Encoding;
+use super::matrix::matrix;
 use crate::draw::colour::diverging;
-use crate::draw::{Axis, Fit, Lines, Raster, Rect, Side, below_subtitle, page};
+use crate::draw::{Axis, Fit, Raster};
 use crate::error::LabError;
 
 /// The most pixels for the columns and for the positions.
@@ -21,34 +22,12 @@ pub fn svg(encoding: &Encoding) -> Result<String, LabError> {
     let d_model = encoding.d_model();
     let (x, y) = (Fit::new(d_model, ROOM.0), Fit::new(seq_len, ROOM.1));
     let image = raster(encoding, x, y)?.image(diverging)?;
-
     let mut subtitle = vec![encoding.describe()];
     subtitle.extend(averaged(x, y));
-    let top = below_subtitle(subtitle.len());
-    let (width, height) = (x.length() as i32, y.length() as i32);
     let columns = Axis::counted("column of d_model", (0, d_model), x.span() as f64, 0.5);
-    let columns = columns.horizontal(width);
-    let mut positions = Axis::counted("position (tokens)", (start, seq_len), y.span() as f64, 0.5);
-    // The first position is on top, as in a matrix.
-    std::mem::swap(&mut positions.from, &mut positions.to);
-    let rect = Rect {
-        left: 20 + positions.margin(),
-        top,
-        width,
-        height,
-    };
-    let bar = rect.left + width + 24;
-    page(
-        ((bar + 90).max(640), top + height + 60),
-        "Sinusoidal positional encoding",
-        &subtitle,
-        |page| {
-            page.image(rect, &image);
-            page.chart(rect, &columns, (&positions, Side::Left), Lines::None)?;
-            let values = Axis::unit("value (dimensionless)", 0.0);
-            page.colour_bar((bar, top, height), &values, diverging, (-1.0, 1.0))
-        },
-    )
+    let title = "Sinusoidal positional encoding";
+    let values = "value (dimensionless)";
+    matrix(title, &subtitle, &image, (x, columns), (y, start), values)
 }
 
 fn raster(encoding: &Encoding, x: Fit, y: Fit) -> Result<Raster, LabError> {

@@ -11,6 +11,7 @@ pub mod distance;
 mod encoding;
 pub mod frequencies;
 pub mod heatmap;
+mod matrix;
 pub mod similarity;
 mod text;
 

@@ -1,8 +1,9 @@
 //! How similar the rows of any two positions are: the cosine of the angle between them.
 
 use super::encoding::Encoding;
+use super::matrix::{matrix, positions};
 use crate::draw::colour::diverging;
-use crate::draw::{Axis, Fit, Image, Lines, Rect, Side, below_subtitle, page};
+use crate::draw::{Fit, Image};
 use crate::error::LabError;
 use crate::grouped::grouped;
 
@@ -140,35 +141,18 @@ fn draw(
             "Reduced to pixels: each shows the mean of {k} × {k} pairs of positions"
         ));
     }
-    let silent = directions.counts.contains(&0);
-    if silent {
+    if directions.counts.contains(&0) {
         subtitle.push("Grey: a row of zeros has no direction".into());
     }
-    let top = below_subtitle(subtitle.len());
-    let length = fit.length() as i32;
-    let axis = || {
-        let of = (first, fit.cells);
-        Axis::counted("position (tokens)", of, fit.span() as f64, 0.5)
-    };
-    let (across, mut down) = (axis().horizontal(length), axis());
-    std::mem::swap(&mut down.from, &mut down.to);
-    let rect = Rect {
-        left: 20 + down.margin(),
-        top,
-        width: length,
-        height: length,
-    };
-    let bar = rect.left + length + 24;
-    page(
-        ((bar + 90).max(640), top + length + 60),
+    let across = positions(fit, first);
+    let values = "cosine (dimensionless)";
+    matrix(
         title,
         &subtitle,
-        |page| {
-            page.image(rect, &image);
-            page.chart(rect, &across, (&down, Side::Left), Lines::None)?;
-            let values = Axis::unit("cosine (dimensionless)", 0.0);
-            page.colour_bar((bar, top, length), &values, diverging, (-1.0, 1.0))
-        },
+        &image,
+        (fit, across),
+        (fit, first),
+        values,
     )
 }
 

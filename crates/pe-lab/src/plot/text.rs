@@ -49,20 +49,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_and_lists_are_checked() {
+    fn numbers_are_short_and_a_list_is_not_empty() {
         assert_eq!(number(10_000.0), "10,000");
         assert_eq!(number(1.5), "1.5");
         assert_eq!(number(1e12), "1e12");
         assert_eq!(wavelength(std::f64::consts::TAU), "6.28");
         assert_eq!(wavelength(62_831.85), "62,832");
-        assert!(check_list("--columns", &[1, 2], 2).is_ok());
-        for (list, said) in [
-            (&[][..], "got 0"),
-            (&[1, 2, 3], "got 3"),
-            (&[4, 4], "names 4 twice"),
-        ] {
-            let error = check_list("--columns", list, 2).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
-        }
+        let empty = check_list::<usize>("--columns", &[], 2).unwrap_err();
+        assert!(empty.to_string().contains("got 0"), "{empty}");
     }
 }

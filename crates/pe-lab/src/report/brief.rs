@@ -1,6 +1,6 @@
 //! The answer of a report in a terminal, and one small table.
 
-use super::columns::{align, wrapped};
+use super::columns::{Columns, align, wrapped};
 use super::comparison::Part;
 use super::summary::{SchemeOverall, Summary, TaskSummary};
 use super::table::{interval, number};
@@ -48,38 +48,28 @@ fn table(summary: &Summary) -> String {
         [only] if has_floor => Some(only),
         _ => None,
     };
-    let mut header = vec!["scheme".to_string()];
-    header.extend(only.map(|task| task.measure.name()));
-    header.extend([own, "95 %"].map(String::from));
-    if two_parts {
-        header.extend([others, "95 %"].map(String::from));
-    }
-    let any_failed = summary.schemes.iter().any(|of| of.failed > 0);
-    if any_failed {
-        header.push("failed".into());
-    }
-    let row = |of: &SchemeOverall| {
-        let mut row = vec![of.scheme.clone()];
-        row.extend(only.map(|task| {
+    let mut columns = Columns::of("scheme", |of: &SchemeOverall| of.scheme.clone());
+    if let Some(task) = only {
+        columns.add(task.measure.name(), |of| {
             let group = task.scheme(&of.scheme).and_then(|of| of.inside.as_ref());
             number(group.map(|group| group.mean), 3)
-        }));
-        for part in Part::ALL.into_iter().take(1 + usize::from(two_parts)) {
-            let score = of.part(part);
-            row.push(number(score.map(|of| of.mean), 2));
-            row.push(interval(score.and_then(|of| of.interval)));
-        }
-        if any_failed {
-            row.push(of.failed.to_string());
-        }
-        row
-    };
+        });
+    }
+    let parts = Part::ALL.into_iter().zip([own, others]);
+    for (part, name) in parts.take(1 + usize::from(two_parts)) {
+        columns.add(name, move |of| number(of.part(part).map(|of| of.mean), 2));
+        columns.add("95 %", move |of| {
+            interval(of.part(part).and_then(|of| of.interval))
+        });
+    }
+    if summary.schemes.iter().any(|of| of.failed > 0) {
+        columns.add("failed", |of| of.failed.to_string());
+    }
     let shown = match summary.schemes.len() {
         few if few <= NAMED + 1 => few,
         _ => NAMED,
     };
-    let rows = summary.schemes.iter().take(shown).map(row);
-    let rows: Vec<Vec<String>> = [header].into_iter().chain(rows).collect();
+    let rows = columns.rows(summary.schemes.iter().take(shown));
     let rest = match summary.schemes.len() - shown {
         0 => String::new(),
         rest => format!("  and {rest} more\n"),
@@ -99,48 +89,35 @@ fn table(summary: &Summary) -> String {
 mod tests {
     use super::*;
     use crate::report::synthetic::Synthetic;
-    use crate::report::verdict::judged;
 
     #[test]
     fn a_terminal_shows_the_answer_first_and_no_more_lines_than_asked_for() {
-        let large = Synthetic::large(5);
         let many: Vec<String> = (0..14).map(|nth| format!("scheme-{nth}")).collect();
         let names: Vec<&str> = many.iter().map(String::as_str).collect();
         let mut wide = Synthetic::new(&["reverse"], &names, 3);
-        for scheme in &names {
-            for seed in 1..=3 {
-                wide = match seed {
-                    3 => wide.fail("reverse", scheme, seed, "diverged"),
-                    _ => wide.score("reverse", scheme, seed, &[(10, 0.9), (40, 0.4)]),
-                };
+        for scheme in names {
+            for seed in [1, 2] {
+                wide = wide.score("reverse", scheme, seed, &[(10, 0.9), (40, 0.4)]);
             }
+            wide = wide.fail("reverse", scheme, 3, "diverged");
         }
-        for study in [&large, &wide] {
-            let summary = judged(Summary::of(&study.data()));
+        for study in [Synthetic::large(5), wide.clone()] {
+            let summary = study.judged();
             let shown = render(&summary, 24);
-            assert!(shown.lines().count() <= 24, "{shown}");
-            assert!(
-                shown.lines().all(|line| line.chars().count() <= 80),
-                "{shown}"
-            );
-            let joined: Vec<&str> = shown.split_whitespace().collect();
-            assert!(joined.join(" ").starts_with(&summary.verdict[0]), "{shown}");
+            let is_narrow = shown.lines().all(|line| line.chars().count() <= 80);
+            assert!(is_narrow && shown.lines().count() <= 24, "{shown}");
+            let words: Vec<&str> = shown.split_whitespace().collect();
+            assert!(words.join(" ").starts_with(&summary.verdict[0]), "{shown}");
             assert!(shown.contains("--details"), "{shown}");
         }
-        let summary = judged(Summary::of(&wide.data()));
-        let shown = render(&summary, 24);
-        assert!(shown.contains("and 6 more"), "{shown}");
+        let shown = render(&wide.judged(), 24);
         // What failed is said, as it fits.
-        assert!(shown.contains("- 14 of 42 trainings failed"), "{shown}");
-    }
-
-    #[test]
-    fn a_study_without_results_has_one_line() {
-        let study = Synthetic::new(&["reverse"], &["a"], 3);
-        let summary = judged(Summary::of(&study.data()));
-        assert_eq!(
-            render(&summary, 24),
-            "No trial has a score, so nothing can be said.\n"
-        );
+        for said in ["and 6 more", "- 14 of 42 trainings failed"] {
+            assert!(shown.contains(said), "{said}: {shown}");
+        }
+        // A study without results has one line.
+        let empty = Synthetic::new(&["reverse"], &["a"], 3).judged();
+        let nothing = "No trial has a score, so nothing can be said.\n";
+        assert_eq!(render(&empty, 24), nothing);
     }
 }

@@ -1,4 +1,62 @@
-//! Columns and lines of text that fit into a terminal.
+//! Tables as a list of columns, and columns and lines of text that fit into a terminal.
+
+/// A table of things of one kind: the columns with their names, and what stands in each of them.
+pub struct Columns<'a, T>(Vec<Column<'a, T>>);
+
+struct Column<'a, T> {
+    name: String,
+    cell: Box<dyn Fn(&T) -> String + 'a>,
+    floor: String,
+}
+
+impl<'a, T> Columns<'a, T> {
+    /// A table with one column.
+    pub fn of(name: &str, cell: impl Fn(&T) -> String + 'a) -> Self {
+        let mut columns = Self(Vec::new());
+        columns.add(name, cell);
+        columns
+    }
+
+    /// Adds a column.
+    pub fn add(&mut self, name: impl Into<String>, cell: impl Fn(&T) -> String + 'a) {
+        self.0.push(Column {
+            name: name.into(),
+            cell: Box::new(cell),
+            floor: String::new(),
+        });
+    }
+
+    /// What stands in the column that was added last in the row of the floor.
+    pub fn at_floor(&mut self, text: impl Into<String>) {
+        if let Some(last) = self.0.last_mut() {
+            last.floor = text.into();
+        }
+    }
+
+    /// The names of the columns.
+    pub fn header(&self) -> Vec<String> {
+        self.0.iter().map(|of| of.name.clone()).collect()
+    }
+
+    /// The cells of a row.
+    pub fn row(&self, of: &T) -> Vec<String> {
+        self.0.iter().map(|column| (column.cell)(of)).collect()
+    }
+
+    /// The cells of the row of the floor.
+    pub fn floor(&self) -> Vec<String> {
+        self.0.iter().map(|of| of.floor.clone()).collect()
+    }
+
+    /// The names of the columns, and a row for each of these.
+    pub fn rows<'r>(&self, all: impl IntoIterator<Item = &'r T>) -> Vec<Vec<String>>
+    where
+        T: 'r,
+    {
+        let rows = all.into_iter().map(|of| self.row(of));
+        [self.header()].into_iter().chain(rows).collect()
+    }
+}
 
 /// The most characters of a line.
 pub const WIDTH: usize = 80;

@@ -184,7 +184,7 @@ impl Headline {
         let order = answer.order.iter().map(|scheme| names[*scheme].to_string());
         Self {
             part,
-            tasks: tasks.iter().map(|task| task.task.clone()).collect(),
+            tasks: tasks.iter().map(|task| task.name.clone()).collect(),
             order: order.collect(),
             p: answer.p,
             best: answer.best,

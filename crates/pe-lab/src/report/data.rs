@@ -1,17 +1,17 @@
 //! The results of a study, laid out by task, scheme and seed, and what is known about its tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
 use super::results::{Results, ResultsFile};
-use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions, steps_in_words};
+use super::summary::TaskSummary;
+use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions};
 use crate::data::DataSpec;
 use crate::learn::LengthScore;
 use crate::run::{Costs, Measures, Outcome, Outcomes, Study, codes};
 use crate::stats::{Errors, mean};
-use crate::task::{Forecast, Measure, Task, TestRows};
+use crate::task::{Measure, Task, TestRows};
 
 /// Where the scores of a report are from.
 #[expect(
@@ -79,52 +79,13 @@ pub struct Look {
     pub reached: Option<usize>,
 }
 
-/// What a report says about a task, apart from its scores.
-#[derive(Clone, Debug, Default)]
-pub struct TaskFacts {
-    pub name: String,
-    /// What it is called on a page and in tables: see [`title`].
-    pub title: String,
-    pub about: String,
-    pub source: String,
-    pub floor_about: String,
-    pub measure: Measure,
-    /// What a loss of 1 is in the unit of the measure, where that is an error.
-    pub unit: f64,
-    /// Training steps; 0 where they are not known.
-    pub steps: usize,
-    /// The steps of the first training, if trials went on until they had converged.
-    pub auto_from: Option<usize>,
-    pub train_lengths: Option<RangeInclusive<usize>>,
-    /// The tested lengths inside the training lengths, and those beyond. Scores of another program may have none: then
-    /// the length is 0.
-    pub lengths: [Vec<usize>; 2],
-    /// The largest length that counts as a little beyond: 1.5 times the longest training length.
-    pub near: usize,
-    /// Whether a tested length is that of the longest sequence of a group.
-    pub mixes_lengths: bool,
-    /// Whether the tests differ in the resolution of images: a length is then a number of patches, and what is not
-    /// inside is not beyond anything.
-    pub resolutions: bool,
-    /// The number of different sequences tested inside and beyond; 0 if nothing was tested yet.
-    pub samples: [usize; 2],
-    /// How the tested sequences hang together.
-    pub rows: TestRows,
-    /// Of a person's own data, the number of each row's unit at every tested length: see [`Task::test_units`].
-    pub units: BTreeMap<usize, Vec<usize>>,
-    /// The average floor inside and beyond.
-    pub floors: [Option<f64>; 2],
-    pub solved_at: Option<f64>,
-    /// The numbers that are forecast, if the task is a forecast.
-    pub forecast: Option<Forecast>,
-}
-
 /// The results of a study, laid out for the report.
 #[derive(Debug)]
 pub struct Data<'a> {
     /// Where the scores are from.
     pub origin: Origin,
-    pub tasks: Vec<TaskFacts>,
+    /// What is known of the tasks apart from the scores of schemes.
+    pub tasks: Vec<TaskSummary>,
     /// The seeds that are reported: those of the study, or those up to the last complete look.
     pub seeds: Vec<u64>,
     /// The looks, if the study stops when it is decided.
@@ -207,11 +168,7 @@ impl<'a> Data<'a> {
             .collect();
         Self {
             origin: Origin::Results(about.clone()),
-            tasks: about
-                .tasks
-                .iter()
-                .map(|task| TaskFacts::of_results(task, &runs))
-                .collect(),
+            tasks: about.tasks.iter().map(|task| scored(task, &runs)).collect(),
             seeds: about.seeds.clone(),
             look: None,
             description: results.describe(),
@@ -237,7 +194,7 @@ impl<'a> Data<'a> {
                 .filter_map(|run| run.outcome.ok())
                 .flat_map(|measures| &measures.scores);
             let known = tasks.get(&task.name).ok();
-            TaskFacts::of(task, known.as_deref(), scores, spec.data.as_ref())
+            asked(task, known.as_deref(), scores, spec.data.as_ref())
         });
         let measured = runs.iter().filter_map(|run| run.outcome.ok());
         let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
@@ -381,109 +338,87 @@ fn tested(scores: &[&LengthScore], task: Option<&dyn Task>) -> [Vec<Tested>; 2] 
     [inside, beyond]
 }
 
-impl TaskFacts {
-    /// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
-    /// have changed since.
-    fn of<'a>(
-        steps: &TaskSteps,
-        task: Option<&dyn Task>,
-        scores: impl Iterator<Item = &'a LengthScore>,
-        own_data: Option<&DataSpec>,
-    ) -> Self {
-        let scores: Vec<&LengthScore> = scores.collect();
-        let measure = match (task, scores.first()) {
-            (Some(task), _) => task.measure(),
-            (None, first) => first.map_or(Measure::Accuracy, |of| of.score.measure()),
-        };
-        let groups = tested(&scores, task);
-        let longest = match task {
-            Some(task) => *task.train_lengths().end(),
-            None => groups[0].last().map_or(0, |tested| tested.length),
-        };
-        let rows = task.map_or_else(TestRows::default, |task| task.test_rows());
-        let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
-        Self {
-            name: steps.name.clone(),
-            title: title(&steps.name, own_data),
-            about: text(|task| task.about()),
-            source: text(|task| task.source()),
-            floor_about: match task {
-                Some(task) => task.floor_about().to_string(),
-                None => "the score that takes no skill".into(),
-            },
-            measure,
-            unit: task.map_or(1.0, |task| task.unit()),
-            steps: steps.steps,
-            auto_from: steps.auto_from,
-            train_lengths: task.map(|task| task.train_lengths()),
-            mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
-            resolutions: task.is_some_and(|task| {
-                let mut lengths = task.test_lengths().into_iter();
-                lengths.any(|length| task.grid_at(length) != task.grid())
-            }),
-            samples: [0, 1].map(|part| {
-                let tested = groups[part].iter().map(|of| of.samples);
-                match rows {
-                    TestRows::Repeated => tested.max().unwrap_or(0),
-                    TestRows::Drawn | TestRows::Independent | TestRows::Neighbours => tested.sum(),
-                }
-            }),
-            rows,
-            units: match task {
-                Some(task) if own_data.is_some() && rows != TestRows::Neighbours => {
-                    let lengths = task.test_lengths().into_iter();
-                    lengths.map(|of| (of, task.test_units(of))).collect()
-                }
-                _ => BTreeMap::new(),
-            },
-            floors: [0, 1].map(|part| mean(groups[part].iter().map(|of| of.floor))),
-            near: longest * 3 / 2,
-            lengths: groups.map(|group| group.into_iter().map(|of| of.length).collect()),
-            solved_at: task.and_then(|task| task.solved_at()),
-            forecast: task.and_then(|task| task.forecast()),
-        }
+/// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
+/// have changed since.
+fn asked<'a>(
+    steps: &TaskSteps,
+    task: Option<&dyn Task>,
+    scores: impl Iterator<Item = &'a LengthScore>,
+    own_data: Option<&DataSpec>,
+) -> TaskSummary {
+    let scores: Vec<&LengthScore> = scores.collect();
+    let measure = match (task, scores.first()) {
+        (Some(task), _) => task.measure(),
+        (None, first) => first.map_or(Measure::Accuracy, |of| of.score.measure()),
+    };
+    let groups = tested(&scores, task);
+    let longest = match task {
+        Some(task) => *task.train_lengths().end(),
+        None => groups[0].last().map_or(0, |tested| tested.length),
+    };
+    let rows = task.map_or_else(TestRows::default, |task| task.test_rows());
+    let text = |part: fn(&dyn Task) -> &str| task.map(part).unwrap_or_default().to_string();
+    TaskSummary {
+        name: steps.name.clone(),
+        title: title(&steps.name, own_data),
+        about: text(|task| task.about()),
+        source: text(|task| task.source()),
+        floor_about: match task {
+            Some(task) => task.floor_about().to_string(),
+            None => "the score that takes no skill".into(),
+        },
+        measure,
+        unit: task.map_or(1.0, |task| task.unit()),
+        steps: steps.steps,
+        auto_from: steps.auto_from,
+        train_lengths: task.map(|task| task.train_lengths()),
+        mixes_lengths: task.is_some_and(|task| task.mixes_lengths()),
+        resolutions: task.is_some_and(|task| {
+            let mut lengths = task.test_lengths().into_iter();
+            lengths.any(|length| task.grid_at(length) != task.grid())
+        }),
+        samples: [0, 1].map(|part| {
+            let tested = groups[part].iter().map(|of| of.samples);
+            match rows {
+                TestRows::Repeated => tested.max().unwrap_or(0),
+                TestRows::Drawn | TestRows::Independent | TestRows::Neighbours => tested.sum(),
+            }
+        }),
+        rows,
+        units: match task {
+            Some(task) if own_data.is_some() && rows != TestRows::Neighbours => {
+                let lengths = task.test_lengths().into_iter();
+                lengths.map(|of| (of, task.test_units(of))).collect()
+            }
+            _ => BTreeMap::new(),
+        },
+        floors: [0, 1].map(|part| mean(groups[part].iter().map(|of| of.floor))),
+        near: longest * 3 / 2,
+        lengths: groups.map(|group| group.into_iter().map(|of| of.length).collect()),
+        solved_at: task.and_then(|task| task.solved_at()),
+        forecast: task.and_then(|task| task.forecast()),
+        ..TaskSummary::default()
     }
+}
 
-    /// What is known of a task of which there are only scores.
-    fn of_results(task: &str, runs: &[Run<'_>]) -> Self {
-        let scores = runs.iter().filter(|run| run.task == task);
-        let scores = scores
-            .filter_map(|run| run.outcome.ok())
-            .flat_map(|of| &of.scores);
-        let lengths = |inside: bool| -> Vec<usize> {
-            let of_part = scores.clone().filter(|score| score.inside == inside);
-            let lengths: BTreeSet<usize> = of_part.map(|score| score.length).collect();
-            lengths.into_iter().collect()
-        };
-        Self {
-            name: task.into(),
-            title: task.into(),
-            measure: Measure::Given,
-            unit: 1.0,
-            near: usize::MAX,
-            lengths: [lengths(true), lengths(false)],
-            ..Self::default()
-        }
-    }
-
-    /// ` after 1500 steps`, or ` after 1500 to 6000 steps`; nothing where the steps are not known.
-    pub fn after_steps(&self) -> String {
-        match self.steps {
-            0 => String::new(),
-            _ => format!(" after {}", steps_in_words(self.auto_from, self.steps)),
-        }
-    }
-
-    /// What the numbers are that are forecast: their unit, which is the name of their column.
-    pub fn measure_of_numbers(&self) -> String {
-        match &self.measure {
-            Measure::Error { unit } => unit.clone(),
-            measure => measure.name(),
-        }
-    }
-
-    /// Whether the task was tested at one length only.
-    pub fn has_one_length(&self) -> bool {
-        self.lengths.iter().map(Vec::len).sum::<usize>() <= 1
+/// What is known of a task of which there are only scores.
+fn scored(task: &str, runs: &[Run<'_>]) -> TaskSummary {
+    let scores = runs.iter().filter(|run| run.task == task);
+    let scores = scores
+        .filter_map(|run| run.outcome.ok())
+        .flat_map(|of| &of.scores);
+    let lengths = |inside: bool| -> Vec<usize> {
+        let of_part = scores.clone().filter(|score| score.inside == inside);
+        let lengths: BTreeSet<usize> = of_part.map(|score| score.length).collect();
+        lengths.into_iter().collect()
+    };
+    TaskSummary {
+        name: task.into(),
+        title: task.into(),
+        measure: Measure::Given,
+        unit: 1.0,
+        near: usize::MAX,
+        lengths: [lengths(true), lengths(false)],
+        ..TaskSummary::default()
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::data::{TaskFacts, title};
+use super::data::title;
+use super::summary::TaskSummary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
 use crate::folder::{Entry, StudyFolder, write_csv, write_whole};
@@ -11,7 +12,7 @@ use crate::run::{Measures, Outcome, Outcomes, TrialResult};
 use crate::task::Score;
 
 /// A row of `results.csv`: one length of one trial. A trial without scores has one row.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row<'a> {
     task: String,
     scheme: &'a str,
@@ -46,20 +47,7 @@ impl<'a> Row<'a> {
             seed: spec.seed,
             steps: spec.steps,
             device: &spec.device,
-            length: None,
-            inside_training: None,
-            samples: None,
-            accuracy: None,
-            exact_match: None,
-            measure: None,
-            value: None,
-            floor: None,
-            normalized: None,
-            parameters: None,
-            position_parameters: None,
-            ms_per_step: None,
-            tokens_per_second: None,
-            failure: None,
+            ..Self::default()
         }
     }
 }
@@ -156,7 +144,7 @@ fn depth_rows(result: &TrialResult) -> impl Iterator<Item = DepthRow<'_>> {
 pub fn write(
     folder: &StudyFolder,
     outcomes: &Outcomes,
-    tasks: &[TaskFacts],
+    tasks: &[TaskSummary],
 ) -> Result<Vec<Entry>, LabError> {
     let table = folder.results_csv();
     let missing = outcomes.missing.iter().map(|(spec, reason)| Row {

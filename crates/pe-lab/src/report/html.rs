@@ -1,13 +1,8 @@
 //! The report as one HTML page that needs no other file.
 
-mod filters;
-
-use std::iter;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::charts::{self, TaskFigures};
@@ -16,6 +11,7 @@ use super::data::{Data, Run, file_title, title};
 use super::encodings::Encodings;
 use super::figure::Figure;
 use super::summary::{Summary, TaskSummary};
+use super::template;
 use crate::ask::{Scheme, steps_in_words};
 use crate::draw::SHARP;
 use crate::error::LabError;
@@ -37,9 +33,8 @@ pub struct Charts {
 
 impl Charts {
     pub fn draw(data: &Data<'_>, summary: &Summary) -> Result<Self, LabError> {
-        let summaries = data.tasks.iter().zip(&summary.tasks);
-        let tasks =
-            summaries.map(|(task, summary)| charts::of_task(data, task, summary.language.as_ref()));
+        let tasks = summary.tasks.iter();
+        let tasks = tasks.map(|task| charts::of_task(data, task));
         Ok(Self {
             overview: charts::overview::draw(&summary.by_score())?,
             study: charts::of_study(summary)?,
@@ -56,26 +51,10 @@ impl Charts {
     }
 }
 
-/// A figure as the page shows it.
-#[derive(Serialize)]
-struct Shown<'a> {
-    title: &'a str,
-    caption: &'a str,
-    svg: String,
-}
-
-impl<'a> Shown<'a> {
-    fn of(figure: &'a Figure) -> Self {
-        Self {
-            title: &figure.title,
-            caption: &figure.caption,
-            svg: inlined(figure),
-        }
-    }
-
-    fn all(figures: impl IntoIterator<Item = &'a Figure>) -> Vec<Self> {
-        figures.into_iter().map(Self::of).collect()
-    }
+/// Figures as the page shows them.
+fn shown<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> Vec<Value> {
+    let shown = |of: &Figure| json!({"caption": of.caption, "svg": inlined(of)});
+    figures.into_iter().map(shown).collect()
 }
 
 /// The SVG element of a figure. Its ids get the figure's name in front, since an id may occur only once on
@@ -92,101 +71,46 @@ fn inlined(figure: &Figure) -> String {
 }
 
 /// A comparison as a row of a table.
-#[derive(Serialize)]
-struct Row<'a> {
-    #[serde(flatten)]
-    comparison: &'a Comparison,
-    place: &'static str,
-    finding: &'static str,
-}
-
-fn rows<'a>(comparisons: &'a [Comparison], [inside, beyond]: [&'static str; 2]) -> Vec<Row<'a>> {
-    let row = |comparison: &'a Comparison| Row {
-        comparison,
-        place: match comparison.part {
-            Part::Inside => inside,
-            Part::Beyond => beyond,
-        },
-        finding: {
-            let mut words = FINDINGS.iter().filter(|of| of.0 == comparison.finding);
-            words.next().map_or("", |of| of.1)
-        },
-    };
-    comparisons.iter().map(row).collect()
+fn row(comparison: &Comparison, names: [&'static str; 2]) -> Value {
+    let mut words = FINDINGS.iter().filter(|of| of.0 == comparison.finding);
+    json!({
+        "comparison": comparison,
+        "place": names[comparison.part as usize],
+        "finding": words.next().map_or("", |of| of.1),
+    })
 }
 
 /// What the page shows of one task, apart from its summary.
-#[derive(Serialize)]
-struct TaskPart<'a> {
-    figures: Vec<Shown<'a>>,
-    /// The names of its parts.
-    parts: Vec<&'static str>,
-    /// The schemes that are highest.
-    leaders: Vec<&'a str>,
-    /// The steps of a training, in words.
-    steps: String,
-    /// Whether a sequence has several answers that are correct or not.
-    has_exact: bool,
-    /// What the scores are measured in, and the direction that is better if it is a loss.
-    measure: String,
-    better: &'static str,
-    /// How a score is normalized, as a formula.
-    normalized: &'static str,
-    /// Whether it is known which score takes no skill.
-    has_floor: bool,
-}
-
-/// A trial without a score.
-#[derive(Serialize)]
-struct Failure<'a> {
-    task: String,
-    scheme: &'a str,
-    seed: u64,
-    reason: &'a str,
-    /// What that means for the averages.
-    what: &'static str,
-}
-
-fn parts<'a>(summary: &'a Summary, charts: &'a Charts) -> Vec<TaskPart<'a>> {
-    let parts = summary.tasks.iter().zip(&charts.tasks);
-    let part = |(task, figures): (&'a TaskSummary, &'a TaskFigures)| TaskPart {
-        figures: Shown::all(&figures.scores),
-        parts: match task.has(Part::Beyond) {
+fn part(task: &TaskSummary, figures: &TaskFigures) -> Value {
+    let is_loss = task.measure.is_loss();
+    json!({
+        "figures": shown(&figures.scores),
+        // The names of its parts.
+        "parts": match task.has(Part::Beyond) {
             true => task.parts().to_vec(),
             false => vec!["held-out"],
         },
-        leaders: task.leaders(),
-        steps: steps_in_words(task.auto_from, task.steps),
-        has_exact: !task.has_one_answer(),
-        measure: task.measure.name(),
-        better: match task.measure.is_loss() {
-            false => "",
-            true => ", lower is better",
-        },
-        normalized: match task.measure.is_loss() {
-            false => "",
-            true => " (1 \u{2212} value / floor)",
-        },
-        has_floor: task.has_floor(),
-    };
-    parts.map(part).collect()
+        "leaders": task.leaders(),
+        "steps": steps_in_words(task.auto_from, task.steps),
+        // Whether a sequence has several answers that are correct or not.
+        "has_exact": !task.has_one_answer(),
+        "measure": task.measure.name(),
+        "better": if is_loss { ", lower is better" } else { "" },
+        "normalized": if is_loss { " (1 \u{2212} value / floor)" } else { "" },
+        "has_floor": task.has_floor(),
+    })
 }
 
-fn failures<'a>(data: &'a Data<'_>) -> Vec<Failure<'a>> {
-    let failure = |run: &'a Run<'_>| {
-        let failed = run.outcome.err()?;
-        Some(Failure {
-            task: title(run.task, data.origin.own_data()),
-            scheme: run.scheme,
-            seed: run.seed,
-            reason: failed.reason,
-            what: match failed.failed {
-                true => "scores the floor",
-                false => "left out; tried again",
-            },
-        })
-    };
-    data.runs.iter().filter_map(failure).collect()
+/// A trial without a score, and what that means for the averages.
+fn failure(data: &Data<'_>, run: &Run<'_>) -> Option<Value> {
+    let loss = run.outcome.err()?;
+    Some(json!({
+        "task": title(run.task, data.origin.own_data()),
+        "scheme": run.scheme,
+        "seed": run.seed,
+        "reason": loss.reason,
+        "what": if loss.failed { "scores the floor" } else { "left out; tried again" },
+    }))
 }
 
 /// Renders the page.
@@ -201,36 +125,36 @@ pub fn render(
     encodings: &Encodings,
 ) -> Result<String, LabError> {
     let summary = &summary.by_score();
-    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
     let names = summary.part_names();
     let schemes = summary.origin.schemes().iter();
     let schemes: Vec<(&str, String)> = schemes
         .map(|scheme| (scheme.as_str(), Scheme::description(scheme)))
         .collect();
-    let tests = summary.comparisons.iter().filter(|pair| pair.p.is_some());
-    let tests = tests.count();
+    let pairs = || summary.comparisons.iter();
+    let tasks = || summary.tasks.iter();
+    let parts = tasks().zip(&charts.tasks);
     let context = json!({
         "summary": summary,
-        "parts": parts(summary, charts),
-        "comparisons": rows(&summary.comparisons, names),
+        "parts": parts.map(|(task, figures)| part(task, figures)).collect::<Vec<_>>(),
+        "comparisons": pairs().map(|pair| row(pair, names)).collect::<Vec<_>>(),
         "leaders": summary.leaders(),
         "file": summary.origin.own_data().map(file_title),
         "resolutions": summary.resolutions(),
-        "two_parts": two_parts,
-        "failures": failures(data),
+        "two_parts": summary.has_two_parts(),
+        "failures": data.runs.iter().filter_map(|run| failure(data, run)).collect::<Vec<_>>(),
         "schemes": schemes,
         "evidence": EVIDENCE,
-        "overview": Shown::all(&charts.overview),
-        "study_charts": Shown::all(&charts.study),
-        "cost_charts": Shown::all(&charts.costs),
-        "losses": Shown::all(charts.tasks.iter().flat_map(|task| &task.losses)),
-        "figures": Shown::all(&encodings.figures),
+        "overview": shown(&charts.overview),
+        "study_charts": shown(&charts.study),
+        "cost_charts": shown(&charts.costs),
+        "losses": shown(charts.tasks.iter().flat_map(|task| &task.losses)),
+        "figures": shown(&encodings.figures),
         "damaged": encodings.damaged,
         // A study names the version that planned it.
         "version": summary.study().map_or(env!("CARGO_PKG_VERSION"), |study| &study.versions.pe_lab),
         "versions": data.versions,
-        "tests": tests,
-        "until_converged": summary.tasks.iter().any(|task| task.auto_from.is_some()),
+        "tests": pairs().filter(|pair| pair.p.is_some()).count(),
+        "until_converged": tasks().any(|task| task.auto_from.is_some()),
         "still_falling": STILL_FALLING * 100.0,
         "token_std": TOKEN_STD,
         "temperature": TEMPERATURE,
@@ -244,16 +168,7 @@ pub fn render(
             "summary": StudyFolder::SUMMARY,
         },
     });
-    let failed = |error: minijinja::Error| LabError::Page {
-        reason: iter::successors(Some(&error as &dyn std::error::Error), |e| e.source())
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(": "),
-    };
-    let mut page = filters::environment();
-    page.add_template("report.html", TEMPLATE).map_err(failed)?;
-    let template = page.get_template("report.html").map_err(failed)?;
-    template.render(filters::value(context)).map_err(failed)
+    template::render("report.html", TEMPLATE, context)
 }
 
 /// Opens the folded parts of the page before it is printed.

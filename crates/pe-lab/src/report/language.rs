@@ -1,64 +1,9 @@
 //! What the report says of a language model beyond its scores inside and beyond the training lengths.
 
-use serde::Serialize;
-
-use super::data::{Data, TaskFacts};
+use super::data::Data;
+use super::summary::{Bits, LanguageRow, LanguageSummary, WrittenText};
 use crate::run::Measures;
-use crate::stats::{Bounds, Interval, intervals, mean};
-
-/// A language model's scores by length, with those of a sliding window, and what the models write.
-#[derive(Clone, Debug, Serialize)]
-pub struct LanguageSummary {
-    /// How many of the last tokens of a window are scored; they are the same at every length.
-    pub scored: usize,
-    /// The tokens from one sliding window to the next.
-    pub stride: usize,
-    /// The tested lengths.
-    pub lengths: Vec<usize>,
-    /// Each scheme, followed by its scalings that are on in the test only.
-    pub rows: Vec<LanguageRow>,
-    /// What the model of each scheme writes, at the first seed with a result.
-    pub written: Vec<WrittenText>,
-}
-
-/// The scores of one scheme, or of one scaling that is on in the test only.
-#[derive(Clone, Debug, Serialize)]
-pub struct LanguageRow {
-    /// The scheme, or the scheme with the scaling.
-    pub name: String,
-    /// The scheme that was trained.
-    pub scheme: String,
-    /// The score at each of the lengths, in their order.
-    pub lengths: Vec<Bits>,
-    /// The score of a sliding window of the training length. Only of what was trained.
-    pub sliding: Option<Bits>,
-}
-
-/// Bits per token over seeds.
-#[derive(Clone, Debug, Serialize)]
-pub struct Bits {
-    /// The mean over seeds.
-    pub bits: f64,
-    /// Its 95 % interval over seeds.
-    pub interval: Option<Interval>,
-    /// 2 to the power of `bits`.
-    pub perplexity: f64,
-    /// The bits of each seed.
-    pub seeds: Vec<f64>,
-}
-
-/// What a model writes.
-#[derive(Clone, Debug, Serialize)]
-pub struct WrittenText {
-    /// The scheme.
-    pub scheme: String,
-    /// The seed.
-    pub seed: u64,
-    /// The beginning, from the held-out part of the text.
-    pub prompt: String,
-    /// How the model goes on.
-    pub text: String,
-}
+use crate::stats::{Bounds, intervals, mean};
 
 impl Bits {
     fn of(seeds: Vec<f64>) -> Option<Self> {
@@ -74,10 +19,10 @@ impl Bits {
 
 impl LanguageSummary {
     /// What is to be said of a task. `None` if no run of it is one of a language model.
-    pub fn of(data: &Data<'_>, task: &TaskFacts, schemes: &[String]) -> Option<Self> {
+    pub fn of(data: &Data<'_>, task: &str) -> Option<Self> {
         let mut found: Option<Self> = None;
-        for scheme in schemes {
-            let runs: Vec<(u64, &Measures)> = data.measured(&task.name, scheme).collect();
+        for scheme in data.origin.schemes() {
+            let runs: Vec<(u64, &Measures)> = data.measured(task, scheme).collect();
             let measured = runs
                 .iter()
                 .find_map(|(seed, of)| Some((*seed, *of, of.language.as_ref()?)));
@@ -165,116 +110,109 @@ pub fn line<'a>(of: &'a Measures, scaled: Option<&str>) -> Option<&'a [crate::le
 
 #[cfg(test)]
 mod tests {
-    use super::super::encodings::Encodings;
-    use super::super::summary::Summary;
     use super::super::synthetic::Synthetic;
-    use super::super::{charts, html, table, verdict};
+    use super::super::{charts, table};
     use crate::learn::{LanguageScores, LengthScore, PositionScore, Scaled, Sliding, Written};
     use crate::task::Score;
+
+    /// The scores at two lengths of a model that needs so many bits.
+    fn scores(inside: f64, beyond: f64) -> Vec<LengthScore> {
+        let by_position = |length, bits: f64| {
+            let at = |position: usize| PositionScore {
+                position,
+                score: Score::Bits(bits + 1.0 / (position + 1) as f64),
+            };
+            (0..length).map(at).collect()
+        };
+        let at = |(length, bits)| LengthScore {
+            length,
+            inside: length == 64,
+            samples: 256,
+            score: Score::Bits(bits),
+            exact: None,
+            floor: 4.0,
+            by_position: by_position(length, bits),
+            by_depth: Vec::new(),
+            rows: None,
+        };
+        [(64, inside), (512, beyond)].map(at).to_vec()
+    }
 
     /// Two schemes and two seeds at two lengths: `alibi` keeps its bits, and `rotary` does not.
     fn study() -> Synthetic {
         let mut study = Synthetic::new(&["text"], &["alibi", "rotary"], 2);
-        let scores = |inside: f64, beyond: f64| -> Vec<LengthScore> {
-            [(64, inside), (512, beyond)]
-                .map(|(length, bits)| LengthScore {
-                    length,
-                    inside: length == 64,
-                    samples: 256,
-                    score: Score::Bits(bits),
-                    exact: None,
-                    floor: 4.0,
-                    by_position: (0..length)
-                        .map(|position| PositionScore {
-                            position,
-                            score: Score::Bits(bits + 1.0 / (position + 1) as f64),
-                        })
-                        .collect(),
-                    by_depth: Vec::new(),
-                    rows: None,
-                })
-                .to_vec()
-        };
-        for (scheme, bits) in [("alibi", [2.0, 2.0]), ("rotary", [2.0, 5.0])] {
-            for seed in [1, 2] {
-                study = study.score("text", scheme, seed, &[(64, 0.5), (512, 0.5)]);
-                let mut measures = study.measures("text", scheme, seed).clone();
-                let more = 0.02 * seed as f64;
-                measures.scores = scores(bits[0] + more, bits[1] + more);
-                let scaled = Scaled {
-                    name: "rotary + yarn (test only)".into(),
-                    scores: scores(2.2 + more, 2.6 + more),
-                };
-                measures.language = Some(LanguageScores {
-                    scored: 32,
-                    sliding: Sliding {
-                        stride: 8,
-                        score: Score::Bits(1.9),
-                    },
-                    scaled: Vec::from_iter((scheme == "rotary").then_some(scaled)),
-                    written: Written {
-                        prompt: "It is a truth".into(),
-                        text: format!(" <{scheme}> {seed}"),
-                    },
-                });
-                study = study.replace("text", scheme, seed, measures);
-            }
+        for (scheme, seed) in [("alibi", 1), ("alibi", 2), ("rotary", 1), ("rotary", 2)] {
+            study = study.score("text", scheme, seed, &[]);
         }
-        study
+        study.change(|scheme, seed, measures| {
+            let more = 0.02 * seed as f64;
+            let beyond = if scheme == "alibi" { 2.0 } else { 5.0 };
+            measures.scores = scores(2.0 + more, beyond + more);
+            let scaled = (scheme == "rotary").then(|| Scaled {
+                name: "rotary + yarn (test only)".into(),
+                scores: scores(2.2 + more, 2.6 + more),
+            });
+            measures.language = Some(LanguageScores {
+                scored: 32,
+                sliding: Sliding {
+                    stride: 8,
+                    score: Score::Bits(1.9),
+                },
+                scaled: Vec::from_iter(scaled),
+                written: Written {
+                    prompt: "It is a truth".into(),
+                    text: format!(" <{scheme}> {seed}"),
+                },
+            });
+        })
     }
 
     #[test]
     fn a_language_model_has_rows_of_its_own_also_for_what_is_on_in_the_test_only() {
-        let study = study();
-        let data = study.data();
-        let summary = verdict::judged(Summary::of(&data));
+        let summary = study().judged();
         let task = &summary.tasks[0];
         let language = task.language.as_ref().unwrap();
         let names: Vec<&str> = language.rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["alibi", "rotary", "rotary + yarn (test only)"]);
         assert_eq!(language.lengths, [64, 512]);
         let yarn = &language.rows[2];
-        assert!((yarn.lengths[1].bits - 2.63).abs() < 1e-9);
-        assert!((yarn.lengths[1].perplexity - 2.63_f64.exp2()).abs() < 1e-9);
-        assert!(yarn.lengths[1].interval.is_some() && yarn.sliding.is_none());
-        assert!((language.rows[0].sliding.as_ref().unwrap().bits - 1.9).abs() < 1e-9);
-        assert_eq!(language.written[1].text, " <rotary> 1");
-        // The skill is 1 - bits / floor, and higher is better.
         let skill = |scheme: usize| task.schemes[scheme].beyond.as_ref().unwrap().normalized;
-        assert!((skill(0) - (1.0 - 2.03 / 4.0)).abs() < 1e-9);
+        for (number, expected) in [
+            (yarn.lengths[1].bits, 2.63),
+            (yarn.lengths[1].perplexity, 2.63_f64.exp2()),
+            (language.rows[0].sliding.as_ref().unwrap().bits, 1.9),
+            // The skill is 1 - bits / floor, and higher is better.
+            (skill(0), 1.0 - 2.03 / 4.0),
+        ] {
+            assert!((number - expected).abs() < 1e-9, "{number}: {expected}");
+        }
+        assert!(yarn.lengths[1].interval.is_some() && yarn.sliding.is_none());
+        assert_eq!(language.written[1].text, " <rotary> 1");
         assert!(skill(1) < 0.0);
-        let said = summary.verdict.join("\n");
-        assert!(said.contains("Beyond: alibi is"), "{said}");
-        let text = table::render(&summary);
+        let text = summary.verdict.join("\n") + &table::render(&summary);
         for said in [
+            "Beyond: alibi is",
             "scores: bits per character (lower is better)",
             "2.630 (6.19)",
             "1 for no bit needed",
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
+        let table = table::render(&summary);
         assert!(
-            !text.contains("accuracy") && !text.contains("correct"),
-            "{text}"
+            !table.contains("accuracy") && !table.contains("correct"),
+            "{table}"
         );
     }
 
     #[test]
     fn the_page_shows_bits_perplexity_and_what_is_written() {
         let study = study();
-        let data = study.data();
-        let summary = verdict::judged(Summary::of(&data));
-        let language = summary.tasks[0].language.as_ref();
-        let figures = charts::of_task(&data, &data.tasks[0], language).unwrap();
+        let figures = charts::of_task(&study.data(), &study.judged().tasks[0]).unwrap();
         let names: Vec<&str> = figures.scores.iter().map(|of| of.name.as_str()).collect();
         assert_eq!(
-            names,
-            [
-                "language-text",
-                "scaling-text",
-                "position-text",
-                "bars-text"
-            ]
+            names.join(" "),
+            "language-text scaling-text position-text bars-text"
         );
         let [by_length, scalings, ..] = &figures.scores[..] else {
             panic!("four figures")
@@ -283,8 +221,7 @@ mod tests {
         assert!(scalings.svg.contains("rotary: length of the window"));
         assert_eq!(scalings.svg.matches("+ yarn (test only)").count(), 1);
         assert!(!by_length.svg.contains("yarn") && by_length.svg.contains("512 (8×)"));
-        let charts = html::Charts::draw(&data, &summary).unwrap();
-        let page = html::render(&data, &summary, &charts, &Encodings::default()).unwrap();
+        let page = study.page(Vec::new());
         for said in [
             "Bits per character, inside",
             "mean bits per character, lower is better, and that of each seed",

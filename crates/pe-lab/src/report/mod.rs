@@ -6,7 +6,7 @@
 //! | `data` | the results of a study, laid out by task, scheme and seed |
 //! | `comparison` | two schemes compared, by name |
 //! | `summary/` | every number of the report |
-//! | `language` | the numbers of language models, and what they write |
+//! | `language` | what is measured of language models, and what they write |
 //! | `costs` | what the schemes cost, and which of them nothing beats for less |
 //! | `answer`, `sentences` | the answer, as values and in plain words |
 //! | `verdict/`, `trainings` | the sentences about the numbers |
@@ -16,7 +16,7 @@
 //! | `columns` | tables and sentences that fit into a terminal |
 //! | `files` | the report as CSV and JSON |
 //! | `charts/`, `encodings` | the figures |
-//! | `html` | the report as one page |
+//! | `html`, `template` | the report as one page |
 //! | `paper/` | the report for a paper |
 //! | `beside` | several studies beside each other |
 
@@ -41,6 +41,7 @@ mod summary;
 #[cfg(test)]
 mod synthetic;
 mod table;
+mod template;
 #[cfg(test)]
 mod tests;
 mod trainings;
@@ -54,11 +55,10 @@ pub use beside::Beside;
 pub use comparison::{Comparison, Headline, Part, Reason};
 pub use costs::{CostRow, CostSummary, Front, FrontPoint};
 pub use figure::Figure;
-pub use language::{Bits, LanguageRow, LanguageSummary, WrittenText};
 pub use results::{Results, ResultsFile};
 pub use summary::{
-    Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, StepsTaken, Summary,
-    TaskSummary,
+    Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall, SchemeSummary, SeedMean,
+    SeedScore, StepsTaken, Summary, TaskSummary, WrittenText,
 };
 
 use data::Data;
@@ -126,17 +126,10 @@ impl<'a> Report<'a> {
         outcomes: &Outcomes,
         folder: &StudyFolder,
     ) -> Result<Vec<Entry>, LabError> {
-        let inside = self
-            .summary
-            .headlines
-            .iter()
-            .find(|of| of.part == Part::Inside);
+        let mut headlines = self.summary.headlines.iter();
+        let inside = headlines.find(|of| of.part == Part::Inside);
         let leader = inside.and_then(|headline| headline.order.first());
-        let overall = self
-            .summary
-            .schemes
-            .iter()
-            .find(|of| Some(&of.scheme) == leader);
+        let overall = leader.and_then(|leader| self.summary.scheme(leader));
         let score = overall.and_then(|of| of.part(Part::Inside));
         let winner = overall
             .zip(score)

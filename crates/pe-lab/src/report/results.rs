@@ -9,7 +9,7 @@ use crate::data::{digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
 use crate::learn::LengthScore;
-use crate::run::{Measures, Timing};
+use crate::run::Measures;
 use crate::task::Score;
 
 /// The columns that a table has to have.
@@ -349,7 +349,7 @@ fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
                 task: line.task,
                 scheme: line.scheme,
                 seed: line.seed,
-                measures: unmeasured(),
+                measures: Measures::default(),
             });
         }
         all[at].measures.scores.push(LengthScore {
@@ -370,25 +370,6 @@ fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
             .sort_by_key(|score| (score.length, !score.inside));
     }
     all
-}
-
-/// Measures of which only the scores are known.
-fn unmeasured() -> Measures {
-    Measures {
-        scores: Vec::new(),
-        parameters: 0,
-        position_parameters: 0,
-        curve: Vec::new(),
-        held_out: Vec::new(),
-        language: None,
-        predicted: Vec::new(),
-        timing: Timing {
-            ms_per_step: 0.0,
-            tokens_per_second: 0.0,
-            threads: None,
-            machine: None,
-        },
-    }
 }
 
 #[cfg(test)]
@@ -415,65 +396,42 @@ mod tests {
         assert_eq!(said[1], "not read: the columns note");
     }
 
+    /// Tables with `;` between their lines, each with the line that is named and what is said of it.
+    const WRONG: &str = "\
+        scheme,task,seed,score;a,x,1,0.5;a,x,1.5,0.5 => line 3: => the seed is `1.5`
+        scheme,task,seed,score;a,x,-1,0.5 => line 2: => the seed is `-1`
+        scheme,task,seed,score;a,x,1,87.3 => line 2: => the score is `87.3`, above 1
+        scheme,task,seed,score;a,x,1,nan => line 2: => the score is `nan`
+        scheme,task,seed,score;a,x,1,inf => line 2: => the score is `inf`
+        scheme,task,seed,score;a,x,1, => line 2: => the score is empty
+        scheme,task,seed,score;a,x,1,good => line 2: => the score is `good`
+        scheme,task,seed,score;,x,1,0.5 => line 2: => the scheme is empty
+        scheme,task,seed,score;a,,1,0.5 => line 2: => the task is empty
+        scheme,task,seed,score;a,x,1 => line: 2 => fields
+        scheme,task,seed,score;a,x,1,0.5;;a,x,1,0.5 => line 4: => has a score on line 2 already
+        scheme,task,seed,score; =>  => no row below the names
+        scheme,task,seed,score,length,part;a,x,1,0.5,0,inside => line 2: => the length is `0`
+        scheme,task,seed,score,length,part;a,x,1,0.5,10,middle => line 2: => the part is `middle`
+        scheme,task,seed,score,length,part;a,x,1,0.5,10, => line 2: => the part is ``
+        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,,inside => line 3: => as that on line 2, have none
+        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond => line 3: => on another, line 2
+        scheme,tasks,seed,score;a,x,1,0.5 => line 1 => no column `task`, but `scheme, tasks, seed, score`;
+        ; =>  => no column `scheme`";
+
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
-        let check = |header: &str, rows: &str, line: &str, said: &str| {
-            let error = read(&format!("{header}\n{rows}")).unwrap_err();
+        let many: String = (0..201).map(|n| format!(";s{n},x,1,0.5")).collect();
+        let many = format!("scheme,task,seed,score{many} => 201 schemes => at most 200 are judged");
+        for row in WRONG.lines().chain([&many[..]]) {
+            let parts: Vec<&str> = row.trim_start().split(" => ").collect();
+            let [table, line, said] = parts[..] else {
+                panic!("{row}")
+            };
+            let error = read(&table.replace(';', "\n")).unwrap_err();
             assert!(
                 error.contains(line) && error.contains(said),
-                "{rows}: {error}"
+                "{row}: {error}"
             );
-        };
-        for (rows, line, said) in [
-            ("a,x,1,0.5\na,x,1.5,0.5\n", "line 3: ", "the seed is `1.5`"),
-            ("a,x,-1,0.5\n", "line 2: ", "the seed is `-1`"),
-            ("a,x,1,87.3\n", "line 2: ", "the score is `87.3`, above 1"),
-            ("a,x,1,nan\n", "line 2: ", "the score is `nan`"),
-            ("a,x,1,inf\n", "line 2: ", "the score is `inf`"),
-            ("a,x,1,\n", "line 2: ", "the score is empty"),
-            ("a,x,1,good\n", "line 2: ", "the score is `good`"),
-            (",x,1,0.5\n", "line 2: ", "the scheme is empty"),
-            ("a,,1,0.5\n", "line 2: ", "the task is empty"),
-            ("a,x,1\n", "line: 2", "fields"),
-            (
-                "a,x,1,0.5\n\na,x,1,0.5\n",
-                "line 4: ",
-                "has a score on line 2 already",
-            ),
-            ("", "", "no row below the names"),
-        ] {
-            check("scheme,task,seed,score", rows, line, said);
         }
-        for (rows, line, said) in [
-            ("a,x,1,0.5,0,inside\n", "line 2: ", "the length is `0`"),
-            ("a,x,1,0.5,10,middle\n", "line 2: ", "the part is `middle`"),
-            ("a,x,1,0.5,10,\n", "line 2: ", "the part is ``"),
-            (
-                "a,x,1,0.5,10,inside\nb,x,1,0.5,,inside\n",
-                "line 3: ",
-                "as that on line 2, have none",
-            ),
-            (
-                "a,x,1,0.5,10,inside\nb,x,1,0.5,10,beyond\n",
-                "line 3: ",
-                "on another, line 2",
-            ),
-        ] {
-            check("scheme,task,seed,score,length,part", rows, line, said);
-        }
-        check(
-            "scheme,tasks,seed,score",
-            "a,x,1,0.5\n",
-            "line 1",
-            "no column `task`, but `scheme, tasks, seed, score`;",
-        );
-        check("", "", "", "no column `scheme`");
-        let many: String = (0..201).map(|n| format!("s{n},x,1,0.5\n")).collect();
-        check(
-            "scheme,task,seed,score",
-            &many,
-            "201 schemes",
-            "at most 200 are judged",
-        );
     }
 }

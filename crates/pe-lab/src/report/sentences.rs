@@ -1,37 +1,25 @@
 //! The answer of a study in words that need no statistics.
 
-use super::answer::{Achieved, Answer, Need, Positions, Standing, Top};
+use super::answer::{Achieved, Answer, Need, Positions, Top};
 use super::comparison::{Part, Reason};
 use super::number::fixed;
+use super::summary::Summary;
 use super::words::{capitalized, is_control, list, number, spoken};
 
-/// What the sentences are about.
-#[derive(Clone, Copy)]
-pub struct About {
-    /// Whether there are tests beyond what was trained on.
-    pub two_parts: bool,
-    /// Whether these are of images of other resolutions.
-    pub resolutions: bool,
-    /// Whether the trainings were run here. Of others nothing is known but their scores.
-    pub ran_here: bool,
-}
-
-impl About {
-    /// Where a part was tested.
-    fn place(self, part: Part) -> &'static str {
-        match (part, self.two_parts, self.resolutions) {
-            (_, false, _) if !self.ran_here => "by these scores",
-            (_, false, _) => "on data that was held out",
-            (Part::Inside, true, false) => "at the lengths of the training",
-            (Part::Beyond, true, false) => "at lengths beyond the training",
-            (Part::Inside, true, true) => "at the resolution of the training",
-            (Part::Beyond, true, true) => "at other resolutions",
-        }
+/// Where a part was tested.
+fn place(summary: &Summary, part: Part) -> &'static str {
+    match (part, summary.has_two_parts(), summary.resolutions()) {
+        (_, false, _) if summary.study().is_none() => "by these scores",
+        (_, false, _) => "on data that was held out",
+        (Part::Inside, true, false) => "at the lengths of the training",
+        (Part::Beyond, true, false) => "at lengths beyond the training",
+        (Part::Inside, true, true) => "at the resolution of the training",
+        (Part::Beyond, true, true) => "at other resolutions",
     }
 }
 
 /// The answer, in one to three sentences.
-pub fn answer(answer: &Answer, about: About) -> String {
+pub fn answer(answer: &Answer, about: &Summary) -> String {
     match answer {
         Answer::NoScore => "No trial has a score, so nothing can be said.".into(),
         Answer::NotCompared => {
@@ -62,9 +50,9 @@ pub fn answer(answer: &Answer, about: About) -> String {
             format!(
                 "{seeds} nothing, whatever the scores: at least {fewest} are needed, and {enough} show a clear difference where runs are \
                  alike{}.{so_far}",
-                match about.ran_here {
-                    true => format!(" (--seeds {enough})"),
-                    false => String::new(),
+                match about.study() {
+                    Some(_) => format!(" (--seeds {enough})"),
+                    None => String::new(),
                 }
             )
         }
@@ -74,13 +62,16 @@ pub fn answer(answer: &Answer, about: About) -> String {
             ranks_speed,
         } => {
             let mut said: Vec<String> = positions.iter().map(of_positions).collect();
-            let parts: Vec<String> = match &parts[..] {
-                [one, other] if one.top == other.top && about.two_parts => {
-                    vec![capitalized(&everywhere(one, about))]
+            match &parts[..] {
+                [one, other] if one.top == other.top && about.has_two_parts() => {
+                    let [here, there] = Part::ALL.map(|part| place(about, part));
+                    let everywhere = format!("{here} and {}", there.replace("at lengths ", ""));
+                    said.push(capitalized(&top(&one.top, &everywhere)));
                 }
-                parts => parts.iter().map(|part| capitalized(&standing(part, about))).collect(),
-            };
-            said.extend(parts);
+                parts => {
+                    said.extend(parts.iter().map(|of| capitalized(&top(&of.top, place(about, of.part)))));
+                }
+            }
             if *ranks_speed {
                 said.push(
                     "Many trainings were still improving when they ended, so this tells which schemes learn fast.".into(),
@@ -127,19 +118,6 @@ fn of_positions(positions: &Positions) -> String {
             scores("gets")
         ),
     }
-}
-
-/// Two parts in which the same is found.
-fn everywhere(standing: &Standing, about: About) -> String {
-    let [here, there] = [Part::Inside, Part::Beyond].map(|part| about.place(part));
-    top(
-        &standing.top,
-        &format!("{here} and {}", there.replace("at lengths ", "")),
-    )
-}
-
-fn standing(standing: &Standing, about: About) -> String {
-    top(&standing.top, about.place(standing.part))
 }
 
 fn top(top: &Top, place: &str) -> String {

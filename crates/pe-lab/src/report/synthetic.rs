@@ -1,8 +1,11 @@
 //! Studies with invented results, for the tests of the report.
 
-use std::fmt::Write;
-
 use super::data::{Data, Loss, Run};
+use super::encodings::Encodings;
+use super::figure::Figure;
+use super::html::{self, Charts};
+use super::summary::Summary;
+use super::verdict::judged;
 use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
 use crate::learn::{Cost, CurvePoint, LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
@@ -92,19 +95,45 @@ impl Synthetic {
         self
     }
 
-    /// The measures of a run.
-    pub fn measures(&self, task: &str, scheme: &str, seed: u64) -> &Measures {
-        let mut runs = self.runs.iter();
-        let run = runs.find(|run| (run.0.as_str(), run.1.as_str(), run.2) == (task, scheme, seed));
-        run.unwrap().3.as_ref().unwrap()
+    /// A study of one task: the normalized scores of each scheme inside the training lengths, one for each seed.
+    pub fn of_scores(task: &str, schemes: &[(&str, &[f64])]) -> Self {
+        let names: Vec<&str> = schemes.iter().map(|of| of.0).collect();
+        let mut study = Self::new(&[task], &names, schemes[0].1.len() as u64);
+        for (scheme, scores) in schemes {
+            for (seed, normalized) in (1..).zip(*scores) {
+                study = study.score(task, scheme, seed, &[(10, 0.25 + 0.75 * normalized)]);
+            }
+        }
+        study
     }
 
-    /// The study with other measures of a run.
-    pub fn replace(mut self, task: &str, scheme: &str, seed: u64, measures: Measures) -> Self {
+    /// The measures of a run, to be changed.
+    pub fn measures(&mut self, task: &str, scheme: &str, seed: u64) -> &mut Measures {
         let mut runs = self.runs.iter_mut();
         let run = runs.find(|run| (run.0.as_str(), run.1.as_str(), run.2) == (task, scheme, seed));
-        run.unwrap().3 = Ok(measures);
+        run.unwrap().3.as_mut().unwrap()
+    }
+
+    /// Changes the measures of every run, which come with its scheme and its seed.
+    pub fn change(mut self, mut change: impl FnMut(&str, u64, &mut Measures)) -> Self {
+        for (_, scheme, seed, measures) in &mut self.runs {
+            change(scheme, *seed, measures.as_mut().unwrap());
+        }
         self
+    }
+
+    /// The numbers of the study with its verdict.
+    pub fn judged(&self) -> Summary {
+        judged(Summary::of(&self.data()))
+    }
+
+    /// Its page, with these pictures of encodings.
+    pub fn page(&self, figures: Vec<Figure>) -> String {
+        let encodings = Encodings {
+            figures,
+            damaged: Vec::new(),
+        };
+        page(&self.data(), &self.judged(), &encodings)
     }
 
     pub fn fail(mut self, task: &str, scheme: &str, seed: u64, reason: &str) -> Self {
@@ -136,74 +165,49 @@ impl Synthetic {
 
     /// Nine tasks and ten schemes, with a failed trial: a report of full size.
     pub fn large(seeds: u64) -> Self {
-        let tasks = [
-            "digits",
-            "reverse",
-            "bucket_sort",
-            "first_eq_last",
-            "shift3",
-            "prev_occurrence",
-            "posmod4",
-            "majority",
-            "missing_duplicate",
-        ];
-        let schemes = [
-            "none",
-            "sinusoidal",
-            "learned",
-            "rotary",
-            "alibi",
-            "t5",
-            "kerple",
-            "fire",
-            "randomized",
-            "xpos",
-        ];
+        let tasks = "digits reverse bucket_sort first_eq_last shift3 prev_occurrence posmod4 majority missing_duplicate";
+        let tasks: Vec<&str> = tasks.split(' ').collect();
+        let schemes = "none sinusoidal learned rotary alibi t5 kerple fire randomized xpos";
+        let schemes: Vec<&str> = schemes.split(' ').collect();
         let mut study = Self::new(&tasks, &schemes, seeds);
         for (t, task) in tasks.iter().enumerate() {
             for (s, scheme) in schemes.iter().enumerate() {
                 for seed in 1..=seeds {
-                    let mut name = String::new();
-                    let _ = write!(name, "large-{t}-{s}");
-                    let mut rng = generator(&name, seed, 0);
+                    let mut rng = generator(&format!("large-{t}-{s}"), seed, 0);
                     if (t, s, seed) == (4, 7, 2) {
-                        study = study.fail(
-                            task,
-                            scheme,
-                            seed,
-                            "the loss is no longer a number at step 812",
-                        );
+                        let reason = "the loss is no longer a number at step 812";
+                        study = study.fail(task, scheme, seed, reason);
                         continue;
                     }
-                    let skill = if s == 0 {
-                        0.05
-                    } else {
-                        0.6 + 0.04 * ((s * 7 + t) % 10) as f64
+                    let skill = match s {
+                        0 => 0.05,
+                        _ => 0.6 + 0.04 * ((s * 7 + t) % 10) as f64,
                     };
                     let lengths: &[usize] = match *task {
                         "digits" => &[64],
                         _ => &[10, 20, 21, 25, 30, 40, 60, 80],
                     };
-                    let at: Vec<(usize, f64)> = lengths
-                        .iter()
-                        .map(|n| {
-                            let reach = if s % 3 == 0 { 60.0 } else { 15.0 };
-                            let carried = (-(n.saturating_sub(20) as f64) / reach).exp();
-                            let floor = if *n <= 20 { 0.25 } else { 0.2 };
-                            let noise = 0.03 * (rng.random::<f64>() - 0.5);
-                            let fades = if *task == "digits" { 1.0 } else { carried };
-                            (
-                                *n,
-                                (floor + (1.0 - floor) * skill * fades + noise).clamp(0.0, 1.0),
-                            )
-                        })
-                        .collect();
-                    study = study.score(task, scheme, seed, &at);
+                    let at = lengths.iter().map(|n| {
+                        let reach = if s % 3 == 0 { 60.0 } else { 15.0 };
+                        let carried = (-(n.saturating_sub(20) as f64) / reach).exp();
+                        let floor = if *n <= 20 { 0.25 } else { 0.2 };
+                        let noise = 0.03 * (rng.random::<f64>() - 0.5);
+                        let fades = if *task == "digits" { 1.0 } else { carried };
+                        let accuracy: f64 = floor + (1.0 - floor) * skill * fades + noise;
+                        (*n, accuracy.clamp(0.0, 1.0))
+                    });
+                    study = study.score(task, scheme, seed, &at.collect::<Vec<_>>());
                 }
             }
         }
         study
     }
+}
+
+/// The page of a report.
+pub fn page(data: &Data<'_>, summary: &Summary, encodings: &Encodings) -> String {
+    let charts = Charts::draw(data, summary).unwrap();
+    html::render(data, summary, &charts, encodings).unwrap()
 }
 
 /// Costs of the schemes `none` and `rotary`, and of one that no study has.

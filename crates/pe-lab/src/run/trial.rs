@@ -65,7 +65,7 @@ pub enum Outcome {
 }
 
 /// What was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// The scores, by length.
     pub scores: Vec<LengthScore>,
@@ -100,6 +100,18 @@ impl Measures {
         self.curve.last().map_or(0, |point| point.step)
     }
 
+    /// The mean of what `pick` gives at the lengths that belong to a group, where every sequence has the same weight.
+    pub fn mean_of(
+        &self,
+        belongs: impl Fn(&LengthScore) -> bool,
+        pick: impl Fn(&LengthScore) -> f64,
+    ) -> Option<f64> {
+        let of_group = || self.scores.iter().filter(|score| belongs(score));
+        let samples: usize = of_group().map(|score| score.samples).sum();
+        let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
+        (samples > 0).then(|| sum / samples as f64)
+    }
+
     /// Why these cannot be the measures of a trial of this task, for example because the file was edited.
     /// `None` when they can be.
     pub fn damage(&self, task: &dyn Task) -> Option<String> {
@@ -132,7 +144,7 @@ impl Measures {
 }
 
 /// How long a trial took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Milliseconds per training step.
     pub ms_per_step: f64,

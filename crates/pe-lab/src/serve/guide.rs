@@ -1,177 +1,84 @@
 //! The guide: the chapters of `docs/guide` as one page, with live pictures in the place of the drawn ones.
 
-use std::fmt::Write;
 use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 
-/// A chapter: its file, and the live pictures at its end.
-struct Chapter {
-    file: &'static str,
-    text: &'static str,
-    live: &'static [Live],
-}
+use crate::draw::escaped;
 
-/// A live picture: the settings of the explorer, which of its pictures, the settings with a slider, and what it shows.
+/// The chapters: file and text.
+const CHAPTERS: [(&str, &str); 8] = [
+    ("01-why.md", include_str!("../../guide/01-why.md")),
+    ("02-sinusoid.md", include_str!("../../guide/02-sinusoid.md")),
+    (
+        "03-wavelengths.md",
+        include_str!("../../guide/03-wavelengths.md"),
+    ),
+    ("04-shift.md", include_str!("../../guide/04-shift.md")),
+    ("05-sum.md", include_str!("../../guide/05-sum.md")),
+    ("06-rotary.md", include_str!("../../guide/06-rotary.md")),
+    ("07-biases.md", include_str!("../../guide/07-biases.md")),
+    ("08-longer.md", include_str!("../../guide/08-longer.md")),
+];
+
+/// The pictures that are drawn by `pe-lab plot`: file and picture. Where scripts run, live ones take their places.
+const PICTURES: [(&str, &str); 7] = [
+    ("curves.svg", include_str!("../../guide/curves.svg")),
+    ("heatmap.svg", include_str!("../../guide/heatmap.svg")),
+    (
+        "frequencies.svg",
+        include_str!("../../guide/frequencies.svg"),
+    ),
+    ("clocks.svg", include_str!("../../guide/clocks.svg")),
+    ("similarity.svg", include_str!("../../guide/similarity.svg")),
+    ("rotary.svg", include_str!("../../guide/rotary.svg")),
+    ("alibi.svg", include_str!("../../guide/alibi.svg")),
+];
+
+/// A live picture: what a line of `page/live.txt` says.
 struct Live {
-    settings: &'static str,
+    /// The drawn picture whose place it takes, or the chapter at whose end it stands.
+    place: &'static str,
     view: &'static str,
+    settings: &'static str,
     sliders: &'static str,
     about: &'static str,
 }
 
-/// A picture that is drawn by `pe-lab plot`, and the live one that takes its place where scripts run.
-struct Picture {
-    file: &'static str,
-    svg: &'static str,
-    live: Live,
+/// The live pictures of a drawn picture or a chapter.
+fn live(place: &str) -> impl Iterator<Item = Live> {
+    all_live().filter(move |live| live.place == place)
 }
 
-macro_rules! chapter {
-    ($file:literal, $live:expr) => {
-        Chapter {
-            file: $file,
-            text: include_str!(concat!("../../guide/", $file)),
-            live: $live,
+fn all_live() -> impl Iterator<Item = Live> {
+    let lines = include_str!("page/live.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).map(|line| {
+        let mut parts = line.split(" | ");
+        let mut next = || parts.next().unwrap_or_default();
+        Live {
+            place: next(),
+            view: next(),
+            settings: next(),
+            sliders: next(),
+            about: next(),
         }
-    };
+    })
 }
-
-macro_rules! picture {
-    ($file:literal, $view:literal, $settings:literal, $sliders:literal) => {
-        Picture {
-            file: $file,
-            svg: include_str!(concat!("../../guide/", $file)),
-            live: Live {
-                settings: $settings,
-                view: $view,
-                sliders: $sliders,
-                about: "",
-            },
-        }
-    };
-}
-
-static CHAPTERS: [Chapter; 8] = [
-    chapter!("01-why.md", &[]),
-    chapter!("02-sinusoid.md", &[]),
-    chapter!(
-        "03-wavelengths.md",
-        &[Live {
-            settings: "scheme=sinusoidal&d_model=64&start=900000000&count=64",
-            view: "heatmap",
-            sliders: "start count",
-            about: "The table far away",
-        }]
-    ),
-    chapter!("04-shift.md", &[]),
-    chapter!(
-        "05-sum.md",
-        &[Live {
-            settings: "scheme=sinusoidal&d_model=128&count=50",
-            view: "heatmap",
-            sliders: "count base",
-            about: "Which columns are free over a short input",
-        }]
-    ),
-    chapter!("06-rotary.md", &[]),
-    chapter!(
-        "07-biases.md",
-        &[
-            Live {
-                settings: "scheme=t5&query=200&reach=200&heads=1",
-                view: "distance",
-                sliders: "buckets max_distance seed",
-                about: "T5, with random numbers for trained ones",
-            },
-            Live {
-                settings: "scheme=kerple&query=100&reach=100",
-                view: "distance",
-                sliders: "shape r1 r2",
-                about: "KERPLE",
-            },
-            Live {
-                settings: "scheme=fire&query=600&reach=600&heads=3",
-                view: "distance",
-                sliders: "query c threshold seed",
-                about: "FIRE, with random numbers for trained ones",
-            },
-        ]
-    ),
-    chapter!(
-        "08-longer.md",
-        &[Live {
-            settings: "scheme=rotary&scaling=yarn&query=2000&reach=2000&original=512",
-            view: "frequencies distance",
-            sliders: "scaling factor original reach",
-            about: "A scaling of rotary positions",
-        }]
-    ),
-];
-
-static PICTURES: [Picture; 7] = [
-    picture!(
-        "curves.svg",
-        "curves",
-        "scheme=sinusoidal&d_model=16&count=40",
-        "d_model base count"
-    ),
-    picture!(
-        "heatmap.svg",
-        "heatmap",
-        "scheme=sinusoidal&d_model=64&count=64",
-        "d_model base count layout"
-    ),
-    picture!(
-        "frequencies.svg",
-        "frequencies",
-        "scheme=sinusoidal&d_model=64",
-        "base d_model formula"
-    ),
-    picture!(
-        "clocks.svg",
-        "clocks",
-        "scheme=sinusoidal&d_model=64&count=20",
-        "count start base"
-    ),
-    picture!(
-        "similarity.svg",
-        "similarity",
-        "scheme=sinusoidal&d_model=64&count=200&position=100",
-        "position base d_model"
-    ),
-    picture!(
-        "rotary.svg",
-        "distance",
-        "scheme=rotary",
-        "base d_head vectors seed reach query"
-    ),
-    picture!("alibi.svg", "distance", "scheme=alibi", "heads reach query"),
-];
 
 /// The page.
 pub fn page() -> &'static str {
     static PAGE: LazyLock<String> = LazyLock::new(|| {
         let mut chapters = String::new();
         let mut contents = String::new();
-        for (index, chapter) in CHAPTERS.iter().enumerate() {
+        for (index, (file, text)) in CHAPTERS.iter().enumerate() {
             let number = index + 1;
-            let title = chapter
-                .text
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches("# ");
-            let _ = write!(
-                contents,
-                "<li><a href=\"#chapter-{number}\">{}</a></li>",
-                escaped(title)
-            );
-            let live: String = chapter.live.iter().map(|live| live.html("", "")).collect();
-            let _ = write!(
-                chapters,
-                "<section class=\"chapter\" id=\"chapter-{number}\">{}{live}</section>",
-                rendered(chapter.text)
+            let title = text.lines().next().unwrap_or_default();
+            let title = escaped(title.trim_start_matches("# "));
+            contents += &format!("<li><a href=\"#chapter-{number}\">{title}</a></li>");
+            let live: String = live(file).map(|live| live.html("")).collect();
+            let text = rendered(text);
+            chapters += &format!(
+                "<section class=\"chapter\" id=\"chapter-{number}\">{text}{live}</section>"
             );
         }
         include_str!("page/guide.html")
@@ -184,74 +91,48 @@ pub fn page() -> &'static str {
 /// The drawn picture at this address.
 pub fn picture(path: &str) -> Option<&'static str> {
     let name = path.strip_prefix("/guide/")?;
-    PICTURES
-        .iter()
-        .find(|picture| picture.file == name)
-        .map(|picture| picture.svg)
+    let picture = PICTURES.iter().find(|picture| picture.0 == name)?;
+    Some(picture.1)
 }
 
 impl Live {
-    /// The place of the picture on the page; `drawn` and `alt` are the picture that it takes the place of.
-    fn html(&self, drawn: &str, alt: &str) -> String {
-        let image = match drawn {
+    /// The place of the picture on the page, with the image that it takes the place of.
+    fn html(&self, image: &str) -> String {
+        let about = match self.about {
             "" => String::new(),
-            drawn => format!("<img src=\"/guide/{drawn}\" alt=\"{}\">", escaped(alt)),
+            about => format!("<h3>{}</h3>", escaped(about)),
         };
         format!(
-            "<div class=\"live\" data-settings=\"{}\" data-view=\"{}\" data-sliders=\"{}\">{}{image}</div>",
+            "<div class=\"live\" data-settings=\"{}\" data-view=\"{}\" data-sliders=\"{}\">{about}{image}</div>",
             escaped(self.settings),
             self.view,
             self.sliders,
-            match self.about {
-                "" => String::new(),
-                about => format!("<h3>{}</h3>", escaped(about)),
-            },
         )
     }
 }
 
 /// A chapter as HTML: its links lead to the other chapters on the page, its pictures are live.
 fn rendered(text: &str) -> String {
+    let mut text = text.to_string();
+    for (index, (file, _)) in CHAPTERS.iter().enumerate() {
+        text = text.replace(&format!("]({file})"), &format!("](#chapter-{})", index + 1));
+    }
     let mut events: Vec<Event<'_>> = Vec::new();
     // The picture that is being read, with the words beside it so far.
     let mut open: Option<(String, String)> = None;
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
         match (event, &mut open) {
             (Event::Start(Tag::Image { dest_url, .. }), _) => {
                 open = Some((dest_url.to_string(), String::new()));
             }
             (Event::End(TagEnd::Image), Some((file, alt))) => {
-                let known = PICTURES
-                    .iter()
-                    .find(|picture| picture.file == file.as_str());
-                let html = known
-                    .map(|picture| picture.live.html(file, alt))
-                    .unwrap_or_default();
+                let image = format!("<img src=\"/guide/{file}\" alt=\"{}\">", escaped(alt));
+                let html: String = live(file).map(|live| live.html(&image)).collect();
                 events.push(Event::Html(html.into()));
                 open = None;
             }
             (Event::Text(words), Some((_, alt))) => alt.push_str(&words),
             (_, Some(_)) => {}
-            (
-                Event::Start(Tag::Link {
-                    link_type,
-                    dest_url,
-                    title,
-                    id,
-                }),
-                None,
-            ) => {
-                let dest_url = match chapter_of(&dest_url) {
-                    Some(number) => format!("#chapter-{number}").into(),
-                    None => dest_url,
-                };
-                events.push(Event::Start(Tag::Link {
-                    link_type,
-                    dest_url,
-                    title,
-                    id,
-                }));
-            }
             // The page has a title of its own; that of a chapter comes below it.
             (Event::Start(Tag::Heading { .. }), None) => events.push(Event::Html("<h2>".into())),
             (Event::End(TagEnd::Heading(_)), None) => events.push(Event::Html("</h2>".into())),
@@ -263,21 +144,6 @@ fn rendered(text: &str) -> String {
     page
 }
 
-/// The number of the chapter in a file.
-fn chapter_of(file: &str) -> Option<usize> {
-    CHAPTERS
-        .iter()
-        .position(|chapter| chapter.file == file)
-        .map(|index| index + 1)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,38 +151,27 @@ mod tests {
 
     #[test]
     fn every_live_picture_has_numbers_and_every_link_a_chapter() {
-        let live = CHAPTERS.iter().flat_map(|chapter| chapter.live);
-        let live: Vec<&Live> = live
-            .chain(PICTURES.iter().map(|picture| &picture.live))
-            .collect();
-        assert!(live.len() >= 13);
         let schemes: serde_json::Value = serde_json::from_slice(&explore::schemes()).unwrap();
-        for live in live {
-            explore::numbers(live.settings)
-                .unwrap_or_else(|refusal| panic!("{}: {refusal:?}", live.settings));
-            let name = live.settings.split(['=', '&']).nth(1).unwrap();
+        assert!(all_live().count() >= 13);
+        for live in all_live() {
+            let settings = live.settings;
+            let numbers = explore::numbers(settings);
+            numbers.unwrap_or_else(|refusal| panic!("{settings}: {refusal:?}"));
+            let name = settings.split(['=', '&']).nth(1).unwrap();
             let all = schemes["schemes"].as_array().unwrap();
             let scheme = all.iter().find(|scheme| scheme["name"] == name).unwrap();
-            let known = |slider: &str| {
-                scheme["controls"]
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .any(|control| control["name"] == slider)
-            };
+            let controls = scheme["controls"].as_array().unwrap();
+            let known = |slider: &str| controls.iter().any(|of| of["name"] == slider);
             assert!(live.sliders.split(' ').all(known), "{}", live.sliders);
+            let mut places = CHAPTERS.iter().chain(&PICTURES);
+            assert!(places.any(|place| place.0 == live.place), "{}", live.place);
         }
-        for chapter in &CHAPTERS {
-            let links = chapter
-                .text
-                .split("](")
-                .skip(1)
-                .map(|rest| rest.split(')').next().unwrap());
-            for link in links {
-                let known = link.starts_with("https://")
-                    || chapter_of(link).is_some()
-                    || PICTURES.iter().any(|picture| picture.file == link);
-                assert!(known, "{}: {link}", chapter.file);
+        for (file, text) in CHAPTERS {
+            let links = text.split("](").skip(1);
+            for link in links.map(|rest| rest.split(')').next().unwrap()) {
+                let mut known = CHAPTERS.iter().chain(&PICTURES);
+                let is_known = link.starts_with("https://") || known.any(|of| of.0 == link);
+                assert!(is_known, "{file}: {link}");
             }
         }
         let page = page();

@@ -279,10 +279,6 @@ fn drain(mut stream: &TcpStream) {
 mod tests {
     use super::*;
 
-    fn status(text: &str) -> u16 {
-        parse(text.as_bytes()).unwrap_err().status
-    }
-
     #[test]
     fn a_request_is_split_and_nothing_in_it_is_decoded() {
         let text =
@@ -300,18 +296,5 @@ mod tests {
         for end in 0..text.len() {
             assert_eq!(parse(&text.as_bytes()[..end]).unwrap(), None, "{end}");
         }
-    }
-
-    #[test]
-    fn what_is_no_plain_request_to_read_is_refused() {
-        assert_eq!(status("POST / HTTP/1.1\r\n\r\n"), 405);
-        assert_eq!(status("\u{1}\u{2}\r\n\r\n"), 400);
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
-        assert_eq!(
-            status(&format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(MAX_TARGET))),
-            414
-        );
-        let many = "X: 1\r\n".repeat(MAX_HEADERS + 1);
-        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{many}\r\n")), 431);
     }
 }

@@ -363,22 +363,10 @@ fn of_measures(measures: &Measures, spec: &TrialSpec) -> Seen {
         .iter()
         .map(|point| (point.step, point.loss));
     Seen {
-        inside: mean(&measures.scores, true),
-        beyond: mean(&measures.scores, false),
+        inside: measures.mean_of(|of| of.inside, LengthScore::normalized),
+        beyond: measures.mean_of(|of| !of.inside, LengthScore::normalized),
         seconds: Some(measures.timing.ms_per_step * run as f64 / 1e3),
         held_out: points.collect(),
         ..Seen::in_state(State::Done, None)
     }
-}
-
-/// The mean normalized score inside the training lengths or beyond, weighted by what was tested at each.
-fn mean(scores: &[LengthScore], inside: bool) -> Option<f64> {
-    let part = scores.iter().filter(|score| score.inside == inside);
-    let (sum, samples) = part.fold((0.0, 0), |(sum, samples), score| {
-        (
-            sum + score.normalized() * score.samples as f64,
-            samples + score.samples,
-        )
-    });
-    (samples > 0).then(|| sum / samples as f64)
 }

@@ -45,14 +45,7 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
 fn study(out: &Path) {
     let (code, _, stderr) = common::ended(
         common::lab()
-            .args([
-                "compare",
-                "--quiet",
-                "--schemes",
-                "none,learned",
-                "--tasks",
-                "reverse,majority",
-            ])
+            .args("compare --quiet --schemes none,learned --tasks reverse,majority".split(' '))
             .args(common::SMALL)
             .args(["--seeds", "2", "--steps", "3", "--out"])
             .arg(out),
@@ -116,33 +109,15 @@ fn hostile_requests_get_a_clear_refusal() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("secret.txt"), "secret").unwrap();
     serving(Some(folder.path()), |port| {
-        for target in [
-            "/../secret.txt",
-            "/%2e%2e/secret.txt",
-            "/..%2fsecret.txt",
-            "/..%5c..%5cetc%5cpasswd",
-            "/secret.txt",
-            "//etc/passwd",
-            "/guide/../secret.txt",
-            "/guide/%2e%2e%2fsecret.txt",
-            "/guide/",
-            "/report/secret.txt",
-            "/style.css/",
-            "/style.css%00",
-            "/./style.css",
-            "/STYLE.CSS",
-            "/api/study/..",
-            "/api",
-            "http://evil.example/",
-            "*",
-        ] {
+        let targets = "/../secret.txt /%2e%2e/secret.txt /..%2fsecret.txt /..%5c..%5cetc%5cpasswd /secret.txt \
+                       //etc/passwd /guide/../secret.txt /guide/%2e%2e%2fsecret.txt /guide/ /report/secret.txt \
+                       /style.css/ /style.css%00 /./style.css /STYLE.CSS /api/study/.. /api http://evil.example/ *";
+        for target in targets.split(' ') {
             let answer = get(port, target);
             assert_eq!(answer.status, 404, "{target}");
             assert!(!answer.text().contains("secret"));
         }
-        for method in [
-            "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get",
-        ] {
+        for method in "POST PUT DELETE PATCH OPTIONS TRACE CONNECT get".split(' ') {
             let answer = ask(port, &format!("{method} /"), "");
             assert_eq!(answer.status, 405, "{method}");
             assert!(answer.head.contains("\r\nAllow: GET, HEAD\r\n"));
@@ -159,33 +134,56 @@ fn hostile_requests_get_a_clear_refusal() {
             400
         );
 
+        let twice = send(port, b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+        assert_eq!(twice.status, 400);
+
         // A page elsewhere, and a name elsewhere that leads here.
-        for headers in [
-            "Origin: http://evil.example\r\n",
-            "Origin: null\r\n",
-            "Sec-Fetch-Site: cross-site\r\n",
+        let own = format!("Origin: http://127.0.0.1:{port}\r\n");
+        let other_port = format!("Origin: http://127.0.0.1:{}\r\n", port - 1);
+        let secure = format!("Origin: https://127.0.0.1:{port}\r\n");
+        for (headers, status) in [
+            ("Origin: http://evil.example\r\n", 403),
+            ("Origin: null\r\n", 403),
+            (&other_port, 403),
+            (&secure, 403),
+            ("Sec-Fetch-Site: cross-site\r\n", 403),
+            (
+                "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n",
+                403,
+            ),
+            ("Sec-Fetch-Site: same-site\r\n", 403),
+            (
+                "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
+                200,
+            ),
+            (
+                "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\n",
+                200,
+            ),
+            (&own, 200),
         ] {
             let answer = ask(port, "GET /api/study", headers);
-            assert_eq!(answer.status, 403, "{headers}");
-            assert!(answer.text().contains("not answered"));
+            assert_eq!(answer.status, status, "{headers}");
+            assert_eq!(answer.text().contains("not answered"), status == 403);
         }
-        let rebound = format!(
-            "GET /api/study HTTP/1.1\r\nHost: evil.example\r\n{}\r\n",
-            served::cookie(port)
-        );
-        let rebound = send(port, rebound.as_bytes());
-        assert_eq!(rebound.status, 421);
-        assert!(rebound.text().contains("evil.example"));
+        for (host, status) in [
+            ("evil.example".to_string(), 421),
+            (format!("evil.example:{port}"), 421),
+            (format!("127.0.0.1:{port}.evil.example"), 421),
+            ("127.0.0.1".into(), 421),
+            ("127.0.0.1:80".into(), 421),
+            (format!("localhost:{port}"), 200),
+        ] {
+            let cookie = served::cookie(port);
+            let request = format!("GET /api/study HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\n");
+            let answer = send(port, request.as_bytes());
+            assert_eq!(answer.status, status, "{host}");
+            assert_eq!(
+                answer.text().contains(&format!("\"{host}\"")),
+                status == 421
+            );
+        }
         assert_eq!(send(port, b"GET / HTTP/1.1\r\n\r\n").status, 421);
-        assert_eq!(
-            ask(
-                port,
-                "GET /",
-                &format!("Origin: http://127.0.0.1:{port}\r\n")
-            )
-            .status,
-            200
-        );
         // And it still answers.
         assert_eq!(get(port, "/").status, 200);
     });
@@ -199,43 +197,31 @@ fn nobody_is_answered_without_the_token_of_the_link() {
         let own = token_of(port);
         let other = format!("{}0", &own[..31]);
         let other = if other == own { "f".repeat(32) } else { other };
-        let pages = [
-            "/",
-            "/study",
-            "/guide",
-            "/style.css",
-            "/explorer.js",
-            "/icon.svg",
-            "/guide/heatmap.svg",
-            "/report",
-            "/api/schemes",
-            "/api/study",
-            "/api/numbers?scheme=rotary",
-            "/no/such/page",
-        ];
-        for page in pages {
+        let pages = "/ /study /guide /style.css /explorer.js /icon.svg /guide/heatmap.svg /report /api/schemes \
+                     /api/study /api/numbers?scheme=rotary /no/such/page";
+        for page in pages.split(' ') {
             let with = |token: &str| match page.contains('?') {
                 true => format!("GET {page}&token={token}"),
                 false => format!("GET {page}?token={token}"),
             };
-            let refused = [
-                ask_without(port, &format!("GET {page}"), ""),
-                ask_without(port, &with(&other), ""),
-                ask_without(port, &with(""), ""),
-                ask_without(port, &with(&own[..31]), ""),
-                ask_without(port, &with(&(own.clone() + "0")), ""),
+            let with_cookie = |cookie: &str| {
                 ask_without(
                     port,
                     &format!("GET {page}"),
-                    &format!("Cookie: pe-lab-{port}={other}\r\n"),
-                ),
-                ask_without(
-                    port,
-                    &format!("GET {page}"),
-                    &format!("Cookie: token={own}\r\n"),
-                ),
+                    &format!("Cookie: {cookie}\r\n"),
+                )
+            };
+            let tokens = [&other, "", &own[..31], &(own.clone() + "0")];
+            let by_query = tokens.map(|token| ask_without(port, &with(token), ""));
+            let cookies = [
+                "a=b".to_string(),
+                format!("pe-lab-{port}={other}"),
+                format!("pe-lab-{port}="),
+                format!("pe-lab-{}={own}", port - 1),
+                format!("token={own}"),
             ];
-            for answer in refused {
+            let by_cookie = cookies.map(|cookie| with_cookie(&cookie));
+            for answer in by_query.into_iter().chain(by_cookie) {
                 assert_eq!(answer.status, 403, "{page}");
                 let said = answer.text();
                 assert!(
@@ -254,8 +240,7 @@ fn nobody_is_answered_without_the_token_of_the_link() {
             let cookie = format!("pe-lab-{port}={own}");
             let set = format!("\r\nSet-Cookie: {cookie}; HttpOnly; SameSite=Strict; Path=/\r\n");
             assert!(answer.head.contains(&set), "{}", answer.head);
-            let again = format!("Cookie: a=b; {cookie}\r\n");
-            let answer = ask_without(port, &format!("GET {page}"), &again);
+            let answer = with_cookie(&format!("a=b; {cookie}"));
             assert_eq!(answer.status, expected, "{page}");
             assert!(!answer.head.contains("Set-Cookie"));
         }

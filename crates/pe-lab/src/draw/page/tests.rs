@@ -9,7 +9,7 @@ fn a_page_has_its_own_size_and_its_images_behind_the_rest() {
         height: 4,
     };
     let svg = page((200, 100), "a < b", &["c".into()], |page| {
-        page.text((50, 50), "in front", 12.0, Words::left())?;
+        page.text((50, 50), "in front", 12.0, Words::LEFT)?;
         page.image(rect, &Image::new(1, &[[1, 2, 3]])?);
         Ok(())
     })

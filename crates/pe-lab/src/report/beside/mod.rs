@@ -320,8 +320,7 @@ fn overall(summaries: &[&Summary], part: Part) -> Table {
             .flat_map(|of| of.schemes.iter().map(|of| &of.scheme)),
     );
     let score = |of: &Summary, scheme: &str| {
-        let mut schemes = of.schemes.iter();
-        let score = schemes.find(|of| of.scheme == scheme)?.part(part)?;
+        let score = of.scheme(scheme)?.part(part)?;
         Some(ScoreOf {
             mean: score.mean,
             interval: score.interval,

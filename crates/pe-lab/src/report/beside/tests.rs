@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::{Beside, Difference};
+use super::{Beside, SchemeRow};
 use crate::report::summary::Summary;
 use crate::report::synthetic::Synthetic;
-use crate::report::verdict;
 
 fn study(tasks: &[&str], schemes: &[&str], longest: usize, accuracy: f64) -> Synthetic {
     let mut study = Synthetic::new(tasks, schemes, 3);
@@ -21,8 +20,7 @@ fn study(tasks: &[&str], schemes: &[&str], longest: usize, accuracy: f64) -> Syn
 }
 
 fn beside(studies: &[(&str, &Synthetic)]) -> Beside {
-    let judged = |study: &Synthetic| verdict::judged(Summary::of(&study.data()));
-    let summaries: Vec<Summary> = studies.iter().map(|of| judged(of.1)).collect();
+    let summaries: Vec<Summary> = studies.iter().map(|of| of.1.judged()).collect();
     let paths: Vec<&Path> = studies.iter().map(|of| Path::new(of.0)).collect();
     Beside::of_summaries(&paths, &summaries.iter().collect::<Vec<_>>())
 }
@@ -38,58 +36,49 @@ fn scores_of_the_same_tests_stand_beside_each_other() {
     assert_eq!(names, ["first", "second"]);
     assert_eq!(beside.studies[0].finished, [12, 12]);
     assert!(beside.not_compared.is_empty(), "{:?}", beside.not_compared);
-    let differences = |field: &str| -> Option<&Difference> {
-        beside.differences.iter().find(|of| of.field == field)
+    let differs = |field: &str| -> Option<String> {
+        let mut all = beside.differences.iter();
+        Some(all.find(|of| of.field == field)?.values.join(" | "))
     };
-    assert_eq!(
-        differences("recipe.learning_rate").unwrap().values,
-        ["0.0015", "0.003"]
-    );
-    assert_eq!(
-        differences("tasks.reverse.steps").unwrap().values,
-        ["1500", "3000"]
-    );
-    assert_eq!(
-        differences("schemes").unwrap().values,
-        ["none, rotary", "rotary, alibi"]
-    );
-    assert!(differences("seeds").is_none() && differences("model.layers").is_none());
+    for (field, values) in [
+        ("recipe.learning_rate", Some("0.0015 | 0.003")),
+        ("tasks.reverse.steps", Some("1500 | 3000")),
+        ("schemes", Some("none, rotary | rotary, alibi")),
+        ("seeds", None),
+        ("model.layers", None),
+    ] {
+        assert_eq!(differs(field).as_deref(), values, "{field}");
+    }
     // Both tasks and their mean, inside and beyond.
-    let titles: Vec<&str> = beside
-        .tables
-        .iter()
-        .map(|table| table.title.as_str())
-        .collect();
     let mean = "The mean over all tasks";
-    assert_eq!(titles, ["reverse", "mine", mean, "reverse", "mine", mean]);
-    let reverse = &beside.tables[0];
-    let schemes: Vec<&str> = reverse.rows.iter().map(|row| row.scheme.as_str()).collect();
-    assert_eq!(schemes, ["none", "rotary", "alibi"]);
-    let has = |row: usize| {
-        reverse.rows[row]
-            .scores
-            .iter()
-            .map(Option::is_some)
-            .collect::<Vec<_>>()
-    };
     assert_eq!(
-        [has(0), has(1), has(2)],
-        [[true, false], [true, true], [false, true]]
+        titles(&beside),
+        ["reverse", "mine", mean, "reverse", "mine", mean]
     );
-    let rotary: Vec<f64> = reverse.rows[1]
-        .scores
-        .iter()
-        .map(|of| of.unwrap().mean)
-        .collect();
-    assert!(
-        (rotary[0] - (0.52 - 0.25) / 0.75).abs() < 1e-9
-            && (rotary[1] - (0.72 - 0.25) / 0.75).abs() < 1e-9
-    );
+    let rows = &beside.tables[0].rows;
+    let has = |row: &SchemeRow| {
+        let scores = row.scores.iter().map(Option::is_some);
+        (row.scheme.clone(), scores.collect::<Vec<_>>())
+    };
+    let expected = [
+        ("none", [true, false]),
+        ("rotary", [true, true]),
+        ("alibi", [false, true]),
+    ];
+    let expected = expected.map(|(scheme, scores)| (scheme.to_string(), scores.to_vec()));
+    assert_eq!(rows.iter().map(has).collect::<Vec<_>>(), expected);
+    for (score, accuracy) in rows[1].scores.iter().zip([0.52, 0.72]) {
+        assert!((score.unwrap().mean - (accuracy - 0.25) / 0.75).abs() < 1e-9);
+    }
     let text = beside.text();
-    assert!(
-        text.contains("No test compares two studies") && text.contains("recipe.learning_rate"),
-        "{text}"
-    );
+    for said in ["No test compares two studies", "recipe.learning_rate"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+fn titles(beside: &Beside) -> Vec<&str> {
+    let tables = beside.tables.iter();
+    tables.map(|table| table.title.as_str()).collect()
 }
 
 #[test]
@@ -97,12 +86,7 @@ fn what_was_not_tested_alike_is_left_out_and_said() {
     let one = study(&["reverse", "mine", "more"], &["none"], 40, 0.5);
     let other = study(&["reverse", "mine", "other"], &["none"], 50, 0.7);
     let beside = beside(&[("x", &one), ("y", &other)]);
-    let titles: Vec<&str> = beside
-        .tables
-        .iter()
-        .map(|table| table.title.as_str())
-        .collect();
-    assert_eq!(titles, ["reverse", "mine"], "inside alone");
+    assert_eq!(titles(&beside), ["reverse", "mine"], "inside alone");
     assert_eq!(
         beside.not_compared,
         [
@@ -114,18 +98,13 @@ fn what_was_not_tested_alike_is_left_out_and_said() {
             "The means over all tasks beyond the training lengths: they are means over different tests.",
         ]
     );
-    let mut newer = study(&["reverse"], &["none"], 40, 0.5);
+    let one = study(&["reverse"], &["none"], 40, 0.5);
+    let mut newer = one.clone();
     newer.spec.versions.numbers += 1;
-    let beside = self::beside(&[
-        ("x", &study(&["reverse"], &["none"], 40, 0.5)),
-        ("y", &newer),
-    ]);
+    let beside = self::beside(&[("x", &one), ("y", &newer)]);
     assert!(beside.tables.is_empty());
-    assert!(
-        beside.not_compared[0].contains("other numbers for the same spec"),
-        "{:?}",
-        beside.not_compared
-    );
+    let why = &beside.not_compared[0];
+    assert!(why.contains("other numbers for the same spec"), "{why}");
 }
 
 #[test]

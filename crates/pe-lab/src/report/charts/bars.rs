@@ -1,15 +1,15 @@
 //! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
-use super::panel::{AXIS, LEFT, RIGHT, WIDTH, draw_floor, figure, floor_key, stem};
+use super::panel::{Rows, WIDTH, floor_key, of_floor, stem};
 use super::scale::{bounds, scale};
 use super::series::{Series, series};
-use crate::draw::{Axis, Chart, Lines, Rect, Side, Stroke, Words, band, line};
+use crate::draw::{Axis, Chart, Stroke, Words, band, line};
 use crate::error::LabError;
 use crate::report::comparison::Part;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
 use crate::report::number::fixed;
-use crate::run::Measures;
+use crate::report::summary::TaskSummary;
 
 const ROW: i32 = 40;
 
@@ -24,64 +24,50 @@ fn beside_floor(left: i32, floor: Option<i32>) -> i32 {
     }
 }
 
-/// One number per run, that of the tables: the mean over the sequences of all lengths.
-fn mean(measures: &Measures, inside: bool) -> Vec<(usize, f64)> {
-    let scores = measures.scores.iter();
-    let scores = scores.filter(|score| score.inside == inside);
-    let samples: usize = scores.clone().map(|of| of.samples).sum();
-    let sum: f64 = scores.map(|of| of.score.value() * of.samples as f64).sum();
-    match samples {
-        0 => Vec::new(),
-        _ => vec![(0, sum / samples as f64)],
-    }
-}
-
-pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabError> {
     // A task that is tested only beyond the training lengths has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
-    let all = series(data, task, bounds(&task.measure), |of| mean(of, part == 0));
+    // One number per run, that of the tables: the mean over the sequences of all lengths.
+    let all = series(data, task, bounds(&task.measure), |measures| {
+        let mean = measures.mean_of(|of| of.inside == (part == 0), |of| of.score.value());
+        mean.map(|mean| (0, mean)).into_iter().collect()
+    });
     if all.is_empty() {
         return Ok(None);
     }
     let floor = task.floors[part];
-    let rows = all.len() as i32;
-    let y = Axis::rows(all.iter().map(|series| series.scheme.clone()));
     let where_tested = match task.has_one_length() {
         true => "on held-out data",
         false => Part::ALL[part].in_words(task.resolutions),
     };
-    let x = scale(task, where_tested, &all, 0.12);
+    let rows = Rows {
+        width: WIDTH,
+        row: ROW,
+        x: scale(task, where_tested, &all, 0.12),
+        y: Axis::rows(all.iter().map(|series| series.scheme.clone())),
+    };
     let entries = floor.map(|_| floor_key(format!("floor: {}", task.floor_about)));
-    let entries: Vec<_> = entries.into_iter().collect();
-    figure(
+    rows.figure(
         stem("bars", &task.name),
         format!("{}: {}{}", task.title, task.measure.name(), task.after_steps()),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),
-        rows * ROW + AXIS,
-        &entries,
-        |page, top| {
-            let left = LEFT + y.margin();
-            let rect = Rect {
-                left,
-                top,
-                width: WIDTH - RIGHT - left,
-                height: rows * ROW,
-            };
-            let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Vertical)?;
+        &Vec::from_iter(entries),
+        |page, chart, rect, middles| {
             if let Some(floor) = floor {
-                draw_floor(&mut chart, &[(floor, 0.0), (floor, f64::from(rows))])?;
+                let ends = [(floor, 0.0), (floor, middles.len() as f64)];
+                line(chart, &ends, of_floor())?;
             }
-            let across = |value| x.place(value, (rect.left, rect.left + rect.width));
-            for (series, (middle, _)) in all.iter().zip(&y.ticks) {
+            let across = |value| rows.x.place(value, (rect.left, rect.left + rect.width));
+            for (series, middle) in all.iter().zip(middles) {
                 let Some((_, mean)) = series.mean.first() else {
                     continue;
                 };
-                let end = bar(&mut chart, series, *mean, *middle)?;
+                let end = bar(chart, series, *mean, *middle)?;
                 let left = beside_floor(across(end) + 8, floor.map(across));
-                let up = y.place(*middle, (rect.top + rect.height, rect.top));
-                page.text((left, up), &fixed(*mean, 3), 12.0, Words::middle_left())?;
+                let up = rows.y.place(*middle, (rect.top + rect.height, rect.top));
+                page.text((left, up), &fixed(*mean, 3), 12.0, Words::MIDDLE_LEFT)?;
             }
             Ok(())
         },

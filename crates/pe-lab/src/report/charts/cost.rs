@@ -1,34 +1,23 @@
 //! Score against the time of a training step.
 
-use super::panel::{figure, panel};
-use crate::draw::colour::REFERENCE;
+use super::panel::{figure, floor_key, of_floor, panel};
 use crate::draw::{Axis, Key, Look, Stroke, line, markers};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::costs::{CostSummary, Front};
 use crate::report::figure::Figure;
+use crate::report::summary::Summary;
 
 const HEIGHT: i32 = 300;
 
 /// A chart for each part that has a front.
-pub fn draw(
-    costs: &CostSummary,
-    schemes: &[String],
-    resolutions: bool,
-) -> Result<Vec<Figure>, LabError> {
-    let charts = costs
-        .fronts
-        .iter()
-        .map(|front| chart(costs, front, schemes, front.part.in_words(resolutions)));
-    charts.collect()
+pub fn draw(costs: &CostSummary, summary: &Summary) -> Result<Vec<Figure>, LabError> {
+    let fronts = costs.fronts.iter();
+    fronts.map(|front| chart(costs, front, summary)).collect()
 }
 
-fn chart(
-    costs: &CostSummary,
-    front: &Front,
-    schemes: &[String],
-    place: &str,
-) -> Result<Figure, LabError> {
+fn chart(costs: &CostSummary, front: &Front, summary: &Summary) -> Result<Figure, LabError> {
+    let place = front.part.in_words(summary.resolutions());
     let most = front.points.iter().map(|point| point.step_ms);
     let most = most.fold(0.0, f64::max);
     let scores = front.points.iter().map(|point| point.score);
@@ -37,14 +26,15 @@ fn chart(
     });
     let x = Axis::round("milliseconds per training step", 0.0..most * 1.05, 7);
     let y = Axis::round("mean normalized score", low - 0.03..high + 0.05, 6);
-    let mut legend: Vec<(Key, String)> = Vec::new();
-    for point in &front.points {
-        let look = Look::of(&point.scheme, schemes);
+    let look = |scheme: &str| Look::of(scheme, summary.origin.schemes());
+    let entry = |scheme: &String| {
+        let look = look(scheme);
         let stroke = Stroke::solid(look.colour());
-        legend.push((Key::Line(stroke, Some(look.marker())), point.scheme.clone()));
-    }
-    let dashed = Key::Line(Stroke::dashed(REFERENCE), None);
-    legend.push((dashed, "dashed: nothing scores higher for less".into()));
+        (Key::Line(stroke, Some(look.marker())), scheme.clone())
+    };
+    let entries = front.points.iter().map(|point| entry(&point.scheme));
+    let mut legend: Vec<(Key, String)> = entries.collect();
+    legend.push(floor_key("dashed: nothing scores higher for less"));
     let name = match front.part {
         Part::Inside => "cost-inside",
         Part::Beyond => "cost-beyond",
@@ -73,9 +63,9 @@ fn chart(
         &legend,
         |page, top| {
             let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
-            line(&mut chart, &stairs, Stroke::dashed(REFERENCE))?;
+            line(&mut chart, &stairs, of_floor())?;
             for point in &front.points {
-                let look = Look::of(&point.scheme, schemes);
+                let look = look(&point.scheme);
                 let at = [(point.step_ms, point.score)];
                 markers(&mut chart, &at, (look.marker(), 6), (look.colour(), 1.0))?;
             }

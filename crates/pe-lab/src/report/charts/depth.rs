@@ -1,14 +1,14 @@
 //! Heat maps of depth and length, one for each scheme, of a task that asks for something at a depth.
 
 use super::heat::{SCALE, scale};
-use super::panel::{WIDTH, figure, stem};
-use crate::draw::colour::{ink_on, score};
+use super::panel::{WIDTH, cell, figure, stem};
 use crate::draw::{Page, Rect, Words};
 use crate::error::LabError;
 use crate::learn::DEPTHS;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
-use crate::report::number::fixed;
+use crate::report::summary::TaskSummary;
+use crate::stats::mean;
 
 /// Maps beside each other.
 const COLUMNS: usize = 2;
@@ -32,15 +32,12 @@ struct Map<'a> {
 }
 
 /// Draws the maps; `None` if no result has scores by depth.
-pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabError> {
     let lengths: Vec<usize> = task.lengths.concat();
-    let maps: Vec<Map<'_>> = data
-        .origin
-        .schemes()
-        .iter()
-        .map(|scheme| map(data, task, scheme, &lengths))
-        .filter(|map| map.columns.iter().flatten().any(Option::is_some))
-        .collect();
+    let schemes = data.origin.schemes().iter();
+    let maps = schemes.map(|scheme| map(data, task, scheme, &lengths));
+    let is_drawn = |map: &Map<'_>| map.columns.iter().flatten().any(Option::is_some);
+    let maps: Vec<Map<'_>> = maps.filter(is_drawn).collect();
     if maps.is_empty() {
         return Ok(None);
     }
@@ -71,7 +68,7 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
 }
 
 /// The means over the seeds of a scheme.
-fn map<'a>(data: &Data<'_>, task: &TaskFacts, scheme: &'a str, lengths: &[usize]) -> Map<'a> {
+fn map<'a>(data: &Data<'_>, task: &TaskSummary, scheme: &'a str, lengths: &[usize]) -> Map<'a> {
     let of_cell = |length: usize, depth: usize| {
         let scores = data.measured(&task.name, scheme);
         let cells = scores.filter_map(|(_, measures)| {
@@ -79,9 +76,7 @@ fn map<'a>(data: &Data<'_>, task: &TaskFacts, scheme: &'a str, lengths: &[usize]
             let cell = score.by_depth.iter().find(|cell| cell.fifth == depth)?;
             Some(cell.score.over(score.floor))
         });
-        let cells: Vec<f64> = cells.collect();
-        let mean = cells.iter().sum::<f64>() / cells.len() as f64;
-        (!cells.is_empty()).then_some(mean)
+        mean(cells)
     };
     let column = |length: &usize| std::array::from_fn(|depth| of_cell(*length, depth));
     Map {
@@ -100,7 +95,7 @@ fn panel(
     let cells = left + LEFT;
     let width = (PANEL - LEFT - RIGHT - GAP) / lengths.len().max(1) as i32;
     let middle = cells + (PANEL - LEFT - RIGHT) / 2;
-    page.text((middle, top + TITLE - 5), map.scheme, 12.0, Words::above())?;
+    page.text((middle, top + TITLE - 5), map.scheme, 12.0, Words::ABOVE)?;
     let first = top + TITLE;
     for (at, name) in [
         (0, "beginning"),
@@ -108,37 +103,25 @@ fn panel(
         (DEPTHS - 1, "end"),
     ] {
         let y = first + at as i32 * ROW + ROW / 2;
-        page.text((cells - 5, y), name, SIZE, Words::middle_right())?;
+        page.text((cells - 5, y), name, SIZE, Words::MIDDLE_RIGHT)?;
     }
     for (nth, (length, column)) in lengths.iter().zip(&map.columns).enumerate() {
         let x = cells + nth as i32 * width + if nth >= inside { GAP } else { 0 };
         for (depth, normalized) in column.iter().enumerate() {
-            let cell = Rect {
+            let rect = Rect {
                 left: x,
                 top: first + depth as i32 * ROW,
                 width: width - 1,
                 height: ROW - 1,
             };
-            let Some(normalized) = normalized else {
-                page.outline(cell)?;
-                continue;
-            };
-            let colour = score(*normalized);
-            page.fill(cell, colour)?;
-            let at = (x + width / 2, cell.top + ROW / 2);
-            let words = Words::centered().in_colour(ink_on(colour));
-            page.text(at, &fixed(*normalized, 1), SIZE, words)?;
+            cell(page, rect, *normalized, (1, SIZE))?;
         }
         let below = first + DEPTHS as i32 * ROW + 3;
-        page.text(
-            (x + width / 2, below),
-            &length.to_string(),
-            SIZE,
-            Words::below(),
-        )?;
+        let at = (x + width / 2, below);
+        page.text(at, &length.to_string(), SIZE, Words::BELOW)?;
     }
     let below = first + DEPTHS as i32 * ROW + 17;
-    page.text((middle, below), "length (tokens)", SIZE, Words::below())
+    page.text((middle, below), "length (tokens)", SIZE, Words::BELOW)
 }
 
 #[cfg(test)]
@@ -153,25 +136,21 @@ mod tests {
         for scheme in ["rotary", "none", "t5"] {
             for seed in [1, 2] {
                 study = study.score("passkey", scheme, seed, &[(20, 0.85), (40, 0.5)]);
-                let mut measures = study.measures("passkey", scheme, seed).clone();
-                for score in &mut measures.scores {
-                    score.by_depth = (0..DEPTHS)
-                        .filter(|fifth| with.contains(&scheme) && *fifth != 1)
-                        .map(|fifth| DepthScore {
-                            fifth,
-                            asked: 300,
-                            // At length 20, depth 4: 0.81 and 0.89, normalized 0.8 on average.
-                            score: {
-                                let apart = if seed == 1 { -0.04 } else { 0.04 };
-                                score.score.with(score.score.value() + apart)
-                            },
-                        })
-                        .collect();
-                }
-                study = study.replace("passkey", scheme, seed, measures);
             }
         }
-        study
+        study.change(|scheme, seed, measures| {
+            // At length 20, depth 4: 0.81 and 0.89, normalized 0.8 on average.
+            let apart = if seed == 1 { -0.04 } else { 0.04 };
+            for score in &mut measures.scores {
+                let at = |fifth| DepthScore {
+                    fifth,
+                    asked: 300,
+                    score: score.score.with(score.score.value() + apart),
+                };
+                let fifths = (0..DEPTHS).filter(|fifth| with.contains(&scheme) && *fifth != 1);
+                score.by_depth = fifths.map(at).collect();
+            }
+        })
     }
 
     #[test]
@@ -182,22 +161,15 @@ mod tests {
         let drawn = draw(&data, task).unwrap().unwrap();
         assert_eq!(drawn.name, "depth-passkey");
         for (text, count) in [(">rotary<", 1), (">t5<", 1), (">none<", 0), (">0.8<", 8)] {
-            assert_eq!(
-                drawn.svg.replace('\n', "").matches(text).count(),
-                count,
-                "{text}"
-            );
+            let svg = drawn.svg.replace('\n', "");
+            assert_eq!(svg.matches(text).count(), count, "{text}");
         }
         let map = map(&data, task, "rotary", &[20, 40]);
         assert!((map.columns[0][4].unwrap() - 0.8).abs() < 1e-12);
         assert!((map.columns[1][0].unwrap() - (0.5 - 0.2) / 0.8).abs() < 1e-12);
         assert_eq!(map.columns[0][1], None);
-    }
-
-    #[test]
-    fn a_task_without_depths_has_no_map() {
-        let study = study(&[]);
-        let data = study.data();
-        assert!(draw(&data, &data.tasks[0]).unwrap().is_none());
+        // Without depths there is no map.
+        let study = self::study(&[]);
+        assert!(draw(&study.data(), task).unwrap().is_none());
     }
 }

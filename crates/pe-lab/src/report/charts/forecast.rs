@@ -2,13 +2,14 @@
 
 use chrono::{Datelike, NaiveDate};
 
-use super::panel::{figure, panel, stem};
+use super::panel::{Panel, stem};
 use super::series::{legend, series};
 use crate::draw::colour::BLACK;
-use crate::draw::{Axis, Key, Stroke, line};
+use crate::draw::{Axis, Key, Stroke};
 use crate::error::LabError;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
+use crate::report::summary::TaskSummary;
 use crate::stats::Bounds;
 use crate::task::Forecast;
 
@@ -18,13 +19,12 @@ const MOST: usize = 60;
 /// The most labels of the axis of time.
 const LABELS: usize = 6;
 
-pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabError> {
     let Some(forecast) = &task.forecast else {
         return Ok(None);
     };
     let first = forecast.at.len().saturating_sub(MOST);
     // The place of a number is that in the test.
-    // Intervals are not drawn.
     let mut all = series(data, task, Bounds::LOSS, |measures| {
         let said = measures.predicted.iter().copied().enumerate();
         said.skip(first).collect()
@@ -34,10 +34,9 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
     }
     let at = |place: f64| forecast.at[place as usize];
     for series in &mut all {
-        series
-            .mean
-            .iter_mut()
-            .for_each(|point| point.0 = at(point.0));
+        let means = series.mean.iter_mut();
+        means.for_each(|point| point.0 = at(point.0));
+        series.band.clear();
     }
     let actual = forecast.at.iter().zip(&forecast.actual).skip(first);
     let actual: Vec<(f64, f64)> = actual.map(|(at, actual)| (*at, *actual)).collect();
@@ -46,31 +45,32 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         (ends.0.min(point.1), ends.1.max(point.1))
     });
     let margin = (high - low).max(f64::MIN_POSITIVE) * 0.05;
-    let y = Axis::round(&task.measure_of_numbers(), low - margin..high + margin, 7);
-    let x = axis_of_time(forecast, first);
     let black = Stroke::solid(BLACK);
     let mut entries = vec![(Key::Line(black, None), "actual".to_string())];
     entries.extend(legend(&all));
-    figure(
+    let caption = format!(
+        "The last {} numbers of the test, each predicted from the {} rows before it; the mean of the predictions over seeds. \
+         Markers show a part of the points.",
+        actual.len(),
+        task.train_lengths
+            .as_ref()
+            .map_or(0, |lengths| *lengths.end())
+    );
+    let panel = Panel {
+        x: axis_of_time(forecast, first),
+        y: Axis::round(&task.measure_of_numbers(), low - margin..high + margin, 7),
+        height: HEIGHT,
+        trained: None,
+        behind: vec![(actual, black)],
+        series: &all,
+        markers: Some(8),
+    };
+    Panel::figure(
+        &[panel],
         stem("forecast", &task.name),
         format!("{}: predicted and actual over time", task.title),
-        format!(
-            "The last {} numbers of the test, each predicted from the {} rows before it; the mean of the predictions over seeds. \
-             Markers show a part of the points.",
-            actual.len(),
-            task.train_lengths.as_ref().map_or(0, |lengths| *lengths.end())
-        ),
-        HEIGHT,
+        caption,
         &entries,
-        |page, top| {
-            let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
-            line(&mut chart, &actual, black)?;
-            for (nth, series) in all.iter().enumerate() {
-                series.draw_line(&mut chart)?;
-                series.draw_some_markers(&mut chart, nth, 8)?;
-            }
-            Ok(())
-        },
     )
     .map(Some)
 }
@@ -131,19 +131,15 @@ mod tests {
     #[test]
     fn the_last_predictions_stand_beside_what_came() {
         let mut study = Synthetic::new(&["mine"], &["none", "rotary"], 2);
-        for scheme in ["none", "rotary"] {
-            for seed in [1, 2] {
-                study = study.score("mine", scheme, seed, &[(10, 0.5)]);
-                let mut measures = study.measures("mine", scheme, seed).clone();
-                measures.predicted = (0..100).map(|n| f64::from(n) + seed as f64 - 1.5).collect();
-                study = study.replace("mine", scheme, seed, measures);
-            }
+        for (scheme, seed) in [("none", 1), ("none", 2), ("rotary", 1), ("rotary", 2)] {
+            study = study.score("mine", scheme, seed, &[(10, 0.5)]);
         }
+        let study = study.change(|_, seed, measures| {
+            measures.predicted = (0..100).map(|n| f64::from(n) + seed as f64 - 1.5).collect();
+        });
         let mut data = study.data();
-        assert!(
-            draw(&data, &data.tasks[0]).unwrap().is_none(),
-            "no forecast"
-        );
+        let without = draw(&data, &data.tasks[0]).unwrap();
+        assert!(without.is_none(), "no forecast");
         data.tasks[0].measure = Measure::Error { unit: "ppm".into() };
         data.tasks[0].forecast = Some(Forecast {
             time: "month".into(),
@@ -159,26 +155,12 @@ mod tests {
             assert!(drawn.svg.lines().any(|line| line == said), "{said}");
         }
         // The means over seeds are what came, so the three lines lie on each other.
-        let lines: Vec<&str> = drawn
-            .svg
-            .lines()
-            .filter(|of| of.starts_with("<polyline"))
-            .collect();
-        let points = |line: &str| {
-            line.split("points=\"")
-                .nth(1)
-                .unwrap()
-                .split('"')
-                .next()
-                .unwrap()
-                .to_string()
+        let lines = drawn.svg.lines().filter(|of| of.starts_with("<polyline"));
+        let points = lines.filter_map(|line| line.split("points=\"").nth(1)?.split('"').next());
+        let long = points.filter(|points| points.split(' ').count() >= 60);
+        let [a, b, c] = long.collect::<Vec<_>>()[..] else {
+            panic!("three lines")
         };
-        let long: Vec<String> = lines
-            .iter()
-            .map(|of| points(of))
-            .filter(|of| of.split(' ').count() >= 60)
-            .collect();
-        assert_eq!(long.len(), 3);
-        assert!(long.iter().all(|of| *of == long[0]));
+        assert!(a == b && b == c);
     }
 }

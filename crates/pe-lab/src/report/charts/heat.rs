@@ -1,12 +1,11 @@
 //! The heat map: the score of every scheme on every task.
 
-use super::panel::{WIDTH, figure};
-use crate::draw::colour::{ink_on, score};
+use super::panel::{WIDTH, cell, figure};
+use crate::draw::colour::score;
 use crate::draw::{Page, Rect, Words, label_width, text_width};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::figure::Figure;
-use crate::report::number::fixed;
 use crate::report::summary::{Summary, TaskSummary};
 
 /// The height of a row of cells.
@@ -26,7 +25,6 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     if parts.is_empty() {
         return Ok(Vec::new());
     }
-    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
     let grid = Grid::of(summary);
     let heights: Vec<i32> = parts
         .iter()
@@ -58,7 +56,7 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         &[],
         |page, mut top| {
             for (part, height) in parts.iter().zip(heights) {
-                let name = match (part, two_parts) {
+                let name = match (part, summary.has_two_parts()) {
                     (Part::Inside, true) if !has_floors => "inside the training lengths",
                     (Part::Inside, true) => "inside the training lengths, or held-out data",
                     (Part::Inside, false) if !has_floors => "as given",
@@ -116,13 +114,13 @@ impl Grid {
         part: Part,
         name: &str,
     ) -> Result<(), LabError> {
-        page.text((12, top + TITLE / 2), name, 13.0, Words::middle_left())?;
+        page.text((12, top + TITLE / 2), name, 13.0, Words::MIDDLE_LEFT)?;
         let first = top + TITLE + self.names;
         let column = |nth: usize| self.left + nth as i32 * self.column;
         for (nth, scheme) in summary.schemes.iter().enumerate() {
             let words = match self.turned {
-                true => Words::upwards(),
-                false => Words::above(),
+                true => Words::UPWARDS,
+                false => Words::ABOVE,
             };
             let at = (column(nth) + self.column / 2, first - 5);
             page.text(at, &scheme.scheme, SIZE, words)?;
@@ -131,23 +129,16 @@ impl Grid {
             let y = first + row as i32 * ROW;
             let at = (self.left - 8, y + ROW / 2);
             let room = f64::from(self.left - 16) / f64::from(text_width(&task.title, SIZE));
-            page.text(at, &task.title, SIZE * room.min(1.0), Words::middle_right())?;
+            page.text(at, &task.title, SIZE * room.min(1.0), Words::MIDDLE_RIGHT)?;
             for (nth, scheme) in task.schemes.iter().enumerate() {
-                let cell = Rect {
+                let rect = Rect {
                     left: column(nth),
                     top: y,
                     width: self.column - 1,
                     height: ROW - 1,
                 };
-                let Some(group) = scheme.part(part) else {
-                    page.outline(cell)?;
-                    continue;
-                };
-                let colour = score(group.normalized);
-                page.fill(cell, colour)?;
-                let at = (column(nth) + self.column / 2, y + ROW / 2);
-                let words = Words::centered().in_colour(ink_on(colour));
-                page.text(at, &fixed(group.normalized, 2), SIZE, words)?;
+                let score = scheme.part(part).map(|group| group.normalized);
+                cell(page, rect, score, (2, SIZE))?;
             }
         }
         Ok(())
@@ -170,7 +161,7 @@ pub fn scale(page: &Page, top: i32, [zero, one]: [&str; 2]) -> Result<(), LabErr
         page.fill(rect, score(f64::from(step) / f64::from(STEPS - 1)))?;
     }
     for (text, x) in [(zero, left), ("0.5", left + width / 2), (one, left + width)] {
-        page.text((x, top + 24), text, SIZE, Words::below())?;
+        page.text((x, top + 24), text, SIZE, Words::BELOW)?;
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! Bits per token by the length of the window, as in figure 1 of Press et al. 2021, and by the position in it.
 
-use super::panel::{figure, panel, stem, trained_key};
+use super::panel::{Panel, floor_key, stem, trained_key};
 use super::series::{Series, legend, lines, series};
 use crate::ask::steps_in_words;
-use crate::draw::colour::REFERENCE;
-use crate::draw::{Axis, Key, Look, Page, Stroke, line};
+use crate::draw::{Axis, Key, Look, Stroke};
 use crate::error::LabError;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
-use crate::report::language::{LanguageRow, LanguageSummary, line as line_of};
+use crate::report::language::line as line_of;
+use crate::report::summary::{LanguageRow, LanguageSummary, TaskSummary};
 use crate::run::Measures;
 use crate::stats::Bounds;
 
@@ -18,12 +18,23 @@ const HEIGHT: i32 = 330;
 /// any, and one by position.
 pub fn draw(
     data: &Data<'_>,
-    task: &TaskFacts,
+    task: &TaskSummary,
     language: &LanguageSummary,
 ) -> Result<Vec<Figure>, LabError> {
-    let mut figures = vec![by_length(data, task, language, false)?];
-    if language.rows.iter().any(|row| row.name != row.scheme) {
-        figures.push(by_length(data, task, language, true)?);
+    let rows = language.rows.iter();
+    let own = rows.filter(|row| row.name == row.scheme).collect();
+    let mut figures = vec![by_length(data, task, language, vec![("", own)])?];
+    // The chart of scalings has a panel for each scheme that they scale.
+    let of_scheme = |scheme: &String| -> Vec<&LanguageRow> {
+        let rows = language.rows.iter();
+        rows.filter(|row| row.scheme == *scheme).collect()
+    };
+    let schemes = data.origin.schemes().iter();
+    let rows = schemes.map(|scheme| (scheme.as_str(), of_scheme(scheme)));
+    let scaled = rows.filter(|(scheme, rows)| rows.iter().any(|row| row.name != *scheme));
+    let scaled: Vec<(&str, Vec<&LanguageRow>)> = scaled.collect();
+    if !scaled.is_empty() {
+        figures.push(by_length(data, task, language, scaled)?);
     }
     figures.extend(by_position(data, task, language)?);
     Ok(figures)
@@ -37,64 +48,35 @@ fn around(name: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
     Axis::round(name, (low - margin).max(0.0)..high + margin, 7)
 }
 
-/// The panels of the chart by length.
-fn panels<'a>(
-    data: &'a Data<'_>,
-    task: &TaskFacts,
-    language: &'a LanguageSummary,
-    scaled: bool,
-) -> Vec<Panel<'a>> {
-    // The chart of scalings has a panel for each scheme that they scale.
-    let rows = &language.rows;
-    let is_scaled = |scheme: &str| {
-        rows.iter()
-            .any(|row| row.scheme == scheme && row.name != scheme)
-    };
-    let schemes = data.origin.schemes();
-    let panels: Vec<(&str, Vec<&LanguageRow>)> = match scaled {
-        false => vec![(
-            "",
-            rows.iter().filter(|row| row.name == row.scheme).collect(),
-        )],
-        true => schemes
-            .iter()
-            .filter(|scheme| is_scaled(scheme))
-            .map(|scheme| {
-                let own = rows.iter().filter(|row| row.scheme == *scheme);
-                (scheme.as_str(), own.collect())
-            })
-            .collect(),
-    };
+/// The lines of some rows: at a place for each length, in bits.
+fn by_place(
+    data: &Data<'_>,
+    task: &TaskSummary,
+    language: &LanguageSummary,
+    rows: &[&LanguageRow],
+) -> Vec<Series> {
     let place = |length: usize| language.lengths.iter().position(|tested| *tested == length);
-    panels
-        .into_iter()
-        .map(|(scheme, rows)| {
-            let names: Vec<(String, String)> = rows
-                .iter()
-                .map(|row| (row.name.clone(), row.scheme.clone()))
-                .collect();
-            let curve = |name: &str, scheme: &str, measures: &Measures| {
-                let scores = line_of(measures, (name != scheme).then_some(name));
-                let scores = scores.into_iter().flatten();
-                scores
-                    .filter_map(|of| Some((place(of.length)?, of.score.value())))
-                    .collect()
-            };
-            let slid = rows.iter().filter_map(|row| {
-                let bits = row.sliding.as_ref()?.bits;
-                Some((Look::of(&row.name, schemes), bits))
-            });
-            Panel {
-                scheme,
-                slid: slid.collect(),
-                all: lines(data, task, Bounds::LOSS, &names, curve),
-            }
-        })
-        .collect()
+    let names = rows
+        .iter()
+        .map(|row| (row.name.clone(), row.scheme.clone()));
+    let names: Vec<(String, String)> = names.collect();
+    lines(
+        data,
+        task,
+        Bounds::LOSS,
+        &names,
+        |name, scheme, measures: &Measures| {
+            let scores = line_of(measures, (name != scheme).then_some(name));
+            let scores = scores.into_iter().flatten();
+            scores
+                .filter_map(|of| Some((place(of.length)?, of.score.value())))
+                .collect()
+        },
+    )
 }
 
 /// An axis with a place for each length, whatever lies between them.
-fn axis_of_lengths(task: &TaskFacts, lengths: &[usize]) -> Axis {
+fn axis_of_lengths(task: &TaskSummary, lengths: &[usize]) -> Axis {
     let trained = lengths.first().copied().unwrap_or(1);
     let ticks = lengths.iter().enumerate();
     Axis {
@@ -107,46 +89,66 @@ fn axis_of_lengths(task: &TaskFacts, lengths: &[usize]) -> Axis {
     }
 }
 
+/// The chart by length: a panel for each of these names, which is empty where it shows all schemes, with its rows.
 fn by_length(
     data: &Data<'_>,
-    task: &TaskFacts,
+    task: &TaskSummary,
     language: &LanguageSummary,
-    scaled: bool,
+    of: Vec<(&str, Vec<&LanguageRow>)>,
 ) -> Result<Figure, LabError> {
-    let panels = panels(data, task, language, scaled);
     let trained = language.lengths.first().copied().unwrap_or(1);
     let last = language.lengths.len().saturating_sub(1) as f64;
+    let all: Vec<Vec<Series>> = of
+        .iter()
+        .map(|(_, rows)| by_place(data, task, language, rows))
+        .collect();
+    let drawn = || all.iter().flatten();
+    let points = drawn().flat_map(|series| series.points.iter().map(|at| at.1));
+    let bands = drawn().flat_map(|series| series.band.iter().map(|at| at.1.high.min(12.0)));
+    let slid = of.iter().flat_map(|(_, rows)| rows);
+    let slid = slid.filter_map(|row| Some(row.sliding.as_ref()?.bits));
+    let y = around(&task.measure.axis(), points.chain(bands).chain(slid));
     let x = axis_of_lengths(task, &language.lengths);
-    let all = || panels.iter().flat_map(|panel| &panel.all);
-    let drawn = all().flat_map(|series| series.points.iter().map(|at| at.1));
-    let bands = all().flat_map(|series| series.band.iter().map(|at| at.1.high.min(12.0)));
-    let slid = panels.iter().flat_map(|panel| &panel.slid);
-    let y = around(
-        &task.measure.axis(),
-        drawn.chain(bands).chain(slid.map(|of| of.1)),
-    );
+    let panels = of.iter().zip(&all).map(|((scheme, rows), series)| {
+        let slid = rows.iter().filter_map(|row| {
+            let bits = row.sliding.as_ref()?.bits;
+            let look = Look::of(&row.name, data.origin.schemes());
+            let ends = vec![(0.0, bits), (last, bits)];
+            Some((ends, Stroke::dashed(look.colour())))
+        });
+        let mut x = x.clone();
+        if !scheme.is_empty() {
+            x.name = format!("{scheme}: {}", x.name);
+        }
+        Panel {
+            x,
+            y: y.clone(),
+            height: HEIGHT,
+            trained: None,
+            behind: slid.collect(),
+            series,
+            markers: None,
+        }
+    });
     let mut entries: Vec<(Key, String)> = Vec::new();
-    for entry in panels.iter().flat_map(|panel| legend(&panel.all)) {
+    for entry in all.iter().flat_map(|series| legend(series)) {
         if !entries.iter().any(|known| known.1 == entry.1) {
             entries.push(entry);
         }
     }
-    let dashed = Key::Line(Stroke::dashed(REFERENCE), None);
-    entries.push((
-        dashed,
-        format!(
-            "dashed: the same model in a sliding window of {trained}, moved by {}",
-            language.stride
-        ),
-    ));
-    let (kind, what) = match scaled {
-        false => ("language", "by length of the window"),
-        true => (
+    entries.push(floor_key(format!(
+        "dashed: the same model in a sliding window of {trained}, moved by {}",
+        language.stride
+    )));
+    let (kind, what) = match of[0].0.is_empty() {
+        true => ("language", "by length of the window"),
+        false => (
             "scaling",
             "with scalings of RoPE that are on in the test only",
         ),
     };
-    figure(
+    Panel::figure(
+        &panels.collect::<Vec<_>>(),
         stem(kind, &task.name),
         format!("{}: {} {what}", task.title, task.measure.name()),
         format!(
@@ -157,58 +159,12 @@ fn by_length(
             language.scored,
             token(task)
         ),
-        HEIGHT * panels.len() as i32,
         &entries,
-        |page, top| {
-            let tops = (top..).step_by(HEIGHT as usize);
-            for (panel, top) in panels.iter().zip(tops) {
-                panel.draw(page, top, x.clone(), &y, last)?;
-            }
-            Ok(())
-        },
     )
 }
 
-/// Lines on axes of their own.
-struct Panel<'a> {
-    /// The scheme that they are about, if it is one.
-    scheme: &'a str,
-    all: Vec<Series>,
-    /// The scores in a sliding window.
-    slid: Vec<(Look, f64)>,
-}
-
-impl Panel<'_> {
-    fn draw(
-        &self,
-        page: &mut Page,
-        top: i32,
-        mut x: Axis,
-        y: &Axis,
-        last: f64,
-    ) -> Result<(), LabError> {
-        if !self.scheme.is_empty() {
-            x.name = format!("{}: {}", self.scheme, x.name);
-        }
-        let mut chart = panel(page, (top, HEIGHT), x, y, None)?;
-        for (look, bits) in &self.slid {
-            let ends = [(0.0, *bits), (last, *bits)];
-            line(&mut chart, &ends, Stroke::dashed(look.colour()))?;
-        }
-        for series in &self.all {
-            series.draw_band(&mut chart)?;
-        }
-        for series in &self.all {
-            series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
-            series.draw_line(&mut chart)?;
-            series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
-        }
-        Ok(())
-    }
-}
-
 /// What a token is called.
-fn token(task: &TaskFacts) -> &str {
+fn token(task: &TaskSummary) -> &str {
     match &task.measure {
         crate::task::Measure::Bits { token } => token,
         _ => "token",
@@ -218,43 +174,45 @@ fn token(task: &TaskFacts) -> &str {
 /// The curves by position in the longest window, in groups of positions: a single one is asked for too rarely.
 fn by_position(
     data: &Data<'_>,
-    task: &TaskFacts,
+    task: &TaskSummary,
     language: &LanguageSummary,
 ) -> Result<Option<Figure>, LabError> {
     let (Some(trained), Some(longest)) = (language.lengths.first(), language.lengths.last()) else {
         return Ok(None);
     };
     let group = (trained / 4).max(1);
-    let all: Vec<Series> = series(data, task, Bounds::LOSS, |measures| {
-        let of_length = measures
-            .scores
-            .iter()
-            .find(|score| score.length == *longest);
+    let mut all: Vec<Series> = series(data, task, Bounds::LOSS, |measures| {
+        let mut scores = measures.scores.iter();
+        let of_length = scores.find(|score| score.length == *longest);
         let places = of_length.map_or(&[][..], |score| &score.by_position);
         let groups = places.chunks(group).map(|group| {
             let sum: f64 = group.iter().map(|place| place.score.value()).sum();
-            (
-                group[0].position + group.len() / 2,
-                sum / group.len() as f64,
-            )
+            let middle = group[0].position + group.len() / 2;
+            (middle, sum / group.len() as f64)
         });
         groups.collect()
     });
     if all.iter().all(|series| series.mean.len() < 2) {
         return Ok(None);
     }
-    let x = Axis::round(
-        &format!("position in a window of {longest} {}s", token(task)),
-        0.0..*longest as f64 * 1.02,
-        9,
-    );
+    all.iter_mut().for_each(|series| series.band.clear());
     let means = all
         .iter()
         .flat_map(|series| series.mean.iter().map(|at| at.1));
-    let y = around(&task.measure.axis(), means);
+    let name = format!("position in a window of {longest} {}s", token(task));
+    let panel = Panel {
+        x: Axis::round(&name, 0.0..*longest as f64 * 1.02, 9),
+        y: around(&task.measure.axis(), means),
+        height: HEIGHT,
+        trained: Some((0.0, *trained as f64)),
+        behind: Vec::new(),
+        series: &all,
+        markers: Some(8),
+    };
     let mut entries = legend(&all);
     entries.push(trained_key("positions seen in training"));
-    figure(
+    Panel::figure(
+        &[panel],
         stem("position", &task.name),
         format!("{}: {} by position", task.title, task.measure.name()),
         format!(
@@ -262,16 +220,7 @@ fn by_position(
              have little text before them. A line that rises at the end of the shade \
              is of a scheme that fails at positions it was not trained on."
         ),
-        HEIGHT,
         &entries,
-        |page, top| {
-            let mut chart = panel(page, (top, HEIGHT), x, &y, Some((0.0, *trained as f64)))?;
-            for (nth, series) in all.iter().enumerate() {
-                series.draw_line(&mut chart)?;
-                series.draw_some_markers(&mut chart, nth, 8)?;
-            }
-            Ok(())
-        },
     )
     .map(Some)
 }

@@ -1,16 +1,17 @@
 //! The score by the length of the sequence.
 
-use super::panel::{draw_floor, figure, floor, floor_key, panel, stem, trained_key};
+use super::panel::{Panel, floor, floor_key, of_floor, stem, trained_key};
 use super::scale::{bounds, scale};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
+use crate::report::summary::TaskSummary;
 
 const HEIGHT: i32 = 330;
 
-pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabError> {
+pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabError> {
     let all = series(data, task, bounds(&task.measure), |measures| {
         let scores = measures.scores.iter();
         scores.map(|of| (of.length, of.score.value())).collect()
@@ -33,8 +34,6 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         (false, true) => "sequence length (tokens), the longest of each group",
         (false, false) => "sequence length (tokens)",
     };
-    let x = Axis::round(name, 0.0..longest * 1.03, 9);
-    let y = scale(task, "", &all, 0.04);
     // One resolution is a line, which gets some width.
     let around = match task.resolutions {
         true => longest * 0.01,
@@ -44,40 +43,35 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Option<Figure>, LabErro
         let end = (*trained.end() as f64).min(longest);
         (*trained.start() as f64 - around, end + around)
     });
-    figure(
+    let floor = has_floor.then(|| (floor(data, task), of_floor()));
+    let panel = Panel {
+        x: Axis::round(name, 0.0..longest * 1.03, 9),
+        y: scale(task, "", &all, 0.04),
+        height: HEIGHT,
+        trained,
+        behind: floor.into_iter().collect(),
+        series: &all,
+        markers: None,
+    };
+    let by = if task.resolutions {
+        "resolution"
+    } else {
+        "length"
+    };
+    let (measure, steps) = (task.measure.name(), task.after_steps());
+    let about_floor = match has_floor {
+        true => format!(" Floor: {}.", task.floor_about),
+        false => String::new(),
+    };
+    Panel::figure(
+        &[panel],
         stem("chart", &task.name),
-        format!(
-            "{}: {} by {}{}",
-            task.title,
-            task.measure.name(),
-            if task.resolutions { "resolution" } else { "length" },
-            task.after_steps()
-        ),
+        format!("{}: {measure} by {by}{steps}", task.title),
         format!(
             "Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds. \
-             Small markers: every seed.{}",
-            match has_floor {
-                true => format!(" Floor: {}.", task.floor_about),
-                false => String::new(),
-            }
+             Small markers: every seed.{about_floor}"
         ),
-        HEIGHT,
         &entries,
-        |page, top| {
-            let mut chart = panel(page, (top, HEIGHT), x, &y, trained)?;
-            if has_floor {
-                draw_floor(&mut chart, &floor(data, task))?;
-            }
-            for series in &all {
-                series.draw_band(&mut chart)?;
-            }
-            for series in &all {
-                series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
-                series.draw_line(&mut chart)?;
-                series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
-            }
-            Ok(())
-        },
     )
     .map(Some)
 }

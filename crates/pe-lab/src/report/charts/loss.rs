@@ -1,21 +1,53 @@
 //! Learning curves: the loss by step, on the training batches and on held-out sequences.
 
-use super::panel::{figure, panel, stem};
+use super::panel::{Panel, stem};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
 use crate::learn::CurvePoint;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
+use crate::report::summary::TaskSummary;
 use crate::run::Measures;
 use crate::stats::Bounds;
 use crate::task::Measure;
 
 const HEIGHT: i32 = 300;
 
+/// A kind of curve: the name of its figure, what it is in words, its points, and on what the loss was taken.
+type Kind = (
+    &'static str,
+    &'static str,
+    fn(&Measures) -> &[CurvePoint],
+    &'static str,
+);
+
+const KINDS: [Kind; 2] = [
+    (
+        "loss",
+        "training loss",
+        |of| &of.curve,
+        "on the training batches; each point is the mean of consecutive steps.",
+    ),
+    (
+        "held-out-loss",
+        "held-out loss",
+        |of| &of.held_out,
+        "on sequences of the training lengths that no training saw. A line that still falls at its end has not converged.",
+    ),
+];
+
 /// The training loss, and that on held-out sequences, each if there is one.
-pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> {
-    let name = &task.name;
+pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Vec<Figure>, LabError> {
+    let drawn = KINDS.map(|kind| chart(data, task, kind));
+    drawn.into_iter().filter_map(Result::transpose).collect()
+}
+
+fn chart(
+    data: &Data<'_>,
+    task: &TaskSummary,
+    (name, what, curve, about): Kind,
+) -> Result<Option<Figure>, LabError> {
     // Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of the data.
     let (loss, unit) = match &task.measure {
         Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
@@ -24,50 +56,9 @@ pub fn draw(data: &Data<'_>, task: &TaskFacts) -> Result<Vec<Figure>, LabError> 
         Measure::ExactMatch => ("cross-entropy", "nats per token of an answer"),
         Measure::Error { unit } => ("mean absolute error", unit.as_str()),
     };
-    let training = chart(
-        data,
-        task,
-        |measures| &measures.curve,
-        (
-            stem("loss", name),
-            format!("{}: training loss by step", task.title),
-        ),
-        &format!(
-            "The {loss} on the training batches; each point is the mean of consecutive steps."
-        ),
-        &format!("{loss} ({unit})"),
-    )?;
-    let held_out = chart(
-        data,
-        task,
-        |measures| &measures.held_out,
-        (
-            stem("held-out-loss", name),
-            format!("{}: held-out loss by step", task.title),
-        ),
-        &format!(
-            "The {loss} on sequences of the training lengths that no training saw. A line that still falls at \
-             its end has not converged."
-        ),
-        &format!("{loss} ({unit})"),
-    )?;
-    Ok(training.into_iter().chain(held_out).collect())
-}
-
-fn chart(
-    data: &Data<'_>,
-    task: &TaskFacts,
-    curve: fn(&Measures) -> &[CurvePoint],
-    (name, title): (String, String),
-    caption: &str,
-    axis: &str,
-) -> Result<Option<Figure>, LabError> {
-    let points = data.runs.iter().filter(|run| run.task == task.name);
-    let points = points.filter_map(|run| run.outcome.ok()).flat_map(curve);
-    let highest = points
-        .map(|point| point.loss * task.unit)
-        .filter(|loss| loss.is_finite());
-    let highest = highest.fold(0.0, f64::max);
+    let points = data.of_task(&task.name).flat_map(curve);
+    let highest = points.map(|point| point.loss * task.unit);
+    let highest = highest.filter(|loss| loss.is_finite()).fold(0.0, f64::max);
     let mut all = series(data, task, Bounds::LOSS, |measures| {
         let points: Vec<(usize, f64)> = match task.auto_from {
             None => {
@@ -93,28 +84,24 @@ fn chart(
     if steps == 0.0 || highest == 0.0 {
         return Ok(None);
     }
-    figure(
-        name,
-        title,
+    let panel = Panel {
+        x: Axis::round("training step", 0.0..steps, 9),
+        y: Axis::round(&format!("{loss} ({unit})"), 0.0..highest * 1.05, 6),
+        height: HEIGHT,
+        trained: None,
+        behind: Vec::new(),
+        series: &all,
+        markers: Some(6),
+    };
+    Panel::figure(
+        &[panel],
+        stem(name, &task.name),
+        format!("{}: {what} by step", task.title),
         format!(
-            "{caption} Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over \
+            "The {loss} {about} Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over \
              seeds.{ends}"
         ),
-        HEIGHT,
         &legend(&all),
-        |page, top| {
-            let x = Axis::round("training step", 0.0..steps, 9);
-            let y = Axis::round(axis, 0.0..highest * 1.05, 6);
-            let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;
-            for series in &all {
-                series.draw_band(&mut chart)?;
-            }
-            for (nth, series) in all.iter().enumerate() {
-                series.draw_line(&mut chart)?;
-                series.draw_some_markers(&mut chart, nth, 6)?;
-            }
-            Ok(())
-        },
     )
     .map(Some)
 }

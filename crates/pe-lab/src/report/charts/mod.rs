@@ -16,10 +16,9 @@ mod series;
 
 pub use panel::stem;
 
-use super::data::{Data, TaskFacts};
+use super::data::Data;
 use super::figure::Figure;
-use super::language::LanguageSummary;
-use super::summary::Summary;
+use super::summary::{Summary, TaskSummary};
 use crate::error::LabError;
 
 /// The charts of one task.
@@ -33,30 +32,22 @@ pub struct TaskFigures {
 }
 
 /// Draws the charts of one task. A task without any result has none.
-pub fn of_task(
-    data: &Data<'_>,
-    task: &TaskFacts,
-    language: Option<&LanguageSummary>,
-) -> Result<TaskFigures, LabError> {
-    if let Some(language) = language {
-        let mut scores = language::draw(data, task, language)?;
-        scores.extend(bars::draw(data, task)?);
-        return Ok(TaskFigures {
-            scores,
-            losses: loss::draw(data, task)?,
-        });
+pub fn of_task(data: &Data<'_>, task: &TaskSummary) -> Result<TaskFigures, LabError> {
+    let mut scores = Vec::new();
+    if let Some(language) = &task.language {
+        scores.extend(language::draw(data, task, language)?);
     }
-    let by_scheme = bars::draw(data, task)?;
-    let by_length = match task.has_one_length() {
-        true => None,
-        false => length::draw(data, task)?,
-    };
-    let by_position = position::draw(data, task)?;
-    let by_depth = depth::draw(data, task)?;
-    let over_time = forecast::draw(data, task)?;
-    let scores = [by_scheme, by_length, over_time, by_position, by_depth];
+    scores.extend(bars::draw(data, task)?);
+    if task.language.is_none() {
+        if !task.has_one_length() {
+            scores.extend(length::draw(data, task)?);
+        }
+        scores.extend(forecast::draw(data, task)?);
+        scores.extend(position::draw(data, task)?);
+        scores.extend(depth::draw(data, task)?);
+    }
     Ok(TaskFigures {
-        scores: scores.into_iter().flatten().collect(),
+        scores,
         losses: loss::draw(data, task)?,
     })
 }
@@ -73,7 +64,7 @@ pub fn of_study(summary: &Summary) -> Result<Vec<Figure>, LabError> {
 pub fn of_costs(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     match &summary.costs {
         None => Ok(Vec::new()),
-        Some(costs) => cost::draw(costs, summary.origin.schemes(), summary.resolutions()),
+        Some(costs) => cost::draw(costs, summary),
     }
 }
 
@@ -89,7 +80,7 @@ mod tests {
         let summary = Summary::of(&data);
         let mut figures = of_study(&summary).unwrap();
         for task in &data.tasks {
-            let of_task = of_task(&data, task, None).unwrap();
+            let of_task = of_task(&data, task).unwrap();
             let kinds = if task.name == "digits" { 1 } else { 3 };
             assert_eq!(of_task.scores.len(), kinds, "{}", task.name);
             figures.extend(of_task.scores);

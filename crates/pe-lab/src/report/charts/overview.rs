@@ -1,7 +1,7 @@
 //! The picture beside the answer: a line for each scheme with its mean, its interval and every seed, inside and beyond.
 
-use super::panel::{AXIS, LEFT, RIGHT, figure_of_width};
-use crate::draw::{Axis, Lines, Look, Rect, Side, Stroke, line, markers};
+use super::panel::Rows;
+use crate::draw::{Axis, Look, Stroke, line, markers};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::figure::Figure;
@@ -35,46 +35,40 @@ fn of_part(summary: &Summary, part: Part, lowest: f64) -> Result<Figure, LabErro
         false if summary.study().is_none() => "By these scores".into(),
         false => "On data that was held out".into(),
     };
-    let rows = schemes.len() as i32;
-    let y = Axis::rows(schemes.iter().map(|(of, _)| shortened(&of.scheme)));
     let score = match summary.study() {
         Some(_) => "score (0: no skill, 1: perfect)",
         None => "score (higher is better)",
     };
-    let x = Axis::round(score, lowest..1.0, 6);
-    let left = LEFT + y.margin();
-    figure_of_width(
-        WIDTH,
-        match part {
-            Part::Inside => "overview-inside".into(),
-            Part::Beyond => "overview-beyond".into(),
-        },
+    let rows = Rows {
+        width: WIDTH,
+        row: ROW,
+        x: Axis::round(score, lowest..1.0, 6),
+        y: Axis::rows(schemes.iter().map(|(of, _)| shortened(&of.scheme))),
+    };
+    let name = match part {
+        Part::Inside => "overview-inside",
+        Part::Beyond => "overview-beyond",
+    };
+    rows.figure(
+        name.into(),
         place,
         "Large mark: the mean of a scheme over tasks and seeds. Line: its 95 % interval over seeds. Small marks: every \
          seed."
             .into(),
-        rows * ROW + AXIS,
-        |page, top| {
-            let rect = Rect {
-                left,
-                top,
-                width: WIDTH - RIGHT - left,
-                height: rows * ROW,
-            };
-            let x = x.horizontal(rect.width);
-            let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Vertical)?;
-            for ((of, score), (at, _)) in schemes.iter().zip(&y.ticks) {
+        &[],
+        |_, chart, _, middles| {
+            for ((of, score), at) in schemes.iter().zip(middles) {
                 let look = Look::of(&of.scheme, summary.origin.schemes());
                 let (at, colour) = (*at, look.colour());
                 if let Some(interval) = score.interval {
                     // What lies below the lowest run is not shown.
                     let ends = [interval.low, interval.high].map(|end| (end.max(lowest), at));
-                    line(&mut chart, &ends, Stroke::solid(colour))?;
+                    line(chart, &ends, Stroke::solid(colour))?;
                 }
                 let seeds = score.seeds.iter().map(|seed| (seed.normalized, at));
                 let seeds: Vec<(f64, f64)> = seeds.collect();
-                markers(&mut chart, &seeds, (look.marker(), 3), (colour, 0.45))?;
-                markers(&mut chart, &[(score.mean, at)], (look.marker(), 6), (colour, 1.0))?;
+                markers(chart, &seeds, (look.marker(), 3), (colour, 0.45))?;
+                markers(chart, &[(score.mean, at)], (look.marker(), 6), (colour, 1.0))?;
             }
             Ok(())
         },
@@ -104,26 +98,23 @@ mod tests {
         assert_eq!(figures.len(), 2);
         for figure in &figures {
             let tree = Document::parse(&figure.svg).unwrap();
-            let view = tree.root_element().attribute("viewBox").unwrap();
-            let width: f64 = view.split(' ').nth(2).unwrap().parse().unwrap();
-            let height = view.split(' ').nth(3).unwrap().parse::<f64>().unwrap();
-            let shown = tree.root_element().attribute("width").unwrap();
-            assert_eq!(shown, "380", "{view}");
-            assert!(height > 0.0 && width > 0.0);
+            assert_eq!(tree.root_element().attribute("width"), Some("380"));
+            let texts = tree.descendants().filter(|node| node.has_tag_name("text"));
+            let texts: Vec<&str> = texts.filter_map(|text| Some(text.text()?.trim())).collect();
             for scheme in summary.origin.schemes() {
-                let mut texts = tree.descendants().filter(|node| node.has_tag_name("text"));
-                let named = texts.any(|text| text.text().is_some_and(|of| of.trim() == *scheme));
-                assert!(named, "{scheme} in {}", figure.name);
+                assert!(
+                    texts.contains(&scheme.as_str()),
+                    "{scheme} in {}",
+                    figure.name
+                );
             }
         }
         // One part has one picture, and a study without scores none.
-        let one = Synthetic::new(&["mine"], &["a"], 1).score("mine", "a", 1, &[(10, 0.9)]);
-        assert_eq!(draw(&Summary::of(&one.data())).unwrap().len(), 1);
         let none = Synthetic::new(&["mine"], &["a"], 1);
         assert!(draw(&Summary::of(&none.data())).unwrap().is_empty());
-        assert_eq!(
-            shortened("rotary(share=0.25, base=500000)").chars().count(),
-            18
-        );
+        let one = none.score("mine", "a", 1, &[(10, 0.9)]);
+        assert_eq!(draw(&Summary::of(&one.data())).unwrap().len(), 1);
+        let short = shortened("rotary(share=0.25, base=500000)");
+        assert_eq!(short.chars().count(), 18);
     }
 }

@@ -1,19 +1,24 @@
-//! What the charts of a report share: the size of the page, a panel with axes, the floor, file names.
+//! What the charts of a report share: the size of the page, a panel with axes and lines, cells with a number, the floor, file names.
 
-use crate::draw::colour::{REFERENCE, SHADE};
-use crate::draw::{Axis, Chart, Key, Lines, Page, Rect, Side, Stroke, legend_height, line, page};
+use super::series::Series;
+use crate::draw::colour::{REFERENCE, Rgb, SHADE, ink_on, score};
+use crate::draw::{
+    Axis, Chart, Key, Lines, Page, Rect, Side, Stroke, Words, legend_height, line, page,
+};
 use crate::error::LabError;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
 use crate::report::figure::Figure;
+use crate::report::number::fixed;
+use crate::report::summary::TaskSummary;
 
 /// The width of most charts in pixels. Two of them fit side by side on a desk, and on a phone one is
 /// shown at about 60 % of its size.
 pub const WIDTH: i32 = 600;
 /// The free space on the left, and on the right of a panel.
-pub const LEFT: i32 = 8;
-pub const RIGHT: i32 = 18;
+const LEFT: i32 = 8;
+const RIGHT: i32 = 18;
 /// The height of a horizontal axis with its labels and its name.
-pub const AXIS: i32 = 58;
+const AXIS: i32 = 58;
 /// Where the first panel starts, below the title.
 const TOP: i32 = 46;
 const LEGEND_LEFT: i32 = 14;
@@ -36,7 +41,7 @@ pub fn figure(
 }
 
 /// Draws a chart without a legend that is so many pixels wide.
-pub fn figure_of_width(
+fn figure_of_width(
     width: i32,
     name: String,
     title: String,
@@ -54,8 +59,66 @@ pub fn figure_of_width(
     })
 }
 
-/// Draws a panel with two axes over the whole width. The range `trained` of the horizontal axis is
-/// shaded.
+/// Lines on two axes.
+pub struct Panel<'a> {
+    pub x: Axis,
+    pub y: Axis,
+    pub height: i32,
+    /// The range of the horizontal axis that training saw, which is shaded.
+    pub trained: Option<(f64, f64)>,
+    /// Lines behind those of the schemes.
+    pub behind: Vec<(Vec<(f64, f64)>, Stroke)>,
+    pub series: &'a [Series],
+    /// About how many markers a line has; without it every seed and every mean has one.
+    pub markers: Option<usize>,
+}
+
+impl Panel<'_> {
+    /// Draws panels below each other, with one legend.
+    pub fn figure(
+        panels: &[Self],
+        name: String,
+        title: String,
+        caption: String,
+        legend: &[(Key, String)],
+    ) -> Result<Figure, LabError> {
+        let height = panels.iter().map(|panel| panel.height).sum();
+        figure(name, title, caption, height, legend, |page, mut top| {
+            for panel in panels {
+                panel.draw(page, top)?;
+                top += panel.height;
+            }
+            Ok(())
+        })
+    }
+
+    fn draw(&self, page: &mut Page, top: i32) -> Result<(), LabError> {
+        let place = (top, self.height);
+        let mut chart = panel(page, place, self.x.clone(), &self.y, self.trained)?;
+        for (points, stroke) in &self.behind {
+            line(&mut chart, points, *stroke)?;
+        }
+        for series in self.series {
+            series.draw_band(&mut chart)?;
+        }
+        for (nth, series) in self.series.iter().enumerate() {
+            match self.markers {
+                Some(count) => {
+                    series.draw_line(&mut chart)?;
+                    series.draw_some_markers(&mut chart, nth, count)?;
+                }
+                None => {
+                    series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
+                    series.draw_line(&mut chart)?;
+                    series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Draws the axes of a panel over the whole width. The range `trained` of the horizontal axis is shaded.
 pub fn panel<'a>(
     page: &mut Page<'a, '_>,
     (top, height): (i32, i32),
@@ -63,13 +126,7 @@ pub fn panel<'a>(
     y: &Axis,
     trained: Option<(f64, f64)>,
 ) -> Result<Chart<'a>, LabError> {
-    let left = LEFT + y.margin();
-    let rect = Rect {
-        left,
-        top,
-        width: WIDTH - RIGHT - left,
-        height: height - AXIS,
-    };
+    let rect = inside(WIDTH, top, height - AXIS, y);
     if let Some((from, to)) = trained {
         let place = |value| x.place(value, (rect.left, rect.left + rect.width));
         let shaded = Rect {
@@ -83,27 +140,91 @@ pub fn panel<'a>(
     page.chart(rect, &x, (y, Side::Left), Lines::Both)
 }
 
+/// Where the inside of a chart lies, beside its vertical axis.
+fn inside(width: i32, top: i32, height: i32, y: &Axis) -> Rect {
+    let left = LEFT + y.margin();
+    Rect {
+        left,
+        top,
+        width: width - RIGHT - left,
+        height,
+    }
+}
+
+/// A chart with a row of so many pixels for each name, the first on top.
+pub struct Rows {
+    pub width: i32,
+    pub row: i32,
+    pub x: Axis,
+    pub y: Axis,
+}
+
+impl Rows {
+    /// Draws it. `paint` gets the middle of every row.
+    pub fn figure(
+        &self,
+        name: String,
+        title: String,
+        caption: String,
+        legend: &[(Key, String)],
+        paint: impl FnOnce(&Page, &mut Chart, Rect, &[f64]) -> Result<(), LabError>,
+    ) -> Result<Figure, LabError> {
+        let rows: Vec<f64> = self.y.ticks.iter().map(|tick| tick.0).collect();
+        let height = rows.len() as i32 * self.row;
+        let room = self.width - 2 * LEGEND_LEFT;
+        let with_legend = height + AXIS + legend_height(legend, room);
+        let (width, y) = (self.width, &self.y);
+        figure_of_width(width, name, title, caption, with_legend, |page, top| {
+            let rect = inside(width, top, height, y);
+            let x = self.x.clone().horizontal(rect.width);
+            let mut chart = page.chart(rect, &x, (y, Side::Left), Lines::Vertical)?;
+            paint(page, &mut chart, rect, &rows)?;
+            page.legend_in_rows((LEGEND_LEFT, top + height + AXIS), room, legend)
+        })
+    }
+}
+
+/// Draws a cell in the colour of a normalized score, with its number; empty where there is none.
+pub fn cell(
+    page: &Page,
+    rect: Rect,
+    normalized: Option<f64>,
+    (decimals, size): (usize, f64),
+) -> Result<(), LabError> {
+    let Some(normalized) = normalized else {
+        return page.outline(rect);
+    };
+    let colour: Rgb = score(normalized);
+    page.fill(rect, colour)?;
+    // A cell has a pixel of its own to the right and below.
+    let middle = (
+        rect.left + (rect.width + 1) / 2,
+        rect.top + (rect.height + 1) / 2,
+    );
+    let words = Words::CENTERED.in_colour(ink_on(colour));
+    page.text(middle, &fixed(normalized, decimals), size, words)
+}
+
 /// The floor of a task at every tested length.
-pub fn floor(data: &Data<'_>, task: &TaskFacts) -> Vec<(f64, f64)> {
-    let of_task = data.runs.iter().filter(|run| run.task == task.name);
-    let mut floor: Vec<(f64, f64)> = of_task
-        .filter_map(|run| run.outcome.ok())
-        .flat_map(|measures| &measures.scores)
-        .map(|score| (score.length as f64, score.floor))
-        .collect();
+pub fn floor(data: &Data<'_>, task: &TaskSummary) -> Vec<(f64, f64)> {
+    let scores = data
+        .of_task(&task.name)
+        .flat_map(|measures| &measures.scores);
+    let floor = scores.map(|score| (score.length as f64, score.floor));
+    let mut floor: Vec<(f64, f64)> = floor.collect();
     floor.sort_by(|a, b| a.0.total_cmp(&b.0));
     floor.dedup_by_key(|at| at.0);
     floor
 }
 
-/// Draws a floor.
-pub fn draw_floor(chart: &mut Chart<'_>, floor: &[(f64, f64)]) -> Result<(), LabError> {
-    line(chart, floor, Stroke::dashed(REFERENCE))
+/// How a floor is drawn.
+pub fn of_floor() -> Stroke {
+    Stroke::dashed(REFERENCE)
 }
 
-/// The legend's entry for a floor.
+/// The legend's entry for a floor, and for what else is dashed.
 pub fn floor_key(text: impl Into<String>) -> (Key, String) {
-    (Key::Line(Stroke::dashed(REFERENCE), None), text.into())
+    (Key::Line(of_floor(), None), text.into())
 }
 
 /// The legend's entry for what training saw.
@@ -113,14 +234,8 @@ pub fn trained_key(text: &str) -> (Key, String) {
 
 /// The name of a figure, fit for a file and for a link in a page: letters, digits, `-` and `_` stay.
 pub fn stem(kind: &str, of: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
-            c
-        } else {
-            '_'
-        }
-    };
-    format!("{kind}-{of}").chars().map(plain).collect()
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    format!("{kind}-{of}").replace(|c| !is_plain(c), "_")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::series::Series;
 use crate::draw::Axis;
-use crate::report::data::TaskFacts;
+use crate::report::summary::TaskSummary;
 use crate::stats::Bounds;
 use crate::task::Measure;
 
@@ -16,7 +16,7 @@ pub fn bounds(measure: &Measure) -> Bounds {
 
 /// An axis from 0 to the largest score and a share `beyond` of it: to 1 for an accuracy, and to the largest
 /// value or floor that is drawn for a loss. `tested` says in words where the scores are from.
-pub fn scale(task: &TaskFacts, tested: &str, all: &[Series], beyond: f64) -> Axis {
+pub fn scale(task: &TaskSummary, tested: &str, all: &[Series], beyond: f64) -> Axis {
     let most = match &task.measure {
         Measure::Accuracy | Measure::ExactMatch | Measure::Given => 1.0,
         _ => {

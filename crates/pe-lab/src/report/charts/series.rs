@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::draw::{Chart, Key, Look, band, line, markers};
 use crate::error::LabError;
-use crate::report::data::{Data, TaskFacts};
+use crate::report::data::Data;
+use crate::report::summary::TaskSummary;
 use crate::run::Measures;
 use crate::stats::{Bounds, Interval, intervals, mean};
 
@@ -27,7 +28,7 @@ pub struct Series {
 /// `bounds`.
 pub fn series(
     data: &Data<'_>,
-    task: &TaskFacts,
+    task: &TaskSummary,
     bounds: Bounds,
     curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
@@ -41,7 +42,7 @@ pub fn series(
 /// looks the same for every scheme.
 pub fn lines(
     data: &Data<'_>,
-    task: &TaskFacts,
+    task: &TaskSummary,
     bounds: Bounds,
     of: &[(String, String)],
     curve: impl Fn(&str, &str, &Measures) -> Vec<(usize, f64)>,
@@ -189,11 +190,8 @@ mod tests {
             .fail("mine", "c", 1, "diverged");
         let data = study.data();
         let all = series(&data, &data.tasks[0], Bounds::SHARE, |measures| {
-            measures
-                .scores
-                .iter()
-                .map(|s| (s.length, s.score.value()))
-                .collect()
+            let scores = measures.scores.iter();
+            scores.map(|s| (s.length, s.score.value())).collect()
         });
         assert_eq!(all.len(), 2, "a scheme without results is not drawn");
         assert_eq!(all[0].points, [(10.0, 0.5), (10.0, 0.7), (40.0, 0.3)]);

@@ -1,25 +1,14 @@
 use super::*;
 use crate::ask::Tuned;
-use crate::report::synthetic::{Synthetic, costs};
+use crate::report::synthetic::{self, Synthetic, costs};
 use crate::report::verdict;
 use resvg::usvg::roxmltree::{Document, Node};
-
-fn page(study: &Synthetic, figures: Vec<Figure>) -> String {
-    let data = study.data();
-    let summary = verdict::judged(Summary::of(&data));
-    let charts = Charts::draw(&data, &summary).unwrap();
-    let encodings = Encodings {
-        figures,
-        damaged: Vec::new(),
-    };
-    render(&data, &summary, &charts, &encodings).unwrap()
-}
 
 /// In the dark the page changes the ground and the ink of its charts by their colours, which are those
 /// that the charts are drawn in.
 #[test]
 fn charts_have_dark_colours_in_the_dark() {
-    let page = page(&Synthetic::large(3), Vec::new());
+    let page = Synthetic::large(3).page(Vec::new());
     for (attribute, colour) in [
         ("fill", "#282828"),
         ("stroke", "#282828"),
@@ -69,22 +58,19 @@ fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
         let mut data = study.data();
         data.costs = Some(costs);
         let summary = verdict::judged(Summary::of(&data));
-        let charts = Charts::draw(&data, &summary).unwrap();
-        let page = render(&data, &summary, &charts, &Encodings::default()).unwrap();
+        let page = synthetic::page(&data, &summary, &Encodings::default());
         check(&page);
-        (page, charts.costs.len())
+        (text(parse(&page).root()), page)
     };
-    let (page, charts) = page_of(&costs(0.0));
-    assert_eq!(charts, 2);
-    let words = text(parse(&page).root());
-    assert!(words.contains("Score against cost beyond the training lengths"));
-    assert!(
-        words.contains("rotary 22 64 12.00 117 333 91 667 50"),
-        "{words}"
-    );
-    let (page, charts) = page_of(&costs(0.7));
-    assert_eq!(charts, 0);
-    assert!(page.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
+    let title = "Score against cost beyond the training lengths";
+    let (words, page) = page_of(&costs(0.0));
+    assert_eq!(page.matches("aria-label=\"Score against cost").count(), 2);
+    for said in [title, "rotary 22 64 12.00 117 333 91 667 50"] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    let (words, _) = page_of(&costs(0.7));
+    assert!(!words.contains(title));
+    assert!(words.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
 }
 
 /// Whatever else the page holds, a browser runs its own script and style and loads nothing.
@@ -99,17 +85,18 @@ fn the_page_has_a_policy_that_allows_what_it_holds_and_nothing_else() {
         caption: "\u{1b}[2J\u{9b}\u{0}\" onload=\"x\u{202e}<script>y</script>".into(),
         svg,
     };
-    let page = page(&Synthetic::large(3), vec![figure]);
+    let page = Synthetic::large(3).page(vec![figure]);
     let tree = parse(&page);
     let all = || tree.descendants().filter(Node::is_element);
     let policies = all().filter(|node| node.attribute("http-equiv").is_some());
-    let policies: Vec<Node<'_, '_>> = policies.collect();
-    assert_eq!(policies.len(), 1);
+    let [policy] = policies.collect::<Vec<_>>()[..] else {
+        panic!("one policy");
+    };
     assert_eq!(
-        policies[0].attribute("http-equiv"),
+        policy.attribute("http-equiv"),
         Some("Content-Security-Policy")
     );
-    let policy = policies[0].attribute("content").unwrap();
+    let policy = policy.attribute("content").unwrap();
     let before = &page[..page.find("http-equiv").unwrap()];
     assert!(!before.contains("<style") && !before.contains("<script"));
     // Hashed as a browser does it: the bytes between the tags.
@@ -149,16 +136,10 @@ fn parse(page: &str) -> Document<'_> {
 }
 
 fn text(node: Node<'_, '_>) -> String {
-    let parts: Vec<&str> = node
-        .descendants()
-        .filter(|node| node.is_text())
-        .filter_map(|node| node.text())
-        .collect();
-    parts
-        .join(" ")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let parts = node.descendants().filter(|node| node.is_text());
+    let words = parts.filter_map(|part| part.text());
+    let words: Vec<&str> = words.flat_map(str::split_whitespace).collect();
+    words.join(" ")
 }
 
 /// Checks what holds for every page.
@@ -197,29 +178,16 @@ fn check(page: &str) {
                 cells.map(|cell| cell.attribute("colspan").map_or(1, |n| n.parse().unwrap()));
             spans.sum()
         };
-        let rows: Vec<usize> = table
-            .descendants()
-            .filter(|node| node.has_tag_name("tr"))
-            .map(cells)
-            .collect();
-        assert!(
-            rows.len() > 1 && rows.windows(2).all(|pair| pair[0] == pair[1]),
-            "{rows:?}"
-        );
+        let rows = table.descendants().filter(|node| node.has_tag_name("tr"));
+        let rows: Vec<usize> = rows.map(cells).collect();
+        let is_even = rows.windows(2).all(|pair| pair[0] == pair[1]);
+        assert!(rows.len() > 1 && is_even, "{rows:?}");
     }
-    for figure in tree
-        .descendants()
-        .filter(|node| node.has_tag_name("figure"))
-    {
-        assert!(
-            figure
-                .children()
-                .any(|node| node.has_tag_name("figcaption"))
-        );
-        let picture = figure
-            .children()
-            .find(|node| node.tag_name().name() == "svg")
-            .unwrap();
+    for figure in named("figure") {
+        let mut parts = figure.children();
+        assert!(parts.any(|node| node.has_tag_name("figcaption")));
+        let mut parts = figure.children();
+        let picture = parts.find(|node| node.tag_name().name() == "svg").unwrap();
         assert_eq!(picture.attribute("role"), Some("img"));
     }
 }
@@ -227,27 +195,26 @@ fn check(page: &str) {
 #[test]
 fn a_report_of_any_size_is_well_formed_and_complete() {
     for study in [Synthetic::large(5), Synthetic::large(2)] {
-        let page = page(&study, Vec::new());
+        let page = study.page(Vec::new());
         check(&page);
         let tree = parse(&page);
         let all = text(tree.root_element());
-        for task in &study.spec.tasks {
-            assert!(all.contains(&task.name));
+        let tasks = study.spec.tasks.iter().map(|task| task.name.as_str());
+        for said in tasks.chain([
+            "the loss is no longer a number at step 812",
+            "here a variant, not the paper's own",
+            "pe-lab compare --study study.toml --out again",
+            "beta 2 0.98, clip norm 1, learning rate 0.0015, warmup steps 100",
+        ]) {
+            assert!(all.contains(said), "{said}");
         }
-        assert!(all.contains("the loss is no longer a number at step 812"));
-        assert!(all.contains("here a variant, not the paper's own"), "alibi");
-        assert!(all.contains("pe-lab compare --study study.toml --out again"));
-        assert!(
-            all.contains("beta 2 0.98, clip norm 1, learning rate 0.0015, warmup steps 100"),
-            "the recipe"
-        );
     }
 }
 
 #[test]
 fn a_tuned_study_says_what_each_scheme_got() {
     let mut study = Synthetic::large(3);
-    let said = page(&study, Vec::new());
+    let said = study.page(Vec::new());
     check(&said);
     let nobody = "No scheme was tuned: all were trained with the learning rate 0.0015.";
     assert!(said.contains(nobody) && !said.contains("What each scheme got"));
@@ -255,31 +222,27 @@ fn a_tuned_study_says_what_each_scheme_got() {
     let losses = vec![Some(0.5), None, Some(0.25)];
     tune.choose("reverse", "rotary", losses).unwrap();
     study.spec.tune = Some(tune);
-    let said = page(&study, Vec::new());
+    let said = study.page(Vec::new());
     check(&said);
     let all = text(parse(&said).root_element());
-    assert!(
-        all.contains("chosen for each task among 3 (0.00075, 0.0015, 0.003)"),
-        "verdict"
-    );
-    assert!(
-        all.contains("reverse rotary 0.003 0.5000 \u{2013} 0.2500"),
-        "{all}"
-    );
+    for said in [
+        "chosen for each task among 3 (0.00075, 0.0015, 0.003)",
+        "reverse rotary 0.003 0.5000 \u{2013} 0.2500",
+    ] {
+        assert!(all.contains(said), "{said}: {all}");
+    }
     assert!(!all.contains(nobody));
 }
 
 #[test]
 fn the_verdict_comes_first() {
     let study = Synthetic::large(5);
-    let page = page(&study, Vec::new());
+    let page = study.page(Vec::new());
     let tree = parse(&page);
-    let main = tree
-        .descendants()
-        .find(|node| node.has_tag_name("main"))
-        .unwrap();
+    let mut nodes = tree.descendants();
+    let main = nodes.find(|node| node.has_tag_name("main")).unwrap();
     let first = main.children().find(Node::is_element).unwrap();
-    let verdict = verdict::judged(Summary::of(&study.data())).verdict;
+    let verdict = study.judged().verdict;
     assert!(text(first).contains(verdict[0].as_str()), "{}", text(first));
 }
 
@@ -290,7 +253,7 @@ fn hostile_names_are_shown_as_text() {
         .score(hostile, "\"><b>", 1, &[(10, 0.9), (40, 0.5)])
         .score(hostile, "none", 1, &[(10, 0.3), (40, 0.2)])
         .fail(hostile, "none", 2, "</td><script src='x'>");
-    let page = page(&study, Vec::new());
+    let page = study.page(Vec::new());
     check(&page);
     let tree = parse(&page);
     let scripts = tree
@@ -303,7 +266,7 @@ fn hostile_names_are_shown_as_text() {
 
 #[test]
 fn a_study_without_results_has_a_page() {
-    let page = page(&Synthetic::new(&["reverse"], &["none"], 2), Vec::new());
+    let page = Synthetic::new(&["reverse"], &["none"], 2).page(Vec::new());
     check(&page);
     assert!(page.contains("No trial has a score"));
 }
@@ -319,7 +282,7 @@ fn figures_with_the_same_ids_do_not_collide() {
         svg: svg.into(),
     };
     let study = Synthetic::new(&["mine"], &["a"], 1).score("mine", "a", 1, &[(10, 0.9)]);
-    let page = page(&study, vec![figure("x"), figure("y")]);
+    let page = study.page(vec![figure("x"), figure("y")]);
     let tree = parse(&page);
     for name in ["x-g", "y-g"] {
         let found = tree

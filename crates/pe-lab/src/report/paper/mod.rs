@@ -36,7 +36,7 @@ pub fn write(
 ) -> Result<Vec<Entry>, LabError> {
     make_folder(folder)?;
     let grids = tables::grids(summary);
-    let methods = methods::paragraph(summary);
+    let methods = methods::paragraph(summary)?;
     let mut texts = vec![
         ("table.md", markdown_of(&grids)),
         ("table.tex", latex_of(&grids)),

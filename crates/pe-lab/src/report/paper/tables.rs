@@ -1,10 +1,12 @@
 //! The tables of a study for a paper: the means over all tasks, and those of every task.
 
 use super::grid::{DASH, Grid, Row};
+use crate::report::columns::Columns;
 use crate::report::comparison::Part;
 use crate::report::number::fixed;
-use crate::report::summary::{Aggregate, Group, SchemeSummary, Summary, TaskSummary};
+use crate::report::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
 use crate::report::words::range;
+use crate::stats::Interval;
 
 /// What the bold rows are, in the caption of every table that has one.
 const BOLD: &str = " Bold: the highest mean, which is not to say that it is established.";
@@ -26,26 +28,27 @@ fn parts(tasks: &[TaskSummary]) -> Vec<Part> {
 
 fn overall(summary: &Summary) -> Grid {
     let parts = parts(&summary.tasks);
-    let mut header = vec!["Scheme".to_string()];
-    for part in &parts {
-        header.extend([summary.part_names()[*part as usize].into(), "95 %".into()]);
+    let mut columns = Columns::of("Scheme", |of: &SchemeOverall| of.scheme.clone());
+    for part in parts.iter().copied() {
+        columns.add(summary.part_names()[part as usize], move |of| {
+            number(of.part(part).map(|of| of.mean), 2)
+        });
+        columns.add("95 %", move |of| {
+            interval(of.part(part).and_then(|of| of.interval))
+        });
     }
-    header.push("Seeds".into());
-    let ran_here = summary.study().is_some();
-    header.extend(ran_here.then(|| "Failed".to_string()));
+    let first = parts[0];
+    columns.add("Seeds", move |of| {
+        let seeds = of.part(first).map_or(0, |of| of.seeds.len());
+        seeds.to_string()
+    });
+    if summary.study().is_some() {
+        columns.add("Failed", |of| of.failed.to_string());
+    }
     let leaders = summary.leaders();
-    let rows = summary.schemes.iter().map(|scheme| {
-        let mut cells = vec![scheme.scheme.clone()];
-        for part in &parts {
-            cells.extend(mean_of(scheme.part(*part)));
-        }
-        let seeds = scheme.part(parts[0]).map_or(0, |of| of.seeds.len());
-        cells.push(seeds.to_string());
-        cells.extend(ran_here.then(|| scheme.failed.to_string()));
-        Row {
-            bold: leaders.contains(&scheme.scheme.as_str()),
-            cells,
-        }
+    let rows = summary.schemes.iter().map(|scheme| Row {
+        bold: leaders.contains(&scheme.scheme.as_str()),
+        cells: columns.row(scheme),
     });
     Grid {
         name: "all".into(),
@@ -59,33 +62,22 @@ fn overall(summary: &Summary) -> Grid {
             },
             bold(&leaders)
         ),
-        header,
+        header: columns.header(),
         rows: rows.collect(),
     }
 }
 
 fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
-    let parts = parts(std::slice::from_ref(task));
-    let mut header = vec!["Scheme".to_string()];
-    let normalizes = task.has_floor();
-    for part in &parts {
-        let place = match parts.len() {
-            1 => String::new(),
-            _ => format!(", {}", task.parts()[*part as usize]),
-        };
-        header.push(format!("{}{place}", task.measure.name()));
-        header.extend(normalizes.then(|| format!("normalized{place}")));
-        header.push("95 %".into());
-    }
-    let has_parameters = task.schemes.iter().any(|of| of.parameters.is_some());
-    header.extend(has_parameters.then(|| "parameters".to_string()));
+    let columns = columns(task);
     let leaders = task.leaders();
     let rows = task.schemes.iter().map(|scheme| Row {
-        cells: cells(scheme, &parts, normalizes, has_parameters),
+        cells: columns.row(scheme),
         bold: leaders.contains(&scheme.scheme.as_str()),
     });
-    let mut rows: Vec<Row> = rows.collect();
-    rows.extend(normalizes.then(|| floor(task, &parts, has_parameters)));
+    let floor = task.has_floor().then(|| Row {
+        cells: columns.floor(),
+        bold: false,
+    });
     Grid {
         name: format!("task-{nth}"),
         caption: format!(
@@ -93,7 +85,7 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
             task.title,
             about(task),
             if seeds == 1 { "" } else { "s" },
-            match normalizes {
+            match task.has_floor() {
                 true => format!(
                     "; normalized: 0 at the floor ({}), 1 for {}, with its 95 % interval over seeds",
                     task.floor_about,
@@ -103,9 +95,40 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
             },
             bold(&leaders)
         ),
-        header,
-        rows,
+        header: columns.header(),
+        rows: rows.chain(floor).collect(),
     }
+}
+
+fn columns(task: &TaskSummary) -> Columns<'_, SchemeSummary> {
+    let parts = parts(std::slice::from_ref(task));
+    let mut columns = Columns::of("Scheme", |of: &SchemeSummary| of.scheme.clone());
+    columns.at_floor("(floor)");
+    for part in parts.iter().copied() {
+        let place = match parts.len() {
+            1 => String::new(),
+            _ => format!(", {}", task.parts()[part as usize]),
+        };
+        columns.add(format!("{}{place}", task.measure.name()), move |of| {
+            number(of.part(part).map(|of| of.mean), 3)
+        });
+        columns.at_floor(number(task.floors[part as usize], 3));
+        if task.has_floor() {
+            columns.add(format!("normalized{place}"), move |of| {
+                number(of.part(part).map(|of| of.normalized), 2)
+            });
+            columns.at_floor("0.00");
+        }
+        columns.add("95 %", move |of| {
+            interval(of.part(part).and_then(|of| of.interval))
+        });
+    }
+    if task.schemes.iter().any(|of| of.parameters.is_some()) {
+        columns.add("parameters", |of| {
+            of.parameters.map_or(DASH.into(), |n| n.to_string())
+        });
+    }
+    columns
 }
 
 /// What a task asks for, in brackets, in the words of a paper.
@@ -127,40 +150,10 @@ fn bold(leaders: &[&str]) -> &'static str {
     }
 }
 
-fn cells(
-    scheme: &SchemeSummary,
-    parts: &[Part],
-    normalizes: bool,
-    parameters: bool,
-) -> Vec<String> {
-    let mut cells = vec![scheme.scheme.clone()];
-    for part in parts {
-        let group = scheme.part(*part);
-        let number = |of: fn(&Group) -> String| group.map_or(DASH.into(), of);
-        cells.push(number(|group| fixed(group.mean, 3)));
-        cells.extend(normalizes.then(|| number(|group| fixed(group.normalized, 2))));
-        cells.push(number(|group| group.interval.map_or(DASH.into(), range)));
-    }
-    let of_model = || scheme.parameters.map_or(DASH.into(), |n| n.to_string());
-    cells.extend(parameters.then(of_model));
-    cells
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or(DASH.into(), |value| fixed(value, decimals))
 }
 
-fn floor(task: &TaskSummary, parts: &[Part], parameters: bool) -> Row {
-    let mut cells = vec!["(floor)".to_string()];
-    for part in parts {
-        let floor = task.floors[*part as usize];
-        cells.push(floor.map_or(DASH.into(), |floor| fixed(floor, 3)));
-        cells.extend(["0.00".into(), String::new()]);
-    }
-    cells.extend(parameters.then(String::new));
-    Row { cells, bold: false }
-}
-
-/// A mean and its interval.
-fn mean_of(score: Option<&Aggregate>) -> [String; 2] {
-    match score {
-        Some(of) => [fixed(of.mean, 2), of.interval.map_or(DASH.into(), range)],
-        None => [DASH; 2].map(String::from),
-    }
+fn interval(interval: Option<Interval>) -> String {
+    interval.map_or(DASH.into(), range)
 }

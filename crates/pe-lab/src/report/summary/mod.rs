@@ -27,8 +27,8 @@ use crate::ask::StudySpec;
 use crate::stats::{Errors, MARGIN, judge};
 
 pub use numbers::{
-    Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, SeedScore, StepsTaken, TaskSummary,
-    least_to_lead,
+    Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall, SchemeSummary, SeedMean,
+    SeedScore, StepsTaken, TaskSummary, WrittenText, least_to_lead,
 };
 
 use numbers::leaders;
@@ -149,10 +149,26 @@ impl Summary {
         self.origin.study()
     }
 
+    /// Whether anything is tested beyond what was trained on.
+    pub fn has_two_parts(&self) -> bool {
+        self.tasks.iter().any(|task| task.has(Part::Beyond))
+    }
+
+    /// The scheme of this name over all tasks.
+    pub fn scheme(&self, name: &str) -> Option<&SchemeOverall> {
+        self.schemes.iter().find(|of| of.scheme == name)
+    }
+
+    /// The pair of the leader of a headline with another scheme.
+    pub fn pair(&self, headline: &Headline, other: &str) -> Option<&Comparison> {
+        let leader = headline.order.first()?;
+        let mut pairs = self.comparisons.iter();
+        pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
+    }
+
     /// The names of the two parts in a table.
     pub fn part_names(&self) -> [&'static str; 2] {
-        let two_parts = self.tasks.iter().any(|task| task.has(Part::Beyond));
-        match (two_parts, self.resolutions()) {
+        match (self.has_two_parts(), self.resolutions()) {
             (true, true) => ["trained size", "other sizes"],
             (true, false) => ["inside", "beyond"],
             (false, _) if self.study().is_none() => ["score", ""],

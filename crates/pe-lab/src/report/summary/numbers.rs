@@ -1,12 +1,12 @@
 //! What the numbers of a report are: those of a scheme, of a task, and of a scheme on a task.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::report::language::LanguageSummary;
 use crate::stats::{Bounds, Interval, mean};
-use crate::task::{Measure, Score, TestRows};
+use crate::task::{Forecast, Measure, Score, TestRows};
 
 /// One scheme over all tasks.
 #[derive(Clone, Debug, Serialize)]
@@ -65,10 +65,11 @@ pub struct SeedMean {
 }
 
 /// One task of a study.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskSummary {
     /// The task's name.
-    pub task: String,
+    #[serde(rename = "task")]
+    pub name: String,
     /// What it is called on a page: the name of the person's file, or the task's name.
     pub title: String,
     /// What it asks for.
@@ -77,6 +78,9 @@ pub struct TaskSummary {
     pub source: String,
     /// What its scores are measured in.
     pub measure: Measure,
+    /// What a loss of 1 is in the unit of the measure, where that is an error.
+    #[serde(skip)]
+    pub(crate) unit: f64,
     /// Training steps; with `auto_from` the most of one training. 0 where they are not known.
     #[serde(skip_serializing_if = "is_zero")]
     pub steps: usize,
@@ -85,16 +89,25 @@ pub struct TaskSummary {
     pub auto_from: Option<usize>,
     /// The lengths seen in training, where they are known.
     pub train_lengths: Option<RangeInclusive<usize>>,
-    /// The tested lengths inside the training lengths, and those beyond.
+    /// The tested lengths inside the training lengths, and those beyond. Scores of another program may have none: then
+    /// the length is 0.
     pub lengths: [Vec<usize>; 2],
+    /// The largest length that counts as a little beyond: 1.5 times the longest training length.
+    #[serde(skip)]
+    pub(crate) near: usize,
     /// Whether a tested length is that of the longest sequence of a group.
     pub mixes_lengths: bool,
-    /// Whether the tests differ in the resolution of images, and lengths are numbers of patches.
+    /// Whether the tests differ in the resolution of images: a length is then a number of patches, and what is not
+    /// inside is not beyond anything.
     pub resolutions: bool,
     /// How the tested sequences hang together.
     #[serde(skip)]
     pub rows: TestRows,
-    /// The number of sequences tested inside and beyond.
+    /// Of a person's own data, the number of each row's unit at every tested length: see
+    /// [`Task::test_units`](crate::task::Task::test_units).
+    #[serde(skip)]
+    pub(crate) units: BTreeMap<usize, Vec<usize>>,
+    /// The number of different sequences tested inside and beyond; 0 if nothing was tested yet.
     pub samples: [usize; 2],
     /// The average floor inside and beyond.
     pub floors: [Option<f64>; 2],
@@ -102,7 +115,10 @@ pub struct TaskSummary {
     pub floor_about: String,
     /// The accuracy inside the training lengths from which on the task counts as solved, if there is one.
     pub solved_at: Option<f64>,
-    /// The schemes, in the order of the study.
+    /// The numbers that are forecast, if the task is a forecast.
+    #[serde(skip)]
+    pub(crate) forecast: Option<Forecast>,
+    /// The schemes, in the order of the study. None until the results are summed up.
     pub schemes: Vec<SchemeSummary>,
     /// What else there is of a language model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,6 +223,60 @@ pub struct SeedScore {
     pub normalized: f64,
     /// Whether the training failed, so that this is the floor.
     pub failed: bool,
+}
+
+/// A language model's scores by length, with those of a sliding window, and what the models write.
+#[derive(Clone, Debug, Serialize)]
+pub struct LanguageSummary {
+    /// How many of the last tokens of a window are scored; they are the same at every length.
+    pub scored: usize,
+    /// The tokens from one sliding window to the next.
+    pub stride: usize,
+    /// The tested lengths.
+    pub lengths: Vec<usize>,
+    /// Each scheme, followed by its scalings that are on in the test only.
+    pub rows: Vec<LanguageRow>,
+    /// What the model of each scheme writes, at the first seed with a result.
+    pub written: Vec<WrittenText>,
+}
+
+/// The scores of one scheme, or of one scaling that is on in the test only.
+#[derive(Clone, Debug, Serialize)]
+pub struct LanguageRow {
+    /// The scheme, or the scheme with the scaling.
+    pub name: String,
+    /// The scheme that was trained.
+    pub scheme: String,
+    /// The score at each of the lengths, in their order.
+    pub lengths: Vec<Bits>,
+    /// The score of a sliding window of the training length. Only of what was trained.
+    pub sliding: Option<Bits>,
+}
+
+/// Bits per token over seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bits {
+    /// The mean over seeds.
+    pub bits: f64,
+    /// Its 95 % interval over seeds.
+    pub interval: Option<Interval>,
+    /// 2 to the power of `bits`.
+    pub perplexity: f64,
+    /// The bits of each seed.
+    pub seeds: Vec<f64>,
+}
+
+/// What a model writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct WrittenText {
+    /// The scheme.
+    pub scheme: String,
+    /// The seed.
+    pub seed: u64,
+    /// The beginning, from the held-out part of the text.
+    pub prompt: String,
+    /// How the model goes on.
+    pub text: String,
 }
 
 /// The seeds that all of these groups have, and the scores of each group at these seeds.

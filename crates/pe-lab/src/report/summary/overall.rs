@@ -19,7 +19,7 @@ impl SchemeOverall {
         let finished = runs.iter().filter(|run| run.outcome.is_ok()).count();
         let trained = tasks
             .iter()
-            .flat_map(|task| data.trained(&task.task, scheme));
+            .flat_map(|task| data.trained(&task.name, scheme));
         let measured: Vec<&Measures> = trained.map(|run| run.1).collect();
         let failed = runs.iter().filter_map(|run| run.outcome.err());
         let failed = failed.filter(|loss| loss.failed).count();

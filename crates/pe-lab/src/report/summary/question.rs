@@ -20,10 +20,10 @@ pub(super) fn set_left_out(
         return;
     }
     for task in tasks {
-        let scores: Vec<_> = questions.iter().map(|of| of.without(&task.task)).collect();
+        let scores: Vec<_> = questions.iter().map(|of| of.without(&task.name)).collect();
         let answers = judge(&scores, errors, MARGIN);
         for ((headline, question), answer) in headlines.iter_mut().zip(questions).zip(answers) {
-            let asks = question.tasks.iter().any(|of| of.task == task.task);
+            let asks = question.tasks.iter().any(|of| of.name == task.name);
             if !asks || question.tasks.len() < FEWEST_TASKS {
                 continue;
             }
@@ -31,7 +31,7 @@ pub(super) fn set_left_out(
             let next = answer.of_leader().next().map(|pair| pair.difference.value);
             if let (Some(highest), Some(ahead)) = (highest, next) {
                 headline.left_out.push(LeftOut {
-                    task: task.task.clone(),
+                    task: task.name.clone(),
                     highest: highest.to_string(),
                     ahead,
                     best: answer.best,
@@ -78,7 +78,7 @@ impl<'a> Question<'a> {
     fn without(&self, task: &str) -> Vec<Vec<Vec<f64>>> {
         let of_scheme = |scores: &Vec<Vec<f64>>| {
             let by_task = self.tasks.iter().zip(scores);
-            let others = by_task.filter(|(of, _)| of.task != task);
+            let others = by_task.filter(|(of, _)| of.name != task);
             others.map(|(_, scores)| scores.clone()).collect()
         };
         self.scores.iter().map(of_scheme).collect()
@@ -100,7 +100,7 @@ impl<'a> Question<'a> {
             .first()
             .map_or("", |leader| self.names[*leader]);
         let of_leader = rows(leader);
-        let units = row_units(data, &self.tasks, self.part);
+        let units = row_units(&self.tasks, self.part);
         let at = |scores: &[Vec<f64>], seed| mean(scores.iter().map(|task| task[seed]));
         let of_scheme = |scores: &Vec<Vec<f64>>| {
             let seeds = 0..scores.first().map_or(0, Vec::len);

@@ -31,7 +31,7 @@ pub(super) fn row_scores(
             if score.failed {
                 return Some(vec![score.normalized; task.samples[part as usize]]);
             }
-            let mut runs = data.measured(&task.task, scheme);
+            let mut runs = data.measured(&task.name, scheme);
             let repeated = task.rows == TestRows::Repeated;
             rows_of(runs.find(|run| run.0 == *seed)?.1, part, repeated)
         };
@@ -43,13 +43,12 @@ pub(super) fn row_scores(
 }
 
 /// The number of the unit of each of these rows: rows of one unit are no further evidence of each other.
-pub(super) fn row_units(data: &Data<'_>, tasks: &[&TaskSummary], part: Part) -> Vec<usize> {
+pub(super) fn row_units(tasks: &[&TaskSummary], part: Part) -> Vec<usize> {
     let mut units = Vec::new();
     for task in tasks {
-        let facts = data.tasks.iter().find(|of| of.name == task.task);
         let lengths = task.lengths[part as usize].iter();
         let known: Option<Vec<&Vec<usize>>> =
-            lengths.map(|length| facts?.units.get(length)).collect();
+            lengths.map(|length| task.units.get(length)).collect();
         let of_task: Vec<usize> = match (known, task.rows) {
             (None, _) => Vec::new(),
             // The same rows at every length.

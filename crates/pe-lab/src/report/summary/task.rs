@@ -1,18 +1,20 @@
 //! One task, and one scheme on it.
 
 use super::numbers::{
-    Group, SchemeSummary, SeedScore, StepsTaken, TaskSummary, leaders, least_to_lead,
+    Group, LanguageSummary, SchemeSummary, SeedScore, StepsTaken, TaskSummary, leaders,
+    least_to_lead,
 };
+use crate::ask::steps_in_words;
 use crate::learn::{LengthScore, has_converged};
 use crate::report::comparison::Part;
-use crate::report::data::{Data, TaskFacts};
-use crate::report::language::LanguageSummary;
+use crate::report::data::Data;
 use crate::run::Measures;
 use crate::stats::{Bounds, intervals, mean};
 use crate::task::{Measure, Score};
 
 impl TaskSummary {
-    pub(super) fn of(data: &Data<'_>, facts: &TaskFacts) -> Self {
+    /// The same with what the schemes did on it.
+    pub(super) fn of(data: &Data<'_>, facts: &Self) -> Self {
         let schemes = data.origin.schemes().iter();
         let mut schemes: Vec<SchemeSummary> = schemes
             .map(|scheme| SchemeSummary::of(data, facts, scheme))
@@ -22,25 +24,31 @@ impl TaskSummary {
         set_intervals(&mut schemes, |of| &mut of.near);
         set_intervals(&mut schemes, |of| &mut of.far);
         Self {
-            task: facts.name.clone(),
-            title: facts.title.clone(),
-            about: facts.about.clone(),
-            source: facts.source.clone(),
-            measure: facts.measure.clone(),
-            steps: facts.steps,
-            auto_from: facts.auto_from,
-            train_lengths: facts.train_lengths.clone(),
-            lengths: facts.lengths.clone(),
-            mixes_lengths: facts.mixes_lengths,
-            resolutions: facts.resolutions,
-            rows: facts.rows,
-            samples: facts.samples,
-            floors: facts.floors,
-            floor_about: facts.floor_about.clone(),
-            solved_at: facts.solved_at,
-            language: LanguageSummary::of(data, facts, data.origin.schemes()),
+            language: LanguageSummary::of(data, &facts.name),
             schemes,
+            ..facts.clone()
         }
+    }
+
+    /// ` after 1500 steps`, or ` after 1500 to 6000 steps`; nothing where the steps are not known.
+    pub fn after_steps(&self) -> String {
+        match self.steps {
+            0 => String::new(),
+            _ => format!(" after {}", steps_in_words(self.auto_from, self.steps)),
+        }
+    }
+
+    /// What the numbers are that are forecast: their unit, which is the name of their column.
+    pub fn measure_of_numbers(&self) -> String {
+        match &self.measure {
+            Measure::Error { unit } => unit.clone(),
+            measure => measure.name(),
+        }
+    }
+
+    /// Whether the task was tested at one length only.
+    pub fn has_one_length(&self) -> bool {
+        self.lengths.iter().map(Vec::len).sum::<usize>() <= 1
     }
 
     /// Whether the tested lengths are known.
@@ -128,7 +136,7 @@ pub(super) fn cost(data: &Data<'_>, times: impl Iterator<Item = f64>) -> Option<
 }
 
 impl SchemeSummary {
-    pub(super) fn of(data: &Data<'_>, task: &TaskFacts, scheme: &str) -> Self {
+    pub(super) fn of(data: &Data<'_>, task: &TaskSummary, scheme: &str) -> Self {
         let runs: Vec<(u64, Option<&Measures>)> = data
             .runs_of(&task.name, scheme)
             .filter_map(|run| match run.outcome {
@@ -192,7 +200,7 @@ impl SchemeSummary {
 }
 
 /// The seeds of runs without measures, those that failed or the others, each with its reason.
-fn losses(data: &Data<'_>, task: &TaskFacts, scheme: &str, failed: bool) -> Vec<(u64, String)> {
+fn losses(data: &Data<'_>, task: &TaskSummary, scheme: &str, failed: bool) -> Vec<(u64, String)> {
     let runs = data.runs_of(&task.name, scheme);
     let losses = runs.filter_map(|run| Some((run.seed, run.outcome.err()?)));
     let losses = losses.filter(|(_, loss)| loss.failed == failed);
@@ -204,7 +212,7 @@ fn losses(data: &Data<'_>, task: &TaskFacts, scheme: &str, failed: bool) -> Vec<
 /// The seeds of runs that had not converged, and of those that were too short to tell.
 fn convergence(
     data: &Data<'_>,
-    task: &TaskFacts,
+    task: &TaskSummary,
     measured: &[(u64, &Measures)],
 ) -> (Vec<u64>, Vec<u64>) {
     let study = data.origin.study();
@@ -224,18 +232,6 @@ fn convergence(
     (falling.map(seed).collect(), short.map(seed).collect())
 }
 
-/// The mean of what `pick` gives at the lengths that belong to a group. Every sequence has the same weight.
-fn of_lengths(
-    measures: &Measures,
-    belongs: impl Fn(&LengthScore) -> bool,
-    pick: impl Fn(&LengthScore) -> f64,
-) -> Option<f64> {
-    let of_group = || measures.scores.iter().filter(|score| belongs(score));
-    let samples: usize = of_group().map(|score| score.samples).sum();
-    let sum: f64 = of_group().map(|s| pick(s) * s.samples as f64).sum();
-    (samples > 0).then(|| sum / samples as f64)
-}
-
 impl Group {
     /// The score of runs on the lengths that belong to the group. A run without measures failed, and scores
     /// the floor, or the lowest score of `all` runs on the task if that is below it: no scheme gains by failing.
@@ -246,7 +242,7 @@ impl Group {
         floor: Option<f64>,
         belongs: impl Fn(&LengthScore) -> bool,
     ) -> Option<Self> {
-        let normalized = |of: &Measures| of_lengths(of, &belongs, LengthScore::normalized);
+        let normalized = |of: &Measures| of.mean_of(&belongs, LengthScore::normalized);
         let value = |of: &LengthScore| of.score.value();
         let lowest = all.iter().filter_map(|run| normalized(run));
         let lowest = lowest.fold(0.0, f64::min);
@@ -256,7 +252,7 @@ impl Group {
                 Some(match measures {
                     Some(of_run) => SeedScore {
                         seed: *seed,
-                        score: measure.score(of_lengths(of_run, &belongs, value)?),
+                        score: measure.score(of_run.mean_of(&belongs, value)?),
                         normalized: normalized(of_run)?,
                         failed: false,
                     },
@@ -271,16 +267,14 @@ impl Group {
             .collect();
         let exact = runs
             .iter()
-            .filter_map(|run| of_lengths(run.1?, &belongs, |of| of.exact.unwrap_or(0.0)));
+            .filter_map(|run| run.1?.mean_of(&belongs, |of| of.exact.unwrap_or(0.0)));
         let exact = mean(exact).filter(|_| measure.is_accuracy());
         // The lowest score that is possible has no right answer at any length.
         let none_right = |score: &LengthScore| match measure.is_accuracy() {
             true => Score::Accuracy(0.0).over(score.floor),
             false => f64::NEG_INFINITY,
         };
-        let low = all
-            .iter()
-            .find_map(|run| of_lengths(run, &belongs, none_right));
+        let low = all.iter().find_map(|run| run.mean_of(&belongs, none_right));
         let bounds = match low.filter(|low| low.is_finite()) {
             Some(low) => Bounds::Between(low, 1.0),
             None => Bounds::UpTo(1.0),

@@ -11,7 +11,6 @@ fn close(value: f64, expected: f64) {
 #[test]
 fn a_row_that_is_tested_at_several_lengths_counts_once() {
     use crate::learn::{LengthScore, RowOutcomes};
-    use crate::run::Timing;
     use crate::task::Score;
 
     let at = |length, right: &[u32]| LengthScore {
@@ -30,18 +29,7 @@ fn a_row_that_is_tested_at_several_lengths_counts_once() {
     };
     let measures = Measures {
         scores: vec![at(2, &[1, 0, 1]), at(4, &[1, 1, 1]), at(9, &[1, 0, 0])],
-        parameters: 1,
-        position_parameters: 0,
-        curve: Vec::new(),
-        held_out: Vec::new(),
-        timing: Timing {
-            ms_per_step: 1.0,
-            tokens_per_second: 1.0,
-            threads: None,
-            machine: None,
-        },
-        language: None,
-        predicted: Vec::new(),
+        ..Measures::default()
     };
     let rows = |part, repeated| rows_of(&measures, part, repeated).unwrap();
     // Normalized, a right answer is 1 and a wrong one −1.
@@ -69,15 +57,11 @@ fn a_scheme_that_always_fails_is_not_above_one_below_the_floor() {
 
 #[test]
 fn means_seeds_and_failures_are_kept_apart() {
+    let learned = [(10, 1.0), (20, 0.98), (80, 0.19)];
     let study = Synthetic::new(&["reverse"], &["none", "learned"], 2)
         .score("reverse", "none", 1, &[(10, 0.30), (20, 0.20), (80, 0.19)])
         .score("reverse", "none", 2, &[(10, 0.30), (20, 0.30), (80, 0.17)])
-        .score(
-            "reverse",
-            "learned",
-            1,
-            &[(10, 1.0), (20, 0.98), (80, 0.19)],
-        )
+        .score("reverse", "learned", 1, &learned)
         .fail("reverse", "learned", 2, "diverged");
     let summary = Summary::of(&study.data());
     assert_eq!((summary.trials, summary.finished), (4, 3));
@@ -95,26 +79,16 @@ fn means_seeds_and_failures_are_kept_apart() {
     assert_eq!(learned.failed, [(2, "diverged".to_string())]);
     // The failed training scores the floor, which is 0.25 inside and 0.2 beyond.
     let inside = learned.inside.as_ref().unwrap();
-    let seeds: Vec<_> = inside
-        .seeds
-        .iter()
-        .map(|s| (s.score.value(), s.failed))
-        .collect();
-    assert_eq!(seeds, [(0.99, false), (0.25, true)]);
+    let seeds = inside.seeds.iter().map(|s| (s.score.value(), s.failed));
+    assert_eq!(seeds.collect::<Vec<_>>(), [(0.99, false), (0.25, true)]);
     close(inside.normalized, (0.99 - 0.25) / 0.75 / 2.0);
     close(none.beyond.as_ref().unwrap().mean, 0.18);
     // Finished runs are below the floor beyond, and the failed one gains nothing by failing.
     let beyond = learned.beyond.as_ref().unwrap();
     close(beyond.seeds[1].normalized, (0.17 - 0.2) / 0.8);
-    let inside: Vec<_> = summary
-        .comparisons
-        .iter()
-        .filter(|c| c.part == Part::Inside)
-        .collect();
-    assert_eq!(
-        (inside[0].seeds, inside[0].higher.as_str()),
-        ([2, 2], "learned")
-    );
+    let mut pairs = summary.comparisons.iter();
+    let pair = pairs.find(|pair| pair.part == Part::Inside).unwrap();
+    assert_eq!((pair.seeds, pair.higher.as_str()), ([2, 2], "learned"));
     assert_eq!((summary.schemes[1].failed, summary.schemes[1].lost), (1, 0));
 }
 
@@ -152,14 +126,11 @@ fn a_seed_counts_if_it_has_a_score_on_every_task() {
         (2, [0.9, 0.5, 0.6, 0.2]),
         (3, [1.0, 0.6, 0.6, 0.0]),
     ] {
-        for (task, scheme, score) in [
-            ("t", "a", ta),
-            ("u", "a", ua),
-            ("t", "b", tb),
-            ("u", "b", ub),
-        ] {
-            study = study.score(task, scheme, seed, &at(score));
-        }
+        study = study
+            .score("t", "a", seed, &at(ta))
+            .score("u", "a", seed, &at(ua))
+            .score("t", "b", seed, &at(tb))
+            .score("u", "b", seed, &at(ub));
     }
     // Seed 4 has no `u` for `b`, so it counts for `a` alone.
     let study = study
@@ -189,12 +160,8 @@ fn a_seed_counts_if_it_has_a_score_on_every_task() {
 
 #[test]
 fn beyond_is_told_apart_up_to_one_and_a_half_times_and_further() {
-    let study = Synthetic::new(&["reverse"], &["a"], 1).score(
-        "reverse",
-        "a",
-        1,
-        &[(20, 1.0), (21, 1.0), (30, 0.6), (31, 0.2), (80, 0.2)],
-    );
+    let at = [(20, 1.0), (21, 1.0), (30, 0.6), (31, 0.2), (80, 0.2)];
+    let study = Synthetic::new(&["reverse"], &["a"], 1).score("reverse", "a", 1, &at);
     let summary = Summary::of(&study.data());
     let scheme = &summary.schemes[0];
     let mean = |of: &Option<Aggregate>| of.as_ref().unwrap().mean;

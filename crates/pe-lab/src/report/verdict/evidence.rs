@@ -1,11 +1,12 @@
 //! Which scheme is best inside, or beyond, and by which tests.
 
-use super::words::{loss, part, place, subject, tasks_of};
+use super::found;
+use super::words::{loss, place, subject};
+use crate::report::answer::Top;
 use crate::report::comparison::{Comparison, FINDINGS, Headline};
 use crate::report::number::fixed;
 use crate::report::sentences::because;
-use crate::report::summary::{Summary, least_to_lead};
-use crate::report::trainings::ABOVE_THE_FLOOR;
+use crate::report::summary::Summary;
 use crate::report::words::{list, number, p_text, range, spoken};
 use crate::stats::{FEWEST_SEEDS, Finding};
 
@@ -16,31 +17,20 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     let [leader, others @ ..] = &headline.order[..] else {
         return String::new();
     };
-    let schemes = summary.schemes.iter();
-    let means = schemes.filter_map(|of| part(of, headline.part));
-    let least = least_to_lead(tasks_of(summary, headline));
-    if means
-        .clone()
-        .all(|score| score < ABOVE_THE_FLOOR.min(least))
-    {
-        return format!("{place}: no scheme got above the floor {subject}.");
-    }
-    if means.clone().all(|score| score < least) {
-        let highest = fixed(means.fold(0.0, f64::max), 2);
-        let loss = loss(summary, headline, leader);
-        return format!(
-            "{place}: not solved {subject}. The highest score is {highest} of 1{loss}: too little was learned to name a \
-             scheme that leads."
-        );
+    match found::unsolved(summary, headline) {
+        Some(Top::Unlearned(highest)) => {
+            let (highest, loss) = (fixed(highest, 2), loss(summary, headline, leader));
+            return format!(
+                "{place}: not solved {subject}. The highest score is {highest} of 1{loss}: too little was learned to name a \
+                 scheme that leads."
+            );
+        }
+        Some(_) => return format!("{place}: no scheme got above the floor {subject}."),
+        None => {}
     }
     let score = score(summary, headline, leader);
-    let pairs: Vec<&Comparison> = others
-        .iter()
-        .filter_map(|other| {
-            let mut pairs = summary.comparisons.iter();
-            pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
-        })
-        .collect();
+    let pairs = others.iter().filter_map(|of| summary.pair(headline, of));
+    let pairs: Vec<&Comparison> = pairs.collect();
     let Some(nearest) = pairs.first() else {
         return format!(
             "{place}: only {} has scores ({score} {subject}).",
@@ -70,8 +60,8 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
 
 /// `0.98 of 1 (a loss of 0.03)`.
 fn score(summary: &Summary, headline: &Headline, leader: &str) -> String {
-    let own = summary.schemes.iter().find(|of| of.scheme == leader);
-    let score = own.and_then(|of| part(of, headline.part)).unwrap_or(0.0);
+    let own = summary.scheme(leader).and_then(|of| of.part(headline.part));
+    let score = own.map_or(0.0, |of| of.mean);
     let loss = loss(summary, headline, leader);
     format!("{} of 1{loss}", fixed(score, 2))
 }

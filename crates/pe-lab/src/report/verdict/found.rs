@@ -65,7 +65,7 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     if is_control(leader) || unsolved(summary, headline).is_some() {
         return None;
     }
-    let pair = pair(summary, headline, control)?;
+    let pair = summary.pair(headline, control)?;
     let [with, without] = [leader, control].map(|of| mean(summary, headline.part, of));
     let found = match (&pair.finding, &pair.why) {
         // Half of a score says little where it is not known which score takes no skill.
@@ -100,7 +100,7 @@ fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standi
     let others: Vec<(&String, &Comparison)> = others
         .iter()
         .filter(is_left)
-        .filter_map(|other| Some((other, pair(summary, headline, other)?)))
+        .filter_map(|other| Some((other, summary.pair(headline, other)?)))
         .collect();
     if others.is_empty() {
         return None;
@@ -145,7 +145,7 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
     let tasks = summary
         .tasks
         .iter()
-        .filter(|task| headline.tasks.contains(&task.task));
+        .filter(|task| headline.tasks.contains(&task.name));
     let least = least_to_lead(tasks);
     match highest {
         low if low < ABOVE_THE_FLOOR.min(least) => Some(Top::Floor),
@@ -154,16 +154,8 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
     }
 }
 
-/// The pair of the leader of a part with another scheme.
-fn pair<'a>(summary: &'a Summary, headline: &Headline, other: &str) -> Option<&'a Comparison> {
-    let leader = headline.order.first()?;
-    let mut pairs = summary.comparisons.iter();
-    pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
-}
-
 fn mean(summary: &Summary, part: Part, scheme: &str) -> Option<f64> {
-    let of = summary.schemes.iter().find(|of| of.scheme == scheme)?;
-    Some(of.part(part)?.mean)
+    Some(summary.scheme(scheme)?.part(part)?.mean)
 }
 
 fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achieved> {
@@ -178,7 +170,7 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
         return score();
     };
     let of_task = |task: &TaskSummary| Some(task.scheme(scheme)?.part(headline.part)?.mean);
-    let task = summary.tasks.iter().find(|task| task.task == *only)?;
+    let task = summary.tasks.iter().find(|task| task.name == *only)?;
     Some(match &task.measure {
         Measure::Given => return score(),
         Measure::Accuracy => Achieved::Right(of_task(task)?, task.title.clone()),
@@ -193,19 +185,8 @@ mod tests {
     use crate::report::data::{Data, Look};
     use crate::report::synthetic::Synthetic;
 
-    /// Normalized scores on one task, one a seed: inside, and beyond.
-    fn study(schemes: &[(&str, &[f64], &[f64])]) -> Synthetic {
-        let names: Vec<&str> = schemes.iter().map(|of| of.0).collect();
-        let seeds = schemes.iter().map(|of| of.1.len()).max().unwrap();
-        let mut study = Synthetic::new(&["reverse"], &names, seeds as u64);
-        for (scheme, inside, beyond) in schemes {
-            for (nth, inside) in inside.iter().enumerate() {
-                let mut at = vec![(10, 0.25 + 0.75 * inside)];
-                at.extend(beyond.get(nth).map(|beyond| (40, 0.2 + 0.8 * beyond)));
-                study = study.score("reverse", scheme, nth as u64 + 1, &at);
-            }
-        }
-        study
+    fn study(schemes: &[(&str, &[f64])]) -> Synthetic {
+        Synthetic::of_scores("reverse", schemes)
     }
 
     fn answer(study: &Synthetic) -> Answer {
@@ -224,19 +205,20 @@ mod tests {
     const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];
     const LOW: &[f64] = &[0.10, 0.12, 0.09, 0.11, 0.13];
     const LEVEL: [f64; 5] = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
-
-    fn names(of: &[&str]) -> Vec<String> {
-        of.iter().map(ToString::to_string).collect()
-    }
+    const WILD: &[f64] = &[0.98, 0.05, 0.97, 0.06, 0.95];
 
     #[test]
     fn positions_are_needed_and_two_schemes_are_level_inside_and_one_is_best_beyond() {
         let level: Vec<f64> = LEVEL.iter().rev().map(|score| score - 0.0001).collect();
-        let study = study(&[
-            ("none", LOW, LOW),
-            ("sinusoidal", &LEVEL, HIGH),
-            ("learned", &level, &[0.50, 0.46, 0.52, 0.49, 0.51]),
-        ]);
+        let beyond = [LOW, HIGH, &[0.50, 0.46, 0.52, 0.49, 0.51]];
+        let inside = [("none", LOW), ("sinusoidal", &LEVEL), ("learned", &level)];
+        let mut study = Synthetic::new(&["reverse"], &inside.map(|of| of.0), 5);
+        for ((scheme, inside), beyond) in inside.into_iter().zip(beyond) {
+            for (seed, (inside, beyond)) in (1..).zip(inside.iter().zip(beyond)) {
+                let at = [(10, 0.25 + 0.75 * inside), (40, 0.2 + 0.8 * beyond)];
+                study = study.score("reverse", scheme, seed, &at);
+            }
+        }
         let (positions, parts) = found(&study);
         let positions = positions.unwrap();
         assert_eq!(
@@ -247,119 +229,87 @@ mod tests {
             panic!("a share of right answers");
         };
         assert!((without - (0.25 + 0.75 * 0.11)).abs() < 1e-9 && of == "reverse");
-        assert_eq!(
-            parts,
-            [
-                // That no positions are below is said already.
-                Top::Shared {
-                    level: names(&["sinusoidal", "learned"]),
-                    same: Vec::new(),
-                    below: Vec::new(),
-                },
-                Top::Best("sinusoidal".into()),
-            ]
-        );
+        // That no positions are below is said already.
+        let shared = Top::Shared {
+            level: ["sinusoidal", "learned"].map(String::from).to_vec(),
+            same: Vec::new(),
+            below: Vec::new(),
+        };
+        assert_eq!(parts, [shared, Top::Best("sinusoidal".into())]);
     }
 
     #[test]
     fn positions_that_more_than_double_no_score_are_helpful() {
-        let (positions, parts) = found(&study(&[
-            ("none", &[0.70, 0.73, 0.71, 0.75, 0.69], &[]),
-            ("learned", HIGH, &[]),
-        ]));
+        let good: &[f64] = &[0.70, 0.73, 0.71, 0.75, 0.69];
+        let (positions, parts) = found(&study(&[("none", good), ("learned", HIGH)]));
         assert_eq!(positions.unwrap().found, Need::Helpful);
         assert!(parts.is_empty(), "{parts:?}");
         // Where the control leads, it is a scheme like any other.
-        let (positions, parts) = found(&study(&[("none", HIGH, &[]), ("learned", LOW, &[])]));
+        let (positions, parts) = found(&study(&[("none", HIGH), ("learned", LOW)]));
         assert_eq!((positions, parts), (None, vec![Top::Best("none".into())]));
     }
 
     #[test]
     fn a_large_difference_that_is_undecided_has_its_reason() {
-        let wild: &[f64] = &[0.98, 0.05, 0.97, 0.06, 0.95];
-        let (positions, _) = found(&study(&[("none", LOW, &[]), ("learned", wild, &[])]));
-        let spread = |found| match found {
-            Need::Unclear(Reason::Spread(name, low, high)) => (name, low, high),
-            other => panic!("{other:?}"),
+        let (positions, _) = found(&study(&[("none", LOW), ("learned", WILD)]));
+        let Need::Unclear(Reason::Spread(name, low, high)) = positions.unwrap().found else {
+            panic!("it is clear");
         };
-        let (name, low, high) = spread(positions.unwrap().found);
         assert_eq!(name, "learned");
         assert!((low - 0.05).abs() < 1e-9 && (high - 0.98).abs() < 1e-9);
-        let (_, parts) = found(&study(&[
-            ("a", HIGH, &[]),
-            ("b", wild, &[]),
-            ("c", LOW, &[]),
-        ]));
-        let [
-            Top::Open {
-                open,
-                below,
-                why: Reason::Spread(name, ..),
-            },
-        ] = &parts[..]
-        else {
+        let (_, parts) = found(&study(&[("a", HIGH), ("b", WILD), ("c", LOW)]));
+        let [Top::Open { open, below, why }] = &parts[..] else {
             panic!("{parts:?}");
         };
-        assert_eq!((open, name.as_str()), (&names(&["a", "b"]), "b"));
+        assert!(matches!(why, Reason::Spread(name, ..) if name == "b"));
+        assert_eq!(open[..], ["a", "b"]);
         // The runs of the second scheme are in the pooled variance of every pair.
-        assert!(below.is_empty() || *below == names(&["c"]));
+        assert!(below.is_empty() || below[..] == ["c"]);
     }
 
     #[test]
     fn one_or_two_seeds_prove_nothing_and_what_would_is_said() {
-        for seeds in [1, 2] {
-            let few = study(&[
-                ("none", &LOW[..seeds], &[]),
-                ("learned", &HIGH[..seeds], &[]),
-            ]);
-            let Answer::FewSeeds {
-                seeds: had,
+        let few = |none: &[f64], learned: &[f64]| match answer(&study(&[
+            ("none", none),
+            ("learned", learned),
+        ])) {
+            Answer::FewSeeds {
+                seeds,
                 fewest,
                 enough,
                 highest,
-            } = answer(&few)
-            else {
-                panic!("{:?}", answer(&few));
-            };
-            assert_eq!((had, fewest, enough), (seeds, 3, 5));
-            assert_eq!(highest.unwrap().0, "learned");
+            } => (seeds, fewest, enough, highest.map(|of| of.0)),
+            other => panic!("{other:?}"),
+        };
+        for seeds in [1, 2] {
+            let learned = Some("learned".to_string());
+            assert_eq!(few(&LOW[..seeds], &HIGH[..seeds]), (seeds, 3, 5, learned));
         }
-        let at_floor = study(&[("none", &[0.01, 0.0], &[]), ("learned", &[0.0, 0.02], &[])]);
-        assert!(matches!(
-            answer(&at_floor),
-            Answer::FewSeeds { highest: None, .. }
-        ));
+        assert_eq!(few(&[0.01, 0.0], &[0.0, 0.02]), (2, 3, 5, None));
     }
 
     #[test]
     fn without_a_claim_the_reason_is_the_answer() {
-        assert_eq!(
-            answer(&Synthetic::new(&["x"], &["a", "b"], 3)),
-            Answer::NoScore
-        );
-        assert_eq!(
-            answer(&study(&[("a", HIGH, &[])])),
-            Answer::Alone("a".into())
-        );
+        let empty = Synthetic::new(&["x"], &["a", "b"], 3);
+        assert_eq!(answer(&empty), Answer::NoScore);
+        let alone = study(&[("a", HIGH)]);
+        assert_eq!(answer(&alone), Answer::Alone("a".into()));
         let (_, parts) = found(&study(&[
-            ("a", &[0.01, 0.02, 0.0], &[]),
-            ("b", &[0.0, 0.01, 0.02], &[]),
+            ("a", &[0.01, 0.02, 0.0]),
+            ("b", &[0.0, 0.01, 0.02]),
         ]));
         assert_eq!(parts, [Top::Floor]);
-        let study = study(&[("a", HIGH, &[]), ("b", LOW, &[])]);
-        let looked = Data {
-            look: Some(Look {
-                planned: vec![3, 5],
-                reached: None,
-            }),
-            ..study.data()
+        let mut study = study(&[("a", HIGH), ("b", LOW)]);
+        let look = Look {
+            planned: vec![3, 5],
+            reached: None,
         };
-        assert_eq!(
-            super::answer(&Summary::of(&looked)),
-            Answer::BeforeFirstLook(3)
-        );
-        let mut short = study.clone();
-        short.spec.recipe.warmup_steps = 1_500;
-        assert_eq!(answer(&short), Answer::TooShort);
+        let looked = Summary::of(&Data {
+            look: Some(look),
+            ..study.data()
+        });
+        assert_eq!(super::answer(&looked), Answer::BeforeFirstLook(3));
+        study.spec.recipe.warmup_steps = 1_500;
+        assert_eq!(answer(&study), Answer::TooShort);
     }
 }

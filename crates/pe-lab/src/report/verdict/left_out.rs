@@ -74,23 +74,26 @@ mod tests {
 
     #[test]
     fn a_lead_that_one_task_makes_is_said_with_the_task() {
-        assert_eq!(
-            said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6), ("z", 0.5, 0.6)]).unwrap(),
-            "On held-out data, each task left out in turn: a is highest, but not without x (b is then, by 0.10)."
-        );
-        assert_eq!(
-            said(&[("x", 0.9, 0.1), ("y", 0.5, 0.4), ("z", 0.5, 0.4)]).unwrap(),
-            "On held-out data, each task left out in turn: a is highest, whichever task is left out."
-        );
-        assert_eq!(
-            said(&[("x", 0.9, 0.2), ("y", 0.5, 0.495), ("z", 0.5, 0.495)]).unwrap(),
-            "On held-out data, each task left out in turn: a is highest, whichever task is left out. That it is best is not \
-             established without x."
-        );
-    }
-
-    #[test]
-    fn two_tasks_leave_no_mean() {
+        for (x, others, said_of_a) in [
+            (
+                (0.9, 0.1),
+                (0.5, 0.6),
+                "but not without x (b is then, by 0.10).",
+            ),
+            ((0.9, 0.1), (0.5, 0.4), "whichever task is left out."),
+            (
+                (0.9, 0.2),
+                (0.5, 0.495),
+                "whichever task is left out. That it is best is not established without x.",
+            ),
+        ] {
+            let [y, z] = ["y", "z"].map(|task| (task, others.0, others.1));
+            assert_eq!(
+                said(&[("x", x.0, x.1), y, z]).unwrap(),
+                format!("On held-out data, each task left out in turn: a is highest, {said_of_a}")
+            );
+        }
+        // Two tasks leave no mean.
         assert_eq!(said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6)]), None);
     }
 }

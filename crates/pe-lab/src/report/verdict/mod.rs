@@ -10,9 +10,8 @@ mod rows;
 mod tests;
 mod words;
 
-use super::comparison::Part;
 use super::data::Origin;
-use super::sentences::{self, About};
+use super::sentences;
 use super::summary::Summary;
 use super::trainings;
 use super::words::capitalized;
@@ -21,12 +20,7 @@ use words::place;
 /// The summary with its verdict.
 pub fn judged(mut summary: Summary) -> Summary {
     let answer = found::answer(&summary);
-    let about = About {
-        two_parts: summary.tasks.iter().any(|task| task.has(Part::Beyond)),
-        resolutions: summary.resolutions(),
-        ran_here: summary.study().is_some(),
-    };
-    summary.verdict = vec![sentences::answer(&answer, about)];
+    summary.verdict = vec![sentences::answer(&answer, &summary)];
     summary.verdict.extend(evidence_and_notes(&summary));
     summary.answer = Some(answer);
     summary
@@ -73,17 +67,11 @@ fn unknown(file: &str) -> String {
 }
 
 fn after_the_evidence(summary: &Summary) -> Vec<String> {
-    let mut lines: Vec<String> = summary
-        .warning
-        .iter()
-        .map(|of| capitalized(of) + ".")
-        .collect();
+    let warning = summary.warning.as_ref();
+    let mut lines: Vec<String> = warning.iter().map(|of| capitalized(of) + ".").collect();
     lines.extend(course::looks(summary));
-    lines.extend(
-        summary
-            .study()
-            .and_then(|study| course::grown(&study.grown)),
-    );
+    let study = summary.study();
+    lines.extend(study.and_then(|study| course::grown(&study.grown)));
     lines.extend(trainings::without_success(summary));
     lines
 }
@@ -91,17 +79,13 @@ fn after_the_evidence(summary: &Summary) -> Vec<String> {
 /// What a person is to know beside the answer, the most important first: how long was trained, what the data are, how the
 /// study came to its seeds, and which trainings did not succeed.
 pub fn cautions(summary: &Summary) -> Vec<String> {
-    match summary.finished {
-        0 => Vec::new(),
-        _ => {
-            let unknown = match &summary.origin {
-                Origin::Study(_) => None,
-                Origin::Results(file) => Some(unknown(&file.file)),
-            };
-            let mut said = how_long(summary);
-            said.extend(unknown);
-            said.extend(after_the_evidence(summary));
-            said
-        }
+    if summary.finished == 0 {
+        return Vec::new();
     }
+    let mut said = how_long(summary);
+    if let Origin::Results(file) = &summary.origin {
+        said.push(unknown(&file.file));
+    }
+    said.extend(after_the_evidence(summary));
+    said
 }

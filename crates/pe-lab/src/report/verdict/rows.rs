@@ -1,11 +1,11 @@
 //! Whether other test rows would say the same.
 
-use super::words::{part, tasks_of};
+use super::found;
 use crate::data::DataSpec;
 use crate::report::comparison::{Comparison, Headline, Part};
 use crate::report::data::{file_title, tested_file};
 use crate::report::number::fixed;
-use crate::report::summary::{SchemeOverall, Summary, least_to_lead};
+use crate::report::summary::Summary;
 use crate::report::words::{list, range, spoken};
 use crate::stats::OtherRows;
 use crate::task::TestRows;
@@ -16,18 +16,11 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         return of_the_laboratory(summary, headline.part);
     };
     // The parts of the data, each of which is the test of a task of its own, or one test for all.
-    let of_tasks = summary.tasks.iter();
-    let tested: usize = of_tasks
-        .map(|task| task.samples[headline.part as usize])
-        .sum();
-    let [leader, ..] = &headline.order[..] else {
-        return None;
-    };
-    if summary
-        .tasks
-        .iter()
-        .all(|task| task.rows == TestRows::Neighbours)
-    {
+    let mut tasks = summary.tasks.iter();
+    let tested = tasks.clone().map(|of| of.samples[headline.part as usize]);
+    let tested: usize = tested.sum();
+    let leader = headline.order.first()?;
+    if tasks.all(|task| task.rows == TestRows::Neighbours) {
         let once = headline.part == Part::Inside;
         return once.then(|| {
             format!(
@@ -36,11 +29,8 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
             )
         });
     }
-    let of_part = |of: &SchemeOverall| part(of, headline.part);
-    let mut means = summary.schemes.iter().filter_map(of_part);
-    let least = least_to_lead(tasks_of(summary, headline));
-    if means.all(|score| score < least) {
-        return None; // no scheme leads
+    if found::unsolved(summary, headline).is_some() {
+        return None;
     }
     let all = tested_rows(summary, data, headline.part, tested);
     let Some((pair, rows)) = closest(summary, headline.part, leader) else {
@@ -83,11 +73,9 @@ fn closest<'a>(
     part: Part,
     leader: &str,
 ) -> Option<(&'a Comparison, OtherRows)> {
-    let of_leader = summary
-        .comparisons
-        .iter()
-        .filter(|pair| pair.part == part && pair.higher == *leader);
-    of_leader
+    let pairs = summary.comparisons.iter();
+    pairs
+        .filter(|pair| pair.part == part && pair.higher == *leader)
         .filter_map(|pair| Some((pair, pair.other_rows?)))
         .min_by(|(_, a), (_, b)| {
             let low = |of: &OtherRows| of.interval.map_or(f64::MIN, |i| i.low);
@@ -123,10 +111,8 @@ fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) 
 
 /// The tasks of the laboratory with real data: no run of them tells what other rows would say.
 fn of_the_laboratory(summary: &Summary, part: Part) -> Option<String> {
-    let fixed = summary
-        .tasks
-        .iter()
-        .filter(|task| task.rows != TestRows::Drawn);
+    let tasks = summary.tasks.iter();
+    let fixed = tasks.filter(|task| task.rows != TestRows::Drawn);
     let names: Vec<&str> = fixed.map(|task| task.title.as_str()).collect();
     (part == Part::Inside && !names.is_empty()).then(|| {
         format!(

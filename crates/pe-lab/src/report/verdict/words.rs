@@ -3,7 +3,7 @@
 use crate::report::comparison::{Headline, Part};
 use crate::report::data::tested_file;
 use crate::report::number::fixed;
-use crate::report::summary::{SchemeOverall, Summary, TaskSummary};
+use crate::report::summary::Summary;
 use crate::report::words::list;
 
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
@@ -12,7 +12,7 @@ pub(super) fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> Stri
         let [only] = &headline.tasks[..] else {
             return None;
         };
-        let task = summary.tasks.iter().find(|task| task.task == *only)?;
+        let task = summary.tasks.iter().find(|task| task.name == *only)?;
         let group = task.scheme(scheme)?.part(headline.part)?;
         let name = task.measure.name();
         task.measure
@@ -22,24 +22,9 @@ pub(super) fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> Stri
     of_task().unwrap_or_default()
 }
 
-/// The tasks of a headline.
-pub(super) fn tasks_of<'a>(
-    summary: &'a Summary,
-    headline: &Headline,
-) -> impl Iterator<Item = &'a TaskSummary> {
-    let names = headline.tasks.clone();
-    let tasks = summary.tasks.iter();
-    tasks.filter(move |task| names.contains(&task.task))
-}
-
-pub(super) fn part(scheme: &SchemeOverall, part: Part) -> Option<f64> {
-    scheme.part(part).map(|score| score.mean)
-}
-
 /// `Inside`, `Beyond`, or what was held out if there is one part.
 pub(super) fn place(summary: &Summary, part: Part) -> &'static str {
-    let two_parts = summary.tasks.iter().any(|task| task.has(Part::Beyond));
-    match (part, two_parts, summary.resolutions()) {
+    match (part, summary.has_two_parts(), summary.resolutions()) {
         (Part::Inside, true, false) => "Inside the training lengths",
         (Part::Inside, true, true) => "At the resolution of the training",
         (Part::Inside, false, _) if summary.study().is_none() => "By these scores",

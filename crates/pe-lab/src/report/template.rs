@@ -1,19 +1,42 @@
-//! How the template writes values.
+//! Templates, and how they write values.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment};
 
 use crate::console::visible;
+use crate::error::LabError;
 use crate::grouped::grouped;
 use crate::report::number::fixed;
-use crate::report::words::p_text;
+use crate::report::words::{capitalized, p_text};
 
-/// The template engine with the filters of the page.
-pub(super) fn environment() -> Environment<'static> {
+/// The text of a template with these values. One whose name ends in `.html` is a page, and writes every text as text.
+///
+/// # Errors
+///
+/// [`LabError::Page`] when the template cannot take its values.
+pub fn render(name: &str, template: &str, values: serde_json::Value) -> Result<String, LabError> {
+    let failed = |error: minijinja::Error| {
+        let causes = iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
+        let causes: Vec<String> = causes.map(ToString::to_string).collect();
+        LabError::Page {
+            reason: causes.join(": "),
+        }
+    };
+    let engine = environment();
+    let text = engine.render_named_str(name, template, value(values));
+    text.map_err(failed)
+}
+
+/// The template engine with the filters of the pages.
+fn environment() -> Environment<'static> {
     let mut page = Environment::new();
-    page.set_auto_escape_callback(|_| AutoEscape::Html);
+    page.set_auto_escape_callback(|name| match name.ends_with(".html") {
+        true => AutoEscape::Html,
+        false => AutoEscape::None,
+    });
     page.add_filter(
         "fixed",
         |value: Value, decimals: usize| match f64::try_from(value) {
@@ -36,11 +59,13 @@ pub(super) fn environment() -> Environment<'static> {
         Err(_) => "\u{2013}".into(),
     });
     // The rest stays as it is: it may hold the name of a column.
-    page.add_filter("begun", |text: String| {
-        let mut letters = text.chars();
-        let first = letters.next().into_iter().flat_map(char::to_uppercase);
-        first.chain(letters).collect::<String>()
+    page.add_filter("begun", |text: String| capitalized(&text));
+    page.add_filter("number", |value: f64| value.to_string());
+    page.add_filter("count", |n: usize, noun: &str| match n {
+        1 => format!("one {noun}"),
+        _ => format!("{n} {noun}s"),
     });
+    page.add_filter("all", |list: Vec<Value>| all(&list));
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
         ["accuracy", "bits", "error", "score"]
@@ -62,7 +87,7 @@ pub(super) fn environment() -> Environment<'static> {
 }
 
 /// A JSON value as the template engine's own type.
-pub(super) fn value(json: serde_json::Value) -> Value {
+fn value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     match json {
         Json::Null => Value::from(()),
@@ -82,6 +107,15 @@ pub(super) fn value(json: serde_json::Value) -> Value {
                 .collect();
             Value::from(fields)
         }
+    }
+}
+
+/// Every name of a list, such as `a, b and c`.
+fn all(names: &[Value]) -> String {
+    let names: Vec<String> = names.iter().map(Value::to_string).collect();
+    match &names[..] {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
     }
 }
 
