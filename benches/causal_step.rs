@@ -4,13 +4,14 @@
 //! cargo bench -p pe-benches -p pe-lab --bench causal_step
 //! ```
 //!
-//! `causal/` has the model.
+//! `language/` has the model, of 4 layers and width 128.
 
-mod causal;
+mod language;
 
 use burn::tensor::Device;
-use causal::{burns, ours};
+use language::{Sizes, burns, ours};
 use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_burn::PositionalConfig;
 
 /// The allocator of the program that trains.
 #[global_allocator]
@@ -23,13 +24,21 @@ fn main() {
         let case = |with: &str| json!({"case": "causal_step", "with": with, "shape": [batch, seq]});
         let title = format!("causal training step, flex, batch {batch}, seq {seq}");
         let within = || Some(Target::Within(1.0));
+        let sizes = Sizes {
+            d_model: 128,
+            layers: 4,
+            heads: 4,
+            causal: true,
+            shape: [batch, seq],
+        };
+        let scheme = PositionalConfig::by_name("sinusoidal", 128, 4, seq).expect("a known name");
         Comparison::new(title, rounds)
-            .way("pe-encoder", cores(), None, ours([batch, seq], &device))
+            .way("pe-encoder", cores(), None, ours(sizes, &scheme, &device))
             .way(
                 "burn::nn modules",
                 cores(),
                 None,
-                burns([batch, seq], &device),
+                burns(sizes, &scheme, &device),
             )
             .peer(
                 &peers,

@@ -26,7 +26,7 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Wall-clock time.
+    /// Time, on the wall where nothing else is said.
     Seconds,
     /// Memory.
     Bytes,

@@ -6,8 +6,8 @@
 //! that crashes in one leaves the others.
 #![recursion_limit = "256"]
 
-#[path = "../benches/causal/mod.rs"]
-mod causal;
+#[path = "../benches/language/mod.rs"]
+mod language;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use burn::nn::{PositionalEncodingConfig, RotaryEncodingConfig};
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::{
-    AlibiConfig, Bias, Positions, RotaryPositionalEncodingConfig, Rotate,
+    AlibiConfig, Bias, PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
     SinusoidalPositionalEncodingConfig,
 };
 
@@ -164,8 +164,16 @@ fn bias(device: &Device, [heads, queries, keys]: [usize; 3]) -> [Option<f64>; 3]
 /// A step of a causal language model on `[batch, seq]`.
 fn training_step(device: &Device, size: [usize; 2]) -> [Option<f64>; 3] {
     let autodiff = device.clone().autodiff();
-    let ours = RefCell::new(causal::ours(size, &autodiff));
-    let burns = RefCell::new(causal::burns(size, &autodiff));
+    let sizes = language::Sizes {
+        d_model: 128,
+        layers: 4,
+        heads: 4,
+        causal: true,
+        shape: size,
+    };
+    let scheme = PositionalConfig::by_name("sinusoidal", 128, 4, size[1]).expect("a known name");
+    let ours = RefCell::new(language::ours(sizes, &scheme, &autodiff));
+    let burns = RefCell::new(language::burns(sizes, &scheme, &autodiff));
     let [ours, burns] = medians(
         device,
         || (),

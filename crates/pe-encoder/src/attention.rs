@@ -13,11 +13,12 @@ use burn::tensor::{Bool, DType, Device, FloatDType, Tensor};
 use pe_burn::{Positional, Positions};
 
 pub use cache::Cache;
-use shared::together;
 pub(crate) use shared::{Form, Shared};
 
 use crate::kernels::{self, Kernels};
-use crate::plain::{Mask, attention_weights, join_heads, key_mask, later_keys, split_heads};
+use crate::plain::{
+    Mask, attention_weights, join_heads, key_mask, later_keys, outside, split_heads, together,
+};
 
 /// The configuration of an [`Attention`].
 #[derive(Config, Debug)]
@@ -211,6 +212,8 @@ impl Attention {
             d_head: d_model / self.heads,
             causal: self.causal,
             window: self.window,
+            dropout: self.dropout.prob > 0.0,
+            kernels: self.kernels,
         }
     }
 
@@ -234,6 +237,7 @@ impl Attention {
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
+                window: self.window,
             };
             let added = shared.after_softmax(|| {
                 let [_, _, v] = split_heads(qkv.clone(), self.heads);
@@ -265,7 +269,7 @@ impl Attention {
             false => {
                 let bias = shared.bias(|| [q.clone(), k.clone()], by_states);
                 let added = shared.after_softmax(|| v.clone());
-                let y = kernels::cached_attention(q, [k, v], bias, self.kernels);
+                let y = kernels::cached_attention(q, [k, v], bias, self.window, self.kernels);
                 plus(join_heads(y), added)
             }
         };
@@ -366,7 +370,8 @@ impl Attention {
         padding: Option<Tensor<4, Bool>>,
     ) -> Tensor<3> {
         let later = (self.causal).then(|| later_keys(q.dims()[2], k.dims()[2], &q.device()));
-        let masks = padding.into_iter().chain(later);
+        let outside = outside(self.window, q.dims()[2], k.dims()[2], &q.device());
+        let masks = padding.into_iter().chain(later).chain(outside);
         let bias = shared.bias(|| [q.clone(), k.clone()], by_states);
         let weights = attention_weights(q, k, shared.d_head, bias, masks);
         let added = shared.after_softmax(|| v.clone());

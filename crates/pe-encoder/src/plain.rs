@@ -79,6 +79,8 @@ pub struct Mask<'a> {
     pub padding: Option<&'a Tensor<2, Bool>>,
     /// Whether a token attends only to itself and to the tokens before it.
     pub causal: bool,
+    /// For local attention: a token attends only to tokens fewer than this many places away.
+    pub window: Option<usize>,
 }
 
 /// Multi-head attention `softmax(q kᵀ / √d_head + bias) v`.
@@ -95,13 +97,15 @@ pub fn attention(
     heads: usize,
 ) -> Tensor<3> {
     let [q, k, v] = split_heads(qkv, heads);
-    if mask.padding.is_none() && bias.is_none() {
+    if mask.padding.is_none() && mask.window.is_none() && bias.is_none() {
         return join_heads(without_mask(q, k, v, mask.causal));
     }
     let later = mask
         .causal
         .then(|| later_keys(q.dims()[2], k.dims()[2], &q.device()));
+    let outside = outside(mask.window, q.dims()[2], k.dims()[2], &q.device());
     let masks = mask.padding.map(key_mask).into_iter().chain(later);
+    let masks = masks.chain(outside);
     let d_head = v.dims()[3];
     let weights = attention_weights(q, k, d_head, bias, masks);
     join_heads(weights.matmul(v))
@@ -127,26 +131,46 @@ fn without_mask(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, causal: bool) -> Tenso
 /// - `q`: `[batch, heads, queries, d_head]`, the queries of the last keys
 /// - keys and values: `[batch, heads, keys, d_head]` each
 /// - `bias`: `[1 or batch, heads, queries, keys]`
+/// - `window`: see [`Mask::window`]
 /// - output: `[batch, heads, queries, d_head]`
 pub fn cached_attention(
     q: Tensor<4>,
     [k, v]: [Tensor<4>; 2],
     bias: Option<Tensor<4>>,
+    window: Option<usize>,
 ) -> Tensor<4> {
     let [_, _, queries, _] = q.dims();
+    let keys = k.dims()[2];
     // One query is that of the last key.
-    if queries == 1 && bias.is_none() {
+    if queries == 1 && window.is_none() && bias.is_none() {
         return without_mask(q, k, v, false);
     }
-    let later = (queries > 1).then(|| later_keys(queries, k.dims()[2], &q.device()));
+    let later = (queries > 1).then(|| later_keys(queries, keys, &q.device()));
+    let outside = outside(window, queries, keys, &q.device());
     let d_head = v.dims()[3];
-    attention_weights(q, k, d_head, bias, later).matmul(v)
+    let masks = later.into_iter().chain(outside);
+    attention_weights(q, k, d_head, bias, masks).matmul(v)
 }
 
 /// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries are those of the last keys.
 pub fn later_keys(queries: usize, keys: usize, device: &Device) -> Tensor<4, Bool> {
     let before = (keys - queries) as i64;
     Tensor::<2, Bool>::tril_mask([queries, keys], before, device).reshape([1, 1, queries, keys])
+}
+
+/// For local attention the keys outside of each query's window as a mask, `[1, 1, queries, keys]`. The queries are those of the
+/// last keys.
+pub fn outside(
+    window: Option<usize>,
+    queries: usize,
+    keys: usize,
+    device: &Device,
+) -> Option<Tensor<4, Bool>> {
+    let reach = (window?.min(keys) - 1) as i64;
+    let before = (keys - queries) as i64;
+    let after = Tensor::<2, Bool>::tril_mask([queries, keys], before + reach, device);
+    let before = Tensor::<2, Bool>::triu_mask([queries, keys], before - reach, device);
+    Some(after.bool_or(before).reshape([1, 1, queries, keys]))
 }
 
 /// The attention weights of every query: `softmax(q kᵀ / √d_head + bias)`.
@@ -175,6 +199,20 @@ pub fn attention_weights(
         scores = scores.mask_fill(mask, MASKED);
     }
     softmax(scores, 3)
+}
+
+/// The sum of two biases, in the wider of their types.
+pub fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(match a.dtype().size() < b.dtype().size() {
+            true => a.cast(b.dtype()) + b,
+            false => {
+                let dtype = a.dtype();
+                a + b.cast(dtype)
+            }
+        }),
+        (a, b) => a.or(b),
+    }
 }
 
 /// Queries, keys and values, `[batch, heads, seq, d_head]` each.

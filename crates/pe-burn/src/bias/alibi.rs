@@ -205,6 +205,25 @@ impl Alibi {
     }
 }
 
+impl Alibi {
+    /// The bias of each distance.
+    fn of_distances(&self, distances: &Distances) -> Result<Tensor<4>, PositionError> {
+        let device = self.slopes.device();
+        let slopes = self.slopes.clone().without_autodiff();
+        let numbers = distances.real(&device);
+        let steps = match self.config.shape {
+            AlibiShape::Symmetric => numbers.abs(),
+            AlibiShape::HalfStep => {
+                distances.check_line()?;
+                let right = numbers.clone().greater_scalar(0.0).cast(FloatDType::F32);
+                numbers.abs() + right * 0.5
+            }
+        };
+        let bias = steps * -slopes.reshape([1, self.config.heads, 1, 1]);
+        Ok(cast(bias, device.settings().float_dtype))
+    }
+}
+
 impl Bias for Alibi {
     fn try_bias(
         &self,
@@ -219,21 +238,19 @@ impl Bias for Alibi {
             keys,
             heads,
             (&device, own.into()),
-            |distances, _| {
-                let slopes = self.slopes.clone().without_autodiff();
-                let numbers = distances.real(&device);
-                let steps = match self.config.shape {
-                    AlibiShape::Symmetric => numbers.abs(),
-                    AlibiShape::HalfStep => {
-                        distances.check_line()?;
-                        let right = numbers.clone().greater_scalar(0.0).cast(FloatDType::F32);
-                        numbers.abs() + right * 0.5
-                    }
-                };
-                let bias = steps * -slopes.reshape([1, heads, 1, 1]);
-                Ok(distances.spread(cast(bias, own)))
-            },
+            |distances, _| Ok(distances.spread(self.of_distances(&distances)?)),
         )
+    }
+
+    fn try_distance_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        let device = self.slopes.device();
+        Distances::strip(queries, keys, &device, |distances| {
+            self.of_distances(distances)
+        })
     }
 }
 

@@ -77,6 +77,25 @@ impl Distances {
         })
     }
 
+    /// What is computed from the distances, where they are a strip: see [`Bias::try_distance_bias`](super::Bias).
+    pub fn strip(
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+        device: &Device,
+        compute: impl FnOnce(&Self) -> Result<Tensor<4>, PositionError>,
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        let (q, k) = (
+            queries.0.lookup(None, queries.1)?,
+            keys.0.lookup(None, keys.1)?,
+        );
+        match (&q.rows, &k.rows) {
+            (Rows::Run(_), Rows::Run(_)) if q.seq > 0 && k.seq > 0 => {
+                compute(&Self::new(&q, &k, device)?).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The distances between at least one query and one key.
     pub fn new(queries: &Lookup, keys: &Lookup, device: &Device) -> Result<Self, PositionError> {
         let device = device.clone().without_autodiff();

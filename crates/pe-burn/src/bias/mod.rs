@@ -98,6 +98,50 @@ pub trait Bias {
     fn bias(&self, queries: (&Positions, usize), keys: (&Positions, usize)) -> Tensor<4> {
         expect(self.try_bias(queries, keys))
     }
+
+    /// The bias as one number for each distance, for attention that reads it so: it is the length of a sequence, where
+    /// [`try_bias`](Self::try_bias) is its square. `None` where positions are not consecutive on both sides, and for a scheme
+    /// whose bias is more than that.
+    ///
+    /// # Shapes
+    ///
+    /// - output: `[1, heads, 1, queries + keys − 1]`, in the type of [`try_bias`](Self::try_bias): the bias of query `i` and
+    ///   key `j` is in column `queries − 1 − i + j`
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use pe_burn::{AlibiConfig, Bias, Positions};
+    ///
+    /// let alibi = AlibiConfig::new(8).init(&Device::flex());
+    /// let tokens = (&Positions::default(), 100);
+    /// let strip = alibi.distance_bias(tokens, tokens).expect("ALiBi is by distance");
+    /// assert_eq!(strip.dims(), [1, 8, 1, 199]);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_bias`](Self::try_bias).
+    fn try_distance_bias(
+        &self,
+        _queries: (&Positions, usize),
+        _keys: (&Positions, usize),
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        Ok(None)
+    }
+
+    /// The panicking form of [`try_distance_bias`](Self::try_distance_bias).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_distance_bias`](Self::try_distance_bias) returns an error, with its message.
+    #[track_caller]
+    fn distance_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Option<Tensor<4>> {
+        expect(self.try_distance_bias(queries, keys))
+    }
 }
 
 /// A scheme that adds to attention scores what may depend on the queries and keys themselves, and not only on

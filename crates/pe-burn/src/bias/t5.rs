@@ -199,40 +199,64 @@ pub struct T5RelativeBias {
     config: T5RelativeBiasConfig,
 }
 
+impl T5RelativeBias {
+    fn check(&self) -> Result<(), PositionError> {
+        let (buckets, heads) = (self.config.buckets, self.config.heads);
+        check_table(&self.weight, [buckets, heads], || {
+            format!("{buckets} buckets and {heads} heads")
+        })
+    }
+
+    /// The bias of each distance; of all pairs, where distances are those of all pairs.
+    fn of_distances(&self, distances: &Distances) -> Result<Tensor<4>, PositionError> {
+        let weight = dequantized(self.weight.val());
+        let device = weight.device();
+        let Distances::Strip {
+            first,
+            queries,
+            keys,
+        } = distances
+        else {
+            let reach = self.config.max_distance as i64;
+            let index = distances.rows_within((-reach, reach), "T5's bias", &device)?;
+            let by_distance = weight.select(0, on_own_device(&self.bucket_of));
+            return Ok(gather(by_distance, index));
+        };
+        let len = queries + keys - 1;
+        let buckets: Vec<usize> = (0..len as i64)
+            .map(|i| self.config.bucket(*first as i64 + i))
+            .collect();
+        let buckets = indices(&buckets, &device.clone().without_autodiff());
+        let strip = embedding(weight, buckets.unsqueeze());
+        let shape = [1, self.config.heads, 1, len];
+        Ok(strip.swap_dims(1, 2).reshape(shape))
+    }
+}
+
 impl Bias for T5RelativeBias {
     fn try_bias(
         &self,
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
-        let (buckets, heads) = (self.config.buckets, self.config.heads);
-        check_table(&self.weight, [buckets, heads], || {
-            format!("{buckets} buckets and {heads} heads")
-        })?;
+        self.check()?;
+        let heads = self.config.heads;
         let weight = dequantized(self.weight.val());
-        let device = weight.device();
-        let own = weight.dtype();
+        let (device, own) = (weight.device(), weight.dtype());
         Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
-            let reach = self.config.max_distance as i64;
-            Ok(match &distances {
-                Distances::Strip {
-                    first,
-                    queries,
-                    keys,
-                } => {
-                    let len = queries + keys - 1;
-                    let buckets: Vec<usize> = (0..len as i64)
-                        .map(|i| self.config.bucket(*first as i64 + i))
-                        .collect();
-                    let buckets = indices(&buckets, &device.clone().without_autodiff());
-                    let strip = embedding(weight, buckets.unsqueeze());
-                    distances.spread(strip.swap_dims(1, 2).reshape([1, heads, 1, len]))
-                }
-                other => {
-                    let index = other.rows_within((-reach, reach), "T5's bias", &device)?;
-                    gather(weight.select(0, on_own_device(&self.bucket_of)), index)
-                }
-            })
+            Ok(distances.spread(self.of_distances(&distances)?))
+        })
+    }
+
+    fn try_distance_bias(
+        &self,
+        queries: (&Positions, usize),
+        keys: (&Positions, usize),
+    ) -> Result<Option<Tensor<4>>, PositionError> {
+        self.check()?;
+        let device = self.weight.device();
+        Distances::strip(queries, keys, &device, |distances| {
+            self.of_distances(distances)
         })
     }
 }

@@ -1,10 +1,10 @@
 //! What the layers of one kind take besides their input: what the scheme does, and which keys a token sees.
 
-use burn::tensor::{Bool, Device, Tensor, TensorData};
+use burn::tensor::{Bool, Tensor};
 use pe_burn::{ForgetGate, HiddenBias, Positional, Positions, Rotate, ScoreBias};
 
-use crate::kernels;
-use crate::plain::{MASKED, join_heads, key_mask, later_keys};
+use crate::kernels::{self, Kernels};
+use crate::plain::{join_heads, key_mask, later_keys, outside, together};
 
 /// What layers of one kind have in common beside their weights.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,9 @@ pub(crate) struct Form {
     pub d_head: usize,
     pub causal: bool,
     pub window: Option<usize>,
+    /// Whether training drops weights.
+    pub dropout: bool,
+    pub kernels: Kernels,
 }
 
 /// What every layer of one kind takes besides its input. It is computed once for all of them.
@@ -28,7 +31,8 @@ pub(crate) struct Shared<'a> {
     key_positions: Positions,
     /// `[batch, seq]`, true where there is no token.
     pub(super) padding: Option<&'a Tensor<2, Bool>>,
-    /// What scheme and window add by positions alone, `[1 or batch, heads, queries, keys]`.
+    /// What the scheme adds by positions alone, `[1 or batch, heads, queries, keys]`; or, for a kernel that takes it so, one
+    /// number for each distance, `[1, heads, 1, queries + keys − 1]`.
     bias: Option<Tensor<4>>,
     /// What the scheme adds to the weights after the softmax, `[1 or batch, heads, queries, keys]`: 0 at keys that the mask
     /// or the window hides, but not yet at padding.
@@ -43,6 +47,9 @@ pub(crate) struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     /// For `x`, `[batch, seq, d_model]`, whose tokens attend to each other.
+    ///
+    /// A bias by distance is not spread over all pairs of tokens where the kernel reads it as it is, and nothing else is added
+    /// to the scores.
     pub fn new(
         x: &Tensor<3>,
         padding: Option<&'a Tensor<2, Bool>>,
@@ -54,16 +61,23 @@ impl<'a> Shared<'a> {
         if let Some(padding) = padding {
             assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
         }
+        let alone = scheme.as_score_bias().is_none()
+            && scheme.as_hidden_bias().is_none()
+            && scheme.as_forget_gate().is_none();
+        let dropped = form.dropout && x.device().is_autodiff();
+        let width = scheme.as_rotate().map(|scheme| scheme.width(form.d_head));
+        let by_kernel = !dropped && width.is_none_or(|width| width == form.d_head);
+        let by_distance = alone && by_kernel && form.kernels.take_distances(x);
         Self {
             padding,
-            ..Self::of(x, scheme, positions, (positions, seq), form)
+            ..Self::of(x, scheme, positions, (positions, seq), by_distance, form)
         }
     }
 
     /// For `x`, `[batch, seq, d_model]`, whose tokens follow `cached` others in their row and attend to them too.
     pub fn after(cached: usize, x: &Tensor<3>, scheme: &'a dyn Positional, form: Form) -> Self {
         let keys = (&Positions::default(), cached + x.dims()[1]);
-        Self::of(x, scheme, &Positions::from(cached), keys, form)
+        Self::of(x, scheme, &Positions::from(cached), keys, false, form)
     }
 
     fn of(
@@ -71,21 +85,29 @@ impl<'a> Shared<'a> {
         scheme: &'a dyn Positional,
         positions: &Positions,
         keys: (&Positions, usize),
+        by_distance: bool,
         form: Form,
     ) -> Self {
         let [batch, seq, _] = x.dims();
         let (scores, d_head) = ([batch, form.heads, seq, keys.1], form.d_head);
         let rotate = scheme.as_rotate();
         let bias = scheme.as_bias().map(|scheme| {
-            let bias = scheme.bias((positions, seq), keys);
-            kernels::check_bias(&bias, scores, &x.device());
+            let queries = (positions, seq);
+            let of_distances = match by_distance {
+                true => scheme.distance_bias(queries, keys),
+                false => None,
+            };
+            let (bias, shape) = match of_distances {
+                Some(bias) => (bias, [1, form.heads, 1, seq + keys.1 - 1]),
+                None => (scheme.bias(queries, keys), scores),
+            };
+            kernels::check_bias(&bias, shape, &x.device());
             bias
         });
-        let window = form.window_bias(seq, keys.1, &x.device());
         let weight_bias = scheme.as_weight_bias().map(|scheme| {
             let bias = scheme.weight_bias((positions, seq), keys);
             kernels::check_bias(&bias, scores, &x.device());
-            form.of_seen_keys(bias, window.clone())
+            form.of_seen_keys(bias)
         });
         Self {
             rotate,
@@ -96,7 +118,7 @@ impl<'a> Shared<'a> {
             positions: positions.clone(),
             key_positions: keys.0.clone(),
             padding: None,
-            bias: together(bias, window),
+            bias,
             scores,
             d_head,
             width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),
@@ -148,50 +170,17 @@ impl<'a> Shared<'a> {
 }
 
 impl Form {
-    /// For local attention: the score of a masked key at every key outside of the window, and 0 inside,
-    /// `[1, heads, queries, keys]`. The queries are those of the last keys. The kernels take it as a bias.
-    fn window_bias(&self, queries: usize, keys: usize, device: &Device) -> Option<Tensor<4>> {
-        let window = self.window?;
-        let first = keys - queries;
-        let scores: Vec<f32> = (first..keys)
-            .flat_map(|query| {
-                (0..keys).map(move |key| match query.abs_diff(key) < window {
-                    true => 0.0,
-                    false => MASKED,
-                })
-            })
-            .collect();
-        let data = TensorData::new(scores, [1, 1, queries, keys]);
-        let scores = Tensor::from_data(data, device);
-        Some(scores.repeat_dim(1, self.heads))
-    }
-
     /// What is added to weights, `[1 or batch, heads, queries, keys]`, with 0 at keys that a query does not attend to: those
-    /// after it, if the attention is causal, and those outside of the [window](Self::window_bias).
-    fn of_seen_keys(&self, mut bias: Tensor<4>, window: Option<Tensor<4>>) -> Tensor<4> {
+    /// after it, if the attention is causal, and those outside of its window.
+    fn of_seen_keys(&self, mut bias: Tensor<4>) -> Tensor<4> {
         let [_, _, queries, keys] = bias.dims();
+        let device = bias.device();
         if self.causal {
-            bias = bias
-                .clone()
-                .mask_fill(later_keys(queries, keys, &bias.device()), 0.0);
+            bias = bias.mask_fill(later_keys(queries, keys, &device), 0.0);
         }
-        match window {
-            Some(scores) => bias.mask_fill(scores.lower_elem(0.0), 0.0),
+        match outside(self.window, queries, keys, &device) {
+            Some(outside) => bias.mask_fill(outside, 0.0),
             None => bias,
         }
-    }
-}
-
-/// The sum of two biases, in the wider of their types.
-pub(super) fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(match a.dtype().size() < b.dtype().size() {
-            true => a.cast(b.dtype()) + b,
-            false => {
-                let dtype = a.dtype();
-                a + b.cast(dtype)
-            }
-        }),
-        (a, b) => a.or(b),
     }
 }

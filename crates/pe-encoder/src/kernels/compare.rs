@@ -142,6 +142,33 @@ fn attention_cases(
     })
 }
 
+/// A kernel that takes windows, with them.
+#[cfg(feature = "flex")] // the other kernels take a bias in their place
+pub fn local_attention(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
+) {
+    for window in [1, 2, 31, 64, 100, 500].map(Some) {
+        for ([batch, seq], _, causal) in attention_cases(device) {
+            let qkv = random([batch, seq, 3 * D_MODEL], device);
+            let bias = random([1, HEADS, seq, seq], device) * 3.0;
+            let mask = Mask {
+                padding: None,
+                causal,
+                window,
+            };
+            let run = |of: &dyn Fn(Tensor<3>, Option<Tensor<4>>) -> Tensor<3>| {
+                let (qkv, bias) = (leaf(&qkv), leaf(&bias));
+                parts!(of(qkv.clone(), Some(bias.clone())), qkv, bias)
+            };
+            let plain = run(&|qkv, bias| plain::attention(qkv, mask, bias, HEADS));
+            let kernel = run(&|qkv, bias| kernel(qkv, mask, bias, HEADS));
+            let case = format!("{batch} × {seq}, window {window:?}, causal {causal}");
+            assert_close(&case, plain, kernel);
+        }
+    }
+}
+
 pub fn attention(
     device: &Device,
     kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
@@ -149,7 +176,11 @@ pub fn attention(
     for ([batch, seq], padding, causal) in attention_cases(device) {
         let qkv = random([batch, seq, 3 * D_MODEL], device);
         let padding = padding.as_ref();
-        let mask = Mask { padding, causal };
+        let mask = Mask {
+            padding,
+            causal,
+            window: None,
+        };
         let plain = {
             let qkv = leaf(&qkv);
             parts!(plain::attention(qkv.clone(), mask, None, HEADS), qkv)
@@ -174,7 +205,11 @@ pub fn attention_with_bias(
             let qkv = random([batch, seq, 3 * D_MODEL], device);
             let bias = random([biases, HEADS, seq, seq], device) * 3.0;
             let padding = padding.as_ref();
-            let mask = Mask { padding, causal };
+            let mask = Mask {
+                padding,
+                causal,
+                window: None,
+            };
             let plain = {
                 let (qkv, bias) = (leaf(&qkv), leaf(&bias));
                 let with = Some(bias.clone());

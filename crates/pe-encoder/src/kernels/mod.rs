@@ -29,6 +29,8 @@ pub(crate) mod rates;
 
 use burn::config::Config;
 use burn::nn::Linear;
+#[cfg(any(feature = "cube", feature = "tch"))]
+use burn::tensor::DType;
 use burn::tensor::{Device, Tensor};
 
 use crate::norm::LayerNorm;
@@ -76,14 +78,14 @@ impl Kernels {
     #[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
     fn runner<const D: usize>(self, x: &Tensor<D>) -> Runner {
         use burn::backend::DispatchDevice;
-        use burn::tensor::{DType, GradientCheckpointingStrategy};
+        use burn::tensor::GradientCheckpointingStrategy;
 
         let device = x.device();
         let checkpointing = matches!(
             device.gradient_checkpointing_strategy(),
             Some(GradientCheckpointingStrategy::Balanced)
         );
-        if self == Self::Off || checkpointing || x.dtype() != DType::F32 {
+        if self == Self::Off || checkpointing || x.dtype() != burn::tensor::DType::F32 {
             return Runner::Plain;
         }
         match device.inner().as_dispatch() {
@@ -97,6 +99,15 @@ impl Kernels {
             DispatchDevice::LibTorch(_) => Runner::Torch,
             #[allow(unreachable_patterns)] // where the build has no other backend
             _ => Runner::Plain,
+        }
+    }
+
+    /// Whether attention takes a bias that is one number for each distance.
+    pub(crate) fn take_distances(self, x: &Tensor<3>) -> bool {
+        match self.runner(x) {
+            #[cfg(feature = "flex")]
+            Runner::Flex => true,
+            _ => false,
         }
     }
 
@@ -178,7 +189,8 @@ pub(crate) fn feed_forward(
     }
 }
 
-/// As [`plain::attention`].
+/// As [`plain::attention`]. Where [`Kernels::take_distances`] says so, the bias may be one number for each distance,
+/// `[1, heads, 1, 2 · seq − 1]`.
 pub(crate) fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
@@ -188,17 +200,45 @@ pub(crate) fn attention(
 ) -> Tensor<3> {
     let [batch, seq, _] = qkv.dims();
     if let Some(bias) = &bias {
-        check_bias(bias, [batch, heads, seq, seq], &qkv.device());
+        let by_distance = [1, heads, 1, 2 * seq - 1];
+        let scores = match bias.dims() == by_distance && kernels.take_distances(&qkv) {
+            true => by_distance,
+            false => [batch, heads, seq, seq],
+        };
+        check_bias(bias, scores, &qkv.device());
     }
     match kernels.runner(&qkv) {
         #[cfg(feature = "cube")]
-        Runner::Cube => cube::attention(qkv, mask, bias, heads),
+        Runner::Cube => {
+            let bias = with_window(bias, mask.window, [heads, seq, seq], &qkv.device());
+            cube::attention(qkv, mask, bias, heads)
+        }
         #[cfg(feature = "flex")]
         Runner::Flex => flex::attention(qkv, mask, bias, heads),
         #[cfg(feature = "tch")]
-        Runner::Torch => torch::attention(qkv, mask, bias, heads),
+        Runner::Torch => {
+            let bias = with_window(bias, mask.window, [heads, seq, seq], &qkv.device());
+            torch::attention(qkv, mask, bias, heads)
+        }
         Runner::Plain => plain::attention(qkv, mask, bias, heads),
     }
+}
+
+/// For kernels without local attention: the bias with the score of a masked key at every key outside of a window,
+/// `[1 or batch, heads, queries, keys]`.
+#[cfg(any(feature = "cube", feature = "tch"))]
+fn with_window(
+    bias: Option<Tensor<4>>,
+    window: Option<usize>,
+    [heads, queries, keys]: [usize; 3],
+    device: &Device,
+) -> Option<Tensor<4>> {
+    let scores = plain::outside(window, queries, keys, device).map(|outside| {
+        let outside = outside.expand([1, heads, queries, keys]);
+        let inside = Tensor::zeros([1, heads, queries, keys], (device, DType::F32));
+        inside.mask_fill(outside, plain::MASKED)
+    });
+    plain::together(bias, scores)
 }
 
 /// Kernels read a bias without another check, and Burn's operations would repeat one of a single head.
@@ -246,6 +286,7 @@ pub(crate) fn cached_attention(
     q: Tensor<4>,
     cache: [Tensor<4>; 2],
     bias: Option<Tensor<4>>,
+    window: Option<usize>,
     kernels: Kernels,
 ) -> Tensor<4> {
     let [batch, heads, queries, d_head] = q.dims();
@@ -268,10 +309,13 @@ pub(crate) fn cached_attention(
     };
     match runner {
         #[cfg(feature = "cube")]
-        Runner::Cube => cube::cached_attention(q, cache, bias),
+        Runner::Cube => {
+            let bias = with_window(bias, window, [heads, queries, keys], &q.device());
+            cube::cached_attention(q, cache, bias)
+        }
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::cached_attention(q, cache, bias),
-        _ => plain::cached_attention(q, cache, bias),
+        Runner::Flex => flex::cached_attention(q, cache, bias, window),
+        _ => plain::cached_attention(q, cache, bias, window),
     }
 }
 
@@ -312,13 +356,13 @@ mod tests {
                 let bias = Some(Tensor::<4>::zeros([1, heads, 3, 3], &device));
                 let said = message(&|| {
                     let cache = [x.clone(), x.clone()];
-                    cached_attention(x.clone(), cache, bias.clone(), kernels);
+                    cached_attention(x.clone(), cache, bias.clone(), None, kernels);
                 });
                 assert!(said.contains("the shape of the bias"), "{said}");
                 let said = message(&|| {
                     let mask = Mask {
                         causal: true,
-                        padding: None,
+                        ..Mask::default()
                     };
                     attention(qkv.clone(), mask, bias.clone(), 8, kernels);
                 });

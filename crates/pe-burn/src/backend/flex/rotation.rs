@@ -157,7 +157,7 @@ impl Rotation {
     /// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With a number of
     /// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
     fn rotated(&self, mut x: FlexTensor) -> FlexTensor {
-        let shape @ [batch, heads, seq, d_head] = x.layout().shape().dims();
+        let shape @ [_, heads, seq, d_head] = x.layout().shape().dims();
         let turned = self.heads.unwrap_or(heads);
         check_rotation(shape, turned, self.angles.shape);
         if x.layout().strides()[3] != 1 {
@@ -169,8 +169,9 @@ impl Rotation {
             && let Some(numbers) = x.try_storage_mut::<f32>()
         {
             let numbers = &mut numbers[start..start + extent];
-            match seq == 1 && batch * heads * d_head <= PARALLEL_FROM {
-                true => self.rotate_token(numbers, [batch, turned], strides),
+            // Heads side by side, as in a projection; and of one token, wherever they lie.
+            match seq == 1 || strides[1] == d_head as isize {
+                true => self.rotate_tokens(numbers, shape, turned, strides),
                 false => self.rotate_in_place(numbers, shape, turned, strides),
             }
             return x;
@@ -178,25 +179,35 @@ impl Rotation {
         self.in_new_memory(&x, shape)
     }
 
-    /// A decoding step: all heads of a sequence turn by one row of angles.
+    /// As [`rotate_in_place`](Self::rotate_in_place), a token at a time: all its heads turn by one row of angles.
     #[inline]
-    fn rotate_token(
+    fn rotate_tokens(
         &self,
         numbers: &mut [f32],
-        [batch, turned]: [usize; 2],
-        [of_batch, of_head, _]: [isize; 3],
+        [batch, _, seq, d_head]: [usize; 4],
+        turned: usize,
+        [of_batch, of_head, of_token]: [isize; 3],
     ) {
-        let [angles_batch, _, width] = self.angles.shape;
-        let (angles, numbers) = (self.angles.numbers(), numbers.as_mut_ptr());
-        for b in 0..batch {
-            let angles = &angles[b % angles_batch * width..][..width];
-            // SAFETY: `numbers` has all rows, of `d_head` elements each, and they do not overlap; `angles` are at most as
-            // many, and `turned` at most the heads that there are. Nothing else uses `numbers`, which are borrowed mutably.
+        let (layout, sign) = (self.layout, self.sign);
+        let [_, _, width] = self.angles.shape;
+        let numbers = Memory(numbers.as_mut_ptr());
+        let shape = [batch, 1, seq, (turned * d_head).max(1)];
+        self.angles.for_each_block(shape, |[b, _, first], angles| {
+            // SAFETY: `numbers` has all rows, of `d_head` elements each, they do not overlap, and those of a token are given
+            // to one thread; `width` is at most `d_head`, and `turned` at most the heads that there are. Nothing else uses
+            // `numbers`, which are borrowed mutably.
             unsafe {
-                let first = numbers.offset(b as isize * of_batch);
-                rotate_heads_of_token(first, of_head, turned, angles, self.layout, self.sign);
+                let first = numbers.at(b as isize * of_batch + first as isize * of_token);
+                rotate_heads_of_tokens(
+                    first,
+                    [of_token, of_head],
+                    turned,
+                    (angles, width),
+                    layout,
+                    sign,
+                );
             }
-        }
+        });
     }
 
     /// Rotates the first `turned` heads, whose rows are `strides` apart and do not overlap.
@@ -311,79 +322,97 @@ fn extent([batch, heads, seq, d_head]: [usize; 4], by: [isize; 3]) -> Option<usi
     Some(extent)
 }
 
-/// As many numbers as the widest registers hold.
-const AT_ONCE: usize = 16;
-
-/// The sines of that many pairs, and their cosines.
-type SinCos = [[f32; AT_ONCE]; 2];
-
-/// Rotates the first elements of rows that are `stride` elements apart, as many as there are angles: all rows by the
-/// same sines and cosines, which are read once.
+/// Rotates `heads` rows of each token, a row of angles of `width` for each token: `strides` apart are tokens, and the heads of
+/// a token. Its sines and cosines are read once for all its heads.
 ///
 /// # Safety
 ///
 /// As for [`rotate_rows`].
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-unsafe fn rotate_heads_of_token(
+unsafe fn rotate_heads_of_tokens(
     first: *mut f32,
-    stride: isize,
-    rows: usize,
-    angles: &[f32],
+    [of_token, of_head]: [isize; 2],
+    heads: usize,
+    (angles, width): (&[f32], usize),
     layout: Layout,
     sign: f32,
 ) {
-    let pairs = angles.len() / 2;
-    let whole = pairs / AT_ONCE * AT_ONCE;
-    let mut pair = 0;
-    while pair < whole {
-        let (mut sin, mut cos) = ([0.0; AT_ONCE], [0.0; AT_ONCE]);
-        for i in 0..AT_ONCE {
-            sin[i] = angles[pair + i] * sign;
-            cos[i] = angles[pairs + pair + i];
-        }
-        // SAFETY: the caller promises that all rows have `2 * pairs` initialized elements, which nothing else uses.
+    let pairs = width / 2;
+    for token in 0..angles.len() / width {
+        let (sin, cos) = angles[token * width..][..width].split_at(pairs);
+        // SAFETY: the caller promises that all rows have `2 * pairs` initialized elements, which nothing else uses; the three
+        // parts are pairs of their own, up to the last one.
         unsafe {
-            let (a, b) = (first.add(pair), first.add(pairs + pair));
-            match layout {
-                Layout::Halves => turn_halves([a, b], stride, rows, [sin, cos]),
-                Layout::Interleaved => {
-                    turn_neighbours(first.add(2 * pair), stride, rows, [sin, cos])
-                }
-            }
-        }
-        pair += AT_ONCE;
-    }
-    for row in 0..rows {
-        for pair in whole..pairs {
-            let (i, j) = match layout {
-                Layout::Halves => (pair, pairs + pair),
-                Layout::Interleaved => (2 * pair, 2 * pair + 1),
+            let first = first.offset(token as isize * of_token);
+            let rows = Rows {
+                first,
+                stride: of_head,
+                count: heads,
+                pairs,
             };
-            let (sin, cos) = (angles[pair] * sign, angles[pairs + pair]);
-            // SAFETY: as above.
-            unsafe {
-                let row = first.offset(row as isize * stride);
-                let (a, b) = (row.add(i), row.add(j));
-                (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
-            }
+            let pair = turn::<16, 32>(rows, 0, [sin, cos], layout, sign);
+            let pair = turn::<4, 8>(rows, pair, [sin, cos], layout, sign);
+            turn::<1, 2>(rows, pair, [sin, cos], layout, sign);
         }
     }
 }
 
-/// Rotates 16 columns of every row with as many others.
+/// Rows that all turn by the same angles.
+#[derive(Clone, Copy)]
+struct Rows {
+    first: *mut f32,
+    stride: isize,
+    count: usize,
+    pairs: usize,
+}
+
+/// Rotates pairs `N` at a time, from a pair on, as long as there are so many, and returns the pair behind them. `BOTH` is
+/// twice `N`.
 ///
 /// # Safety
 ///
-/// As for [`rotate_rows`], of the elements behind each of both.
+/// Every row has `2 * pairs` initialized elements, which nothing else uses.
 #[inline(always)]
-unsafe fn turn_halves([a, b]: [*mut f32; 2], stride: isize, rows: usize, [sin, cos]: SinCos) {
-    for row in 0..rows {
+unsafe fn turn<const N: usize, const BOTH: usize>(
+    rows: Rows,
+    mut pair: usize,
+    [sines, cosines]: [&[f32]; 2],
+    layout: Layout,
+    sign: f32,
+) -> usize {
+    let (sines, cosines) = (&sines[..rows.pairs], &cosines[..rows.pairs]);
+    while pair + N <= rows.pairs {
+        let (mut sin, mut cos) = ([0.0; N], [0.0; N]);
+        for i in 0..N {
+            sin[i] = sines[pair + i] * sign;
+            cos[i] = cosines[pair + i];
+        }
+        // SAFETY: the pairs `pair..pair + N` are within the row.
+        unsafe {
+            match layout {
+                Layout::Halves => turn_halves(rows, pair, [sin, cos]),
+                Layout::Interleaved => turn_neighbours::<N, BOTH>(rows, pair, [sin, cos]),
+            }
+        }
+        pair += N;
+    }
+    pair
+}
+
+/// Rotates columns of every row with as many others, half a head away.
+///
+/// # Safety
+///
+/// As for [`turn`], of the `N` pairs from `pair` on.
+#[inline(always)]
+unsafe fn turn_halves<const N: usize>(rows: Rows, pair: usize, [sin, cos]: [[f32; N]; 2]) {
+    for row in 0..rows.count {
         // SAFETY: the caller promises that this row has initialized elements there, which nothing else uses.
         unsafe {
-            let a = a.offset(row as isize * stride).cast::<[f32; AT_ONCE]>();
-            let b = b.offset(row as isize * stride).cast::<[f32; AT_ONCE]>();
+            let a = rows.first.offset(row as isize * rows.stride).add(pair);
+            let (a, b) = (a.cast::<[f32; N]>(), a.add(rows.pairs).cast::<[f32; N]>());
             let (mut x, mut y) = (*a, *b);
-            for i in 0..AT_ONCE {
+            for i in 0..N {
                 let turned = x[i] * cos[i] - y[i] * sin[i];
                 y[i] = x[i] * sin[i] + y[i] * cos[i];
                 x[i] = turned;
@@ -393,31 +422,35 @@ unsafe fn turn_halves([a, b]: [*mut f32; 2], stride: isize, rows: usize, [sin, c
     }
 }
 
-/// Rotates 16 pairs of neighbouring columns of every row: both times the cosine, plus the other one times −sin or sin.
+/// Rotates pairs of neighbouring columns of every row: both times the cosine, plus the other one times −sin or sin.
 ///
 /// # Safety
 ///
-/// As for [`rotate_rows`].
+/// As for [`turn`], of the `N` pairs from `pair` on.
 #[inline(always)]
-unsafe fn turn_neighbours(first: *mut f32, stride: isize, rows: usize, [sin, cos]: SinCos) {
-    let (mut own, mut other) = ([0.0; 2 * AT_ONCE], [0.0; 2 * AT_ONCE]);
-    for i in 0..AT_ONCE {
+unsafe fn turn_neighbours<const N: usize, const BOTH: usize>(
+    rows: Rows,
+    pair: usize,
+    [sin, cos]: [[f32; N]; 2],
+) {
+    const { assert!(BOTH == 2 * N) };
+    let (mut own, mut other) = ([0.0; BOTH], [0.0; BOTH]);
+    for i in 0..N {
         (own[2 * i], own[2 * i + 1]) = (cos[i], cos[i]);
         (other[2 * i], other[2 * i + 1]) = (-sin[i], sin[i]);
     }
-    for row in 0..rows {
+    for row in 0..rows.count {
         // SAFETY: as in `turn_halves`.
         unsafe {
-            let both = first
-                .offset(row as isize * stride)
-                .cast::<[f32; 2 * AT_ONCE]>();
+            let both = rows.first.offset(row as isize * rows.stride).add(2 * pair);
+            let both = both.cast::<[f32; BOTH]>();
             let x = *both;
-            let mut swapped = [0.0; 2 * AT_ONCE];
-            for i in 0..AT_ONCE {
+            let mut swapped = [0.0; BOTH];
+            for i in 0..N {
                 (swapped[2 * i], swapped[2 * i + 1]) = (x[2 * i + 1], x[2 * i]);
             }
-            let mut turned = [0.0; 2 * AT_ONCE];
-            for i in 0..2 * AT_ONCE {
+            let mut turned = [0.0; BOTH];
+            for i in 0..BOTH {
                 turned[i] = x[i] * own[i] + swapped[i] * other[i];
             }
             *both = turned;

@@ -8,6 +8,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::{FloatDType, Tensor};
 use rayon::prelude::*;
 
+use super::parts::{Sees, Spread};
 use super::softmax::{Rows, softmax};
 use super::tiles::TILE;
 use crate::kernels::flex::products::{Matrix, New, initialized, set_product};
@@ -22,6 +23,7 @@ pub fn cached_attention(
     q: Tensor<4>,
     [k, v]: [Tensor<4>; 2],
     bias: Option<Tensor<4>>,
+    window: Option<usize>,
 ) -> Tensor<4> {
     let shape @ [_, heads, queries, d_head] = q.dims();
     let [_, _, keys, _] = k.dims();
@@ -31,33 +33,41 @@ pub fn cached_attention(
     let bias = bias.as_ref().map(elements);
     let scale = 1.0 / (d_head as f32).sqrt();
     let q = elements(&q);
+    let sees = Sees {
+        causal: true,
+        window,
+    };
 
     let head = |index: usize, out: New<'_>| {
         let q = Matrix::dense(&q[index * queries * d_head..][..queries * d_head], d_head);
         let [k, v] = [&k, &v].map(|of| of.head(index));
         // There is one bias for all sequences, or one for each.
         let bias = bias.map(|all| &all[index * queries * keys % all.len()..]);
-        let mut scores = Vec::with_capacity(TILE.min(queries) * keys);
+        let mut scores = Vec::new();
         for first in (0..queries).step_by(TILE) {
             let block = first..(first + TILE).min(queries);
-            // The queries are those of the last keys. What is behind the last of a block is left out.
-            let seen = keys - queries + block.end;
+            // The queries are those of the last keys. What none of a block attends to is left out.
+            let before = keys - queries;
+            let seen = sees.keys(before + block.start..before + block.end, keys);
+            let columns = seen.len();
             scores.clear();
-            let room = &mut scores.spare_capacity_mut()[..block.len() * seen];
-            let (queries_of, keys_of) = (q.rows(block.clone()), k.rows(0..seen).t());
-            set_product(room, seen, scale, queries_of, keys_of);
+            scores.reserve(block.len() * columns);
+            let room = &mut scores.spare_capacity_mut()[..block.len() * columns];
+            let (queries_of, keys_of) = (q.rows(block.clone()), k.rows(seen.clone()).t());
+            set_product(room, columns, scale, queries_of, keys_of);
             // SAFETY: the product has initialized all of it: the queries of the block times the keys that are seen.
             let scores = unsafe { room.assume_init_mut() };
             let rows = Rows {
-                keys: seen,
-                causal: Some(keys - queries + first),
-                bias: bias.map(|bias| (&bias[first * keys..], keys)),
+                keys: [seen.start, seen.end],
+                query: before + first,
+                sees,
+                bias: bias.map(|bias| Spread::pairs(bias, keys).from(first)),
                 padding: None,
             };
             softmax(scores, rows, None);
-            let weights = Matrix::dense(scores, seen);
+            let weights = Matrix::dense(scores, columns);
             let out = &mut out[first * d_head..][..block.len() * d_head];
-            set_product(out, d_head, 1.0, weights, v.rows(0..seen));
+            set_product(out, d_head, 1.0, weights, v.rows(seen));
         }
     };
     let work = q.len() * keys;
@@ -138,10 +148,14 @@ mod tests {
             let half = biases[0].clone().cast(FloatDType::F16);
             for bias in biases.map(Some).into_iter().chain([None, Some(half)]) {
                 let cache = [k.clone(), v.clone()];
-                let expected = plain::cached_attention(q.clone(), cache.clone(), bias.clone());
-                let got = cached_attention(q.clone(), cache, bias);
-                let apart = difference(&values(expected), &values(got));
-                assert!(apart < 2e-6, "{queries} of {keys} in {room}: {apart}");
+                for window in [None, Some(1), Some(50), Some(500)] {
+                    let (q, cache, bias) = (q.clone(), cache.clone(), bias.clone());
+                    let got = cached_attention(q.clone(), cache.clone(), bias.clone(), window);
+                    let expected = plain::cached_attention(q, cache, bias, window);
+                    let apart = difference(&values(expected), &values(got));
+                    let case = format!("{queries} of {keys} in {room}, window {window:?}");
+                    assert!(apart < 2e-6, "{case}: {apart}");
+                }
             }
         }
     }
@@ -152,8 +166,8 @@ mod tests {
         let q = random([2, 3, 4, 8], &device);
         // [batch, keys, heads, d_head] in memory, and with sequences in reverse.
         let cache = [(); 2].map(|()| random([2, 9, 3, 8], &device).swap_dims(1, 2).flip([0]));
-        let expected = plain::cached_attention(q.clone(), cache.clone(), None);
-        let got = cached_attention(q, cache, None);
+        let expected = plain::cached_attention(q.clone(), cache.clone(), None, None);
+        let got = cached_attention(q, cache, None, None);
         assert!(difference(&values(expected), &values(got)) < 2e-6);
     }
 }

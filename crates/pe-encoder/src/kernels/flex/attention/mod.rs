@@ -9,7 +9,7 @@
 //! | `whole` | short sequences: the attention weights are stored for the backward pass |
 //! | `tiles` | long sequences: a block of queries at a time, and the backward pass computes the weights again |
 //! | `cached` | new tokens and those of a cache, without gradients |
-//! | `parts` | the inputs as slices |
+//! | `parts` | the inputs as slices, and which keys a query attends to |
 //! | `softmax` | the softmax of a row of scores, with bias and masks, and its gradient |
 
 mod cached;
@@ -29,12 +29,13 @@ use super::products::column_sums;
 use super::{contiguous, elements, tensor, tensor_like};
 use crate::kernels::bias::Bias;
 use crate::plain::Mask;
-use parts::{Parts, Sizes};
+use parts::{BiasParts, Parts, Sees, Sizes};
 
 /// The longest sequence whose attention weights are stored.
 const WHOLE: usize = 128;
 
-/// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0.
+/// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0. The bias may
+/// also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`.
 pub fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
@@ -42,7 +43,11 @@ pub fn attention(
     heads: usize,
 ) -> Tensor<3> {
     let [batch, seq, width] = qkv.dims();
-    let sizes = Sizes::new(seq, width, heads, mask.causal);
+    let sees = Sees {
+        causal: mask.causal,
+        window: mask.window,
+    };
+    let sizes = Sizes::new(seq, width, heads, sees);
     let padding = mask.padding.map(|padding| {
         let padding = padding.clone().without_autodiff();
         let padding = padding.try_into_primitive::<Flex>();
@@ -101,7 +106,16 @@ impl Inputs {
                 .padding
                 .as_ref()
                 .map(|all| &all.storage::<u8>()[..tokens]),
-            bias: self.bias.as_ref().map(elements),
+            bias: self.bias.as_ref().map(|bias| {
+                let numbers = elements(bias);
+                // Of one token both are the same.
+                match bias.layout().shape().dims() {
+                    [1, _, 1, distances] if distances == self.sizes.distances() => {
+                        BiasParts::Distances(numbers)
+                    }
+                    [..] => BiasParts::Pairs(numbers),
+                }
+            }),
             sizes: self.sizes,
         }
     }
@@ -124,15 +138,14 @@ enum Saved {
 }
 
 impl Attention {
-    /// The gradient of `qkv`, from that of the output. `dscores`, `[batch, heads, seq, seq]`, gets the gradient
-    /// of the scores.
-    fn backward(self, dy: FlexTensor, dscores: Option<&mut Vec<f32>>) -> FlexTensor {
+    /// The gradient of `qkv`, from that of the output. `dbias` gets the gradient of the bias, for each sequence.
+    fn backward(self, dy: FlexTensor, dbias: Option<&mut Vec<f32>>) -> FlexTensor {
         let Self { inputs, saved } = self;
         let dy = contiguous(dy);
         let dy = elements(&dy);
         let dqkv = match saved {
-            Saved::Weights(weights) => whole::backward(inputs.parts(), &weights, dy, dscores),
-            Saved::Sums(sums) => tiles::backward(inputs.parts(), &sums, dy, dscores),
+            Saved::Weights(weights) => whole::backward(inputs.parts(), &weights, dy, dbias),
+            Saved::Sums(sums) => tiles::backward(inputs.parts(), &sums, dy, dbias),
         };
         tensor_like(dqkv, &inputs.qkv)
     }
@@ -156,14 +169,13 @@ impl Operation<Flex, 2> for WithBias {
         let Self { attention, bias } = self;
         #[cfg(test)]
         tests::BIAS_GRADIENTS.with(|count| count.set(count.get() + 1));
-        let scores = attention.inputs.sizes.scores();
-        let mut dscores = Vec::new();
-        let dqkv = attention.backward(dy, Some(&mut dscores));
+        let mut dbias = Vec::new();
+        let dqkv = attention.backward(dy, Some(&mut dbias));
         // The gradient of one bias for all sequences is the sum over the sequences.
-        let dbias = match elements(&bias).len() < dscores.len() {
-            true => column_sums(&dscores, scores),
-            false => dscores,
-        };
+        let numbers = elements(&bias).len();
+        if numbers < dbias.len() {
+            dbias = column_sums(&dbias, numbers);
+        }
         [dqkv, tensor_like(dbias, &bias)]
     }
 }
@@ -172,7 +184,7 @@ impl Operation<Flex, 2> for WithBias {
 mod tests {
     use super::*;
     use crate::kernels::compare;
-    use crate::testing::{gradients_of, padding_of_rows, random, values};
+    use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
     use burn::tensor::Device;
     use std::cell::Cell;
 
@@ -192,6 +204,45 @@ mod tests {
     #[test]
     fn output_and_gradients_with_a_bias_are_those_of_burns_operations() {
         compare::attention_with_bias(&Device::flex().autodiff(), attention);
+    }
+
+    #[test]
+    fn local_attention_is_that_of_burns_operations() {
+        compare::local_attention(&Device::flex().autodiff(), attention);
+    }
+
+    /// In one piece and in blocks, in a window and without; the gradient is the sum over the pairs of each distance.
+    #[test]
+    fn a_bias_of_distances_is_that_of_their_pairs() {
+        let device = Device::flex().autodiff();
+        for ([batch, seq], window) in [
+            ([1, 2], None),
+            ([3, 9], None),
+            ([2, 150], None),
+            ([2, 150], Some(70)),
+        ] {
+            let qkv = random([batch, seq, 3 * D_MODEL], &device);
+            let strip = random([1, HEADS, 1, 2 * seq - 1], &device);
+            let mask = Mask {
+                causal: true,
+                window,
+                ..Mask::default()
+            };
+            let run = |spread: &dyn Fn(Tensor<4>) -> Tensor<4>| {
+                let (qkv, strip) = (qkv.clone().require_grad(), strip.clone().require_grad());
+                let y = attention(qkv.clone(), mask, Some(spread(strip.clone())), HEADS);
+                let gradients = gradients_of(y.clone());
+                let of_strip = values(strip.grad(&gradients).unwrap());
+                (values(y), values(qkv.grad(&gradients).unwrap()), of_strip)
+            };
+            let rows = |strip: Tensor<4>| {
+                let row = |i: usize| strip.clone().narrow(3, seq - 1 - i, seq);
+                Tensor::cat((0..seq).map(row).collect(), 2)
+            };
+            let (expected, got) = (run(&rows), run(&|strip| strip));
+            assert_eq!((&expected.0, &expected.1), (&got.0, &got.1));
+            assert!(difference(&expected.2, &got.2) < 2e-6, "{batch} × {seq}");
+        }
     }
 
     #[test]
@@ -222,7 +273,7 @@ mod tests {
         let padding = padding_of_rows([3, 17], &device);
         let mask = Mask {
             padding: Some(&padding),
-            causal: false,
+            ..Mask::default()
         };
         let with = |bias| values(attention(qkv.clone(), mask, bias, HEADS));
         assert_eq!(with(None), with(Some(zeros)));

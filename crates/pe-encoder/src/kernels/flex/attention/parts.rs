@@ -1,5 +1,7 @@
 //! The inputs of attention as slices, of all heads and of one.
 
+use std::ops::Range;
+
 use crate::kernels::flex::products::Matrix;
 
 /// The sizes of `qkv`, `[batch, seq, 3 · d_model]`, of the output, `[batch, seq, d_model]`, and of the
@@ -9,8 +11,35 @@ pub struct Sizes {
     pub seq: usize,
     pub d_model: usize,
     pub heads: usize,
-    /// Whether a token attends only to itself and to the tokens before it.
+    pub sees: Sees,
+}
+
+/// Which keys a query attends to, by their places in the row.
+#[derive(Clone, Copy, Debug)]
+pub struct Sees {
+    /// Whether to itself and to the tokens before it alone.
     pub causal: bool,
+    /// Only to keys fewer than this many places away.
+    pub window: Option<usize>,
+}
+
+impl Sees {
+    /// The keys of the queries from the first to the one before the last.
+    #[inline(always)]
+    pub fn keys(self, queries: Range<usize>, all: usize) -> Range<usize> {
+        let end = match self.causal {
+            true => queries.end,
+            false => all,
+        };
+        match self.window {
+            Some(window) => {
+                let before = window - 1;
+                let end = end.min(queries.end.saturating_add(before));
+                (queries.start.saturating_sub(before)).min(end)..end
+            }
+            None => 0..end,
+        }
+    }
 }
 
 impl Sizes {
@@ -20,7 +49,7 @@ impl Sizes {
     ///
     /// When heads do not share these columns: the columns of all heads have to be those of the output, whose memory is not
     /// initialized before.
-    pub fn new(seq: usize, width: usize, heads: usize, causal: bool) -> Self {
+    pub fn new(seq: usize, width: usize, heads: usize, sees: Sees) -> Self {
         assert!(
             width.is_multiple_of(3 * heads),
             "queries, keys and values of {heads} heads are {width} columns together, which is no multiple of 3 · {heads}"
@@ -29,7 +58,7 @@ impl Sizes {
             seq,
             d_model: width / 3,
             heads,
-            causal,
+            sees,
         }
     }
 
@@ -39,6 +68,11 @@ impl Sizes {
 
     pub fn scale(self) -> f32 {
         1.0 / (self.d_head() as f32).sqrt()
+    }
+
+    /// The number of distances between two tokens.
+    pub fn distances(self) -> usize {
+        2 * self.seq - 1
     }
 
     /// The number of scores of one sequence.
@@ -53,9 +87,106 @@ pub struct Parts<'a> {
     pub qkv: &'a [f32],
     /// `[batch, seq]`: where it is not 0, there is no token.
     pub padding: Option<&'a [u8]>,
-    /// `[1 or batch, heads, seq, seq]`
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<BiasParts<'a>>,
     pub sizes: Sizes,
+}
+
+/// The bias of all heads.
+#[derive(Clone, Copy)]
+pub enum BiasParts<'a> {
+    /// A number for each pair of tokens: `[1 or batch, heads, seq, seq]`.
+    Pairs(&'a [f32]),
+    /// A number for each distance between them, `[1, heads, 1, 2 · seq − 1]`, the key farthest to the left first.
+    Distances(&'a [f32]),
+}
+
+/// Rows of numbers, one row for each query and one number for each key.
+#[derive(Clone, Copy)]
+pub struct Spread<'a> {
+    values: &'a [f32],
+    /// Where the first row begins, and how much later the next one does: the bias of distances moves to the left.
+    first: usize,
+    step: isize,
+}
+
+impl<'a> Spread<'a> {
+    /// Rows of `keys` numbers, one behind the other.
+    pub fn pairs(values: &'a [f32], keys: usize) -> Self {
+        Self {
+            values,
+            first: 0,
+            step: keys as isize,
+        }
+    }
+
+    /// The rows from one on.
+    pub fn from(self, row: usize) -> Self {
+        Self {
+            first: self.start(row),
+            ..self
+        }
+    }
+
+    /// Some numbers of a row.
+    #[inline(always)]
+    pub fn row(self, row: usize, keys: Range<usize>) -> &'a [f32] {
+        &self.values[self.start(row)..][keys]
+    }
+
+    #[inline(always)]
+    fn start(self, row: usize) -> usize {
+        self.first.wrapping_add_signed(row as isize * self.step)
+    }
+}
+
+impl<'a> BiasParts<'a> {
+    /// How many numbers the bias of one sequence has.
+    pub fn of_sequence(self, sizes: Sizes) -> usize {
+        match self {
+            Self::Pairs(_) => sizes.scores(),
+            Self::Distances(_) => sizes.heads * sizes.distances(),
+        }
+    }
+
+    /// The bias of one head of one sequence: there is one for all sequences, or one for each.
+    fn head(self, row: usize, head: usize, sizes: Sizes) -> Spread<'a> {
+        let Sizes { seq, .. } = sizes;
+        match self {
+            Self::Pairs(all) => {
+                let sequence = &all[row * sizes.scores() % all.len()..];
+                Spread::pairs(&sequence[head * seq * seq..][..seq * seq], seq)
+            }
+            Self::Distances(all) => Spread {
+                values: &all[head * sizes.distances()..][..sizes.distances()],
+                first: seq - 1,
+                step: -1,
+            },
+        }
+    }
+
+    /// Adds the gradients of some scores to that of the bias of a head. They are those of the queries from one on, whose rows
+    /// are as long as there are keys.
+    pub fn add_gradient(
+        self,
+        bias: &mut [f32],
+        scores: &[f32],
+        query: usize,
+        keys: Range<usize>,
+        seq: usize,
+    ) {
+        let rows = scores.chunks_exact(keys.len().max(1)).enumerate();
+        for (row, gradients) in rows {
+            let query = query + row;
+            let start = match self {
+                Self::Pairs(_) => query * seq,
+                Self::Distances(_) => seq - 1 - query,
+            };
+            let sums = &mut bias[start..][keys.clone()];
+            sums.iter_mut()
+                .zip(gradients)
+                .for_each(|(sum, x)| *sum += x);
+        }
+    }
 }
 
 impl<'a> Parts<'a> {
@@ -76,11 +207,7 @@ impl<'a> Parts<'a> {
             k,
             v,
             padding: self.padding.map(|all| &all[row * seq..][..seq]),
-            // There is one bias for all sequences, or one for each.
-            bias: self.bias.map(|all| {
-                let sequence = &all[row * self.sizes.scores() % all.len()..];
-                &sequence[head * seq * seq..][..seq * seq]
-            }),
+            bias: self.bias.map(|all| all.head(row, head, self.sizes)),
         }
     }
 }
@@ -93,6 +220,5 @@ pub struct Head<'a> {
     pub v: Matrix<'a>,
     /// `[seq]`
     pub padding: Option<&'a [u8]>,
-    /// `[seq, seq]`
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<Spread<'a>>,
 }

@@ -1,44 +1,57 @@
 //! The softmax of the scores, with bias and masks, and its gradient.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 
+use super::parts::{Sees, Spread};
 use crate::kernels::flex::math::{exp, largest, sum};
 
 /// Some of the rows of the scores of a head.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
-    /// The number of columns of a row.
-    pub keys: usize,
-    /// Where the queries of the rows begin, if each attends only to the keys up to its own.
-    pub causal: Option<usize>,
-    /// The bias of the head from the first of the rows on, and the number of its columns.
-    pub bias: Option<(&'a [f32], usize)>,
+    /// The first key of the columns, and the one behind the last.
+    pub keys: [usize; 2],
+    /// The query of the first row.
+    pub query: usize,
+    pub sees: Sees,
+    /// The bias of the head from the first of the rows on.
+    pub bias: Option<Spread<'a>>,
     /// Where it is not 0, there is no key.
     pub padding: Option<&'a [u8]>,
 }
 
-impl<'a> Rows<'a> {
-    /// How many keys row `row` attends to.
+impl Rows<'_> {
+    /// The number of columns of a row.
     #[inline(always)]
-    fn seen(self, row: usize) -> usize {
-        match self.causal {
-            Some(first) => (first + row + 1).min(self.keys),
-            None => self.keys,
-        }
+    fn columns(self) -> usize {
+        let [first, end] = self.keys;
+        end - first
     }
 
-    /// Adds the bias to the scores of a row, and masks padding.
+    /// The columns of the keys that a row attends to.
     #[inline(always)]
-    fn mask(self, row: usize, scores: &mut [f32]) {
+    fn seen(self, row: usize) -> Range<usize> {
+        let [first, end] = self.keys;
+        let query = self.query + row;
+        let seen = self.sees.keys(query..query + 1, end);
+        let last = seen.end.clamp(first, end);
+        seen.start.clamp(first, last) - first..last - first
+    }
+
+    /// Adds the bias to the scores of a row, which are those of the columns `seen`, and masks padding.
+    #[inline(always)]
+    fn mask(self, row: usize, scores: &mut [f32], seen: Range<usize>) {
+        let keys = self.keys[0] + seen.start..self.keys[0] + seen.end;
         let seen = scores.len();
-        if let Some((bias, columns)) = self.bias {
-            let bias = &bias[row * columns..][..seen];
+        if let Some(bias) = self.bias {
+            let bias = &bias.row(row, keys.clone())[..seen];
             for i in 0..seen {
                 scores[i] += bias[i];
             }
         }
         if let Some(padding) = self.padding {
-            let padding = &padding[..seen];
+            let padding = &padding[keys][..seen];
             for i in 0..seen {
                 scores[i] = if padding[i] != 0 {
                     f32::NEG_INFINITY
@@ -48,18 +61,29 @@ impl<'a> Rows<'a> {
             }
         }
     }
+
+    /// The scores of a row that count, biased and masked. The others become weights of 0.
+    #[inline(always)]
+    fn scores(self, row: usize, scores: &mut [f32]) -> &mut [f32] {
+        let seen = self.seen(row);
+        scores[..seen.start].fill(0.0);
+        scores[seen.end..].fill(0.0);
+        let scores = &mut scores[seen.clone()];
+        self.mask(row, scores, seen);
+        scores
+    }
 }
 
 /// Replaces every row of `scores` by its softmax: the weights of the keys, 0 for those that are masked.
 /// `sums` gets the largest score of each row, and by what its exponentials were multiplied.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 pub fn softmax(scores: &mut [f32], rows: Rows<'_>, mut sums: Option<&mut [[f32; 2]]>) {
+    let columns = rows.columns();
     let mut start = 0;
     let mut row = 0;
     while start < scores.len() {
-        let seen = rows.seen(row);
-        let (weights, later) = scores[start..start + rows.keys].split_at_mut(seen);
-        rows.mask(row, weights);
+        let weights = rows.scores(row, &mut scores[start..start + columns]);
+        let seen = weights.len();
         let largest = largest(weights);
         for i in 0..seen {
             weights[i] = exp(weights[i] - largest);
@@ -69,11 +93,10 @@ pub fn softmax(scores: &mut [f32], rows: Rows<'_>, mut sums: Option<&mut [[f32; 
         for i in 0..seen {
             weights[i] *= by;
         }
-        later.fill(0.0);
         if let Some(sums) = &mut sums {
             sums[row] = [largest, by];
         }
-        start += rows.keys;
+        start += columns;
         row += 1;
     }
 }
@@ -81,18 +104,16 @@ pub fn softmax(scores: &mut [f32], rows: Rows<'_>, mut sums: Option<&mut [[f32; 
 /// As [`softmax`], from the `sums` of before.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 pub fn softmax_again(scores: &mut [f32], rows: Rows<'_>, sums: &[[f32; 2]]) {
+    let columns = rows.columns();
     let mut start = 0;
     let mut row = 0;
     while start < scores.len() {
-        let seen = rows.seen(row);
-        let (weights, later) = scores[start..start + rows.keys].split_at_mut(seen);
-        rows.mask(row, weights);
+        let weights = rows.scores(row, &mut scores[start..start + columns]);
         let [largest, by] = sums[row];
-        for i in 0..seen {
+        for i in 0..weights.len() {
             weights[i] = exp(weights[i] - largest) * by;
         }
-        later.fill(0.0);
-        start += rows.keys;
+        start += columns;
         row += 1;
     }
 }

@@ -2,52 +2,51 @@
 //! square.
 //!
 //! Of the weights only the largest score and the sum of each row are kept. The backward pass computes the
-//! weights of a block again from them (Dao et al. 2022, *FlashAttention*, section 3.1). In causal attention
-//! the keys behind a block are left out.
+//! weights of a block again from them (Dao et al. 2022, *FlashAttention*, section 3.1). Keys that no query of a
+//! block attends to are left out: in causal attention those behind it, in local attention those outside of its window.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::parts::{Head, Parts, Sizes};
+use super::parts::{BiasParts, Head, Parts, Sizes};
 use super::softmax::{Rows, softmax, softmax_again, softmax_backward};
 use crate::kernels::flex::products::{Matrix, add_spaced_product, put_product};
 
 /// The number of queries in a block.
 pub const TILE: usize = 64;
 
-/// The blocks of queries, and the number of keys that each attends to. The last one comes first.
-fn tiles(sizes: Sizes) -> impl Iterator<Item = (Range<usize>, usize)> {
+/// The blocks of queries, and the keys that each attends to. The last one comes first.
+fn tiles(sizes: Sizes) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let starts = (0..sizes.seq).step_by(TILE).rev();
     starts.map(move |start| {
-        let end = (start + TILE).min(sizes.seq);
-        let keys = if sizes.causal { end } else { sizes.seq };
-        (start..end, keys)
+        let queries = start..(start + TILE).min(sizes.seq);
+        (queries.clone(), sizes.sees.keys(queries, sizes.seq))
     })
 }
 
 /// Room for the scores of a block.
 fn room(sizes: Sizes) -> Vec<f32> {
-    vec![0.0; TILE * sizes.seq]
+    let keys = tiles(sizes).map(|(_, keys)| keys.len()).max();
+    vec![0.0; TILE * keys.unwrap_or(0)]
 }
 
 impl<'a> Head<'a> {
     /// The rows of the scores of a block.
-    fn rows(self, queries: &Range<usize>, keys: usize, sizes: Sizes) -> Rows<'a> {
+    fn rows(self, queries: &Range<usize>, keys: &Range<usize>, sizes: Sizes) -> Rows<'a> {
         Rows {
-            keys,
-            causal: sizes.causal.then_some(queries.start),
-            bias: self
-                .bias
-                .map(|bias| (&bias[queries.start * sizes.seq..], sizes.seq)),
+            keys: [keys.start, keys.end],
+            query: queries.start,
+            sees: sizes.sees,
+            bias: self.bias.map(|bias| bias.from(queries.start)),
             padding: self.padding,
         }
     }
 
     /// Writes the products of the queries of a block with the keys.
-    fn scores(self, scores: &mut [f32], queries: &Range<usize>, keys: usize, sizes: Sizes) {
-        let (q, k) = (self.q.rows(queries.clone()), self.k.rows(0..keys));
-        put_product(scores, keys, sizes.scale(), q, k.t());
+    fn scores(self, scores: &mut [f32], queries: &Range<usize>, keys: &Range<usize>, sizes: Sizes) {
+        let (q, k) = (self.q.rows(queries.clone()), self.k.rows(keys.clone()));
+        put_product(scores, keys.len(), sizes.scale(), q, k.t());
     }
 }
 
@@ -71,41 +70,42 @@ pub fn forward(inputs: Parts<'_>) -> (Vec<f32>, Vec<[f32; 2]>) {
             for (head, sums) in sums.chunks_exact_mut(seq).enumerate() {
                 let of = inputs.head(row, head);
                 for (queries, keys) in tiles(sizes) {
-                    let weights = &mut room[..queries.len() * keys];
-                    of.scores(weights, &queries, keys, sizes);
-                    let rows = of.rows(&queries, keys, sizes);
+                    let weights = &mut room[..queries.len() * keys.len()];
+                    of.scores(weights, &queries, &keys, sizes);
+                    let rows = of.rows(&queries, &keys, sizes);
                     softmax(weights, rows, Some(&mut sums[queries.clone()]));
-                    let weights = Matrix::dense(weights, keys);
+                    let weights = Matrix::dense(weights, keys.len());
                     let out = &mut out[queries.start * d_model + head * sizes.d_head()..];
-                    put_product(out, d_model, 1.0, weights, of.v.rows(0..keys));
+                    put_product(out, d_model, 1.0, weights, of.v.rows(keys));
                 }
             }
         });
     (out, sums)
 }
 
-/// The gradient of `qkv`, from `dout`, the gradient of the output. `dscores` gets that of the scores.
+/// The gradient of `qkv`, from `dout`, the gradient of the output. `dbias` gets that of the bias, for each sequence.
 pub fn backward(
     inputs: Parts<'_>,
     sums: &[[f32; 2]],
     dout: &[f32],
-    dscores: Option<&mut Vec<f32>>,
+    dbias: Option<&mut Vec<f32>>,
 ) -> Vec<f32> {
     let sizes = inputs.sizes;
     let Sizes { seq, d_model, .. } = sizes;
     let mut dqkv = vec![0.0; inputs.qkv.len()];
     let sequences = dqkv.par_chunks_mut(seq * 3 * d_model).enumerate();
-    let sequence = |row: usize, dqkv: &mut [f32], mut dscores: Option<&mut [f32]>| {
+    let sequence = |row: usize, dqkv: &mut [f32], mut dbias: Option<&mut [f32]>| {
         let mut rooms = [(); 2].map(|()| room(sizes));
         let dout = &dout[row * seq * d_model..][..seq * d_model];
         for head in 0..sizes.heads {
             let sums = &sums[(row * sizes.heads + head) * seq..][..seq];
-            let dscores = dscores
-                .as_deref_mut()
-                .map(|all| &mut all[head * seq * seq..]);
+            let dbias = dbias.as_deref_mut().map(|all| {
+                let of_head = all.len() / sizes.heads;
+                &mut all[head * of_head..][..of_head]
+            });
             head_backward(
                 dqkv,
-                dscores,
+                inputs.bias.zip(dbias),
                 &mut rooms,
                 inputs.head(row, head),
                 sums,
@@ -115,23 +115,24 @@ pub fn backward(
             );
         }
     };
-    match dscores {
+    match dbias.zip(inputs.bias) {
         None => sequences.for_each(|(row, dqkv)| sequence(row, dqkv, None)),
-        Some(target) => {
-            *target = vec![0.0; inputs.batch() * sizes.scores()];
+        Some((target, bias)) => {
+            let of_sequence = bias.of_sequence(sizes);
+            *target = vec![0.0; inputs.batch() * of_sequence];
             sequences
-                .zip(target.par_chunks_mut(sizes.scores()))
-                .for_each(|((row, dqkv), dscores)| sequence(row, dqkv, Some(dscores)));
+                .zip(target.par_chunks_mut(of_sequence))
+                .for_each(|((row, dqkv), dbias)| sequence(row, dqkv, Some(dbias)));
         }
     }
     dqkv
 }
 
-/// The backward pass of one head of one sequence. `dscores` is `[seq, seq]` and holds zeros.
+/// The backward pass of one head of one sequence. The gradient of its bias holds zeros.
 #[allow(clippy::too_many_arguments)]
 fn head_backward(
     dqkv: &mut [f32],
-    mut dscores: Option<&mut [f32]>,
+    mut dbias: Option<(BiasParts<'_>, &mut [f32])>,
     rooms: &mut [Vec<f32>; 2],
     of: Head<'_>,
     sums: &[[f32; 2]],
@@ -146,31 +147,24 @@ fn head_backward(
     for (queries, keys) in tiles(sizes) {
         let [weights, gradients] = rooms
             .each_mut()
-            .map(|room| &mut room[..queries.len() * keys]);
-        of.scores(weights, &queries, keys, sizes);
-        let rows = of.rows(&queries, keys, sizes);
+            .map(|room| &mut room[..queries.len() * keys.len()]);
+        of.scores(weights, &queries, &keys, sizes);
+        let rows = of.rows(&queries, &keys, sizes);
         softmax_again(weights, rows, &sums[queries.clone()]);
         let dout = dout.rows(queries.clone());
-        put_product(gradients, keys, 1.0, dout, of.v.rows(0..keys).t());
-        softmax_backward(gradients, weights, keys);
-        if let Some(all) = dscores.as_deref_mut() {
-            let rows = all[queries.start * seq..].chunks_mut(seq);
-            for (row, gradients) in rows.zip(gradients.chunks_exact(keys)) {
-                row[..keys].copy_from_slice(gradients);
-            }
+        let v = of.v.rows(keys.clone());
+        put_product(gradients, keys.len(), 1.0, dout, v.t());
+        softmax_backward(gradients, weights, keys.len());
+        if let Some((bias, all)) = &mut dbias {
+            bias.add_gradient(all, gradients, queries.start, keys.clone(), seq);
         }
-        let gradients = Matrix::dense(gradients, keys);
-        let weights = Matrix::dense(weights, keys);
+        let gradients = Matrix::dense(gradients, keys.len());
+        let weights = Matrix::dense(weights, keys.len());
         let dq = &mut dqkv[queries.start * width + from..];
-        put_product(dq, width, scale, gradients, of.k.rows(0..keys));
-        let q = of.q.rows(queries);
-        add_spaced_product(&mut dqkv[d_model + from..], width, scale, gradients.t(), q);
-        add_spaced_product(
-            &mut dqkv[2 * d_model + from..],
-            width,
-            1.0,
-            weights.t(),
-            dout,
-        );
+        put_product(dq, width, scale, gradients, of.k.rows(keys.clone()));
+        let of_keys = &mut dqkv[keys.start * width + d_model + from..];
+        add_spaced_product(of_keys, width, scale, gradients.t(), of.q.rows(queries));
+        let of_values = &mut dqkv[keys.start * width + 2 * d_model + from..];
+        add_spaced_product(of_values, width, 1.0, weights.t(), dout);
     }
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::parts::{Head, Parts, Sizes};
+use super::parts::{BiasParts, Head, Parts, Sizes};
 use super::softmax::{Rows, softmax, softmax_backward};
 use crate::kernels::flex::products::{Matrix, New, both_initialized, initialized, set_product};
 
@@ -22,9 +22,10 @@ pub fn forward(inputs: Parts<'_>) -> [Vec<f32>; 2] {
                     // SAFETY: the product has initialized all of it: seq rows of q times as many of k.
                     let weights = unsafe { weights.assume_init_mut() };
                     let rows = Rows {
-                        keys: seq,
-                        causal: sizes.causal.then_some(0),
-                        bias: of.bias.map(|bias| (bias, seq)),
+                        keys: [0, seq],
+                        query: 0,
+                        sees: sizes.sees,
+                        bias: of.bias,
                         padding: of.padding,
                     };
                     softmax(weights, rows, None);
@@ -39,61 +40,78 @@ pub fn forward(inputs: Parts<'_>) -> [Vec<f32>; 2] {
     unsafe { both_initialized(lens, write) }
 }
 
-/// The gradient of `qkv`, from `dout`, the gradient of the output. `dscores` gets that of the scores.
+/// The gradient of `qkv`, from `dout`, the gradient of the output. `dbias` gets that of the bias, for each sequence.
 pub fn backward(
     inputs: Parts<'_>,
     weights: &[f32],
     dout: &[f32],
-    dscores: Option<&mut Vec<f32>>,
+    dbias: Option<&mut Vec<f32>>,
 ) -> Vec<f32> {
     let sizes = inputs.sizes;
     let Sizes { seq, d_model, .. } = sizes;
-    let sequence = |row: usize, dqkv: New<'_>, head: usize, scores: New<'_>| {
+    let head = |row: usize, head: usize, dqkv: New<'_>, scores: New<'_>| {
         let weights = &weights[row * sizes.scores() + head * seq * seq..][..seq * seq];
         let dout = &dout[row * seq * d_model..][..seq * d_model];
-        head_backward(
-            dqkv,
-            scores,
-            inputs.head(row, head),
-            weights,
-            dout,
-            sizes,
-            head,
-        );
+        let of = inputs.head(row, head);
+        head_backward(dqkv, scores, of, weights, dout, sizes, head);
     };
-    let sequence_size = seq * 3 * d_model;
-    let Some(target) = dscores else {
-        let write = |dqkv: New<'_>| {
-            let dqkv = dqkv.par_chunks_mut(sequence_size).enumerate();
-            dqkv.for_each(|(row, dqkv)| {
-                let mut scratch = Vec::with_capacity(seq * seq);
-                let scores = &mut scratch.spare_capacity_mut()[..seq * seq];
-                for head in 0..sizes.heads {
-                    sequence(row, dqkv, head, scores);
-                }
-            });
-        };
-        // SAFETY: of the gradient of a sequence, `[seq, 3 · d_model]`, a head initializes three times its `d_head` columns,
-        // and `d_model` is heads · d_head (`Sizes::new`).
-        return unsafe { initialized(inputs.qkv.len(), write) };
-    };
-    let write = |dqkv: New<'_>, dscores: New<'_>| {
-        dqkv.par_chunks_mut(sequence_size)
-            .zip(dscores.par_chunks_mut(sizes.scores()))
-            .enumerate()
-            .for_each(|(row, (dqkv, dscores))| {
-                let heads = dscores.chunks_exact_mut(seq * seq);
-                for (head, scores) in heads.enumerate() {
-                    sequence(row, dqkv, head, scores);
-                }
-            });
-    };
-    let lens = [inputs.qkv.len(), inputs.batch() * sizes.scores()];
-    // SAFETY: as above, and there are `batch` chunks of both; of the scores of a sequence, heads · seq · seq, a head
-    // initializes seq · seq.
-    let [dqkv, dscores] = unsafe { both_initialized(lens, write) };
-    *target = dscores;
-    dqkv
+    let (of_qkv, sequence_size) = (inputs.qkv.len(), seq * 3 * d_model);
+    let room = || Vec::with_capacity(seq * seq);
+    // SAFETY of all three: of the gradient of a sequence, `[seq, 3 · d_model]`, a head initializes three times its `d_head`
+    // columns, and `d_model` is heads · d_head (`Sizes::new`).
+    match dbias.zip(inputs.bias) {
+        None => {
+            let write = |dqkv: New<'_>| {
+                let dqkv = dqkv.par_chunks_mut(sequence_size).enumerate();
+                dqkv.for_each(|(row, dqkv)| {
+                    let mut room = room();
+                    let scores = &mut room.spare_capacity_mut()[..seq * seq];
+                    (0..sizes.heads).for_each(|i| head(row, i, dqkv, scores));
+                });
+            };
+            // SAFETY: as above.
+            unsafe { initialized(of_qkv, write) }
+        }
+        Some((target, BiasParts::Pairs(_))) => {
+            let write = |dqkv: New<'_>, dscores: New<'_>| {
+                dqkv.par_chunks_mut(sequence_size)
+                    .zip(dscores.par_chunks_mut(sizes.scores()))
+                    .enumerate()
+                    .for_each(|(row, (dqkv, dscores))| {
+                        let heads = dscores.chunks_exact_mut(seq * seq).enumerate();
+                        heads.for_each(|(i, scores)| head(row, i, dqkv, scores));
+                    });
+            };
+            // SAFETY: as above, and there are `batch` chunks of both; of the scores of a sequence, heads · seq · seq, a head
+            // initializes seq · seq.
+            let [dqkv, dscores] =
+                unsafe { both_initialized([of_qkv, inputs.batch() * sizes.scores()], write) };
+            *target = dscores;
+            dqkv
+        }
+        Some((target, bias @ BiasParts::Distances(_))) => {
+            let of_sequence = bias.of_sequence(sizes);
+            *target = vec![0.0; inputs.batch() * of_sequence];
+            let write = |dqkv: New<'_>| {
+                dqkv.par_chunks_mut(sequence_size)
+                    .zip(target.par_chunks_mut(of_sequence))
+                    .enumerate()
+                    .for_each(|(row, (dqkv, dbias))| {
+                        let mut room = room();
+                        let scores = &mut room.spare_capacity_mut()[..seq * seq];
+                        let heads = dbias.chunks_exact_mut(sizes.distances()).enumerate();
+                        heads.for_each(|(i, dbias)| {
+                            head(row, i, dqkv, scores);
+                            // SAFETY: `head` has initialized all of it.
+                            let scores = unsafe { scores.assume_init_ref() };
+                            bias.add_gradient(dbias, scores, 0, 0..seq, seq);
+                        });
+                    });
+            };
+            // SAFETY: as above, and there are `batch` chunks of both.
+            unsafe { initialized(of_qkv, write) }
+        }
+    }
 }
 
 /// The backward pass of one head of one sequence: writes the gradient of its scores to `dscores`, and

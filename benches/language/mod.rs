@@ -1,6 +1,5 @@
-//! A causal language model, once with `pe-encoder` and once with Burn's own modules: d_model 128, 4 layers, 4 heads, a
-//! feed-forward width of 512 and 64 tokens. A step goes forward, takes the cross-entropy of the next token at every position,
-//! goes backward, lets Adam move the parameters and reads the loss back.
+//! A language model of 64 tokens, once with `pe-encoder` and once with Burn's own modules. A step goes forward, takes the
+//! cross-entropy of a token at every position, goes backward, lets Adam move the parameters and reads the loss back.
 
 use burn::module::Module;
 use burn::nn::attention::generate_autoregressive_mask;
@@ -14,11 +13,25 @@ use burn::tensor::{Device, Int, Tensor};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Adam, Encoder, EncoderConfig, Kernels};
 
-const D_MODEL: usize = 128;
-const LAYERS: usize = 4;
-const HEADS: usize = 4;
-const D_FF: usize = 512;
 const VOCABULARY: usize = 64;
+
+/// The sizes of a model and of its batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub d_model: usize,
+    pub layers: usize,
+    pub heads: usize,
+    /// Whether a token sees only those before it.
+    pub causal: bool,
+    /// `[batch, seq]`
+    pub shape: [usize; 2],
+}
+
+impl Sizes {
+    fn d_ff(self) -> usize {
+        4 * self.d_model
+    }
+}
 
 /// What comes before the layers and after them.
 #[derive(Module, Debug)]
@@ -29,12 +42,11 @@ struct Ends {
 }
 
 impl Ends {
-    fn new(seq: usize, device: &Device) -> Self {
-        let scheme = PositionalConfig::by_name("sinusoidal", D_MODEL, HEADS, seq);
+    fn new(sizes: Sizes, scheme: &PositionalConfig, device: &Device) -> Self {
         Self {
-            tokens: EmbeddingConfig::new(VOCABULARY, D_MODEL).init(device),
-            scheme: scheme.expect("a known name").init(device),
-            readout: LinearConfig::new(D_MODEL, VOCABULARY).init(device),
+            tokens: EmbeddingConfig::new(VOCABULARY, sizes.d_model).init(device),
+            scheme: scheme.init(device),
+            readout: LinearConfig::new(sizes.d_model, VOCABULARY).init(device),
         }
     }
 
@@ -58,12 +70,12 @@ struct Ours {
     encoder: Encoder,
 }
 
-/// What takes a step of `pe-encoder` on one batch, `[batch, seq]`.
-pub fn ours(shape: [usize; 2], device: &Device) -> impl FnMut() + use<> {
-    let encoder = EncoderConfig::new(D_MODEL, D_FF, HEADS, LAYERS).with_causal(true);
+/// What takes a step of `pe-encoder`.
+pub fn ours(sizes: Sizes, scheme: &PositionalConfig, device: &Device) -> impl FnMut() + use<> {
+    let encoder = EncoderConfig::new(sizes.d_model, sizes.d_ff(), sizes.heads, sizes.layers);
     let model = Ours {
-        ends: Ends::new(shape[1], device),
-        encoder: encoder.init(device),
+        ends: Ends::new(sizes, scheme, device),
+        encoder: encoder.with_causal(sizes.causal).init(device),
     };
     let adam = Adam {
         beta_1: 0.9,
@@ -79,7 +91,7 @@ pub fn ours(shape: [usize; 2], device: &Device) -> impl FnMut() + use<> {
             encoder.forward(x, None, &ends.scheme, &Positions::default())
         })
     };
-    training(model, shape, device, loss, adam.into())
+    training(model, sizes.shape, device, loss, adam.into())
 }
 
 #[derive(Module, Debug)]
@@ -89,15 +101,23 @@ struct Burns {
     norm: LayerNorm,
 }
 
-/// What takes a step of Burn's modules.
-pub fn burns(shape: [usize; 2], device: &Device) -> impl FnMut() + use<> {
+/// What takes a step of Burn's modules, for a causal model.
+#[allow(dead_code)] // one of the two benches takes it
+pub fn burns(sizes: Sizes, scheme: &PositionalConfig, device: &Device) -> impl FnMut() + use<> {
+    let Sizes {
+        d_model,
+        layers,
+        heads,
+        shape,
+        ..
+    } = sizes;
     let model = Burns {
-        ends: Ends::new(shape[1], device),
-        encoder: TransformerEncoderConfig::new(D_MODEL, D_FF, HEADS, LAYERS)
+        ends: Ends::new(sizes, scheme, device),
+        encoder: TransformerEncoderConfig::new(d_model, sizes.d_ff(), heads, layers)
             .with_norm_first(true)
             .with_dropout(0.0)
             .init(device),
-        norm: LayerNormConfig::new(D_MODEL).init(device),
+        norm: LayerNormConfig::new(d_model).init(device),
     };
     let loss = |model: &Burns, batch| {
         model.ends.loss(batch, |x: Tensor<3>| {
