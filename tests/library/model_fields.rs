@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pe_burn::ModelConfig;
+use pe_models::HfConfig;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -139,7 +139,7 @@ fn sizes_that_are_left_out_are_those_of_the_code() {
         if let Some(kinds) = of.file.get("layer_types") {
             text["layer_types"] = vec![kinds[0].clone(); 100].into();
         }
-        let model = ModelConfig::from_json(&text.to_string()).unwrap();
+        let model = HfConfig::from_json(&text.to_string()).unwrap();
         let Ok(layers) = model.layers() else {
             continue;
         };

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{Device, Tensor, TensorData};
-use pe_burn::model::{AttentionSpan, LayerPositions};
-use pe_burn::{ModelConfig, PositionError, Positions, RotaryPositionalEncoding, Rotate};
+use pe_burn::{PositionError, Positions, RotaryPositionalEncoding, Rotate};
+use pe_models::{AttentionSpan, HfConfig, LayerPositions};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
@@ -147,7 +147,7 @@ pub fn difference(
     expected: &[Group],
     runs: &[Vec<usize>],
 ) -> Result<Option<String>, PositionError> {
-    let model = ModelConfig::from_json(&file.to_string())?;
+    let model = HfConfig::from_json(&file.to_string())?;
     let layers = model.layers()?;
     let modules = model.init_rotary(&Device::flex())?.into_iter();
     let modules: Vec<_> = modules
@@ -270,7 +270,7 @@ fn model_types_of_transformers() {
         if !cases.iter().any(|case| run(&case)) {
             let text =
                 format!(r#"{{"model_type": "{name}", "num_hidden_layers": 2, "head_dim": 8}}"#);
-            let error = ModelConfig::from_json(&text).unwrap().layers().unwrap_err();
+            let error = HfConfig::from_json(&text).unwrap().layers().unwrap_err();
             let error = error.to_string();
             let reason = error.split_once("is not read: ").map(|(_, reason)| reason);
             refused.insert(
@@ -359,7 +359,7 @@ fn mutated_files_are_read_or_refused() {
                 _ => drop(fields.insert(name, odd[below(odd.len())].clone())),
             }
         }
-        let model = ModelConfig::from_json(&file.to_string()).unwrap();
+        let model = HfConfig::from_json(&file.to_string()).unwrap();
         let rotary = model.rotary().and_then(|rotary| rotary.spectrum(200_000));
         if let Ok(spectrum) = rotary {
             assert!(
@@ -395,7 +395,7 @@ fn mutated_files_are_read_or_refused() {
 /// MPT and BLOOM have the slopes of the paper for any number of heads; a file that says otherwise is refused.
 #[test]
 fn alibi_of_models_that_do_not_rotate() {
-    let read = |json: String| ModelConfig::from_json(&json).unwrap();
+    let read = |json: String| HfConfig::from_json(&json).unwrap();
     #[derive(Deserialize)]
     struct Slopes {
         heads: usize,
@@ -454,7 +454,7 @@ fn alibi_of_models_that_do_not_rotate() {
     assert!(
         error
             .to_string()
-            .contains("it has ALiBi, see `ModelConfig::alibi`")
+            .contains("it has ALiBi, see `HfConfig::alibi`")
     );
 }
 
@@ -469,7 +469,7 @@ fn an_odd_number_of_rotated_columns_is_refused() {
             "partial_rotary_factor": 0.2}"#,
         r#"{"model_type": "gptj", "n_embd": 64, "n_head": 4, "n_layer": 2, "rotary_dim": 3}"#,
     ] {
-        let model = ModelConfig::from_json(json).unwrap();
+        let model = HfConfig::from_json(json).unwrap();
         let error = model.init_rotary(&Device::flex()).unwrap_err().to_string();
         assert!(
             error.ends_with("must be even, from 2 to d_head 16; got 3"),

@@ -2,8 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use pe_burn::model::{AttentionSpan, LayerPositions, Probe};
 use pe_burn::{Axes, Layout, RopeScaling};
+use pe_models::{AttentionSpan, LayerPositions, Probe};
 use serde::Serialize;
 
 use crate::error::LabError;

@@ -16,7 +16,7 @@ mod weights;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use pe_burn::ModelConfig;
+use pe_models::HfConfig;
 use serde::Serialize;
 
 use crate::door::Entry;
@@ -66,7 +66,7 @@ impl Inspection {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
         let text = text.map_err(LabError::file(config))?;
-        let mut config = ModelConfig::from_json(&text)?;
+        let mut config = HfConfig::from_json(&text)?;
         if let Some(like) = like {
             config = config.like(like)?;
         }
@@ -83,8 +83,8 @@ impl Inspection {
     ///
     /// # Errors
     ///
-    /// Those of [`ModelConfig::layers`], and of the spectrum of a layer.
-    pub fn of(config: &ModelConfig) -> Result<Self, LabError> {
+    /// Those of [`HfConfig::layers`], and of the spectrum of a layer.
+    pub fn of(config: &HfConfig) -> Result<Self, LabError> {
         let context = config.context()?;
         let layers = config.layers()?;
         let mut groups: Vec<Group> = Vec::new();

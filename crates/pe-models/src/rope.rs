@@ -4,14 +4,13 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
-use super::columns::columns;
-use super::family::{Family, Scale, Scalings, Sections, Share};
-use super::parameters::{LONGEST, SHARE, parameters};
-use crate::layout::Layout;
-use crate::positions::axes::{Axes, PairOrder};
-use crate::rotate::fields::{Fields, ORIGINAL, Value};
-use crate::rotate::rotary::RotaryPositionalEncodingConfig;
-use crate::rotate::scaling::{Longrope, Ntk, RopeScaling};
+use pe_burn::axes::PairOrder;
+use pe_burn::scaling::{Fields, Longrope, Ntk, Value};
+use pe_burn::{Axes, Layout, RopeScaling, RotaryPositionalEncodingConfig};
+
+use crate::columns::columns;
+use crate::family::{Family, Scale, Scalings, Sections, Share};
+use crate::parameters::{LONGEST, ORIGINAL, SHARE, parameters};
 
 /// The columns of a head that the rotation is for, and its configuration.
 pub(super) type Rotation = (Range<usize>, RotaryPositionalEncodingConfig);

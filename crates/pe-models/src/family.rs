@@ -1,6 +1,6 @@
 //! What a row of the table of model types says.
 
-use crate::layout::Layout;
+use pe_burn::Layout;
 
 /// What the code of a model type takes where its file says nothing.
 pub(super) struct Family {

@@ -3,11 +3,11 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::ModelConfig;
-use crate::bias::AlibiConfig;
-use crate::error::PositionError;
+use pe_burn::{AlibiConfig, PositionError};
 
-impl ModelConfig {
+use crate::config::{HfConfig, config_error};
+
+impl HfConfig {
     /// The [ALiBi](AlibiConfig) of a model of type `bloom` or `mpt`; `None` for a model type that rotates.
     ///
     /// transformers passes over MPT's `alibi` and `alibi_bias_max`, and the code of MPT's authors does not: a file
@@ -15,9 +15,9 @@ impl ModelConfig {
     /// as it does the scores, and rounds them to `bfloat16`.
     ///
     /// ```
-    /// use pe_burn::ModelConfig;
+    /// use pe_models::HfConfig;
     ///
-    /// let mpt = ModelConfig::from_json(r#"{"model_type": "mpt", "n_heads": 32, "d_model": 4096}"#)?;
+    /// let mpt = HfConfig::from_json(r#"{"model_type": "mpt", "n_heads": 32, "d_model": 4096}"#)?;
     /// assert_eq!(mpt.alibi()?.unwrap().heads, 32);
     /// # Ok::<(), pe_burn::PositionError>(())
     /// ```
@@ -62,5 +62,5 @@ impl ModelConfig {
 }
 
 fn no_alibi(reason: String) -> PositionError {
-    PositionError::config(format!("config.json describes no ALiBi: {reason}"))
+    config_error(format!("config.json describes no ALiBi: {reason}"))
 }

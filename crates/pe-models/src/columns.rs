@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 
-use super::family::{Family, Width};
-use super::kinds::FULL;
-use crate::rotate::fields::Fields;
+use pe_burn::scaling::Fields;
+
+use crate::family::{Family, Width};
+use crate::kinds::FULL;
 
 /// The width of a head that no model reaches, so that its frequencies fit into memory.
 const MAX_WIDTH: usize = 1 << 20;

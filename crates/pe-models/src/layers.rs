@@ -7,15 +7,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::family::{Family, Rotates, Scale, When};
-use super::kinds::{self, has_attention, window};
-use super::parameters::parameters;
-use super::query_scale::QueryScale;
-use super::rope::{self, Rotation};
-use crate::rotate::fields::{Fields, ORIGINAL, Value};
-use crate::rotate::rotary::RotaryPositionalEncodingConfig;
+use pe_burn::RotaryPositionalEncodingConfig;
+use pe_burn::rotary::QueryScale;
+use pe_burn::scaling::{Fields, Value};
 
-/// What one layer of a model does with positions: an entry of [`ModelConfig::layers`](super::ModelConfig::layers).
+use crate::family::{Family, Rotates, Scale, When};
+use crate::kinds::{self, has_attention, window};
+use crate::parameters::{ORIGINAL, parameters};
+use crate::rope::{self, Rotation};
+
+/// What one layer of a model does with positions: an entry of [`HfConfig::layers`](crate::HfConfig::layers).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LayerPositions {

@@ -3,11 +3,12 @@
 //! To add one, give it a line in [`FAMILIES`], in the order of the names, and its values in
 //! `tests/peers/model_types.py` and `tests/peers/model_fields.py`.
 
-use super::family::Kinds::*;
-use super::family::{
+use pe_burn::Layout::{Halves, Interleaved};
+
+use crate::family::Kinds::*;
+use crate::family::{
     Family, Rope, Rotates, Scale, Scalings, Sections, Share, When, Width, Windows, family,
 };
-use crate::layout::Layout::{Halves, Interleaved};
 
 const GEMMA3: Rope = Rope::Older {
     groups: r#"{"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 1e6}}"#,
@@ -100,7 +101,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "blt",
         "its file has four models, each with layers of its own",
     ),
-    ("bloom", "it has ALiBi, see `ModelConfig::alibi`"),
+    ("bloom", "it has ALiBi, see `HfConfig::alibi`"),
     ("clvp_decoder", "its positions are learned rows"),
     ("clvp_encoder", "it rotates its values too"),
     (
@@ -128,7 +129,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its frequencies and the factors of its queries are learned, and stand in its weights",
     ),
     ("moshi_depth", "its attention has no positions"),
-    ("mpt", "it has ALiBi, see `ModelConfig::alibi`"),
+    ("mpt", "it has ALiBi, see `HfConfig::alibi`"),
     ("nanochat", "it rotates by the opposite angle"),
     ("nemotron_h", "its attention has no positions"),
     ("neomme", "it rotates by two coordinates"),

@@ -5,8 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::{Family, Kinds, Windows};
-use crate::rotate::fields::{Fields, Value};
+use pe_burn::scaling::{Fields, Value};
+
+use crate::family::{Family, Kinds, Windows};
 
 /// The names that files have for the kinds of layers.
 pub(super) const FULL: &str = "full_attention";
