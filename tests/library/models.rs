@@ -444,8 +444,9 @@ fn alibi_of_models_that_do_not_rotate() {
         let message = of(json).unwrap_err().to_string();
         assert!(message.ends_with(words), "{message}");
     }
+    assert_eq!(of(r#"{"model_type": "opt"}"#).unwrap(), None);
     assert!(matches!(
-        of(r#"{"model_type": "opt"}"#),
+        of(r#"{"model_type": "no_such"}"#),
         Err(PositionError::UnknownName { .. })
     ));
     let error = read(r#"{"model_type": "mpt"}"#.into())
@@ -454,7 +455,7 @@ fn alibi_of_models_that_do_not_rotate() {
     assert!(
         error
             .to_string()
-            .contains("it has ALiBi, see `HfConfig::alibi`")
+            .contains("mpt does not rotate: `HfConfig::schemes` reads its positions")
     );
 }
 

@@ -13,6 +13,7 @@ use crate::family::Family;
 use crate::json;
 use crate::layers::{self, LayerPositions};
 use crate::table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
+use crate::unrotated;
 
 /// The positions of a model at Hugging Face, layer by layer, from its `config.json`.
 ///
@@ -178,6 +179,11 @@ impl HfConfig {
         let (file, name) = self.text_part()?;
         if let Some(name) = self.like {
             return Ok((file, family(name)?));
+        }
+        if unrotated::is_unrotated(&name) {
+            return Err(no_rotary(format!(
+                "{name} does not rotate: `HfConfig::schemes` reads its positions"
+            )));
         }
         let reason = REFUSED
             .iter()

@@ -12,7 +12,6 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod alibi;
 mod columns;
 mod config;
 mod family;
@@ -23,13 +22,16 @@ mod like;
 mod parameters;
 mod probe;
 mod rope;
+mod schemes;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unrotated;
 
 pub use config::HfConfig;
 pub use layers::{AttentionSpan, LayerPositions};
 pub use probe::Probe;
+pub use unrotated::PlacedScheme;
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

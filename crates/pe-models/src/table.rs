@@ -101,7 +101,6 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "blt",
         "its file has four models, each with layers of its own",
     ),
-    ("bloom", "it has ALiBi, see `HfConfig::alibi`"),
     ("clvp_decoder", "its positions are learned rows"),
     ("clvp_encoder", "it rotates its values too"),
     (
@@ -129,7 +128,6 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its frequencies and the factors of its queries are learned, and stand in its weights",
     ),
     ("moshi_depth", "its attention has no positions"),
-    ("mpt", "it has ALiBi, see `HfConfig::alibi`"),
     ("nanochat", "it rotates by the opposite angle"),
     ("nemotron_h", "its attention has no positions"),
     ("neomme", "it rotates by two coordinates"),
