@@ -13,6 +13,7 @@ use crate::family::Family;
 use crate::json;
 use crate::layers::{self, LayerPositions};
 use crate::table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
+use crate::towers::TOWERS;
 use crate::unrotated;
 
 /// The positions of a model at Hugging Face, layer by layer, from its `config.json`.
@@ -227,9 +228,14 @@ impl HfConfig {
     }
 }
 
+/// The rows of all model types.
+fn all() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(TOWERS)
+}
+
 /// The row of a model type.
 pub(crate) fn family(name: &str) -> Result<&'static Family, PositionError> {
-    let found = FAMILIES.iter().find(|family| family.name == name);
+    let found = all().find(|family| family.name == name);
     found.ok_or_else(|| PositionError::UnknownName {
         what: "model type",
         name: name.to_string(),
@@ -244,13 +250,13 @@ fn known(name: &str) -> String {
         let both = name.chars().zip(family.name.chars());
         both.take_while(|(a, b)| a == b).count()
     };
-    let longest = FAMILIES.iter().map(|family| common(&family)).max();
+    let longest = all().map(|family| common(&family)).max();
     let longest = longest
         .filter(|longest| *longest >= 3)
         .unwrap_or(usize::MAX);
-    let nearest = FAMILIES.iter().filter(|family| common(family) == longest);
+    let nearest = all().filter(|family| common(family) == longest);
     let names: Vec<&str> = nearest.map(|family| family.name).take(5).collect();
-    let all = FAMILIES.len();
+    let all = all().count();
     match names.is_empty() {
         true => format!("the {all} that docs/models.md lists"),
         false => format!("{} (docs/models.md lists all {all})", names.join(", ")),

@@ -20,15 +20,18 @@ mod kinds;
 mod layers;
 mod like;
 mod parameters;
+mod parts;
 mod probe;
 mod rope;
 mod schemes;
 mod table;
 #[cfg(test)]
 mod tests;
+mod towers;
 mod unrotated;
 
 pub use config::HfConfig;
+pub use family::Places;
 pub use layers::{AttentionSpan, LayerPositions};
 pub use probe::Probe;
 pub use unrotated::PlacedScheme;

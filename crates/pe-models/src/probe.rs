@@ -69,7 +69,7 @@ fn rotate(
     row: &[f64],
     position: usize,
 ) -> Result<Vec<f64>, PositionError> {
-    // Axes of a model are those of text, images and video, which are turned alike on a line.
+    // Axes of text among images and video are turned alike on a line; those of patches alone are not.
     if rotary.axes.as_ref().is_some_and(|axes| !axes.take_lines()) {
         return Err(config_error(format!(
             "a probe is for positions on a line, but this rotation has axes {:?}",
@@ -86,8 +86,9 @@ fn rotate(
             Layout::Interleaved => (2 * i, 2 * i + 1),
             Layout::Halves => (i, i + pairs),
         };
-        out[a] = row[a] * cos[i] - row[b] * sin[i];
-        out[b] = row[a] * sin[i] + row[b] * cos[i];
+        let sin = if rotary.opposite { -sin[i] } else { sin[i] };
+        out[a] = row[a] * cos[i] - row[b] * sin;
+        out[b] = row[a] * sin + row[b] * cos[i];
     }
     Ok(out)
 }

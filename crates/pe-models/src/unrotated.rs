@@ -118,18 +118,6 @@ pub(crate) fn schemes(
     Ok(Some(schemes))
 }
 
-/// The number of layers of a model type that does not rotate, where the file has it.
-pub(crate) fn layers(file: &Fields) -> Result<Option<usize>, String> {
-    let names = [
-        "num_hidden_layers",
-        "num_layers",
-        "n_layer",
-        "n_layers",
-        "encoder_layers",
-    ];
-    Ok(file.first_length(&names)?.map(|(_, layers)| layers))
-}
-
 impl Rule {
     fn read(&self, file: &Fields) -> Result<Vec<PositionalConfig>, String> {
         Ok(match self {

@@ -1,6 +1,11 @@
 //! What the model types of transformers do with positions, layer by layer: `tests/peers/values/model_types.json`,
 //! written by `tests/peers/model_types.py`.
 
+mod fields;
+mod towers;
+mod unrotated;
+mod wrappers;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{Device, Tensor, TensorData};
@@ -11,7 +16,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::values;
+/// The values of a tensor in row-major order.
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
 
 #[derive(Deserialize)]
 struct File {
@@ -42,7 +50,7 @@ struct Case {
 
 /// Layers that rotate alike: their indices, their window, a query, and what becomes of it at each position.
 #[derive(Deserialize)]
-pub struct Group(Vec<usize>, Option<Window>, Vec<f32>, Vec<Vec<f32>>);
+struct Group(Vec<usize>, Option<Window>, Vec<f32>, Vec<Vec<f32>>);
 
 /// The keys that a query sees in a layer.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -84,7 +92,10 @@ const BOTH_WAYS: [&str; 4] = [
 ];
 
 fn file() -> File {
-    serde_json::from_str(include_str!("../peers/values/model_types.json")).unwrap()
+    serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/model_types.json"
+    ))
+    .unwrap()
 }
 
 /// What a layer makes of a query, at the positions of all runs.
@@ -121,7 +132,7 @@ fn rotated(
 
 /// Modules of the last files, whose tables have grown to the positions of all runs. Most files of a type rotate alike.
 #[derive(Default)]
-pub struct Grown(Vec<RotaryPositionalEncoding>);
+struct Grown(Vec<RotaryPositionalEncoding>);
 
 impl Grown {
     /// The module of an earlier file with the same configuration, or else this one.
@@ -140,7 +151,7 @@ impl Grown {
 }
 
 /// What is wrong with what we make of a file, if anything.
-pub fn difference(
+fn difference(
     grown: &mut Grown,
     name: &str,
     file: &Value,
@@ -287,7 +298,7 @@ fn model_types_of_transformers() {
         "{}, {compared}",
         read.len()
     );
-    let docs = include_str!("../../docs/models.md");
+    let docs = include_str!("../../../../docs/models.md");
     let table = table(&read, &refused);
     assert!(
         docs.contains(&table),
@@ -401,7 +412,9 @@ fn alibi_of_models_that_do_not_rotate() {
         heads: usize,
         slopes: Vec<f64>,
     }
-    let cases: Vec<Slopes> = crate::cases(include_str!("../peers/values/alibi_slopes.json"));
+    let cases: Vec<Slopes> = cases(include_str!(
+        "../../../../tests/peers/values/alibi_slopes.json"
+    ));
     for Slopes { heads, slopes } in cases {
         for json in [
             format!(
